@@ -67,25 +67,31 @@ class Output(Option):
         such as `.jsonl.gz` or `.parquet`; `docs/results.md` lists them. The file is written completely or not at all,
         and a retry replaces it. XCom then has `path`, `count`, and `bytes` instead of the results. None: the results go
         to XCom.
-    :param partition_by: `host` of the page, or `date` of the run (the first day of its partition or data interval, in
-        the DAG's time zone): a file for each, such as `folder/host=a.example/name.parquet` of `folder/name.parquet`.
-        `path` in XCom is then the list of these files, `folder/name.files.json`, and `files` has their names.
+    :param partition_by: `host` of the page, `date` of the run (the first day of its partition or data interval, in the
+        DAG's time zone), or the path of a value in an item, such as `json.country`: a file for each value, such as
+        `folder/host=a.example/name.parquet` of `folder/name.parquet`. `path` in XCom is then the list of these files,
+        `folder/name.files.json`, and `files` has their names.
+    :param emit_partitions: as `partition_by`, which it sets, and the task's outlets get one asset event per file, whose
+        partition key is the value. A DAG with a `PartitionedAssetTimetable` then runs once per partition. Needs
+        Airflow 3.3.
     :param documents: flat rows for retrieval instead of the items: `id` (the same for a page in all runs), `url`,
         `title`, `text`, `metadata`, and `digest`. For pages, search results, and links.
-    :raises ArgumentError: `partition_by` is unknown or has no path.
+    :raises ArgumentError: `partition_by` or `emit_partitions` is invalid, has no path, or needs a newer Airflow.
     :raises OutputError: the suffix is no format.
     """
 
     path: str | None = None
-    partition_by: Literal["date", "host"] | None = None
+    partition_by: str | None = None
     documents: bool = False
+    emit_partitions: str | None = None
 
     template_fields = ("path",)
 
     def __post_init__(self) -> None:
-        _one_of("Output(partition_by=)", self.partition_by, (None, "date", "host"))
-        if self.partition_by is not None and self.path is None:
-            raise ArgumentError("Output(partition_by=) needs a path")
+        if self.partition_by is not None or self.emit_partitions is not None:
+            from airflow_provider_webdata.results.partitions import checked_partition
+
+            self.partition_by = checked_partition(self.partition_by, self.emit_partitions, self.path)
         if isinstance(self.path, str) and is_literal(self.path):
             from airflow_provider_webdata.results.formats import format_of
 

@@ -53,6 +53,28 @@ def tbs(
     return query.tbs(start, end, sort_by_date=sort_by_date, tz=tz or time_zone_of(context.get("dag")))
 
 
+@pass_context
+def partition_file(context: Context) -> str:
+    """Return the file of the run's partition; see `airflow_provider_webdata.results.assets.partition_file`.
+
+    :param context: of the template, which Jinja provides.
+    """
+    from airflow_provider_webdata.results import assets
+
+    return assets.partition_file(context.get_all())
+
+
+@pass_context
+def partition_paths(context: Context) -> list[str]:
+    """Return all files of the run's partition; see `airflow_provider_webdata.results.assets.partition_paths`.
+
+    :param context: of the template, which Jinja provides.
+    """
+    from airflow_provider_webdata.results import assets
+
+    return assets.partition_paths(context.get_all())
+
+
 class _Lazy:
     """An ASGI application that comes into being at its first request.
 
@@ -115,7 +137,7 @@ class WebDataPlugin(AirflowPlugin):
             "name": "Web data pages",
         },
     ]
-    macros: list[Callable[..., Any]] = [tbs]  # noqa: RUF012
+    macros: list[Callable[..., Any]] = [tbs, partition_file, partition_paths]  # noqa: RUF012
 
     @cached_property
     def external_views(self) -> list[dict[str, str]]:  # type: ignore[override]

@@ -9,6 +9,20 @@ from airflow_provider_webdata import __version__
 OLDEST_AIRFLOW = (3, 2, 1)
 """The oldest version that is supported, as `pyproject.toml` says it."""
 
+PARTITION_EVENTS = (3, 3)
+"""The first version in which a task can emit asset events of partitions."""
+
+
+def airflow_release() -> tuple[int, ...]:
+    """Return the version of the installed Airflow; a release candidate counts as its release."""
+    return tuple(int(part) for part in re.findall(r"\d+", _version())[:3])
+
+
+def _version() -> str:
+    import airflow
+
+    return str(getattr(airflow, "__version__", ".".join(map(str, OLDEST_AIRFLOW))))
+
 
 def require_airflow() -> None:
     """Fail in one sentence where Airflow is missing or too old, before an import fails deep inside.
@@ -21,16 +35,14 @@ def require_airflow() -> None:
     oldest = ".".join(map(str, OLDEST_AIRFLOW))
     needs = f"airflow-provider-webdata {__version__} needs Apache Airflow {oldest} or newer"
     try:
-        import airflow
+        found = airflow_release()
     except ModuleNotFoundError as error:
         if error.name != "airflow":
             raise
         raise RuntimeError(
             f"{needs}, and none is installed here: run `pip install 'apache-airflow>={oldest}'`"
         ) from None
-    # A release candidate counts as its release, as with Airflow's own providers.
-    found = getattr(airflow, "__version__", oldest)
-    if tuple(int(part) for part in re.findall(r"\d+", found)[:3]) < OLDEST_AIRFLOW:
+    if found < OLDEST_AIRFLOW:
         raise RuntimeError(
-            f"{needs}, and this is Airflow {found}: upgrade Airflow, or uninstall airflow-provider-webdata"
+            f"{needs}, and this is Airflow {_version()}: upgrade Airflow, or uninstall airflow-provider-webdata"
         )

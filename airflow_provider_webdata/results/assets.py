@@ -1,32 +1,119 @@
-"""The extra of the asset events of a task's outlets, by which downstream DAGs find a written file."""
+"""Asset events of a task's outlets, by which downstream DAGs find a written file."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import Asset, AssetAlias
-from airflow.sdk.definitions.asset import AssetRef
+from airflow_provider_webdata.common.page_urls import page_url, task_page
+from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.results.partitions import NO_VALUE, partition_files
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+
+# Each event has the same extra, so a list of files in it grows with the square of their number.
+_MOST_FILES_IN_EXTRA = 100
 
 
 def annotate_outlets(context: Mapping[str, Any], facts: Mapping[str, Any]) -> int:
-    """Add facts to the event of each of the task's outlet assets and aliases, and return how many there are.
+    """Add facts to the extra of each outlet's event, and return the number of outlets.
 
-    What the DAG's author has put there already stays.
+    Values that the DAG's author has set are kept.
 
-    :param facts: JSON values by name; those that are None are left out.
+    :param facts: JSON values by name; None is omitted.
     """
-    events, task = context.get("outlet_events"), context.get("task")
-    if events is None or task is None:
-        return 0
-
     known = {name: value for name, value in facts.items() if value is not None}
-    annotated = 0
-    for outlet in task.outlets or ():
-        if isinstance(outlet, (Asset, AssetAlias, AssetRef)):
-            extra = events[outlet].extra
-            extra.update({name: value for name, value in known.items() if name not in extra})
-            annotated += 1
-    return annotated
+    outlets = [*_outlets(context, aliases=True)]
+    for outlet in outlets:
+        extra = context["outlet_events"][outlet].extra
+        extra.update({name: value for name, value in known.items() if name not in extra})
+    return len(outlets)
+
+
+def check_partition_outlets(context: Mapping[str, Any]) -> None:
+    """Fail where events of partitions could not be emitted.
+
+    :raises OutputError: the task has no outlet that is an asset.
+    """
+    if not [*_outlets(context)]:
+        raise OutputError(
+            "Output(emit_partitions=) emits asset events, and the task has no asset among its outlets; "
+            "set outlets=[Asset(...)], or use partition_by"
+        )
+
+
+def emit_partitions(context: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
+    """Emit one event per partition of a written output for each outlet that is an asset.
+
+    The extra has `task_url`, the task's page in Airflow's UI, and `files` if there are at most 100. With more of them,
+    `partition_file` reads the list.
+
+    :param facts: of the output: `path` of the list, and `files`.
+    """
+    files = facts["files"]
+    few = {} if len(files) > _MOST_FILES_IN_EXTRA else {"files": files}
+    ti = context["ti"]
+    url = page_url(task_page(ti.dag_id, ti.run_id, ti.task_id, ti.map_index))
+    annotate_outlets(
+        context, {**{name: facts[name] for name in facts if name != "files"}, **few, "task_url": url}
+    )
+    for outlet in _outlets(context):
+        context["outlet_events"][outlet].add_partitions([partition_key(entry) for entry in files])
+
+
+def partition_key(entry: Mapping[str, Any]) -> str:
+    """Return the partition key of a file, an entry of a list of files."""
+    [value] = entry["partition"].values()
+    return NO_VALUE if value is None else str(value)
+
+
+def partition_file(context: Mapping[str, Any]) -> str:
+    """Return the path of the file of the run's partition; in templates `macros.webdata.partition_file()`.
+
+    :param context: of a task in a DAG whose schedule is a `PartitionedAssetTimetable` on assets that are outlets of a
+        task with `Output(emit_partitions=)`.
+    :raises OutputError: the run has no such partition, or several events of it name different files.
+    """
+    found = partition_paths(context)
+    if len(found) != 1:
+        key = context["dag_run"].partition_key
+        raise OutputError(
+            f"The run's partition {key!r} has {len(found)} files: "
+            + (
+                "use macros.webdata.partition_paths(), which returns all of them"
+                if found
+                else "no event of a task with Output(emit_partitions=) started this run"
+            )
+        )
+    return found[0]
+
+
+def partition_paths(context: Mapping[str, Any]) -> list[str]:
+    """Return the paths of all files of the run's partition, oldest event first.
+
+    There are several if more than one event of the partition started the run: those of mapped tasks, of repeated runs,
+    or of several assets.
+    """
+    key = context["dag_run"].partition_key
+    paths: dict[str, None] = {}
+    events = [event for of_asset in context["triggering_asset_events"].values() for event in of_asset]
+    for event in sorted(events, key=lambda event: event.timestamp):
+        extra = event.extra or {}
+        files = extra.get("files")
+        if files is None and extra.get("path"):
+            files = partition_files(extra["path"])
+        for entry in files or ():
+            if partition_key(entry) == key:
+                paths[entry["path"]] = None
+    return [*paths]
+
+
+def _outlets(context: Mapping[str, Any], *, aliases: bool = False) -> Iterator[Any]:
+    task = context.get("task")
+    if context.get("outlet_events") is None or task is None:
+        return
+    from airflow.sdk import Asset, AssetAlias
+    from airflow.sdk.definitions.asset import AssetRef
+
+    kinds = (Asset, AssetRef, AssetAlias) if aliases else (Asset, AssetRef)
+    yield from (outlet for outlet in task.outlets or () if isinstance(outlet, kinds))

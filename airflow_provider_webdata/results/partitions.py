@@ -8,13 +8,16 @@ import tempfile
 from collections import OrderedDict
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
+from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.common.supported_airflow import PARTITION_EVENTS, airflow_release
 from airflow_provider_webdata.common.surrogates import is_utf8
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.formats import LIST_SUFFIX, SUFFIXES, format_of, suffix_of
+from airflow_provider_webdata.results.item_paths import at_path
 from airflow_provider_webdata.results.item_urls import url_of
 from airflow_provider_webdata.results.output import open_output
 from airflow_provider_webdata.results.storage import WholeFile, storage_path
@@ -28,14 +31,12 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.results.columns import Column
 
-PartitionBy = Literal["date", "host"]
-PARTITIONS: tuple[PartitionBy, ...] = ("date", "host")
-
+_PATH = re.compile(r"[A-Za-z_]\w{0,63}(?:\.\w{1,64}){0,15}", re.ASCII)
 _ANY_SUFFIX = "|".join(map(re.escape, SUFFIXES))
-# As Hive, and all who read its partitions, call what has no value.
-_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
-_LONGEST_HOST = 240
-# A date, or a quoted host: printable ASCII without slashes.
+# Hive's name for a missing value, which other readers of partitions know too.
+NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+_LONGEST_VALUE = 240
+# A quoted value: printable ASCII without slashes.
 _VALUE = r"[ -.0-\[\]-~]{1,245}"
 # An operating system allows a process about a thousand open files.
 _MOST_OPEN = 64
@@ -49,27 +50,62 @@ def list_url(url: str) -> str:
     return url.removesuffix(suffix_of(url)) + LIST_SUFFIX
 
 
-def partition_url(url: str, partition_by: PartitionBy, value: str) -> str:
+def checked_partition(partition_by: object, emit_partitions: object, path: object) -> str:
+    """Return what files are partitioned by: `date`, `host`, or a path in an item such as `json.country`.
+
+    :param partition_by: argument of `Output`.
+    :param emit_partitions: argument of `Output`; each file then becomes a partition of the task's asset events.
+    :param path: argument of `Output`.
+    :raises ArgumentError: an argument is invalid, the two differ, `path` is None, or Airflow is too old.
+    """
+    for name, given in {"partition_by": partition_by, "emit_partitions": emit_partitions}.items():
+        if given is not None and not (isinstance(given, str) and _PATH.fullmatch(given)):
+            raise ArgumentError(
+                f"Output({name}=) must be 'date', 'host', or the path of a value in an item such as 'json.country' "
+                f"(given: {given!r})"
+            )
+        if given is not None and path is None:
+            raise ArgumentError(f"Output({name}=) needs a path")
+    if partition_by is not None and emit_partitions not in (None, partition_by):
+        raise ArgumentError(
+            f"Output(emit_partitions={emit_partitions!r}) emits one event per file, and partition_by={partition_by!r} "
+            "writes other files; omit partition_by"
+        )
+    if emit_partitions is not None and airflow_release() < PARTITION_EVENTS:
+        raise ArgumentError(
+            f"Output(emit_partitions=) needs Airflow {'.'.join(map(str, PARTITION_EVENTS))} or newer: tasks of older "
+            "versions cannot emit events of partitions"
+        )
+    return str(partition_by or emit_partitions)
+
+
+def partition_url(url: str, partition_by: str, value: str) -> str:
     """Return where a partition's file is: `folder/host=a.example/name.parquet` of `folder/name.parquet`."""
     folder, slash, name = url.rpartition("/")
-    return f"{folder}{slash}{partition_by}={quote(value, safe=' ')}/{name}"
+    return f"{folder}{slash}{_column(partition_by)}={quote(value, safe=' ')}/{name}"
 
 
 def files_of(url: str) -> list[str]:
-    """Return the files that a list names, which are below the list's own folder.
+    """Return the files that a list names, which are below the list's folder; see `partition_files`."""
+    return [entry["path"] for entry in partition_files(url)]
 
-    Paths are relative to it, so that a list may be copied with its files. Earlier versions wrote whole ones.
 
-    :param url: of the list.
-    :raises OutputError: it is not there, or no such list, or names another file.
+def partition_files(url: str) -> list[dict[str, Any]]:
+    """Return `path`, `partition`, `count`, and `bytes` of each file that a list names.
+
+    The list's paths are relative to its folder, so that it can be copied with its files. Earlier versions wrote whole
+    paths.
+
+    :param url: URL of the list.
+    :raises OutputError: the list is missing or malformed, or names a file outside its folder.
     """
     folder, slash, name = url.rpartition("/")
     file_name = rf"{re.escape(name.removesuffix(LIST_SUFFIX))}(?:{_ANY_SUFFIX})"
-    own = re.compile(rf"(?:{'|'.join(PARTITIONS)})={_VALUE}/{file_name}")
+    own = re.compile(rf"\w{{1,64}}={_VALUE}/{file_name}", re.ASCII)
     try:
         path: Any = storage_path(url)
         with path.open("rb") as file:
-            listed = [entry["path"] for entry in json.load(file)["files"]]
+            listed = [{**entry, "path": entry["path"]} for entry in json.load(file)["files"]]
     except FileNotFoundError as error:
         raise OutputError(
             f"{url} is not there; name a list that Output(partition_by=) has written"
@@ -77,14 +113,15 @@ def files_of(url: str) -> list[str]:
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise OutputError(f"{url} is no list of files: {error}") from error
     files = []
-    for path in listed:
+    for entry in listed:
+        path = entry["path"]
         relative = path.removeprefix(f"{folder}{slash}") if isinstance(path, str) else ""
         if not own.fullmatch(relative):
             raise OutputError(
                 f"{url} names {path!r}, which is no file of a partition below its own folder; run the task that writes "
                 "it again, or name the files themselves"
             )
-        files.append(f"{folder}{slash}{relative}")
+        files.append({**entry, "path": f"{folder}{slash}{relative}"})
     return files
 
 
@@ -98,11 +135,7 @@ class PartitionedOutput:
     :ivar files: `path`, `partition`, `count` and `bytes` of each file, once the `with` block has ended.
     """
 
-    def __init__(self, url: str, columns: Iterable[Column], partition_by: PartitionBy, day: str) -> None:
-        if partition_by not in PARTITIONS:
-            raise OutputError(
-                f"partition_by must be one of {', '.join(PARTITIONS)} (given: {partition_by!r})"
-            )
+    def __init__(self, url: str, columns: Iterable[Column], partition_by: str, day: str) -> None:
         self.url = list_url(url)
         self.format = format_of(url)
         self.columns = tuple(columns)
@@ -124,7 +157,7 @@ class PartitionedOutput:
         if self._spool is None:
             raise ValueError(f"{self.url} is not open")
         for item in items:
-            self._spool.add(self._day if self._by == "date" else host_of(item), marked(item))
+            self._spool.add(self._partition_of(item), marked(item))
             self.count += 1
 
     def __exit__(
@@ -140,11 +173,18 @@ class PartitionedOutput:
         finally:
             spool.close()
 
+    def _partition_of(self, item: Any) -> str:
+        if self._by == "date":
+            return self._day
+        return host_of(item) if self._by == "host" else value_at(item, self._by)
+
     def _publish(self, spool: _Spool) -> None:
-        for value in spool.partitions():
+        # A day without items has a file too: its consumer runs in any case.
+        values = spool.partitions() or ([self._day] if self._by == "date" else [])
+        for value in values:
             with open_output(partition_url(self._target, self._by, value), self.columns) as file:
                 file.write_marked(spool.items(value))
-            partition = {self._by: None if value == _NO_VALUE else value}
+            partition = {_column(self._by): None if value == NO_VALUE else value}
             self.files.append(
                 {"path": file.url, "partition": partition, "count": file.count, "bytes": file.bytes}
             )
@@ -162,9 +202,7 @@ class PartitionedOutput:
                 storage_path(stale).unlink()
 
 
-def open_partitions(
-    url: str, columns: Iterable[Column], partition_by: PartitionBy, day: str
-) -> PartitionedOutput:
+def open_partitions(url: str, columns: Iterable[Column], partition_by: str, day: str) -> PartitionedOutput:
     """Return files of items by partition, to write in a `with` block.
 
     Until the block ends, the items are in temporary files of this machine. Then each partition's file is written, whole
@@ -174,7 +212,7 @@ def open_partitions(
     :param url: `folder/name.parquet` is written to `folder/host=a.example/name.parquet` and so on, with the list in
         `folder/name.files.json`.
     :param columns: of each table.
-    :param partition_by: `host` of the page's URL, or `date`.
+    :param partition_by: `host` of the page's URL, `date`, or a path in an item; see `checked_partition`.
     :param day: the run's date, such as `2026-01-31`.
     :raises OutputError: its format or its storage is unknown here, or a package is missing.
     """
@@ -188,8 +226,24 @@ def host_of(item: Any) -> str:
         host = urlsplit(key).hostname if key else None
     except ValueError:
         host = None
-    # What is longer is no name that the web knows, and none that a file system takes.
-    return host if host and is_utf8(host) and len(quote(host)) <= _LONGEST_HOST else _NO_VALUE
+    return _usable(host or "")
+
+
+def value_at(item: Any, path: str) -> str:
+    """Return the text, number, or truth value at a path in an item, as a partition's name."""
+    value = at_path(item, path)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return _usable(str(value)) if isinstance(value, (str, int, float)) else NO_VALUE
+
+
+def _usable(value: str) -> str:
+    # File systems and Airflow's partition keys limit the length.
+    return value if value.strip() and is_utf8(value) and len(quote(value)) <= _LONGEST_VALUE else NO_VALUE
+
+
+def _column(partition_by: str) -> str:
+    return partition_by.rpartition(".")[2]
 
 
 class _Spool:
@@ -217,6 +271,8 @@ class _Spool:
         return sorted(self._numbers)
 
     def items(self, value: str) -> Iterator[Any]:
+        if value not in self._numbers:
+            return
         with self._file(value).open("rb") as file:
             for line in file:
                 yield json.loads(line)

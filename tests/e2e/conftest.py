@@ -104,6 +104,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="package")
 def stack(request: pytest.FixtureRequest, warm: Warm) -> Iterator[Stack]:
     environment = {
+        "E2E_EXAMPLES": str(EXAMPLE_DAGS),
         # In the environment, where neither the database nor the audit log gets to see them in the clear.
         "AIRFLOW_VAR_E2E_PAGE_SESSION": PAGE_SESSION,
         # Every file is parsed once, and again on request.

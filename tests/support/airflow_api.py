@@ -114,6 +114,11 @@ class AirflowAPI:
         body = {"logical_date": None, "conf": conf or {}, "dag_run_id": run_id}
         return str(self.call("POST", f"/dags/{dag_id}/dagRuns", json=body)["dag_run_id"])
 
+    def backfill(self, dag_id: str, first: str, last: str, conf: dict[str, Any]) -> None:
+        """Create a run for each interval between two dates."""
+        span = {"from_date": first, "to_date": last, "max_active_runs": 10, "dag_run_conf": conf}
+        self.call("POST", "/backfills", json={"dag_id": dag_id, **span})
+
     def runs(self, dag_id: str) -> list[dict[str, Any]]:
         """The DAG's runs, oldest first."""
         return self._all(f"/dags/{dag_id}/dagRuns", "dag_runs", order_by="run_after")

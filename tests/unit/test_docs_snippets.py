@@ -53,8 +53,8 @@ OF_A_LOGICAL_DATE = {
 
 CODE = {f"{found.page}:{found.line}": found.code for page in PAGES for found in snippets(page)} | {
     name_of(file): file.read_text(encoding="utf-8")
-    for folder in ("example_dags", "example_dags/agents", "example_dags/vectors", "docs/tutorial")
-    for file in sorted((ROOT / folder).glob("*.py"))
+    for folder in ("example_dags", "docs/tutorial")
+    for file in sorted((ROOT / folder).rglob("*.py"))
 }
 
 

@@ -25,9 +25,11 @@ class Price(BaseModel):
     price: float
 
 
-HOURLY = {"path": "/x.jsonl", "partition_by": "hour"}
+OLD_EMIT = r"Output\(emit_partitions='host'\) emits one event per file, and partition_by='date'"
 REFUSED: dict[str, tuple[type[Option], dict[str, Any], str]] = {
-    "unknown partition": (Output, HOURLY, r"Output\(partition_by=\) must be one of date, host"),
+    "no path in an item": (Output, {"path": "/x.jsonl", "partition_by": "json price"}, r"or the path of a value in"),
+    "events of XCom": (Output, {"emit_partitions": "host"}, r"Output\(emit_partitions=\) needs a path"),
+    "two partitions": (Output, {"path": "/x.jsonl", "partition_by": "date", "emit_partitions": "host"}, OLD_EMIT),
     "partition of XCom": (Output, {"partition_by": "host"}, r"Output\(partition_by=\) needs a path"),
     "no size": (Media, {"folder": "/x", "max_mb": 0}, r"Media\(max_mb=\) must be a number above 0"),
     "size as text": (Media, {"folder": "/x", "max_mb": "5"}, r"Media\(max_mb=\) must be a number above 0"),

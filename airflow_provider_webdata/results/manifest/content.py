@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.results.item_paths import at_path
 from airflow_provider_webdata.results.manifest.urls import without_tracking
 
 Compare = Literal["content", "url", "changeTracking"]
@@ -60,7 +61,7 @@ def digest(item: Mapping[str, Any], by: Compare | tuple[str, ...]) -> str:
     """
     if by == "url":
         return ""
-    content = _content(item) if isinstance(by, str) else {path: _at(item, path) for path in by}
+    content = _content(item) if isinstance(by, str) else {path: at_path(item, path) for path in by}
     return hashlib.blake2b(json_text(_normal(content)).encode(), digest_size=16).hexdigest()
 
 
@@ -69,15 +70,6 @@ def _content(item: Mapping[str, Any]) -> Any:
     if isinstance(text := item.get("markdown"), str):
         return text
     return {name: value for name, value in item.items() if name not in _VOLATILE}
-
-
-def _at(item: Any, path: str) -> Any:
-    for name in path.split("."):
-        if isinstance(item, Sequence) and not isinstance(item, str) and name.isdecimal():
-            item = item[int(name)] if int(name) < len(item) else None
-        else:
-            item = item.get(name) if isinstance(item, Mapping) else None
-    return item
 
 
 def _normal(value: Any) -> Any:

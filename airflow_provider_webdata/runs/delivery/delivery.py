@@ -5,7 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.run_span import run_span, time_zone_of
-from airflow_provider_webdata.results.assets import annotate_outlets
+from airflow_provider_webdata.results.assets import (
+    annotate_outlets,
+    check_partition_outlets,
+    emit_partitions,
+)
 from airflow_provider_webdata.results.columns import columns_of
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.lineage import WrittenFile
@@ -82,6 +86,10 @@ class Delivery:
             raise ValueError("The task does not compare")
         return self.compare
 
+    @property
+    def _emits_partitions(self) -> bool:
+        return self._output is not None and self._output.emit_partitions is not None
+
     def prepare(self) -> None:
         """Fail before anything is billed.
 
@@ -89,6 +97,8 @@ class Delivery:
         """
         if self.path is not None:
             check_output(self.path)
+        if self._emits_partitions:
+            check_partition_outlets(self.context)
         if self._schema is not None and self._schema.schema is not None:
             ResultSchema.of(self._schema.schema)
         for step in (self.media, self.compare):
@@ -138,7 +148,10 @@ class Delivery:
         else:
             result = {**facts, "data": data} if value is None else value(data, facts)
             warn_if_large(result, self._log)
-        annotate_outlets(self.context, facts)
+        if self._emits_partitions:
+            emit_partitions(self.context, facts)
+        else:
+            annotate_outlets(self.context, facts)
         for step in steps:
             step.written()
         return result

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_webdata.results import partitions
+from airflow_provider_webdata.results.assets import partition_key
 from airflow_provider_webdata.results.columns import columns_of
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.formats import SUFFIXES
-from airflow_provider_webdata.results.partitions import files_of, host_of, list_url, open_partitions
+from airflow_provider_webdata.results.partitions import files_of, host_of, list_url, open_partitions, value_at
 from airflow_provider_webdata.results.tables.items import ResultsFile
 
 PAGES = columns_of("document")
 DAY = "2026-01-31"
+# Of Airflow's asset events.
+MOST_CHARACTERS_OF_A_KEY = 250
 
 
 def page(url: str, text: str = "x") -> dict[str, Any]:
@@ -201,7 +205,7 @@ OUTSIDE = [
         "host=a/other.jsonl",
     ),
     *("{0}/out/../precious.jsonl", "{0}/out/host=a/other.jsonl", "host=a/b/run.jsonl", "host=a\\b/run.jsonl"),
-    *("host=/run.jsonl", "x=a/run.jsonl", "host=a/run.jsonl\n", "host=a/run.exe", "", "/", "."),
+    *("host=/run.jsonl", "x.y=a/run.jsonl", "host=a/run.jsonl\n", "host=a/run.exe", "", "/", "."),
 ]
 
 
@@ -228,5 +232,30 @@ def test_a_list_of_an_earlier_version_is_read_where_it_was_written(tmp_path: Pat
 
 def test_the_list_is_beside_the_files() -> None:
     assert list_url("s3://b/k/run.jsonl.gz") == "s3://b/k/run.files.json"
-    with pytest.raises(OutputError, match="partition_by must be one of date, host"):
-        open_partitions("x.jsonl", PAGES, "hosts", DAY)  # type: ignore[arg-type]
+
+
+@given(
+    values=st.lists(st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.text()))
+)
+def test_each_value_in_an_item_has_a_file(values: list[Any]) -> None:
+    """All items are in the files once, each in the file of its value, whose name is a partition key."""
+    items = [{"json": {"kind": value}, "number": number} for number, value in enumerate(values)]
+    with tempfile.TemporaryDirectory() as folder:
+        output = write(f"{folder}/run.jsonl", items, "json.kind")
+        found = {
+            partition_key(entry): [
+                json.loads(line)["number"] for line in Path(entry["path"]).read_text().splitlines()
+            ]
+            for entry in output.files
+        }
+        assert files_of(output.url) == [entry["path"] for entry in output.files]
+    assert sorted(number for numbers in found.values() for number in numbers) == [*range(len(items))]
+    for key, numbers in found.items():
+        assert key.strip()
+        assert len(key) <= MOST_CHARACTERS_OF_A_KEY
+        assert {value_at(items[number], "json.kind") for number in numbers} == {key}
+
+
+def test_a_day_without_items_has_a_file(tmp_path: Path) -> None:
+    assert [entry["count"] for entry in write(f"{tmp_path}/run.jsonl", [], "date").files] == [0]
+    assert names(tmp_path) == {"run.files.json", f"date={DAY}/run.jsonl"}

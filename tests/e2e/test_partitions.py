@@ -1,0 +1,67 @@
+"""Asset partitions end to end: the examples, on a real Airflow."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from airflow_provider_webdata.common.supported_airflow import PARTITION_EVENTS, airflow_release
+from airflow_provider_webdata.sandbox.control import SandboxControl
+from tests.e2e.airflow_tables import AirflowTables
+from tests.e2e.conftest import on
+from tests.e2e.run import Run
+from tests.support.stack import Stack
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.skipif(
+    airflow_release() < PARTITION_EVENTS, reason="tasks of this Airflow cannot emit partitions"
+)
+
+
+def results(stack: Stack, tables: AirflowTables, dag_id: str, count: int) -> dict[str, str]:
+    """Return what each run of a consumer returned, by partition, once so many have succeeded."""
+    ended = wait_until(lambda: tables.run_states(dag_id).count("success") >= count, pause=0.5)
+    assert ended, Counter(tables.run_states(dag_id))
+    runs = stack.api.runs(dag_id)
+    return {run["partition_key"]: stack.api.xcom(dag_id, run["dag_run_id"], "count") for run in runs}
+
+
+def test_each_host_of_a_crawl_has_its_own_run(
+    stack: Stack, tables: AirflowTables, sandbox: SandboxControl, start: Callable[..., Run], tmp_path: Path
+) -> None:
+    stack.wait_for_dags(["webdata_by_host", "webdata_of_one_host"])
+    stack.api.unpause("webdata_of_one_host")
+    stack.api.unpause("webdata_by_host")
+    run = start("webdata_by_host", {"folder": f"file://{tmp_path}"})
+    run.succeed()
+    written: dict[str, Any] = stack.api.xcom("webdata_by_host", run.id, "crawl")
+    hosts = {
+        urlsplit(f"//{entry['partition']['host']}").hostname: entry["count"] for entry in written["files"]
+    }
+    assert len(hosts) > 1
+    assert results(stack, tables, "webdata_of_one_host", len(hosts)) == {
+        host: f"{count} pages of {host}" for host, count in hosts.items()
+    }
+
+
+@on("postgresql")
+def test_a_backfill_of_thirty_days(
+    stack: Stack, tables: AirflowTables, sandbox: SandboxControl, tmp_path: Path
+) -> None:
+    stack.wait_for_dags(["webdata_by_day", "webdata_of_one_day"])
+    stack.api.unpause("webdata_of_one_day")
+    first = date(2026, 3, 1)
+    days = {str(first + timedelta(days=number)) for number in range(30)}
+    stack.api.backfill("webdata_by_day", min(days), max(days), {"folder": f"file://{tmp_path}"})
+    found = results(stack, tables, "webdata_of_one_day", 30)
+    assert found.keys() == days
+    assert {text.rpartition(" ")[2] for text in found.values()} == days
+    # Each day was searched once, and only that day.
+    filters = [request["body"]["tbs"] for request in sandbox.requests("/v2/search")]
+    assert len({*filters}) == len(filters) == 30
