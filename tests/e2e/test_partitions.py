@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -15,7 +13,7 @@ from airflow_provider_webdata.common.supported_airflow import PARTITION_EVENTS, 
 from airflow_provider_webdata.sandbox.control import SandboxControl
 from tests.e2e.airflow_tables import AirflowTables
 from tests.e2e.conftest import on
-from tests.e2e.run import Run
+from tests.support.runs import follow, scheduled_run
 from tests.support.stack import Stack
 from tests.support.waiting import wait_until
 
@@ -33,17 +31,14 @@ def results(stack: Stack, tables: AirflowTables, dag_id: str, count: int) -> dic
 
 
 def test_each_host_of_a_crawl_has_its_own_run(
-    stack: Stack, tables: AirflowTables, sandbox: SandboxControl, start: Callable[..., Run], tmp_path: Path
+    stack: Stack, tables: AirflowTables, sandbox: SandboxControl
 ) -> None:
     stack.wait_for_dags(["webdata_by_host", "webdata_of_one_host"])
     stack.api.unpause("webdata_of_one_host")
-    stack.api.unpause("webdata_by_host")
-    run = start("webdata_by_host", {"folder": f"file://{tmp_path}"})
-    run.succeed()
-    written: dict[str, Any] = stack.api.xcom("webdata_by_host", run.id, "crawl")
-    hosts = {
-        urlsplit(f"//{entry['partition']['host']}").hostname: entry["count"] for entry in written["files"]
-    }
+    run_id = scheduled_run(stack.api, "webdata_by_host")
+    follow(stack.api, "webdata_by_host", run_id, print)
+    written: dict[str, Any] = stack.api.xcom("webdata_by_host", run_id, "crawl")
+    hosts = {entry["partition"]["host"]: entry["count"] for entry in written["files"]}
     assert len(hosts) > 1
     assert results(stack, tables, "webdata_of_one_host", len(hosts)) == {
         host: f"{count} pages of {host}" for host, count in hosts.items()

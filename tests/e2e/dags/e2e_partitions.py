@@ -1,4 +1,4 @@
-"""The examples of partitions, unchanged; they need an Airflow whose tasks can emit partitions."""
+"""The example DAGs of partitions, unchanged; they need an Airflow whose tasks can emit partitions."""
 
 from __future__ import annotations
 
