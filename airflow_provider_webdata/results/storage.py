@@ -14,9 +14,6 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from airflow.sdk import BaseHook
-from airflow.sdk.exceptions import AirflowNotFoundException
-
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.object_store import check_bucket, is_object_store
 
@@ -59,6 +56,9 @@ def check_storage(url: str) -> ObjectStoragePath:
     :param url: path or URL of a file or folder in it.
     :raises OutputError: see `storage_path`; or the connection in the URL does not exist.
     """
+    from airflow.sdk import BaseHook
+    from airflow.sdk.exceptions import AirflowNotFoundException
+
     path = storage_path(url)
     try:
         if path.conn_id is not None:

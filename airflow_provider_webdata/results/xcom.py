@@ -6,8 +6,6 @@ import json
 import logging
 from typing import Any
 
-from airflow.sdk.configuration import conf
-
 DEFAULT_WARNING_KB = 1024.0
 
 _log = logging.getLogger(__name__)
@@ -21,6 +19,7 @@ def size_of(value: Any) -> int:
 
 def warning_bytes() -> float:
     """Return the size above which a warning is logged: `[webdata] xcom_warning_kb`; 0 turns it off."""
+    from airflow.sdk.configuration import conf
 
     given = conf.get("webdata", "xcom_warning_kb", fallback=str(DEFAULT_WARNING_KB))
     try:
