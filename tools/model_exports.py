@@ -1,25 +1,53 @@
 """Write `api/models/__init__.py`, which exports every public model and loads it when it is first used.
 
 python -m tools.model_exports            write the file
-python -m tools.model_exports --check    name the models that the file lacks, and exit with 1
+python -m tools.model_exports --check    show how the file differs from the models, and exit with 1
 """
 
 from __future__ import annotations
 
 import ast
-import re
+import difflib
 import sys
+import textwrap
 from pathlib import Path
+from string import Template
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "airflow_provider_webdata" / "api" / "models"
 PACKAGE = "airflow_provider_webdata.api.models"
 
-DOCSTRING = '''"""The wire models, one file per resource; a model's file is loaded when the model is first used.
+TEXT = Template('''\
+"""The wire models, one file per resource; a model's file is loaded when the model is first used.
 
 Requests take wire (camelCase) or Python (snake_case) names and forbid unknown fields. Responses keep unknown
 fields, so that a newer service never breaks an older provider. Written by tools/model_exports.py.
-"""'''
+"""
+
+# ruff: noqa: F403
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+$imports
+else:
+    _MODELS = {
+$models
+    }
+    _FILES = {name: file for file, names in _MODELS.items() for name in names.split()}
+
+    __all__ = [*_FILES]
+
+    def __getattr__(name: str) -> Any:
+        if name not in _FILES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(import_module(f"{__name__}.{_FILES[name]}"), name)
+        globals()[name] = value
+        return value
+''')
+WIDTH = 88
+"""Characters of names in a line."""
 
 
 def public_names(file: Path) -> list[str]:
@@ -40,33 +68,18 @@ def written() -> str:
     """Return the text of the file."""
     names = {file.stem: public_names(file) for file in sorted(FOLDER.glob("[a-z]*.py"))}
     names = {module: found for module, found in names.items() if found}
-    lines = [DOCSTRING, "", "from __future__ import annotations", ""]
-    lines += ["from importlib import import_module", "from typing import TYPE_CHECKING, Any", ""]
-    lines.append("if TYPE_CHECKING:")
-    for module, found in names.items():
-        line = f"    from {PACKAGE}.{module} import {', '.join(found)}"
-        if len(line) <= 110:
-            lines.append(line)
-        else:
-            lines += [
-                f"    from {PACKAGE}.{module} import (",
-                *(f"        {name}," for name in found),
-                "    )",
-            ]
-    lines += ["", "__all__ = ["]
-    lines += [f'    "{name}",' for name in sorted(name for found in names.values() for name in found)]
-    lines += ["]", "", "_FILES = {"]
-    lines += [f'    "{name}": "{module}",' for module, found in names.items() for name in found]
-    lines += ["}", "", ""]
-    lines += [
-        "def __getattr__(name: str) -> Any:",
-        "    if name not in _FILES:",
-        '        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")',
-        '    value = getattr(import_module(f"{__name__}.{_FILES[name]}"), name)',
-        "    globals()[name] = value",
-        "    return value",
-    ]
-    return "\n".join(lines) + "\n"
+    return TEXT.substitute(
+        imports="\n".join(f"    from {PACKAGE}.{module} import *" for module in names),
+        models="\n".join(_entry(module, found) for module, found in names.items()),
+    )
+
+
+def _entry(module: str, names: list[str]) -> str:
+    first, *more = textwrap.wrap(" ".join(names), WIDTH)
+    if not more:
+        return f'        "{module}": "{first}",'
+    lines = "".join(f'            " {line}"\n' for line in more)
+    return f'        "{module}": (\n            "{first}"\n{lines}        ),'
 
 
 def main() -> int:
@@ -78,12 +91,11 @@ def main() -> int:
         return 0
     if old == new:
         return 0
-    exported, defined = ({*re.findall(r'^    "(\w+)": "(\w+)",$', text, re.MULTILINE)} for text in (old, new))
     print(f"{file.relative_to(ROOT)} differs from the models; run python -m tools.model_exports")
-    for name, module in sorted(defined - exported):
-        print(f"  {name} of {module}.py is not exported")
-    for name, module in sorted(exported - defined):
-        print(f"  {name} is exported, but {module}.py does not define it")
+    print(
+        *difflib.unified_diff(old.splitlines(), new.splitlines(), "exported", "defined", n=0, lineterm=""),
+        sep="\n",
+    )
     return 1
 
 

@@ -4,582 +4,118 @@ Requests take wire (camelCase) or Python (snake_case) names and forbid unknown f
 fields, so that a newer service never breaks an older provider. Written by tools/model_exports.py.
 """
 
-from __future__ import annotations
+# ruff: noqa: F403
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from airflow_provider_webdata.api.models.actions import (
-        Action,
-        ClickAction,
-        ExecuteJavascriptAction,
-        PdfAction,
-        PressAction,
-        ScrapeAction,
-        ScreenshotAction,
-        ScrollAction,
-        WaitAction,
-        WriteAction,
-    )
-    from airflow_provider_webdata.api.models.agent import (
-        AgentApproval,
-        AgentExchange,
-        AgentLocation,
-        AgentRefusal,
-        AgentRequest,
-        AgentStatus,
-        AgentWebhookConfig,
-    )
-    from airflow_provider_webdata.api.models.agent_records import (
-        AgentRun,
-        AgentRuns,
-        AgentSnapshot,
-        AgentThread,
-        AgentThreadResponse,
-        AgentTrace,
-        AgentTraceEvent,
-        AgentTurn,
-    )
-    from airflow_provider_webdata.api.models.base import RequestModel, ResponseModel
-    from airflow_provider_webdata.api.models.batch import BatchScrapeRequest
-    from airflow_provider_webdata.api.models.crawl import (
-        ActiveCrawl,
-        ActiveCrawls,
-        CrawlParams,
-        CrawlParamsRequest,
-        CrawlParamsResponse,
-        CrawlRequest,
-        CrawlScope,
-    )
-    from airflow_provider_webdata.api.models.developer import (
-        DeveloperPassage,
-        DeveloperResult,
-        DeveloperSearchRequest,
-        DeveloperSearchResponse,
-    )
-    from airflow_provider_webdata.api.models.document import ActionResults, Document, ScrapeResponse
-    from airflow_provider_webdata.api.models.extract import (
-        ExtractAgent,
-        ExtractRequest,
-        ExtractStatus,
-        ExtractWebhookConfig,
-    )
-    from airflow_provider_webdata.api.models.feedback import (
-        FeedbackRequest,
-        FeedbackResponse,
-        MissingContent,
-        SearchFeedbackRequest,
-        ValuableSource,
-    )
-    from airflow_provider_webdata.api.models.formats import (
-        AttributeSelector,
-        AttributesFormat,
-        ChangeTrackingFormat,
-        DeterministicJsonFormat,
-        Format,
-        HighlightsFormat,
-        JsonFormat,
-        PlainFormat,
-        QueryFormat,
-        QuestionFormat,
-        ScreenshotFormat,
-        Viewport,
-    )
-    from airflow_provider_webdata.api.models.government import (
-        GovernmentResults,
-        GovernmentSearchRequest,
-        GovernmentSearchResponse,
-    )
-    from airflow_provider_webdata.api.models.interact import (
-        ExecuteRequest,
-        ExecuteResult,
-        InteractRequest,
-        InteractSession,
-        InteractSessions,
-        ScrapeInteractRequest,
-        ScrapeInteractResult,
-        SessionClosed,
-    )
-    from airflow_provider_webdata.api.models.jobs import (
-        CancelResponse,
-        JobDocuments,
-        JobError,
-        JobErrors,
-        JobProgress,
-        JobStarted,
-        JobStatus,
-    )
-    from airflow_provider_webdata.api.models.map import MapLink, MapRequest, MapResponse
-    from airflow_provider_webdata.api.models.monitor import (
-        CrawlOptions,
-        CrawlTarget,
-        EmailNotification,
-        MonitorCreateRequest,
-        MonitorNotification,
-        MonitorTarget,
-        MonitorUpdateRequest,
-        ScrapeTarget,
-        SearchTarget,
-    )
-    from airflow_provider_webdata.api.models.monitor_records import (
-        CheckSummary,
-        DeleteResponse,
-        Judgment,
-        Monitor,
-        MonitorCheck,
-        MonitorCheckDetail,
-        MonitorCheckListResponse,
-        MonitorCheckPage,
-        MonitorCheckResponse,
-        MonitorListResponse,
-        MonitorResponse,
-        MonitorRunResponse,
-        PageDiff,
-        StoredEmail,
-        StoredNotification,
-        StoredSchedule,
-        StoredTarget,
-        StoredWebhook,
-    )
-    from airflow_provider_webdata.api.models.page import ChangeTracking, PageContent, PageMetadata
-    from airflow_provider_webdata.api.models.parse import (
-        FileFormat,
-        FileFormats,
-        FileFormatsResponse,
-        ParseFormat,
-        ParseOptions,
-        ParsePlainFormat,
-        ParseReferenceRequest,
-        ParseUpload,
-        ParseUploadRequest,
-        ParseUploadResponse,
-    )
-    from airflow_provider_webdata.api.models.parsers import ImageParser, Parser, PdfParser
-    from airflow_provider_webdata.api.models.research import (
-        Paper,
-        PaperPassage,
-        PaperRequest,
-        PaperResponse,
-        PaperResult,
-        PaperSearchRequest,
-        PaperSearchResponse,
-        SimilarPapersRequest,
-        SimilarPapersResponse,
-    )
-    from airflow_provider_webdata.api.models.schedule import MonitorSchedule
-    from airflow_provider_webdata.api.models.scrape import (
-        AuditMetadata,
-        Location,
-        MonitorScrapeOptions,
-        PageRequest,
-        PIIOptions,
-        Profile,
-        ScrapeOptions,
-        ScrapeRequest,
-    )
-    from airflow_provider_webdata.api.models.search import (
-        Category,
-        CategoryFilter,
-        ImageResult,
-        NewsResult,
-        OtherSource,
-        SearchData,
-        SearchRequest,
-        SearchResponse,
-        SearchScrapeOptions,
-        Source,
-        WebResult,
-        WebSource,
-    )
-    from airflow_provider_webdata.api.models.team import (
-        Activity,
-        ActivityItem,
-        Concurrency,
-        CreditHistory,
-        CreditPeriod,
-        CreditUsage,
-        CreditUsageResponse,
-        QueueStatus,
-        TokenHistory,
-        TokenPeriod,
-        TokenUsage,
-        TokenUsageResponse,
-    )
-    from airflow_provider_webdata.api.models.threat import (
-        ThreatPolicy,
-        ThreatPolicyRequest,
-        ThreatPolicyResponse,
-        ThreatProtection,
-    )
-    from airflow_provider_webdata.api.models.webhook import (
-        MonitorWebhookConfig,
-        PageJobWebhookConfig,
-        WebhookConfig,
-    )
+    from airflow_provider_webdata.api.models.actions import *
+    from airflow_provider_webdata.api.models.agent import *
+    from airflow_provider_webdata.api.models.agent_records import *
+    from airflow_provider_webdata.api.models.base import *
+    from airflow_provider_webdata.api.models.batch import *
+    from airflow_provider_webdata.api.models.crawl import *
+    from airflow_provider_webdata.api.models.developer import *
+    from airflow_provider_webdata.api.models.document import *
+    from airflow_provider_webdata.api.models.extract import *
+    from airflow_provider_webdata.api.models.feedback import *
+    from airflow_provider_webdata.api.models.formats import *
+    from airflow_provider_webdata.api.models.government import *
+    from airflow_provider_webdata.api.models.interact import *
+    from airflow_provider_webdata.api.models.jobs import *
+    from airflow_provider_webdata.api.models.map import *
+    from airflow_provider_webdata.api.models.monitor import *
+    from airflow_provider_webdata.api.models.monitor_records import *
+    from airflow_provider_webdata.api.models.page import *
+    from airflow_provider_webdata.api.models.parse import *
+    from airflow_provider_webdata.api.models.parsers import *
+    from airflow_provider_webdata.api.models.research import *
+    from airflow_provider_webdata.api.models.schedule import *
+    from airflow_provider_webdata.api.models.scrape import *
+    from airflow_provider_webdata.api.models.search import *
+    from airflow_provider_webdata.api.models.team import *
+    from airflow_provider_webdata.api.models.threat import *
+    from airflow_provider_webdata.api.models.webhook import *
+else:
+    _MODELS = {
+        "actions": (
+            "Action ClickAction ExecuteJavascriptAction PdfAction PressAction ScrapeAction"
+            " ScreenshotAction ScrollAction WaitAction WriteAction"
+        ),
+        "agent": (
+            "AgentApproval AgentExchange AgentLocation AgentRefusal AgentRequest AgentStatus"
+            " AgentWebhookConfig"
+        ),
+        "agent_records": (
+            "AgentRun AgentRuns AgentSnapshot AgentThread AgentThreadResponse AgentTrace"
+            " AgentTraceEvent AgentTurn"
+        ),
+        "base": "RequestModel ResponseModel",
+        "batch": "BatchScrapeRequest",
+        "crawl": (
+            "ActiveCrawl ActiveCrawls CrawlParams CrawlParamsRequest CrawlParamsResponse CrawlRequest"
+            " CrawlScope"
+        ),
+        "developer": "DeveloperPassage DeveloperResult DeveloperSearchRequest DeveloperSearchResponse",
+        "document": "ActionResults Document ScrapeResponse",
+        "extract": "ExtractAgent ExtractRequest ExtractStatus ExtractWebhookConfig",
+        "feedback": "FeedbackRequest FeedbackResponse MissingContent SearchFeedbackRequest ValuableSource",
+        "formats": (
+            "AttributeSelector AttributesFormat ChangeTrackingFormat DeterministicJsonFormat Format"
+            " HighlightsFormat JsonFormat PlainFormat QueryFormat QuestionFormat ScreenshotFormat"
+            " Viewport"
+        ),
+        "government": "GovernmentResults GovernmentSearchRequest GovernmentSearchResponse",
+        "interact": (
+            "ExecuteRequest ExecuteResult InteractRequest InteractSession InteractSessions"
+            " ScrapeInteractRequest ScrapeInteractResult SessionClosed"
+        ),
+        "jobs": "CancelResponse JobDocuments JobError JobErrors JobProgress JobStarted JobStatus",
+        "map": "MapLink MapRequest MapResponse",
+        "monitor": (
+            "CrawlOptions CrawlTarget EmailNotification MonitorCreateRequest MonitorNotification"
+            " MonitorTarget MonitorUpdateRequest ScrapeTarget SearchTarget"
+        ),
+        "monitor_records": (
+            "CheckSummary DeleteResponse Judgment Monitor MonitorCheck MonitorCheckDetail"
+            " MonitorCheckListResponse MonitorCheckPage MonitorCheckResponse MonitorListResponse"
+            " MonitorResponse MonitorRunResponse PageDiff StoredEmail StoredNotification"
+            " StoredSchedule StoredTarget StoredWebhook"
+        ),
+        "page": "ChangeTracking PageContent PageMetadata",
+        "parse": (
+            "FileFormat FileFormats FileFormatsResponse ParseFormat ParseOptions ParsePlainFormat"
+            " ParseReferenceRequest ParseUpload ParseUploadRequest ParseUploadResponse"
+        ),
+        "parsers": "ImageParser Parser PdfParser",
+        "research": (
+            "Paper PaperPassage PaperRequest PaperResponse PaperResult PaperSearchRequest"
+            " PaperSearchResponse SimilarPapersRequest SimilarPapersResponse"
+        ),
+        "schedule": "MonitorSchedule",
+        "scrape": (
+            "AuditMetadata Location MonitorScrapeOptions PageRequest PIIOptions Profile ScrapeOptions"
+            " ScrapeRequest"
+        ),
+        "search": (
+            "Category CategoryFilter ImageResult NewsResult OtherSource SearchData SearchRequest"
+            " SearchResponse SearchScrapeOptions Source WebResult WebSource"
+        ),
+        "team": (
+            "Activity ActivityItem Concurrency CreditHistory CreditPeriod CreditUsage"
+            " CreditUsageResponse QueueStatus TokenHistory TokenPeriod TokenUsage TokenUsageResponse"
+        ),
+        "threat": "ThreatPolicy ThreatPolicyRequest ThreatPolicyResponse ThreatProtection",
+        "webhook": "MonitorWebhookConfig PageJobWebhookConfig WebhookConfig",
+    }
+    _FILES = {name: file for file, names in _MODELS.items() for name in names.split()}
 
-__all__ = [
-    "Action",
-    "ActionResults",
-    "ActiveCrawl",
-    "ActiveCrawls",
-    "Activity",
-    "ActivityItem",
-    "AgentApproval",
-    "AgentExchange",
-    "AgentLocation",
-    "AgentRefusal",
-    "AgentRequest",
-    "AgentRun",
-    "AgentRuns",
-    "AgentSnapshot",
-    "AgentStatus",
-    "AgentThread",
-    "AgentThreadResponse",
-    "AgentTrace",
-    "AgentTraceEvent",
-    "AgentTurn",
-    "AgentWebhookConfig",
-    "AttributeSelector",
-    "AttributesFormat",
-    "AuditMetadata",
-    "BatchScrapeRequest",
-    "CancelResponse",
-    "Category",
-    "CategoryFilter",
-    "ChangeTracking",
-    "ChangeTrackingFormat",
-    "CheckSummary",
-    "ClickAction",
-    "Concurrency",
-    "CrawlOptions",
-    "CrawlParams",
-    "CrawlParamsRequest",
-    "CrawlParamsResponse",
-    "CrawlRequest",
-    "CrawlScope",
-    "CrawlTarget",
-    "CreditHistory",
-    "CreditPeriod",
-    "CreditUsage",
-    "CreditUsageResponse",
-    "DeleteResponse",
-    "DeterministicJsonFormat",
-    "DeveloperPassage",
-    "DeveloperResult",
-    "DeveloperSearchRequest",
-    "DeveloperSearchResponse",
-    "Document",
-    "EmailNotification",
-    "ExecuteJavascriptAction",
-    "ExecuteRequest",
-    "ExecuteResult",
-    "ExtractAgent",
-    "ExtractRequest",
-    "ExtractStatus",
-    "ExtractWebhookConfig",
-    "FeedbackRequest",
-    "FeedbackResponse",
-    "FileFormat",
-    "FileFormats",
-    "FileFormatsResponse",
-    "Format",
-    "GovernmentResults",
-    "GovernmentSearchRequest",
-    "GovernmentSearchResponse",
-    "HighlightsFormat",
-    "ImageParser",
-    "ImageResult",
-    "InteractRequest",
-    "InteractSession",
-    "InteractSessions",
-    "JobDocuments",
-    "JobError",
-    "JobErrors",
-    "JobProgress",
-    "JobStarted",
-    "JobStatus",
-    "JsonFormat",
-    "Judgment",
-    "Location",
-    "MapLink",
-    "MapRequest",
-    "MapResponse",
-    "MissingContent",
-    "Monitor",
-    "MonitorCheck",
-    "MonitorCheckDetail",
-    "MonitorCheckListResponse",
-    "MonitorCheckPage",
-    "MonitorCheckResponse",
-    "MonitorCreateRequest",
-    "MonitorListResponse",
-    "MonitorNotification",
-    "MonitorResponse",
-    "MonitorRunResponse",
-    "MonitorSchedule",
-    "MonitorScrapeOptions",
-    "MonitorTarget",
-    "MonitorUpdateRequest",
-    "MonitorWebhookConfig",
-    "NewsResult",
-    "OtherSource",
-    "PIIOptions",
-    "PageContent",
-    "PageDiff",
-    "PageJobWebhookConfig",
-    "PageMetadata",
-    "PageRequest",
-    "Paper",
-    "PaperPassage",
-    "PaperRequest",
-    "PaperResponse",
-    "PaperResult",
-    "PaperSearchRequest",
-    "PaperSearchResponse",
-    "ParseFormat",
-    "ParseOptions",
-    "ParsePlainFormat",
-    "ParseReferenceRequest",
-    "ParseUpload",
-    "ParseUploadRequest",
-    "ParseUploadResponse",
-    "Parser",
-    "PdfAction",
-    "PdfParser",
-    "PlainFormat",
-    "PressAction",
-    "Profile",
-    "QueryFormat",
-    "QuestionFormat",
-    "QueueStatus",
-    "RequestModel",
-    "ResponseModel",
-    "ScrapeAction",
-    "ScrapeInteractRequest",
-    "ScrapeInteractResult",
-    "ScrapeOptions",
-    "ScrapeRequest",
-    "ScrapeResponse",
-    "ScrapeTarget",
-    "ScreenshotAction",
-    "ScreenshotFormat",
-    "ScrollAction",
-    "SearchData",
-    "SearchFeedbackRequest",
-    "SearchRequest",
-    "SearchResponse",
-    "SearchScrapeOptions",
-    "SearchTarget",
-    "SessionClosed",
-    "SimilarPapersRequest",
-    "SimilarPapersResponse",
-    "Source",
-    "StoredEmail",
-    "StoredNotification",
-    "StoredSchedule",
-    "StoredTarget",
-    "StoredWebhook",
-    "ThreatPolicy",
-    "ThreatPolicyRequest",
-    "ThreatPolicyResponse",
-    "ThreatProtection",
-    "TokenHistory",
-    "TokenPeriod",
-    "TokenUsage",
-    "TokenUsageResponse",
-    "ValuableSource",
-    "Viewport",
-    "WaitAction",
-    "WebResult",
-    "WebSource",
-    "WebhookConfig",
-    "WriteAction",
-]
+    __all__ = [*_FILES]
 
-_FILES = {
-    "Action": "actions",
-    "ClickAction": "actions",
-    "ExecuteJavascriptAction": "actions",
-    "PdfAction": "actions",
-    "PressAction": "actions",
-    "ScrapeAction": "actions",
-    "ScreenshotAction": "actions",
-    "ScrollAction": "actions",
-    "WaitAction": "actions",
-    "WriteAction": "actions",
-    "AgentApproval": "agent",
-    "AgentExchange": "agent",
-    "AgentLocation": "agent",
-    "AgentRefusal": "agent",
-    "AgentRequest": "agent",
-    "AgentStatus": "agent",
-    "AgentWebhookConfig": "agent",
-    "AgentRun": "agent_records",
-    "AgentRuns": "agent_records",
-    "AgentSnapshot": "agent_records",
-    "AgentThread": "agent_records",
-    "AgentThreadResponse": "agent_records",
-    "AgentTrace": "agent_records",
-    "AgentTraceEvent": "agent_records",
-    "AgentTurn": "agent_records",
-    "RequestModel": "base",
-    "ResponseModel": "base",
-    "BatchScrapeRequest": "batch",
-    "ActiveCrawl": "crawl",
-    "ActiveCrawls": "crawl",
-    "CrawlParams": "crawl",
-    "CrawlParamsRequest": "crawl",
-    "CrawlParamsResponse": "crawl",
-    "CrawlRequest": "crawl",
-    "CrawlScope": "crawl",
-    "DeveloperPassage": "developer",
-    "DeveloperResult": "developer",
-    "DeveloperSearchRequest": "developer",
-    "DeveloperSearchResponse": "developer",
-    "ActionResults": "document",
-    "Document": "document",
-    "ScrapeResponse": "document",
-    "ExtractAgent": "extract",
-    "ExtractRequest": "extract",
-    "ExtractStatus": "extract",
-    "ExtractWebhookConfig": "extract",
-    "FeedbackRequest": "feedback",
-    "FeedbackResponse": "feedback",
-    "MissingContent": "feedback",
-    "SearchFeedbackRequest": "feedback",
-    "ValuableSource": "feedback",
-    "AttributeSelector": "formats",
-    "AttributesFormat": "formats",
-    "ChangeTrackingFormat": "formats",
-    "DeterministicJsonFormat": "formats",
-    "Format": "formats",
-    "HighlightsFormat": "formats",
-    "JsonFormat": "formats",
-    "PlainFormat": "formats",
-    "QueryFormat": "formats",
-    "QuestionFormat": "formats",
-    "ScreenshotFormat": "formats",
-    "Viewport": "formats",
-    "GovernmentResults": "government",
-    "GovernmentSearchRequest": "government",
-    "GovernmentSearchResponse": "government",
-    "ExecuteRequest": "interact",
-    "ExecuteResult": "interact",
-    "InteractRequest": "interact",
-    "InteractSession": "interact",
-    "InteractSessions": "interact",
-    "ScrapeInteractRequest": "interact",
-    "ScrapeInteractResult": "interact",
-    "SessionClosed": "interact",
-    "CancelResponse": "jobs",
-    "JobDocuments": "jobs",
-    "JobError": "jobs",
-    "JobErrors": "jobs",
-    "JobProgress": "jobs",
-    "JobStarted": "jobs",
-    "JobStatus": "jobs",
-    "MapLink": "map",
-    "MapRequest": "map",
-    "MapResponse": "map",
-    "CrawlOptions": "monitor",
-    "CrawlTarget": "monitor",
-    "EmailNotification": "monitor",
-    "MonitorCreateRequest": "monitor",
-    "MonitorNotification": "monitor",
-    "MonitorTarget": "monitor",
-    "MonitorUpdateRequest": "monitor",
-    "ScrapeTarget": "monitor",
-    "SearchTarget": "monitor",
-    "CheckSummary": "monitor_records",
-    "DeleteResponse": "monitor_records",
-    "Judgment": "monitor_records",
-    "Monitor": "monitor_records",
-    "MonitorCheck": "monitor_records",
-    "MonitorCheckDetail": "monitor_records",
-    "MonitorCheckListResponse": "monitor_records",
-    "MonitorCheckPage": "monitor_records",
-    "MonitorCheckResponse": "monitor_records",
-    "MonitorListResponse": "monitor_records",
-    "MonitorResponse": "monitor_records",
-    "MonitorRunResponse": "monitor_records",
-    "PageDiff": "monitor_records",
-    "StoredEmail": "monitor_records",
-    "StoredNotification": "monitor_records",
-    "StoredSchedule": "monitor_records",
-    "StoredTarget": "monitor_records",
-    "StoredWebhook": "monitor_records",
-    "ChangeTracking": "page",
-    "PageContent": "page",
-    "PageMetadata": "page",
-    "FileFormat": "parse",
-    "FileFormats": "parse",
-    "FileFormatsResponse": "parse",
-    "ParseFormat": "parse",
-    "ParseOptions": "parse",
-    "ParsePlainFormat": "parse",
-    "ParseReferenceRequest": "parse",
-    "ParseUpload": "parse",
-    "ParseUploadRequest": "parse",
-    "ParseUploadResponse": "parse",
-    "ImageParser": "parsers",
-    "Parser": "parsers",
-    "PdfParser": "parsers",
-    "Paper": "research",
-    "PaperPassage": "research",
-    "PaperRequest": "research",
-    "PaperResponse": "research",
-    "PaperResult": "research",
-    "PaperSearchRequest": "research",
-    "PaperSearchResponse": "research",
-    "SimilarPapersRequest": "research",
-    "SimilarPapersResponse": "research",
-    "MonitorSchedule": "schedule",
-    "AuditMetadata": "scrape",
-    "Location": "scrape",
-    "MonitorScrapeOptions": "scrape",
-    "PageRequest": "scrape",
-    "PIIOptions": "scrape",
-    "Profile": "scrape",
-    "ScrapeOptions": "scrape",
-    "ScrapeRequest": "scrape",
-    "Category": "search",
-    "CategoryFilter": "search",
-    "ImageResult": "search",
-    "NewsResult": "search",
-    "OtherSource": "search",
-    "SearchData": "search",
-    "SearchRequest": "search",
-    "SearchResponse": "search",
-    "SearchScrapeOptions": "search",
-    "Source": "search",
-    "WebResult": "search",
-    "WebSource": "search",
-    "Activity": "team",
-    "ActivityItem": "team",
-    "Concurrency": "team",
-    "CreditHistory": "team",
-    "CreditPeriod": "team",
-    "CreditUsage": "team",
-    "CreditUsageResponse": "team",
-    "QueueStatus": "team",
-    "TokenHistory": "team",
-    "TokenPeriod": "team",
-    "TokenUsage": "team",
-    "TokenUsageResponse": "team",
-    "ThreatPolicy": "threat",
-    "ThreatPolicyRequest": "threat",
-    "ThreatPolicyResponse": "threat",
-    "ThreatProtection": "threat",
-    "MonitorWebhookConfig": "webhook",
-    "PageJobWebhookConfig": "webhook",
-    "WebhookConfig": "webhook",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _FILES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_FILES[name]}"), name)
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> Any:
+        if name not in _FILES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(import_module(f"{__name__}.{_FILES[name]}"), name)
+        globals()[name] = value
+        return value
