@@ -1,17 +1,18 @@
 """Streaming upload of a file as multipart form data, never held whole in memory.
 
-httpx's own multipart is no substitute: it reads files in the event loop and always from the beginning, fails on pipes
-and iterables, has no limit, and reports a file that changed meanwhile as a broken connection.
+httpx writes the form, of an empty file; the file's bytes go in between. Its own reading of files is no substitute: it
+blocks the event loop, starts at the beginning, fails on pipes and iterables, has no limit, and reports a file that
+changed meanwhile as a broken connection.
 """
 
 from __future__ import annotations
 
 import io
 import os
-import secrets
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
 from typing import Protocol, runtime_checkable
 
+import httpx
 from anyio.to_thread import run_sync
 
 from airflow_provider_webdata.api.errors import InvalidRequestError, UploadError, UploadTooLargeError
@@ -215,19 +216,16 @@ class MultipartBody:
 
     def __init__(self, upload: Upload, fields: Mapping[str, str]) -> None:
         self.upload = upload
-        # Nobody who wrote the file can know it, so that no file can hold it.
-        boundary = f"webdata-{secrets.token_hex(16)}"
-        self.content_type = f"multipart/form-data; boundary={boundary}"
-        head = [
-            f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
-            for name, value in fields.items()
-        ]
-        head.append(
-            f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{upload.name}"\r\n'
-            "Content-Type: application/octet-stream\r\n\r\n"
+        form = httpx.Request(
+            "POST",
+            "http://localhost",
+            data=fields,
+            files={"file": (upload.name, b"", "application/octet-stream")},
         )
-        self._head = "".join(head).encode()
-        self._tail = f"\r\n--{boundary}--\r\n".encode()
+        empty = form.read()
+        end = empty.rindex(b"\r\n--")
+        self.content_type = form.headers["content-type"]
+        self._head, self._tail = empty[:end], empty[end:]
 
     @property
     def headers(self) -> dict[str, str]:
