@@ -145,6 +145,15 @@ def _options() -> dict[str, dict[str, Any]]:
             "example": None,
             "default": "False",
         },
+        "inbox_gc_freeze": {
+            "description": "At its first request, the inbox calls `gc.freeze()`: the garbage collector of the API "
+            "server's process no longer scans the objects that exist by then, which pauses requests under load. It "
+            "never frees them either.",
+            "version_added": "0.1.0",
+            "type": "boolean",
+            "example": None,
+            "default": "False",
+        },
         "inbox_max_body_mb": {
             "description": "Largest delivery that is accepted, in megabytes.",
             "version_added": "0.1.0",

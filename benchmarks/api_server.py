@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from urllib.error import URLError
 from urllib.request import urlopen
 
@@ -43,13 +44,14 @@ class Airflow:
                 raise RuntimeError(f"airflow {' '.join(command)} failed:\n{done.stdout}")
 
     @contextlib.contextmanager
-    def api_server(self, name: str) -> Iterator[str]:
-        """Run one API server; yields its base URL. Several can share the database."""
+    def api_server(self, name: str, settings: Mapping[str, str] = MappingProxyType({})) -> Iterator[str]:
+        """Run one API server with further settings; yields its base URL. Several can share the database."""
         ports = Ports.free()
         argv = [sys.executable, "-m", "airflow", "api-server"]
         argv += ["--host", "127.0.0.1", "--port", str(ports.api)]
         log = self.home / f"{name}.log"
-        session = Session.start(name, argv, env=self.environment(ports), cwd=self.home, log=log)
+        environment = {**self.environment(ports), **settings}
+        session = Session.start(name, argv, env=environment, cwd=self.home, log=log)
         url = f"http://127.0.0.1:{ports.api}"
         try:
             up = wait_until(lambda: _answers(f"{url}/api/v2/version") or not session.leader_runs(), 60)

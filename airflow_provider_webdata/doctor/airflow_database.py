@@ -10,6 +10,8 @@ from sqlalchemy.orm import Session
 
 from airflow_provider_webdata.common.dates import ago
 from airflow_provider_webdata.common.endings import EXTRACT
+from airflow_provider_webdata.inbox_server.db_manager import revisions
+from airflow_provider_webdata.inbox_server.options import creates_tables
 from airflow_provider_webdata.inbox_server.storage.database import airflow_engine, store_error
 from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError, TablesMissingError
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
@@ -31,8 +33,6 @@ def tables(*, needed: bool = True) -> Finding:
 
     :param needed: whether deliveries must be stored in them.
     """
-    from airflow_provider_webdata.inbox_server.db_manager import makes_tables, revisions
-
     try:
         engine = airflow_engine()
     except StoreUnavailableError as error:
@@ -51,7 +51,7 @@ def tables(*, needed: bool = True) -> Finding:
             "Install that version here too, or go back with it first: docs/webhooks.md#the-tables.",
         )
     seen = f"at the old revision {current}" if current else "they are not there"
-    if makes_tables():
+    if creates_tables():
         return Finding("tables", "ok", f"{seen}; the inbox makes them at its first request")
     advice = (
         "Run `airflow db migrate`, or set inbox_create_tables = True in [webdata] of Airflow's configuration."

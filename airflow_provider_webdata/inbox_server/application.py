@@ -7,19 +7,23 @@ import logging
 from typing import TYPE_CHECKING
 
 from airflow._shared.secrets_masker import mask_secret
-from airflow.configuration import conf
 
 from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.hooks.connection import webhook_settings_of
 from airflow_provider_webdata.hooks.masking import mask
 from airflow_provider_webdata.inbox_server.airflow_connections import UndecryptableError, find_connection
-from airflow_provider_webdata.inbox_server.db_manager import make_tables, makes_tables
+from airflow_provider_webdata.inbox_server.db_manager import make_tables
 from airflow_provider_webdata.inbox_server.http.app import InboxApplication
 from airflow_provider_webdata.inbox_server.http.auth import Gate
 from airflow_provider_webdata.inbox_server.http.responses import retry_later
-from airflow_provider_webdata.inbox_server.storage.errors import OptionError, StoreUnavailableError
+from airflow_provider_webdata.inbox_server.options import (
+    creates_tables,
+    freezes_objects,
+    max_body_bytes,
+    retention_days,
+)
+from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
 from airflow_provider_webdata.inbox_server.storage.inbox import Inbox
-from airflow_provider_webdata.inbox_server.storage.retention import retention_days
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,11 +39,12 @@ def create_application() -> InboxApplication:
     :raises StoreUnavailableError: this process has no access to Airflow's database.
     :raises OptionError: an option of `[webdata]` cannot be used.
     """
-    inbox = Inbox.open(prepare=make_tables if makes_tables() else None)
-    application = InboxApplication(inbox, _gate, most_bytes=most_body_bytes(), keep_days=retention_days())
-    # An API server holds hundreds of thousands of objects that live as long as it does. Looking through them all
-    # for garbage, again and again under load, would stop every request for a third of a second.
-    gc.freeze()
+    inbox = Inbox.open(prepare=make_tables if creates_tables() else None)
+    application = InboxApplication(inbox, _gate, most_bytes=max_body_bytes(), keep_days=retention_days())
+    # An API server holds hundreds of thousands of permanent objects. Scanning all of them for garbage, several times
+    # a second under load, stops every request for a third of a second.
+    if freezes_objects():
+        gc.freeze()
     return application
 
 
@@ -57,21 +62,6 @@ def application_or_unavailable() -> ASGIApp:
             await retry_later(503, "the inbox is not set up, see its log", 60)(scope, receive, send)
 
         return unavailable
-
-
-def most_body_bytes() -> int:
-    """Return the size of the largest delivery that is accepted (`[webdata] inbox_max_body_mb`, 16).
-
-    :raises OptionError: it is no number above 0.
-    """
-    given = conf.get("webdata", "inbox_max_body_mb", fallback="16")
-    try:
-        size = float(given) * 2**20
-    except ValueError:
-        size = 0.0
-    if not 0 < size < float("inf"):
-        raise OptionError(f"[webdata] inbox_max_body_mb must be a number above 0 (given: {given!r})")
-    return int(size)
 
 
 def _gate(conn_id: str) -> Gate:

@@ -16,6 +16,7 @@ from airflow.utils.providers_configuration_loader import providers_configuration
 from rich.markup import escape
 
 from airflow_provider_webdata.inbox.envelope import NotJSONError, parse_body
+from airflow_provider_webdata.inbox_server.options import retention_days
 from airflow_provider_webdata.inbox_server.storage.database import airflow_engine
 from airflow_provider_webdata.inbox_server.storage.errors import (
     DeliveryNotFoundError,
@@ -23,7 +24,7 @@ from airflow_provider_webdata.inbox_server.storage.errors import (
     StoreUnavailableError,
 )
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
-from airflow_provider_webdata.inbox_server.storage.retention import prune_all, retention_days
+from airflow_provider_webdata.inbox_server.storage.retention import prune_all
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
 
 if TYPE_CHECKING:

@@ -13,8 +13,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from airflow.configuration import conf
-from airflow.exceptions import AirflowConfigException
 from airflow.sdk.exceptions import AirflowException
 from airflow.utils.db import DBLocks, create_global_lock
 from airflow.utils.db_manager import BaseDBManager
@@ -22,13 +20,10 @@ from sqlalchemy import exc
 from sqlalchemy.orm import Session
 
 from airflow_provider_webdata.common.coded_errors import CodedError
+from airflow_provider_webdata.inbox_server.options import creates_tables
 from airflow_provider_webdata.inbox_server.storage import tables
 from airflow_provider_webdata.inbox_server.storage.database import airflow_engine, store_error
-from airflow_provider_webdata.inbox_server.storage.errors import (
-    OptionError,
-    StoreUnavailableError,
-    TablesMissingError,
-)
+from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError, TablesMissingError
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +57,7 @@ class InboxDBManager(BaseDBManager):
 
         Where the inbox makes its tables itself nothing has to be waited for.
         """
-        if makes_tables() or self.is_current():
+        if creates_tables() or self.is_current():
             return True
         # `airflow db check-migrations` itself names Airflow's own revisions alone.
         if self.is_newer():
@@ -127,18 +122,6 @@ def revisions() -> tuple[str, ...]:
     """Return the revisions of the tables that this package knows, its own first."""
     manager = InboxDBManager(None)  # type: ignore[no-untyped-call]
     return tuple(script.revision for script in manager.get_script_object().walk_revisions())
-
-
-def makes_tables() -> bool:
-    """Return whether the inbox makes its tables itself (`[webdata] inbox_create_tables`, False).
-
-    :raises OptionError: it is neither true nor false.
-    """
-    try:
-        return conf.getboolean("webdata", "inbox_create_tables", fallback=False)
-    except AirflowConfigException:
-        given = conf.get("webdata", "inbox_create_tables")
-        raise OptionError(f"[webdata] inbox_create_tables must be True or False (given: {given!r})") from None
 
 
 def make_tables() -> None:

@@ -78,8 +78,8 @@ def _serve(
     import uvicorn
 
     from airflow_provider_webdata.inbox_server.http.listener import HEADER_BYTES, BoundedServer
+    from airflow_provider_webdata.inbox_server.options import retention_days
     from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
-    from airflow_provider_webdata.inbox_server.storage.retention import retention_days
 
     class Server(BoundedServer):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:

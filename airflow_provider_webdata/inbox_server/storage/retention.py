@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
-from .errors import OptionError, StoreUnavailableError
+from .errors import StoreUnavailableError
 
 if TYPE_CHECKING:
     from .store import DeliveryStore
@@ -22,23 +22,6 @@ INTERVAL = 3600.0
 """Seconds between two prunings by one process, give or take a fifth."""
 FIRST_WITHIN = 600.0
 """Seconds after its start within which a process prunes for the first time."""
-
-
-def retention_days() -> float:
-    """Return for how many days Airflow's configuration keeps deliveries (`[webdata] inbox_retention_days`, 30).
-
-    :raises OptionError: it is no number, or less than 0.
-    """
-    from airflow.configuration import conf
-
-    given = conf.get("webdata", "inbox_retention_days", fallback="30")
-    try:
-        days = float(given)
-    except ValueError:
-        days = -1.0
-    if not 0 <= days < float("inf"):
-        raise OptionError(f"[webdata] inbox_retention_days must be a number, 0 or more (given: {given!r})")
-    return days
 
 
 def prune_all(store: DeliveryStore, before: datetime) -> int:

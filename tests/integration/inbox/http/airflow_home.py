@@ -66,8 +66,8 @@ class AirflowHome:
     def airflow(self, *argv: str) -> str:
         return self.python("-m", "airflow", *argv)
 
-    def python(self, *argv: str) -> str:
-        done = self.warm.run(argv, env=self.env)
+    def python(self, *argv: str, **environ: str) -> str:
+        done = self.warm.run(argv, env={**self.env, **environ})
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
         return done.stdout
 

@@ -1,0 +1,63 @@
+"""The inbox's options: section `[webdata]` of Airflow's configuration."""
+
+from __future__ import annotations
+
+from airflow.configuration import conf
+from airflow.exceptions import AirflowConfigException
+
+from airflow_provider_webdata.inbox_server.storage.errors import OptionError
+
+
+def creates_tables() -> bool:
+    """Return whether the inbox creates its tables itself (`inbox_create_tables`, False).
+
+    :raises OptionError: the option is not a boolean.
+    """
+    return _flag("inbox_create_tables")
+
+
+def freezes_objects() -> bool:
+    """Return whether the inbox excludes existing objects from garbage collection (`inbox_gc_freeze`, False).
+
+    :raises OptionError: the option is not a boolean.
+    """
+    return _flag("inbox_gc_freeze")
+
+
+def max_body_bytes() -> int:
+    """Return the size of the largest delivery that is accepted (`inbox_max_body_mb`, 16 MB).
+
+    :raises OptionError: the option is not a number above 0.
+    """
+    given, megabytes = _number("inbox_max_body_mb", "16")
+    if not 0 < megabytes * 2**20 < float("inf"):
+        raise OptionError(f"[webdata] inbox_max_body_mb must be a number above 0 (given: {given!r})")
+    return int(megabytes * 2**20)
+
+
+def retention_days() -> float:
+    """Return for how many days deliveries are kept (`inbox_retention_days`, 30); 0 keeps all.
+
+    :raises OptionError: the option is not a number, or less than 0.
+    """
+    given, days = _number("inbox_retention_days", "30")
+    if not 0 <= days < float("inf"):
+        raise OptionError(f"[webdata] inbox_retention_days must be a number, 0 or more (given: {given!r})")
+    return days
+
+
+def _flag(name: str) -> bool:
+    try:
+        return conf.getboolean("webdata", name, fallback=False)
+    except AirflowConfigException:
+        given = conf.get("webdata", name)
+        raise OptionError(f"[webdata] {name} must be True or False (given: {given!r})") from None
+
+
+def _number(name: str, default: str) -> tuple[str, float]:
+    """Return an option as text and as a number, NaN if it is not one."""
+    given = conf.get("webdata", name, fallback=default)
+    try:
+        return given, float(given)
+    except ValueError:
+        return given, float("nan")
