@@ -82,6 +82,14 @@ _OLDER_THAN = _arg(
     metavar="AGE",
 )
 _DRY_RUN = _arg("--dry-run", help="Only say how many deliveries would be deleted", action="store_true")
+_HOST = _arg("--host", help="address to listen on (default: %(default)s)", default="127.0.0.1")
+_PORT = _arg(
+    "--port", help="port to listen on; 0 takes a free one (default: %(default)s)", type=int, default=8798
+)
+_CERTIFICATE = _arg("--ssl-certfile", help="certificate, to serve https", metavar="FILE")
+_CERTIFICATE_KEY = _arg(
+    "--ssl-keyfile", help="key of the certificate, where it is in a file of its own", metavar="FILE"
+)
 _NEW_CONN_ID = _arg(
     "--conn-id", help="Id of the connection (default: %(default)s)", default="webdata_default"
 )
@@ -201,7 +209,7 @@ def _inbox() -> tuple[ActionCommand, ...]:
             name="serve",
             help="Serve the inbox alone, without the rest of Airflow's API server",
             func=_runner(_SERVE),
-            args=(_OwnFlags(_SERVE),),
+            args=(_HOST, _PORT, _CERTIFICATE, _CERTIFICATE_KEY),
         ),
     )
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow.jobs.job import Job, JobState
+from airflow.models.dag import DagModel
+from airflow.models.serialized_dag import SerializedDagModel
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
@@ -65,8 +68,6 @@ def tables(*, needed: bool = True) -> Finding:
 
 def triggerer() -> Finding:
     """Check that a triggerer runs; without one, deferred tasks never resume."""
-    from airflow.jobs.job import Job, JobState
-
     try:
         engine = airflow_engine()
     except StoreUnavailableError as error:
@@ -100,9 +101,6 @@ def endings(*, hosted: bool) -> Finding:
 
     :param hosted: whether a connection leads to it.
     """
-    from airflow.models.dag import DagModel
-    from airflow.models.serialized_dag import SerializedDagModel
-
     if not hosted:
         return Finding("endings", "ok", "no connection leads to the hosted service, whose operations may end")
     active = select(DagModel.dag_id).where(DagModel.is_stale.is_(False))

@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from airflow.models.connection import Connection
 from airflow.secrets.environment_variables import CONN_ENV_PREFIX
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
@@ -129,8 +130,6 @@ def webdata_connections(limit: TimeLimit) -> tuple[list[str], Finding | None]:
 
 
 def _stored() -> list[str]:
-    from airflow.models.connection import Connection
-
     with Session(airflow_engine()) as session:
         wanted = select(Connection.conn_id).where(Connection.conn_type == WebDataHook.conn_type)
         return [str(conn_id) for conn_id in session.scalars(wanted)]

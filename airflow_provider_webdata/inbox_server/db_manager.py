@@ -16,6 +16,7 @@ from typing import Any
 from airflow.sdk.exceptions import AirflowException
 from airflow.utils.db import DBLocks, create_global_lock
 from airflow.utils.db_manager import BaseDBManager
+from alembic import command
 from sqlalchemy import exc
 from sqlalchemy.orm import Session
 
@@ -103,8 +104,6 @@ class InboxDBManager(BaseDBManager):
         :param show_sql_only: print the statements instead of running them.
         :raises ValueError: `from_revision` is given without `show_sql_only`.
         """
-        from alembic import command
-
         if from_revision and not show_sql_only:
             raise ValueError("from_revision only makes sense together with show_sql_only")
         config = self.get_alembic_config()  # type: ignore[no-untyped-call]

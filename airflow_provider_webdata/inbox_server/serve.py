@@ -1,16 +1,22 @@
-"""`airflow webdata inbox serve`: the inbox alone, with none of Airflow's own routes.
-
-Every `airflow` command imports this for its flags: what serving needs is imported when it serves.
-"""
+"""`airflow webdata inbox serve`: the inbox alone, with none of Airflow's own routes."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import signal
 import socket
+import ssl
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import uvicorn
+
+from airflow_provider_webdata.inbox_server.application import create_application
+from airflow_provider_webdata.inbox_server.http.listener import HEADER_BYTES, BoundedServer
+from airflow_provider_webdata.inbox_server.options import retention_days
+from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
 
 if TYPE_CHECKING:
     import argparse
@@ -18,31 +24,11 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.inbox_server.http.app import InboxApplication
 
-DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 8798
-
 KEEP_ALIVE_SECONDS = 75
 """For how long an idle connection stays: longer than proxies keep theirs, so that they never use a closed one."""
 
 GRACE_SECONDS = 20
 """For how long a stop waits for deliveries that are under way: one may take ten to arrive and eight to be stored."""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the flags to a parser.
-
-    :param parser: of the command.
-    """
-    parser.add_argument("--host", default=DEFAULT_HOST, help="address to listen on (default: %(default)s)")
-    parser.add_argument(
-        "--port",
-        type=int,
-        default=DEFAULT_PORT,
-        help="port to listen on; 0 takes a free one (default: %(default)s)",
-    )
-    parser.add_argument("--ssl-certfile", metavar="FILE", help="certificate, to serve https")
-    parser.add_argument(
-        "--ssl-keyfile", metavar="FILE", help="key of the certificate, where it is in a file of its own"
-    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -52,9 +38,6 @@ def run(args: argparse.Namespace) -> int:
 
     :param args: `host`, `port`, `ssl_certfile` and `ssl_keyfile`.
     """
-    from airflow_provider_webdata.inbox_server.application import create_application
-    from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
-
     if args.ssl_keyfile and not args.ssl_certfile:
         return _failed("--ssl-keyfile needs --ssl-certfile")
     for flag, path in (("--ssl-certfile", args.ssl_certfile), ("--ssl-keyfile", args.ssl_keyfile)):
@@ -72,15 +55,6 @@ def run(args: argparse.Namespace) -> int:
 def _serve(
     application: InboxApplication, listener: socket.socket, certfile: str | None, keyfile: str | None
 ) -> None:
-    import asyncio
-    import ssl
-
-    import uvicorn
-
-    from airflow_provider_webdata.inbox_server.http.listener import HEADER_BYTES, BoundedServer
-    from airflow_provider_webdata.inbox_server.options import retention_days
-    from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
-
     class Server(BoundedServer):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)

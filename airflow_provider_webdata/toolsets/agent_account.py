@@ -9,6 +9,7 @@ from typing_extensions import TypedDict
 
 from airflow_provider_webdata.common.attempt import Attempt, attempt_of_process
 from airflow_provider_webdata.common.stored_record import place_of
+from airflow_provider_webdata.results.lineage import operator_lineage
 from airflow_provider_webdata.runs.credit_account import CreditAccount, enter_call
 from airflow_provider_webdata.runs.failures import CreditLimitError
 
@@ -134,8 +135,6 @@ class AgentAccount:
             self._attempt.ti.xcom_push(key, value)
 
     def _lineage(self, task_instance: Any) -> Any | None:  # noqa: ARG002
-        from airflow_provider_webdata.results.lineage import operator_lineage
-
         urls = [source["url"] for source in self._sources.values()]
         return operator_lineage([*self._queries, *urls], None, self._conn_id)
 

@@ -18,6 +18,9 @@ from airflow_provider_webdata.api.prices import MAP_CREDITS, page_extras
 from airflow_provider_webdata.hooks.call_guard import cost_of_failure
 from airflow_provider_webdata.hooks.once import Once
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+from airflow_provider_webdata.results.encoding import json_text
+from airflow_provider_webdata.results.storage import WholeFile, storage_path
+from airflow_provider_webdata.results.tombstones import marked
 from airflow_provider_webdata.runs.credit_account import by_format
 from airflow_provider_webdata.toolsets.page_text import part_of
 
@@ -327,10 +330,6 @@ class WebTools:
         await AirflowToolset.run_blocking(enter, *given, **named)
 
     def _save(self, path: str, document: Document) -> None:
-        from airflow_provider_webdata.results.encoding import json_text
-        from airflow_provider_webdata.results.storage import WholeFile, storage_path
-        from airflow_provider_webdata.results.tombstones import marked
-
         with WholeFile(storage_path(path)) as file:
             file.write(json_text(marked(document.to_wire())).encode() + b"\n")
         log.info("It is kept as %s", path)

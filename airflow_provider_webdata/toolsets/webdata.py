@@ -35,7 +35,9 @@ from airflow_provider_webdata.common.coded_errors import ArgumentError, CodedErr
 from airflow_provider_webdata.hooks.budget import Budget
 from airflow_provider_webdata.hooks.call_guard import CallGuard
 from airflow_provider_webdata.hooks.remedies import advice_for
+from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.results.storage import check_folder
 from airflow_provider_webdata.toolsets.agent_account import AgentAccount, account_of_attempt
 from airflow_provider_webdata.toolsets.web_tools import WebTools
 
@@ -211,13 +213,9 @@ class WebDataToolset(AirflowToolset):
         return AirflowFailException(str(error))
 
     def _tools_of_attempt(self) -> WebTools:
-        from airflow_provider_webdata.hooks.webdata import WebDataHook
-
         account = account_of_attempt(self._made and self._made[0])
         if self._made is None or self._made[0] is not account:
             if self._save_to is not None:
-                from airflow_provider_webdata.results.storage import check_folder
-
                 check_folder(self._save_to)
             budget = Budget(self._caps["max_credits"], account.context, f"toolset/{self.id}")
             tools = WebTools(

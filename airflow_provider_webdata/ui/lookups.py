@@ -14,6 +14,7 @@ import anyio
 
 from airflow_provider_webdata.api.errors import ConfigurationError, WebDataError
 from airflow_provider_webdata.doctor.connection_fields import webdata_connections
+from airflow_provider_webdata.doctor.examination import quick_findings
 from airflow_provider_webdata.doctor.side_by_side import TimeLimit
 from airflow_provider_webdata.hooks.connection import settings_of
 from airflow_provider_webdata.hooks.diagnosis import diagnose
@@ -94,8 +95,6 @@ class Lookups:
 
         :param conn_id: the connection.
         """
-        from airflow_provider_webdata.doctor.examination import quick_findings
-
         return await self._remembered(
             (conn_id, "health"), lambda: in_thread(quick_findings, conn_id, seconds=DEADLINE)
         )

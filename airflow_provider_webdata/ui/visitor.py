@@ -13,6 +13,7 @@ from airflow.api_fastapi.auth.managers.models.resource_details import (
 )
 from airflow.api_fastapi.core_api.security import get_user
 from airflow.models.connection import Connection
+from airflow.models.dag import DagModel
 from fastapi.security import HTTPBearer
 
 from airflow_provider_webdata.inbox_server.airflow_connections import is_conn_id
@@ -112,8 +113,6 @@ class Visitor:
 
 
 def _team_of(dag_id: str) -> str | None:
-    from airflow.models.dag import DagModel
-
     # Airflow 3.2 knows no teams of DAGs by this name.
     team_name = getattr(DagModel, "get_team_name", None)
     return team_name(dag_id) if team_name is not None else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
+from airflow import settings
 from sqlalchemy import exc, insert, text
 from sqlalchemy.dialects import postgresql, sqlite
 
@@ -43,8 +44,6 @@ def airflow_engine() -> Engine:
 
     :raises StoreUnavailableError: this process has no access to it.
     """
-    from airflow import settings
-
     if settings.engine is None:
         raise StoreUnavailableError("this process has no access to Airflow's metadata database")
     return settings.engine

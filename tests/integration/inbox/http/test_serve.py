@@ -201,12 +201,13 @@ def test_invalid_options(airflow_home: AirflowHome, certificate: tuple[Path, Pat
             (["--ssl-certfile", str(certificate[0])], "--ssl-keyfile: no certificate and its key"),
         ]
         script = (
-            "import argparse, json, sys\n"
+            "import json, sys\n"
+            "from airflow.cli.cli_parser import get_parser\n"
             "from airflow_provider_webdata.inbox_server import serve\n"
-            "parser = argparse.ArgumentParser()\n"
-            "serve.add_arguments(parser)\n"
+            "parser = get_parser()\n"
             "for argv in json.loads(sys.argv[1]):\n"
-            "    print('STATUS', serve.run(parser.parse_args(argv)), file=sys.stderr)\n"
+            "    args = parser.parse_args(['webdata', 'inbox', 'serve', *argv])\n"
+            "    print('STATUS', serve.run(args), file=sys.stderr)\n"
         )
         done = airflow_home.warm.run(
             ["-c", script, json.dumps([argv for argv, _ in cases])], env=airflow_home.env
