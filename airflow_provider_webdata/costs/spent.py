@@ -75,8 +75,6 @@ def spent(
 ) -> list[Spent]:
     """Return what was spent, the dearest first.
 
-    :param session: of Airflow's metadata database.
-    :param by: what is summed.
     :param dag_ids: only of these DAGs; empty: of all.
     :param since: only what tasks told at this time or later.
     :param until: and before this one.

@@ -138,7 +138,6 @@ def _uses_extract(task: Mapping[str, Any]) -> bool:
 def last_delivery(conn_id: str, *, receives: bool, engine: Engine | None = None) -> Finding:
     """Say when the inbox stored a delivery for a connection the last time.
 
-    :param conn_id: id of the connection.
     :param receives: whether the connection is set up for deliveries.
     :param engine: of the database; Airflow's own by default.
     """

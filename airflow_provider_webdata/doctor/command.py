@@ -40,11 +40,7 @@ def doctor(args: argparse.Namespace) -> None:
 
 
 def as_json(found: Sequence[Finding], *, offline: bool) -> str:
-    """Return findings for machines: docs/doctor.md#for-machines.
-
-    :param found: the findings.
-    :param offline: whether nothing was sent.
-    """
+    """Return findings for machines: docs/doctor.md#for-machines."""
     document = {
         "version": JSON_VERSION,
         "ok": not any(finding.state == "wrong" for finding in found),
@@ -55,10 +51,7 @@ def as_json(found: Sequence[Finding], *, offline: bool) -> str:
 
 
 def as_text(found: Sequence[Finding]) -> str:
-    """Return findings for people.
-
-    :param found: the findings.
-    """
+    """Return findings for people."""
     lines: list[str] = []
     conn_id: str | None = ""
     for finding in found:

@@ -51,10 +51,7 @@ class ExaminedConnection:
 
 
 def examine(conn_id: str) -> ExaminedConnection:
-    """Read a connection.
-
-    :param conn_id: its id.
-    """
+    """Read a connection."""
 
     def without_settings(seen: str, advice: str, *, unknown: bool = False) -> ExaminedConnection:
         finding = Finding("fields", "unknown" if unknown else "wrong", seen, advice, conn_id)
@@ -102,8 +99,6 @@ def webdata_connections(limit: TimeLimit) -> tuple[list[str], Finding | None]:
     """Return the ids of the connections of type `webdata`, and a finding if there is none or some may be missing.
 
     Airflow's database and the environment can be listed; of a secrets backend only the default connection is known.
-
-    :param limit: when to wait no longer.
     """
     found: set[str] = set()
     failed: list[str] = []

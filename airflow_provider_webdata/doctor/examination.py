@@ -64,7 +64,6 @@ def quick_findings(conn_id: str, *, seconds: float = QUICK_SECONDS) -> list[Find
 
     These are plugin, tables, fields, webhook (whether it is set), deliveries, host, tls, key, credits and clock.
 
-    :param conn_id: the connection.
     :param seconds: how long all of it may take.
     :return: first what all connections share, then the connection.
     """

@@ -40,10 +40,7 @@ _NO_DELIVERY = 0
 
 
 def webhook_set(settings: ConnectionSettings) -> Finding:
-    """Check that the connection has what deliveries need; nothing is sent.
-
-    :param settings: of the connection.
-    """
+    """Check that the connection has what deliveries need; nothing is sent."""
     webhook = settings.webhook
     if webhook.url is None:
         return _of(settings, "ok", "no Webhook URL: tasks wait by polling")
@@ -63,7 +60,6 @@ def webhook(settings: ConnectionSettings, seconds: float) -> Finding:
     A first request without the secret must be refused as the inbox refuses it: no other server is sent the secret. Then
     comes a probe, which is never stored.
 
-    :param settings: of the connection.
     :param seconds: for how long to wait for each answer.
     """
     if settings.webhook.url is None or not can_receive(settings):
@@ -194,10 +190,7 @@ def _is_public(url: str) -> bool | None:
 
 
 def reader(settings: ConnectionSettings) -> Finding:
-    """Check that a triggerer can read the deliveries: the inbox takes a token of the connection.
-
-    :param settings: of the connection.
-    """
+    """Check that a triggerer can read the deliveries: the inbox takes a token of the connection."""
     if not can_receive(settings):
         return Finding("reader", "ok", "nothing is read: tasks wait by polling", conn_id=settings.conn_id)
     try:

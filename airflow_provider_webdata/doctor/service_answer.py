@@ -229,7 +229,6 @@ def _no_date() -> Finding:
 def ask_service(settings: ConnectionSettings, seconds: float, *, with_queue: bool = False) -> ServiceAnswer:
     """Ask the service for the credits, once.
 
-    :param settings: of the connection.
     :param seconds: for how long, apart from the name server.
     :param with_queue: whether to ask for the team's queue too, in the same time.
     """

@@ -57,8 +57,6 @@ class CheckGroup:
 def findings_of(groups: Sequence[CheckGroup], limit: TimeLimit) -> list[Finding]:
     """Make all checks at once; one that fails, or is not over in time, leaves the others alone.
 
-    :param groups: the checks.
-    :param limit: when to wait no longer.
     :return: their findings, in the order of the groups.
     """
     findings: list[Finding] = []
@@ -68,11 +66,7 @@ def findings_of(groups: Sequence[CheckGroup], limit: TimeLimit) -> list[Finding]
 
 
 def results_of(calls: Sequence[Callable[[], _T]], limit: TimeLimit) -> list[_T | Exception]:
-    """Call all at once, and return what each returned or raised, `TimeoutError` for one that is not over in time.
-
-    :param calls: what to call.
-    :param limit: when to wait no longer.
-    """
+    """Call all at once, and return what each returned or raised, `TimeoutError` for one that is not over in time."""
     results: list[_T | Exception] = [TimeoutError(f"no answer within {limit.seconds:g} s") for _ in calls]
 
     def run(index: int, call: Callable[[], _T]) -> None:

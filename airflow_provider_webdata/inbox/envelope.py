@@ -52,7 +52,6 @@ class Envelope:
     def read(cls, body: bytes) -> Envelope:
         """Read the envelope of a delivery.
 
-        :param body: the body, verbatim.
         :raises NotJSONError: it is no JSON. JSON of any shape is fine.
         """
         try:
@@ -62,10 +61,7 @@ class Envelope:
 
     @classmethod
     def of(cls, payload: Any) -> Envelope:
-        """Read the envelope of a parsed delivery.
-
-        :param payload: any JSON value.
-        """
+        """Read the envelope of a parsed delivery."""
         if not isinstance(payload, dict):
             return cls()
         event = _text(payload.get("type"))
@@ -87,7 +83,6 @@ class Envelope:
 def parse_body(body: bytes) -> Any:
     """Return the value of a delivery's body, with surrogate halves as `escape_halves` returns them.
 
-    :param body: the body, verbatim.
     :raises NotJSONError: it is no JSON, no UTF-8, or nested beyond measure.
     """
     try:
@@ -97,10 +92,7 @@ def parse_body(body: bytes) -> Any:
 
 
 def first_of(payload: dict[str, Any]) -> dict[str, Any]:
-    """Return what `data` holds: the object itself or the first of an array, else an empty one.
-
-    :param payload: a delivery's body.
-    """
+    """Return what `data` holds: the object itself or the first of an array, else an empty one."""
     data = payload.get("data")
     if isinstance(data, list):
         data = data[0] if data else None
@@ -117,11 +109,7 @@ def split_event(event: str) -> tuple[str | None, str]:
 
 
 def same_event(one: str, other: str) -> bool:
-    """Return whether two names mean the same event: one of them may lack the operation.
-
-    :param one: the name of an event.
-    :param other: another one.
-    """
+    """Return whether two names mean the same event: one of them may lack the operation."""
     (operation, name), (other_operation, other_name) = split_event(one), split_event(other)
     return name == other_name and (
         operation is None or other_operation is None or operation == other_operation

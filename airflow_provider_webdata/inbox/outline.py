@@ -65,7 +65,6 @@ def outline_of(body: bytes) -> dict[str, Any] | None:
 
     Values that are neither text nor boolean, and texts too long to be kept, are None.
 
-    :param body: the body, verbatim.
     :raises ValueError: it is no JSON, no UTF-8, or nested deeper than `DEEPEST`.
     """
     try:

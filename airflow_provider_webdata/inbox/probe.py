@@ -25,18 +25,13 @@ def new_probe() -> bytes:
 
 
 def is_probe(body: bytes) -> bool:
-    """Return whether a body is that of a probe.
-
-    :param body: raw.
-    """
+    """Return whether a body is that of a probe."""
     return _PROBE.fullmatch(body) is not None
 
 
 def proofs_of(probe: bytes, conn_id: str, keys: Iterable[str]) -> list[str]:
     """Return what shows that one knows these secrets, one proof for each.
 
-    :param probe: body of the probe.
-    :param conn_id: id of the connection.
     :param keys: its signing secrets, or its webhook secrets where it has no others.
     """
     named = _PURPOSE + b"\0" + conn_id.encode() + b"\0" + probe
@@ -47,8 +42,6 @@ def is_proven(given: object, probe: bytes, conn_id: str, keys: Iterable[str]) ->
     """Return whether the answer to a probe shows that who gave it knows one of these secrets.
 
     :param given: the answer's `proofs`; anything at all.
-    :param probe: body of the probe.
-    :param conn_id: id of the connection.
     :param keys: as for `proofs_of`.
     """
     return isinstance(given, list) and any(proof in given for proof in proofs_of(probe, conn_id, keys))

@@ -36,7 +36,6 @@ def issue(secret: str, conn_id: str, *, lifetime: int = DEFAULT_LIFETIME, now: f
     """Return a token for reading the deliveries of one connection.
 
     :param secret: the connection's signing secret, or its webhook secret where it has no other.
-    :param conn_id: id of the connection.
     :param lifetime: seconds, at most `LONGEST_LIFETIME`.
     :param now: seconds since the epoch; the clock's, if left out.
     """
@@ -51,7 +50,6 @@ def verify(token: str, secrets: Iterable[str], conn_id: str) -> bool:
 
     :param token: what the reader sent; anything at all.
     :param secrets: the secrets that may have signed it. All are tried, whichever fits.
-    :param conn_id: id of the connection.
     """
     if not token.isascii() or len(token) > LONGEST_TOKEN:
         return False

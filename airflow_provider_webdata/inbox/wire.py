@@ -33,10 +33,7 @@ _KEY = re.compile(r"[A-Za-z0-9._~-]{1,200}")
 
 
 def is_key(text: str) -> bool:
-    """Return whether a text can be a correlation key: 1 to 200 letters, digits, `.`, `_`, `~` or `-`.
-
-    :param text: what stands in a URL.
-    """
+    """Return whether a text can be a correlation key: 1 to 200 letters, digits, `.`, `_`, `~` or `-`."""
     return _KEY.fullmatch(text) is not None
 
 

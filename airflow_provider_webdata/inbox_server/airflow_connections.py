@@ -28,11 +28,7 @@ class UndecryptableError(StoreUnavailableError):
 
     @classmethod
     def of(cls, conn_id: str, error: Exception) -> UndecryptableError:
-        """Return the error for a connection.
-
-        :param conn_id: its id.
-        :param error: what reading it raised.
-        """
+        """Return the error for a connection."""
         return cls(
             f"connection {conn_id!r} cannot be decrypted ({type(error).__name__}): is [core] fernet_key the one that "
             "encrypted it?"
@@ -47,8 +43,6 @@ def is_conn_id(text: str) -> bool:
     """Return whether a text can be the id of a connection, by Airflow's rule, and without dot segments.
 
     The inbox and the pages ask no secrets backend for any other.
-
-    :param text: what was given.
     """
     return sanitize_conn_id(text) == text and not _DOT_SEGMENT.search(text)
 
@@ -59,7 +53,6 @@ def find_connection(conn_id: str) -> Connection | None:
     Airflow's own way takes a backend that fails for one that has no such connection. So is here a database whose
     connections this process has no right to read. No backend sees what cannot be an id, see `is_conn_id`.
 
-    :param conn_id: its id.
     :raises UndecryptableError: its password was encrypted with another key.
     :raises StoreUnavailableError: a backend failed that may have it.
     """

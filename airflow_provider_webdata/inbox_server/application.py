@@ -67,7 +67,6 @@ def application_or_unavailable() -> ASGIApp:
 def _gate(conn_id: str) -> Gate:
     """Return the gate of an Airflow connection, a closed one if there is none that receives deliveries.
 
-    :param conn_id: id of the connection.
     :raises StoreUnavailableError: it is not known whether there is one.
     """
     connection = find_connection(conn_id)

@@ -25,7 +25,6 @@ _PORTS = {"http": 80, "https": 443}
 def existing(conn_id: str, *, replace: bool) -> Connection:
     """Return the stored connection of that id, or a new one that is not stored yet.
 
-    :param conn_id: its id.
     :param replace: whether there may be one already.
     :raises ConfigurationError: it cannot be made, with what to do instead.
     """
@@ -59,9 +58,6 @@ def existing(conn_id: str, *, replace: bool) -> Connection:
 def fill_in(connection: Connection, base_url: str, key: str, webhook_url: str) -> None:
     """Give a connection these fields, and a webhook secret; it keeps its others.
 
-    :param connection: what `existing` returned.
-    :param base_url: address of the service.
-    :param key: the API key.
     :param webhook_url: public address of this Airflow; empty for none.
     :raises ConfigurationError: a field cannot work; the message names it.
     """
@@ -83,7 +79,6 @@ def fill_in(connection: Connection, base_url: str, key: str, webhook_url: str) -
 def store(connection: Connection) -> None:
     """Store a connection, or what has changed of one that is stored.
 
-    :param connection: what `existing` returned.
     :raises ConfigurationError: the database does not take it.
     """
     try:
@@ -97,10 +92,7 @@ def store(connection: Connection) -> None:
 
 
 def address(connection: Connection) -> str | None:
-    """Return the base URL that a connection has; None where there is none, or none that can work.
-
-    :param connection: what `existing` returned.
-    """
+    """Return the base URL that a connection has; None where there is none, or none that can work."""
     try:
         return settings_of(connection).client.base_url
     except ConfigurationError:

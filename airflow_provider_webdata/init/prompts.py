@@ -14,7 +14,6 @@ KEY_VARIABLE = "WEBDATA_API_KEY"
 def asked(what: str, flag: str, default: str | None) -> str:
     """Return the input from the terminal; the default if it is empty or there is no terminal.
 
-    :param what: name of the value.
     :param flag: the flag that sets the value, too.
     :param default: None where there is none.
     :raises ConfigurationError: there is no terminal and no default.

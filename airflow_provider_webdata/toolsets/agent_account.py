@@ -92,7 +92,6 @@ class AgentAccount:
     ) -> None:
         """Record a page, or a site, that was read.
 
-        :param asked: the requested URL.
         :param url: the one after redirects.
         :param used: credits; None: not known.
         """

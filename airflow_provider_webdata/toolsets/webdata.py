@@ -136,24 +136,17 @@ class WebDataToolset(AirflowToolset):
     async def for_run(self, ctx: RunContext[Any]) -> WebDataToolset:  # noqa: ARG002
         """Check what can be checked before anything is billed, and push what earlier attempts spent and read.
 
-        :param ctx: the run.
         :raises AirflowFailException: the connection, or `save_to`, can never work.
         """
         await self._web_tools()
         return self
 
     async def get_instructions(self, ctx: RunContext[Any]) -> str:  # noqa: ARG002
-        """Return the model's instructions about the tools' results.
-
-        :param ctx: the run.
-        """
+        """Return the model's instructions about the tools' results."""
         return _INSTRUCTIONS
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
-        """Return the tools by their names.
-
-        :param ctx: the run.
-        """
+        """Return the tools by their names."""
         return {
             name: ToolsetTool(
                 toolset=self,
@@ -174,10 +167,6 @@ class WebDataToolset(AirflowToolset):
     ) -> Any:
         """Run a tool and return its result.
 
-        :param name: of the tool.
-        :param tool_args: its checked arguments.
-        :param ctx: the run.
-        :param tool: the tool.
         :raises ModelRetry: an argument is bad.
         :raises ToolFailed: it is impossible; the model continues without it.
         :raises AirflowFailException: nothing can be done with this connection.

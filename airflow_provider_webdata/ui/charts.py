@@ -30,11 +30,7 @@ class Bar(NamedTuple):
 
 
 def bars(values: Sequence[Bar], title: str) -> Markup:
-    """Return bars side by side, the oldest first; empty where there is nothing to draw.
-
-    :param values: the bars.
-    :param title: what the chart shows.
-    """
+    """Return bars side by side, the oldest first; empty where there is nothing to draw."""
     values = [bar._replace(value=_drawable(bar.value)) for bar in values]
     highest = max((bar.value for bar in values), default=0)
     if highest <= 0:

@@ -42,10 +42,7 @@ class Value(NamedTuple):
 
 
 def lines_of(page: MonitorCheckPage) -> list[Line]:
-    """Return the lines of a page's diff, at most `MOST_LINES` and one that says so; empty where there is none.
-
-    :param page: of a check.
-    """
+    """Return the lines of a page's diff, at most `MOST_LINES` and one that says so; empty where there is none."""
     diff = page.diff
     text = diff if isinstance(diff, str) else diff.text if isinstance(diff, PageDiff) else None
     if text:
@@ -58,10 +55,7 @@ def lines_of(page: MonitorCheckPage) -> list[Line]:
 
 
 def values_of(page: MonitorCheckPage) -> list[Value]:
-    """Return the values that changed, of a check that compares JSON.
-
-    :param page: of a check.
-    """
+    """Return the values that changed, of a check that compares JSON."""
     tree = page.diff.json_ if isinstance(page.diff, PageDiff) else None
     if not isinstance(tree, dict) or "files" in tree:
         return []
@@ -73,10 +67,7 @@ def values_of(page: MonitorCheckPage) -> list[Value]:
 
 
 def screenshot_of(page: MonitorCheckPage) -> str | None:
-    """Return the page's screenshot: an address, or the picture itself in a data URL.
-
-    :param page: of a check.
-    """
+    """Return the page's screenshot: an address, or the picture itself in a data URL."""
     snapshot = page.snapshot
     found = snapshot.get("screenshot") if isinstance(snapshot, dict) else None
     if not isinstance(found, str) or len(found) > LARGEST_PICTURE:

@@ -80,9 +80,7 @@ class Lookups:
     ) -> Found[T]:
         """Return what the service says.
 
-        :param conn_id: the connection to ask with.
         :param what: names the question among those of the connection.
-        :param ask: asks it.
         """
         return await self._remembered((conn_id, what), lambda: self._ask(conn_id, ask))
 
@@ -91,19 +89,13 @@ class Lookups:
         return await self._remembered("conn_ids", lambda: in_thread(_conn_ids))
 
     async def health(self, conn_id: str) -> list[Finding]:
-        """Return the findings of the doctor's quick checks.
-
-        :param conn_id: the connection.
-        """
+        """Return the findings of the doctor's quick checks."""
         return await self._remembered(
             (conn_id, "health"), lambda: in_thread(quick_findings, conn_id, seconds=DEADLINE)
         )
 
     async def dashboard_url(self, conn_id: str) -> str | None:
-        """Return the address of the service's own dashboard, where the connection names it.
-
-        :param conn_id: the connection.
-        """
+        """Return the address of the service's own dashboard, where the connection names it."""
         return await self._remembered((conn_id, "dashboard_url"), lambda: in_thread(_dashboard_url, conn_id))
 
     async def _remembered(self, key: Hashable, ask: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -141,10 +133,7 @@ class Lookups:
             del self._kept[key]
 
     def settings(self, conn_id: str) -> ConnectionSettings | None:
-        """Return what a connection says, as it was when the service was last asked with it; None: never.
-
-        :param conn_id: the connection.
-        """
+        """Return what a connection says, as it was when the service was last asked with it; None: never."""
         return self._hooks[conn_id][0] if conn_id in self._hooks else None
 
     async def _ask(self, conn_id: str, ask: Callable[[AsyncWebDataHook], Awaitable[T]]) -> Found[T]:

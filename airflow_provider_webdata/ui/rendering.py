@@ -34,13 +34,7 @@ _LONGEST_VALUE = 2000
 
 
 def render(template: str, request: Request, *, status: int = 200, **values: Any) -> HTMLResponse:
-    """Return a page.
-
-    :param template: its file in `templates`.
-    :param request: what it answers.
-    :param status: of the response.
-    :param values: what the template shows.
-    """
+    """Return a page."""
     root = request.scope.get("root_path", "").rstrip("/")
     airflow = root.removesuffix(UI_PATH)
     text = _ENVIRONMENT.get_template(template).render(
@@ -83,7 +77,6 @@ def in_utc(value: datetime) -> datetime:
 def number(value: float | None, *, missing: str = "unknown") -> str:
     """Return a number with its thousands apart.
 
-    :param value: the number.
     :param missing: what stands for None.
     """
     if value is None:
@@ -131,7 +124,6 @@ def outside(url: Any) -> Markup:
 def tree(value: Any, address: str, at: str = "", start: int = 0) -> Markup:
     """Return a JSON value as a tree whose parts fold, of at most `MOST_NODES` values; links lead to the others.
 
-    :param value: any JSON value.
     :param address: of the page that shows a part of it, with a query.
     :param at: where the value is in the whole: the index of each child on the way, joined by dots.
     :param start: how many of its children to skip.

@@ -103,11 +103,7 @@ def waiting_dags() -> dict[str, int]:
 
 
 def waits(dag_ids: Collection[str], offset: int = 0) -> list[Wait]:
-    """Return what tasks wait for, the longest wait first.
-
-    :param dag_ids: of these DAGs.
-    :param offset: how many to pass over.
-    """
+    """Return what tasks wait for, the longest wait first."""
     statement = (
         _waiting()
         .where(TaskInstance.dag_id.in_(dag_ids))
@@ -120,10 +116,7 @@ def waits(dag_ids: Collection[str], offset: int = 0) -> list[Wait]:
 
 
 def facts_of(name: TaskName) -> TaskFacts | None:
-    """Return what is known of a task, None where there is no such task.
-
-    :param name: the task.
-    """
+    """Return what is known of a task, None where there is no such task."""
     with create_session() as session:
         row = session.execute(
             select(TaskInstance.state, TaskInstance.operator).where(*_is(TaskInstance, name))
@@ -132,12 +125,7 @@ def facts_of(name: TaskName) -> TaskFacts | None:
 
 
 def facts_of_run(dag_id: str, run_id: str, most: int) -> list[TaskFacts]:
-    """Return the provider's tasks of a DAG run, in the order in which they started.
-
-    :param dag_id: its DAG.
-    :param run_id: the run.
-    :param most: how many of them at most.
-    """
+    """Return the provider's tasks of a DAG run, in the order in which they started."""
     with create_session() as session:
         rows = session.execute(
             select(TaskInstance.task_id, TaskInstance.map_index, TaskInstance.state, TaskInstance.operator)
@@ -154,10 +142,7 @@ def facts_of_run(dag_id: str, run_id: str, most: int) -> list[TaskFacts]:
 
 
 def starters_of(job_ids: Collection[str]) -> dict[str, TaskName]:
-    """Return the tasks that pushed the ids of these jobs.
-
-    :param job_ids: ids of jobs.
-    """
+    """Return the tasks that pushed the ids of these jobs."""
     text = cast(XComModel.value, String)
     statement = select(
         XComModel.dag_id, XComModel.run_id, XComModel.task_id, XComModel.map_index, text.label("text")
@@ -170,7 +155,6 @@ def dags_that_pushed(key: str, ids: Collection[str]) -> dict[str, set[str]]:
     """Return the DAGs whose tasks pushed ids to XCom, by id.
 
     :param key: of the XCom, such as `job_id`.
-    :param ids: ids of jobs or monitors.
     """
     text = cast(XComModel.value, String)
     statement = (
@@ -192,12 +176,7 @@ def _stored_texts(ids: Collection[str]) -> dict[str, str]:
 
 
 def runs_started_by(delivery_id: int, job_id: str | None, received_at: datetime) -> list[tuple[str, str]]:
-    """Return DAG and run of what the asset events of a delivery started.
-
-    :param delivery_id: its id.
-    :param job_id: of its job or check.
-    :param received_at: when it came.
-    """
+    """Return DAG and run of what the asset events of a delivery started."""
     with create_session() as session:
         asset_ids = session.scalars(
             select(AssetWatcherModel.asset_id)

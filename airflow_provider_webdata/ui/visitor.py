@@ -43,7 +43,6 @@ class Visitor:
     async def of(cls, request: Request) -> Visitor:
         """Return who asks, by the login cookie or a bearer token.
 
-        :param request: of a page.
         :raises HTTPException: 401 or 403, no user that Airflow knows.
         """
         # Called as a function: Airflow's dependencies on its application state fail in a mounted application.
@@ -98,17 +97,11 @@ class Visitor:
         return self._dags[dag_id]
 
     def may_read_dags(self, dag_ids: Iterable[str]) -> bool:
-        """Return whether they may read all of some DAGs.
-
-        :param dag_ids: ids of DAGs.
-        """
+        """Return whether they may read all of some DAGs."""
         return all(self.may_read_dag(dag_id) for dag_id in dag_ids)
 
     def readable(self, dag_ids: Iterable[str]) -> set[str]:
-        """Return those DAGs that they may read.
-
-        :param dag_ids: ids of DAGs.
-        """
+        """Return those DAGs that they may read."""
         return {dag_id for dag_id in set(dag_ids) if self.may_read_dag(dag_id)}
 
 

@@ -35,11 +35,7 @@ class Gate:
 
     @classmethod
     def of(cls, conn_id: str, webhook: WebhookSettings) -> Gate:
-        """Return the gate of a connection.
-
-        :param conn_id: id of the connection.
-        :param webhook: what it says of deliveries.
-        """
+        """Return the gate of a connection."""
         if not (webhook.secrets or webhook.signing_secrets):
             return cls.closed(conn_id)
         return cls(
@@ -52,17 +48,11 @@ class Gate:
 
     @classmethod
     def closed(cls, conn_id: str) -> Gate:
-        """Return a gate that compares like any other and admits no request.
-
-        :param conn_id: the requested connection.
-        """
+        """Return a gate that compares like any other and admits no request."""
         return cls(conn_id, (_DUMMY,), (_DUMMY,), DEFAULT_SIGNATURE_HEADER.lower().encode(), open=False)
 
     def passes_secret(self, headers: Headers) -> bool:
-        """Return whether a delivery carries the secret, where one is demanded.
-
-        :param headers: of the request.
-        """
+        """Return whether a delivery carries the secret, where one is demanded."""
         given = headers.get(SECRET_HEADER, "").encode("latin-1")
         matches = False
         for secret in self.secrets:
@@ -74,17 +64,11 @@ class Gate:
 
         Any header that is called a signature makes that claim, so the response does not reveal which one this
         connection uses.
-
-        :param headers: of the request.
         """
         return self.signature_header.decode() in headers or any("signature" in name for name in headers)
 
     def passes_signature(self, headers: Headers, body: bytes) -> bool:
-        """Return whether a delivery is signed with a right key where one is demanded.
-
-        :param headers: of the request.
-        :param body: raw.
-        """
+        """Return whether a delivery is signed with a right key where one is demanded."""
         if not self.signing_secrets and not self.is_signed(headers):
             return self.open
         given = headers.get(self.signature_header.decode(), "").encode("latin-1")
@@ -96,10 +80,7 @@ class Gate:
         return (matches or not self.signing_secrets) and self.open
 
     def passes_token(self, headers: Headers) -> bool:
-        """Return whether a reader knows a signing secret of the connection; without one, a webhook secret.
-
-        :param headers: of the request.
-        """
+        """Return whether a reader knows a signing secret of the connection; without one, a webhook secret."""
         scheme, _, token = headers.get("authorization", "").partition(" ")
         return (
             tokens.verify(token.strip(), self.keys, self.conn_id) and scheme.lower() == "bearer" and self.open

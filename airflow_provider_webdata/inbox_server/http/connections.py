@@ -73,7 +73,6 @@ class Connections:
 
         A connection that was read before and cannot be read now keeps the gate that it had.
 
-        :param conn_id: from the URL.
         :raises BusyError: too many unknown ids are being looked up.
         :raises StoreUnavailableError: the connection cannot be read now.
         """

@@ -90,7 +90,6 @@ class BodyBudget:
     def body(self, conn_id: str) -> Iterator[BufferedBody]:
         """Account for one body while it is in memory.
 
-        :param conn_id: connection that it is for.
         :raises BusyError: there are too many.
         """
         body = BufferedBody(self, conn_id)
@@ -105,8 +104,6 @@ class BodyBudget:
     def grow(self, body: BufferedBody, size: int) -> None:
         """Account for further bytes.
 
-        :param body: that has them.
-        :param size: of the bytes.
         :raises BusyError: there are too many.
         """
         while self.size + size > self._most_bytes:
@@ -153,7 +150,6 @@ class BufferedBody:
     def arriving(self, seconds: float) -> Iterator[None]:
         """Wait for the body in here.
 
-        :param seconds: for how long.
         :raises BusyError: it gave way to others.
         :raises TimeoutError: it took longer.
         """
@@ -201,7 +197,6 @@ class Shares:
     def one(self, conn_id: str) -> Iterator[None]:
         """Count one of a connection's.
 
-        :param conn_id: the connection.
         :raises BusyError: it has as many as it may.
         """
         if self._held[conn_id] >= self._most:

@@ -59,10 +59,7 @@ class DeliveryQuery:
 
 
 def delivery_id_of(part: str) -> int | None:
-    """Return the id of a delivery, None where it can be none.
-
-    :param part: of a URL's path.
-    """
+    """Return the id of a delivery, None where it can be none."""
     return int(part) if _WHOLE.fullmatch(part) else None
 
 
@@ -101,7 +98,6 @@ def query_of(query: bytes) -> DeliveryQuery:
 def search_of(body: bytes) -> DeliveryQuery:
     """Return what the body of a search asks for.
 
-    :param body: JSON.
     :raises ParameterError: it cannot be used.
     """
     try:

@@ -88,10 +88,6 @@ class Receiver:
     ) -> Response:
         """Store a delivery and return what to respond.
 
-        :param conn_id: from the URL.
-        :param key: from the URL.
-        :param headers: of the request.
-        :param receive: of the ASGI call.
         :param sender: its address, for the log.
         :raises ClientGoneError: the sender broke off.
         """

@@ -15,8 +15,6 @@ RETRY_AFTER_SECONDS = 5
 def error_response(status: int, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
     """Return a response that says what is wrong.
 
-    :param status: of HTTP.
-    :param message: for the sender.
     :param headers: beside content type and length.
     """
     return JSONResponse({"error": message}, status, headers)
@@ -26,7 +24,6 @@ def retry_later(status: int, message: str, seconds: float = RETRY_AFTER_SECONDS)
     """Return an error response with `Retry-After`.
 
     :param status: 429 or 503.
-    :param message: for the sender.
     :param seconds: after which to try again.
     """
     return error_response(status, message, {"retry-after": str(max(1, round(seconds)))})

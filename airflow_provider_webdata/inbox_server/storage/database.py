@@ -56,7 +56,6 @@ def transaction(engine: Engine) -> Iterator[Connection]:
     No statement of it waits longer than `LOCK_SECONDS` (on SQLite `FILE_LOCK_SECONDS`) for a lock, nor on PostgreSQL
     runs longer than `STATEMENT_SECONDS`. The limits end with the transaction: Airflow uses the same connections.
 
-    :param engine: Airflow's engine, or any other.
     :raises StoreUnavailableError: the database could not do it. Whether a failed commit took effect is unknown.
     """
     try:
@@ -73,7 +72,6 @@ def transaction(engine: Engine) -> Iterator[Connection]:
 def lone_statement(engine: Engine) -> Iterator[Connection]:
     """Open a connection for one statement that reads: a transaction would take several more round trips.
 
-    :param engine: Airflow's engine, or any other.
     :raises StoreUnavailableError: the database could not do it.
     """
     try:
@@ -110,11 +108,7 @@ def _limits(connection: Connection) -> Iterator[None]:
 
 
 def insert_or_ignore(table: Table, dialect: Dialect) -> Insert:
-    """Return an insert that skips rows whose unique key is there already.
-
-    :param table: where to insert.
-    :param dialect: of the database.
-    """
+    """Return an insert that skips rows whose unique key is there already."""
     if dialect.name == "postgresql":
         return postgresql.insert(table).on_conflict_do_nothing()
     if dialect.name == "sqlite":
@@ -123,10 +117,7 @@ def insert_or_ignore(table: Table, dialect: Dialect) -> Insert:
 
 
 def store_error(error: exc.SQLAlchemyError) -> StoreUnavailableError:
-    """Return what went wrong, in a text that holds no statement, value or address.
-
-    :param error: what SQLAlchemy raised.
-    """
+    """Return what went wrong, in a text that holds no statement, value or address."""
     if isinstance(error, exc.TimeoutError):
         return StoreUnavailableError("all connections of Airflow's database pool are in use")
     if not isinstance(error, exc.DBAPIError) or error.orig is None:

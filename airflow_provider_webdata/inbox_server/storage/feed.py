@@ -50,11 +50,8 @@ class Feed:
     ) -> StoredPage:
         """Return published deliveries in the order of their positions; see `DeliveryStore.read`.
 
-        :param conn_id: the connection.
-        :param wanted: which of its deliveries.
         :param after: cursor; None for the oldest that is kept, "end" for new deliveries only.
         :param limit: most deliveries, 1 to 1000.
-        :param wait: seconds to wait for a first one.
         :return: immediately if there are deliveries, otherwise an empty page after `wait`, whose cursor has moved on.
         :raises CursorPastEndError: no delivery was ever published at or beyond the cursor.
         :raises TooManyReadersError: it would have to wait, and no further reader can.
@@ -80,7 +77,6 @@ class Feed:
         """Return one delivery with its body, or None; see `DeliveryStore.get`.
 
         :param conn_id: the connection that it must have come for.
-        :param delivery_id: its id.
         :raises StoreUnavailableError: the database cannot be read now.
         """
         return await self._in_thread(functools.partial(self._store.get, conn_id, delivery_id))

@@ -50,7 +50,6 @@ class NewDelivery:
 
         :param conn_id: connection whose secrets it carried.
         :param key: correlation key of its URL.
-        :param body: the body, verbatim.
         :param received_at: aware.
         :raises NotJSONError: the body is no JSON.
         """

@@ -27,7 +27,6 @@ FIRST_WITHIN = 600.0
 def prune_all(store: DeliveryStore, before: datetime) -> int:
     """Delete all that was received before a moment, a few at a time; return how many.
 
-    :param store: where to delete.
     :param before: aware.
     :raises StoreUnavailableError: the database cannot do it now; what is deleted already stays deleted.
     """
@@ -42,8 +41,6 @@ async def keep_pruned(
 ) -> None:
     """Prune now and then until cancelled. Several processes that do so spread out over the hour.
 
-    :param store: where to delete.
-    :param days: how long deliveries are kept.
     :param interval: seconds between two prunings.
     :param first_within: seconds within which the first one comes.
     """

@@ -45,10 +45,6 @@ def selection(
 ) -> Select[Any]:
     """Return the statement for published deliveries of a connection.
 
-    :param columns: what to select.
-    :param conn_id: the connection.
-    :param wanted: which of its deliveries.
-    :param limit: most deliveries.
     :param after: position behind which the first ones are selected, in order; None for the newest, the newest first.
     """
     newest_first = after is None

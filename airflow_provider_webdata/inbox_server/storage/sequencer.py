@@ -52,11 +52,7 @@ def anything_pending(connection: Connection) -> bool:
 
 
 def has_news(connection: Connection, since: int) -> bool:
-    """Return whether anything was published after a position, or is committed and has none yet; by one statement.
-
-    :param connection: any.
-    :param since: a position.
-    """
+    """Return whether anything was published after a position, or is committed and has none yet; by one statement."""
     last, pending = connection.execute(_state).one()
     return pending is not None or (last or 0) > since
 

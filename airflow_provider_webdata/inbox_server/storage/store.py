@@ -112,10 +112,7 @@ class DeliveryStore:
         return self._after_publishing(sequencer.end)
 
     def has_news(self, since: int) -> bool:
-        """Return whether `changes` would find anything, for as little as a database can be asked.
-
-        :param since: a position.
-        """
+        """Return whether `changes` would find anything, for as little as a database can be asked."""
         self._ensure_prepared()
         with lone_statement(self._engine) as connection:
             return sequencer.has_news(connection, since)
@@ -129,11 +126,7 @@ class DeliveryStore:
             return _conn_ids(connection, most)
 
     def changes(self, since: int, conn_ids: Collection[str]) -> Changes:
-        """Publish what is committed, and return which connections got deliveries after a position.
-
-        :param since: a position.
-        :param conn_ids: the connections that matter.
-        """
+        """Publish what is committed, and return which connections got deliveries after a position."""
 
         def query(connection: Connection) -> Changes:
             end = sequencer.end(connection)
@@ -152,8 +145,6 @@ class DeliveryStore:
 
         Bodies above 16 KiB are left out. What is committed is published first.
 
-        :param conn_id: the connection.
-        :param wanted: which of them.
         :param after: cursor; 0 for the oldest that is kept.
         :param limit: most deliveries, 1 to 1000.
         :raises CursorPastEndError: nothing was ever published at or beyond the cursor.
@@ -200,7 +191,6 @@ class DeliveryStore:
         """Return one delivery with its body, or None.
 
         :param conn_id: the connection that it must have come for; None for any.
-        :param delivery_id: its id.
         """
         statement = select(*_WITHOUT_BODY, delivery.c.body).where(delivery.c.id == delivery_id)
         if conn_id is not None:
@@ -210,11 +200,7 @@ class DeliveryStore:
         return None if row is None else _stored(row)
 
     def bodies(self, delivery_ids: Collection[int], most_bytes: int) -> dict[int, bytes]:
-        """Return the bodies of deliveries by id, without those that are larger than a limit.
-
-        :param delivery_ids: the deliveries.
-        :param most_bytes: the limit of each.
-        """
+        """Return the bodies of deliveries by id, without those that are larger than a limit."""
         statement = select(delivery.c.id, delivery.c.body).where(
             delivery.c.id.in_(delivery_ids), delivery.c.size <= most_bytes
         )
@@ -231,8 +217,6 @@ class DeliveryStore:
         """Return the newest deliveries without bodies, the newest first. What is committed is published first.
 
         :param conn_id: the connection, or several; None for all.
-        :param wanted: which of them.
-        :param limit: most deliveries.
         :param before: only those before this position.
         """
 
@@ -256,7 +240,6 @@ class DeliveryStore:
 
         The index of events leads from one event to the next, and each is counted up to `most`.
 
-        :param conn_id: the connection.
         :param since: aware; about when they were received: positions follow the clock.
         :param most: how many of one event are counted.
         """
@@ -281,10 +264,7 @@ class DeliveryStore:
         return sorted(counts, key=lambda found: -found.count)
 
     def last_received(self, conn_id: str) -> datetime | None:
-        """Return when the newest delivery of a connection was received, None where there is none. Publishes nothing.
-
-        :param conn_id: the connection.
-        """
+        """Return when the newest delivery of a connection was received, None where there is none. Publishes nothing."""
         newest = select(delivery.c.received_at).where(delivery.c.conn_id == conn_id)
         # What is not published yet has no position, and comes first or last: databases differ.
         statement = newest.order_by(delivery.c.position.desc()).limit(1)
@@ -329,7 +309,6 @@ class DeliveryStore:
     def replay(self, delivery_ids: Sequence[int]) -> dict[int, int]:
         """Publish deliveries again: as copies, received now, that readers take for new ones.
 
-        :param delivery_ids: the originals.
         :return: the id of each copy by that of its original.
         :raises DeliveryNotFoundError: one of them is not there; none was copied.
         """

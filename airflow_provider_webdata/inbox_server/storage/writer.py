@@ -91,7 +91,6 @@ class Writer:
 
         A caller that is cancelled while it waits changes nothing: its delivery is stored with the others.
 
-        :param delivery: what to store.
         :return: True when it was stored now, False when it had been before.
         :raises RefusedError: the database rejects its content.
         :raises StoreUnavailableError: it was not stored, or it is not known within the timeout; to

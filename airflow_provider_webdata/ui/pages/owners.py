@@ -35,7 +35,6 @@ def deliveries_of(
     """Return the newest deliveries that the visitor may read.
 
     :param conn_id: connections that the visitor may read.
-    :param wanted: which of their deliveries.
     :param limit: most deliveries, before those of other DAGs are left out.
     """
     return readable_deliveries(page, page.store().newest(conn_id, wanted, limit))
@@ -52,10 +51,7 @@ def readable_deliveries(page: Page, deliveries: Sequence[StoredDelivery]) -> lis
 
 
 def tasks_named(store: DeliveryStore, deliveries: Iterable[StoredDelivery]) -> dict[int, TaskName]:
-    """Return the tasks that deliveries name in their metadata, by id of the delivery.
-
-    :param deliveries: the deliveries.
-    """
+    """Return the tasks that deliveries name in their metadata, by id of the delivery."""
     found = {}
     ids = [one.id for one in deliveries]
     for delivery_id, body in (store.bodies(ids, LARGEST_READ) if ids else {}).items():
@@ -66,11 +62,7 @@ def tasks_named(store: DeliveryStore, deliveries: Iterable[StoredDelivery]) -> d
 
 
 def delivery_owners(deliveries: Iterable[StoredDelivery], named: dict[int, TaskName]) -> dict[int, set[str]]:
-    """Return the DAGs that deliveries belong to, by id of the delivery.
-
-    :param deliveries: the deliveries.
-    :param named: the tasks that they name.
-    """
+    """Return the DAGs that deliveries belong to, by id of the delivery."""
     deliveries = list(deliveries)
     by_job = dags_that_pushed("job_id", {one.job_id for one in deliveries if one.job_id})
     by_monitor = dags_that_pushed("monitor_id", {one.monitor_id for one in deliveries if one.monitor_id})
@@ -85,11 +77,7 @@ def delivery_owners(deliveries: Iterable[StoredDelivery], named: dict[int, TaskN
 def job_owners(
     store: DeliveryStore, conn_id: str, job_ids: Collection[str]
 ) -> tuple[dict[str, set[str]], dict[str, TaskName]]:
-    """Return the DAGs that jobs belong to, and the tasks that their deliveries name, by id of the job.
-
-    :param conn_id: their connection.
-    :param job_ids: ids of jobs.
-    """
+    """Return the DAGs that jobs belong to, and the tasks that their deliveries name, by id of the job."""
     owners = dags_that_pushed("job_id", job_ids)
     named = {}
     # Without the inbox's tables no delivery names a task.
@@ -103,10 +91,7 @@ def job_owners(
 
 
 def monitor_owners(monitors: Iterable[Monitor]) -> dict[str, set[str]]:
-    """Return the DAGs that declare monitors, by id of the monitor.
-
-    :param monitors: as the service returns them.
-    """
+    """Return the DAGs that declare monitors, by id of the monitor."""
     monitors = list(monitors)
     owners = dags_that_pushed("monitor_id", {one.id for one in monitors})
     for one in monitors:
@@ -116,19 +101,13 @@ def monitor_owners(monitors: Iterable[Monitor]) -> dict[str, set[str]]:
 
 
 def task_of_monitor(monitor: Monitor) -> TaskName | None:
-    """Return the task that a monitor's webhook names.
-
-    :param monitor: as the service returns it.
-    """
+    """Return the task that a monitor's webhook names."""
     webhook = monitor.webhook
     return task_named({"metadata": webhook.metadata}) if isinstance(webhook, StoredWebhook) else None
 
 
 def task_named(payload: Any) -> TaskName | None:
-    """Return the task that a delivery names in its metadata; a monitor's names no run.
-
-    :param payload: of the delivery.
-    """
+    """Return the task that a delivery names in its metadata; a monitor's names no run."""
     metadata = payload.get("metadata") if isinstance(payload, dict) else None
     if not isinstance(metadata, dict):
         return None
