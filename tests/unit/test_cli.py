@@ -31,8 +31,18 @@ class Broken(ModuleType):
         raise ImportError("no such library")
 
 
-@pytest.mark.parametrize(("name", "module"), [("sandbox", _SANDBOX), ("serve", _SERVE)])
-@pytest.mark.parametrize("flags", [[], ["--port", "8080"], ["-v", "--unknown=1"]])
+@pytest.mark.parametrize(
+    ("name", "module", "flags"),
+    [
+        ("sandbox", _SANDBOX, []),
+        ("sandbox", _SANDBOX, ["--port", "8080"]),
+        # The module declares the flags, so they are unknown without it.
+        ("sandbox", _SANDBOX, ["-v", "--unknown=1"]),
+        ("serve", _SERVE, []),
+        ("serve", _SERVE, ["--port", "8080"]),
+        ("serve", _SERVE, ["--host", "::1", "--ssl-certfile", "a.pem", "--ssl-keyfile", "b.pem"]),
+    ],
+)
 def test_a_module_that_cannot_be_imported_breaks_its_own_command_alone(
     monkeypatch: pytest.MonkeyPatch, name: str, module: str, flags: list[str]
 ) -> None:
