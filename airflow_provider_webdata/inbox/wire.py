@@ -23,6 +23,9 @@ INLINE_BODY_BYTES = 16 * 1024
 MOST_VALUES = 1000
 """Keys, job ids, monitor ids and events that one request of a reader may name."""
 
+LISTS = {"key": "keys", "job_id": "job_ids", "monitor_id": "monitor_ids", "event": "events"}
+"""Parameters of a query that may be repeated, and the fields of searches and filters that hold the same."""
+
 REFUSED = "the webhook secret or the signature is missing or wrong"
 """The inbox's `error` beside a 401, by which a stranger's is told from it."""
 

@@ -7,11 +7,12 @@ from urllib.parse import quote
 
 import httpx
 import msgspec
+from typing_extensions import TypedDict
 
 from airflow_provider_webdata.api.errors import trimmed
 from airflow_provider_webdata.api.retry import named_wait
 from airflow_provider_webdata.inbox import tokens
-from airflow_provider_webdata.inbox.wire import DELIVERIES_PATH
+from airflow_provider_webdata.inbox.wire import DELIVERIES_PATH, LISTS
 
 from .delivery import Delivery, Page
 from .errors import (
@@ -39,23 +40,31 @@ _PAGE = msgspec.json.Decoder(Page)
 _DELIVERY = msgspec.json.Decoder(Delivery)
 
 
-def feed_request(
-    address: InboxAddress,
-    after: str | None,
-    wait: float,
-    limit: int | None,
-    filters: dict[str, Iterable[str]],
-    received_after: str | None,
-) -> dict[str, Any]:
+class Query(TypedDict, total=False):
+    """The deliveries that a reader wants.
+
+    They match if they have any of the given keys, job ids or monitor ids, and any of the given events (with or without
+    the operation's prefix).
+    """
+
+    keys: Iterable[str]
+    """Correlation keys."""
+    job_ids: Iterable[str]
+    """Ids of jobs; for monitors, of checks."""
+    monitor_ids: Iterable[str]
+    events: Iterable[str]
+    received_after: str | None
+    """Only deliveries that arrived then or later, ISO 8601."""
+    limit: int | None
+    """Most deliveries, 1 to 1000; the inbox's default is 200."""
+
+
+def feed_request(address: InboxAddress, after: str | None, wait: float, query: Query) -> dict[str, Any]:
     """Return the arguments of httpx's `request` for one page of the feed."""
-    params: list[tuple[str, str]] = [
-        (name, value) for name, values in filters.items() for value in values if value
-    ]
-    for name, value in (("after", after), ("limit", limit), ("received_after", received_after)):
-        if value is not None:
-            params.append((name, str(value)))
-    if wait > 0:
-        params.append(("wait", f"{wait:g}"))
+    single, lists = _split(query)
+    single |= {"after": after, "wait": f"{wait:g}" if wait > 0 else None}
+    params = {name: value for name, value in single.items() if value is not None}
+    params |= {name: [value for value in lists[field] if value] for name, field in LISTS.items()}
     return {
         "method": "GET",
         "url": _url(address),
@@ -65,8 +74,10 @@ def feed_request(
     }
 
 
-def search_request(address: InboxAddress, body: dict[str, Any]) -> dict[str, Any]:
+def search_request(address: InboxAddress, after: str | None, query: Query) -> dict[str, Any]:
     """Return the arguments of httpx's `request` for a search."""
+    single, lists = _split(query)
+    body = {"received_after": None, "after": after, **single, **lists}
     return {
         "method": "POST",
         "url": f"{_url(address)}/search",
@@ -84,6 +95,12 @@ def fetch_request(address: InboxAddress, delivery_id: int) -> dict[str, Any]:
         "headers": _authorization(address),
         "timeout": httpx.Timeout(_TIMEOUT, read=60.0),
     }
+
+
+def _split(query: Query) -> tuple[dict[str, Any], dict[str, list[str]]]:
+    """Return the parameters that have one value, and the lists."""
+    single: dict[str, Any] = {**query}
+    return single, {field: list(single.pop(field, ())) for field in LISTS.values()}
 
 
 def unreachable(address: InboxAddress, error: httpx.HTTPError) -> InboxUnreachableError:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from airflow_provider_webdata import __version__
-from airflow_provider_webdata.inbox.wire import DELIVERIES_PATH, INBOX_PATH, MOST_VALUES, SECRET_HEADER
+from airflow_provider_webdata.inbox.wire import DELIVERIES_PATH, INBOX_PATH, LISTS, MOST_VALUES, SECRET_HEADER
 
-from .parameters import DEFAULT_LIMIT, LARGEST_LIMIT, LISTS, LONGEST_WAIT, TEXT_PATTERN
+from .parameters import DEFAULT_LIMIT, LARGEST_LIMIT, LONGEST_WAIT, TEXT_PATTERN
 
 _Schema = dict[str, Any]
 

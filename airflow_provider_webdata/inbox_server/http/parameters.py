@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl
 
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.inbox.envelope import NotJSONError, parse_body
-from airflow_provider_webdata.inbox.wire import MOST_VALUES
+from airflow_provider_webdata.inbox.wire import LISTS, MOST_VALUES
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
 
 if TYPE_CHECKING:
@@ -28,9 +28,6 @@ DEFAULT_LIMIT, LARGEST_LIMIT = 200, 1000
 
 TEXT_PATTERN = "[^\\u0000-\\u001f\\u007f]{1,255}"
 """Of keys, ids and events, as far as readers may ask for them."""
-
-LISTS = {"key": "keys", "job_id": "job_ids", "monitor_id": "monitor_ids", "event": "events"}
-"""Parameters of a query that may be repeated, and the fields of a search and of a filter that hold the same."""
 
 _TEXT = re.compile(TEXT_PATTERN)
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
