@@ -11,8 +11,6 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from airflow.sdk import BaseHook
-from airflow.sdk.exceptions import TaskDeferred
 
 from airflow_provider_webdata.sandbox.control import SandboxControl
 from airflow_provider_webdata.sandbox.server import SandboxServer
@@ -58,6 +56,8 @@ class ConnectedSandbox(SandboxControl):
         :param extra: further extra fields of the connection, such as `retry_budget=0`.
         :raises pytest.fail.Exception: a secrets backend knows the connection, and goes before the environment.
         """
+        from airflow.sdk import BaseHook
+
         receives = {
             "webhook_url": self._inbox.url,
             "inbox_url": self._inbox.url,
@@ -99,6 +99,8 @@ class ConnectedSandbox(SandboxControl):
             test has brought about before counts.
         :raises Exception: what the task raises.
         """
+        from airflow.sdk.exceptions import TaskDeferred
+
         given: Any = {"dag_run": SimpleNamespace(start_date=self._began), **(context or {})}
         go_on = partial(task.execute, given)
         while True:

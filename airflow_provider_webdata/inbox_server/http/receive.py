@@ -127,7 +127,7 @@ class Receiver:
         count(
             "webdata.deliveries",
             conn_id=conn_id,
-            operation=delivery.operation or "unknown",
+            operation=delivery.envelope.operation or "unknown",
             result="stored" if is_new else "duplicate",
         )
         return _STORED if is_new else _DUPLICATE

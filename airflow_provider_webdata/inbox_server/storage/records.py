@@ -20,13 +20,7 @@ class NewDelivery:
     :param conn_id: connection whose secrets it carried, at most 250 characters.
     :param key: correlation key of its URL, at most 200 characters.
     :param dedupe: 64 hexadecimal digits, the same for every repetition of the delivery.
-    :param event: `type`, unchanged.
-    :param operation: the event's operation, where its name says it.
-    :param name: the event without its operation.
-    :param job_id: id of the job, for monitors of the check.
-    :param monitor_id: id of the monitor.
-    :param page_url: URL of the page that the delivery is about.
-    :param success: unchanged.
+    :param envelope: read from the body.
     :param body: the body, verbatim.
     :param received_at: aware.
     """
@@ -34,13 +28,7 @@ class NewDelivery:
     conn_id: str
     key: str | None
     dedupe: str
-    event: str | None
-    operation: str | None
-    name: str | None
-    job_id: str | None
-    monitor_id: str | None
-    page_url: str | None
-    success: bool | None
+    envelope: Envelope
     body: bytes = field(repr=False)
     received_at: datetime
 
@@ -54,20 +42,7 @@ class NewDelivery:
         :raises NotJSONError: the body is no JSON.
         """
         envelope = Envelope.read(body)
-        return cls(
-            conn_id=conn_id,
-            key=key,
-            dedupe=_identity(conn_id, key, envelope, body),
-            event=envelope.event,
-            operation=envelope.operation,
-            name=envelope.name,
-            job_id=envelope.job_id,
-            monitor_id=envelope.monitor_id,
-            page_url=envelope.page_url,
-            success=envelope.success,
-            body=body,
-            received_at=received_at,
-        )
+        return cls(conn_id, key, _identity(conn_id, key, envelope, body), envelope, body, received_at)
 
 
 def _identity(conn_id: str, key: str | None, envelope: Envelope, body: bytes) -> str:

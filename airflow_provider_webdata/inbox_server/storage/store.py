@@ -325,17 +325,18 @@ class DeliveryStore:
 
 
 def _row_of(new: NewDelivery) -> dict[str, Any]:
+    envelope = new.envelope
     return {
         "conn_id": new.conn_id,
         "dedupe": new.dedupe,
         "correlation_key": new.key,
-        "event": new.event,
-        "operation": new.operation or "",
-        "name": new.name,
-        "job_id": new.job_id,
-        "monitor_id": new.monitor_id,
-        "page_hash": None if new.page_url is None else page_hash(new.page_url),
-        "success": new.success,
+        "event": envelope.event,
+        "operation": envelope.operation or "",
+        "name": envelope.name,
+        "job_id": envelope.job_id,
+        "monitor_id": envelope.monitor_id,
+        "page_hash": None if envelope.page_url is None else page_hash(envelope.page_url),
+        "success": envelope.success,
         "received_at": new.received_at,
         "size": len(new.body),
         "body": new.body,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import pytest
 from airflow.utils.orm_event_handlers import setup_event_handlers
 from sqlalchemy import Connection, Engine, create_engine, insert, select, text
 
+from airflow_provider_webdata.inbox.envelope import Envelope
 from airflow_provider_webdata.inbox_server.storage import database as limits
 from airflow_provider_webdata.inbox_server.storage import feed
 from airflow_provider_webdata.inbox_server.storage.records import NewDelivery
@@ -58,8 +59,8 @@ def insert_row(connection: Connection, new: NewDelivery) -> None:
     row = {
         "conn_id": new.conn_id,
         "dedupe": new.dedupe,
-        "operation": new.operation or "",
-        "job_id": new.job_id,
+        "operation": new.envelope.operation or "",
+        "job_id": new.envelope.job_id,
         "received_at": new.received_at,
         "size": len(new.body),
         "body": new.body,
@@ -153,16 +154,19 @@ def new() -> NewOne:
             "conn_id": "webdata_default",
             "key": f"key-{number}",
             "dedupe": f"{number:064x}",
+            "body": b'{"type": "monitor.page"}',
+            "received_at": datetime.now(timezone.utc),
+        }
+        read: dict[str, Any] = {
             "event": "monitor.page",
             "operation": "monitor",
             "name": "page",
             "job_id": job_id or f"job-{number}",
             "monitor_id": "monitor-1",
-            "page_url": None,
             "success": True,
-            "body": b'{"type": "monitor.page"}',
-            "received_at": datetime.now(timezone.utc),
         }
-        return NewDelivery(**{**values, **changes})
+        of_envelope = {one.name for one in fields(Envelope)} & changes.keys()
+        envelope = Envelope(**{**read, **{name: changes.pop(name) for name in of_envelope}})
+        return NewDelivery(**{**values, **changes, "envelope": envelope})
 
     return build

@@ -152,7 +152,7 @@ async def test_readers_see_each_delivery_once(database: Database, new: NewOne) -
     await write()
     done.set()
     for found in await asyncio.gather(*reading):
-        assert sorted(map(str, found)) == sorted(str(one.job_id) for one in stored)
+        assert sorted(map(str, found)) == sorted(str(one.envelope.job_id) for one in stored)
     await inbox.close()
     await other.close()
 

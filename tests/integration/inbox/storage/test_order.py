@@ -43,7 +43,7 @@ class Writer:
         if self.transaction is None:
             self.transaction = self.connection.begin()
         insert_row(self.connection, new)
-        self.inserted.append(new.job_id or "")
+        self.inserted.append(new.envelope.job_id or "")
 
     def finish(self, commit: bool) -> list[str]:
         if self.transaction is None:
@@ -175,7 +175,7 @@ def test_concurrent_writers_readers_and_sequencers(database: Database, new: NewO
         for _ in range(15):
             batch = [new() for _ in range(dice.randint(1, 8))]
             retrying(lambda batch=batch: store.add(batch))
-            stored += [one.job_id or "" for one in batch]
+            stored += [one.envelope.job_id or "" for one in batch]
             if dice.random() < 0.3:
                 retrying(store.publish)
         return stored
@@ -206,11 +206,13 @@ def test_an_open_transaction_delays_only_its_own_deliveries(postgres_database: D
     # Each would fail after two seconds if it had to wait for a lock.
     assert store.add(early) == [True, True]
     assert store.publish() == 2
-    assert [d.job_id for d in store.read(CONN, ALL, 0, 10).deliveries] == [one.job_id for one in early]
+    assert [d.job_id for d in store.read(CONN, ALL, 0, 10).deliveries] == [
+        one.envelope.job_id for one in early
+    ]
     assert store.prune(early[0].received_at) == 0
     cursor = store.end()
     held.finish(commit=True)
-    assert [d.job_id for d in store.read(CONN, ALL, cursor, 10).deliveries] == [late.job_id]
+    assert [d.job_id for d in store.read(CONN, ALL, cursor, 10).deliveries] == [late.envelope.job_id]
 
 
 @pytest.mark.usefixtures("short_lock_waits")

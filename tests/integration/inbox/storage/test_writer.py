@@ -113,7 +113,7 @@ async def test_many_share_a_commit_and_none_returns_before_it(
     assert await outcomes(tasks) == [True] * 100 + [False]
     # The first may have gone alone, while the others arrived.
     assert gate.commits <= 2
-    assert sqlite_database.job_ids() == [one.job_id for one in deliveries]
+    assert sqlite_database.job_ids() == [one.envelope.job_id for one in deliveries]
     await writer.close()
 
 
@@ -122,7 +122,7 @@ async def test_an_acknowledged_delivery_is_in_the_database(
 ) -> None:
     async def submit(one: NewDelivery) -> bool:
         await writer.submit(one)
-        return one.job_id in sqlite_database.job_ids()
+        return one.envelope.job_id in sqlite_database.job_ids()
 
     assert all(await asyncio.gather(*(submit(new()) for _ in range(60))))
 
@@ -182,7 +182,7 @@ async def test_a_cancelled_caller_affects_no_other(
     assert found[1::2] == [True] * 5
     assert all(isinstance(outcome, asyncio.CancelledError) for outcome in found[::2])
     await writer.close()
-    assert sqlite_database.job_ids() == [one.job_id for one in deliveries]
+    assert sqlite_database.job_ids() == [one.envelope.job_id for one in deliveries]
     assert await outcomes(await begun([writer.submit(new())])) != [True]
 
 
@@ -290,7 +290,7 @@ async def test_a_commit_with_an_unknown_outcome(
             await writer.submit(one)
         assert proxy.was_cut.is_set()
         # Here it was committed. The service sends it again, and it is a duplicate.
-        assert one.job_id in postgres_database.job_ids()
+        assert one.envelope.job_id in postgres_database.job_ids()
         assert await writer.submit(one) is False
         await writer.close()
 
@@ -325,7 +325,7 @@ async def main():
             body = b'{"id": "job-%d-%d"}' % (worker, number)
             new = NewDelivery.from_body("webdata_default", None, body, datetime.now(timezone.utc))
             if await inbox.writer.submit(new):
-                sys.stdout.write(f"{new.job_id}\\n")
+                sys.stdout.write(f"{new.envelope.job_id}\\n")
                 sys.stdout.flush()
     await asyncio.gather(*(submit(worker) for worker in range(16)))
 

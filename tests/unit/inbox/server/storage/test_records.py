@@ -89,12 +89,13 @@ def test_the_envelope_is_read() -> None:
         "data": {"monitorId": "m-1"},
     }
     found = made(body)
-    assert (found.event, found.operation, found.name) == (
+    read = found.envelope
+    assert (read.event, read.operation, read.name) == (
         "monitor.check.completed",
         "monitor",
         "check.completed",
     )
-    assert (found.job_id, found.monitor_id, found.success) == ("check-1", "m-1", False)
+    assert (read.job_id, read.monitor_id, read.success) == ("check-1", "m-1", False)
     assert (found.conn_id, found.key, found.received_at) == ("conn", "key", NOW)
     assert json.loads(found.body) == body
 
