@@ -14,7 +14,7 @@ from airflow.models.taskinstance import TaskInstance
 from airflow.models.trigger import Trigger
 from airflow.models.xcom import XComModel
 from airflow.utils.session import create_session
-from sqlalchemy import String, cast, func, select
+from sqlalchemy import String, and_, cast, func, select
 
 from airflow_provider_webdata.states.jobs import ALL_JOB_KINDS, name_of
 
@@ -128,25 +128,22 @@ def facts_of_run(dag_id: str, run_id: str, most: int) -> list[TaskFacts]:
     """Return the provider's tasks of a DAG run, in the order in which they started."""
     with create_session() as session:
         rows = session.execute(
-            select(TaskInstance.task_id, TaskInstance.map_index, TaskInstance.state, TaskInstance.operator)
+            select(*_name_columns(TaskInstance), TaskInstance.state, TaskInstance.operator)
             .join(RenderedTaskInstanceFields, _its_rendered_fields())
             .where(TaskInstance.dag_id == dag_id, TaskInstance.run_id == run_id)
             .where(_rendered_text().contains('"webdata_conn_id"'))
             .order_by(TaskInstance.start_date, TaskInstance.task_id, TaskInstance.map_index)
             .limit(most)
         ).all()
-        return [
-            _facts(session, TaskName(dag_id, run_id, row.task_id, row.map_index), row.state, row.operator)
-            for row in rows
-        ]
+        return [_facts(session, TaskName(*row[:4]), row.state, row.operator) for row in rows]
 
 
 def starters_of(job_ids: Collection[str]) -> dict[str, TaskName]:
     """Return the tasks that pushed the ids of these jobs."""
     text = cast(XComModel.value, String)
-    statement = select(
-        XComModel.dag_id, XComModel.run_id, XComModel.task_id, XComModel.map_index, text.label("text")
-    ).where(XComModel.key == "job_id", text.in_(texts := _stored_texts(job_ids)))
+    statement = select(*_name_columns(XComModel), text.label("text")).where(
+        XComModel.key == "job_id", text.in_(texts := _stored_texts(job_ids))
+    )
     with create_session() as session:
         return {texts[row.text]: TaskName(*row[:4]) for row in session.execute(statement)}
 
@@ -214,14 +211,7 @@ def _is_of(extra: Any, delivery_id: int, job_id: str | None) -> bool:
 
 def _waiting() -> Any:
     return (
-        select(
-            TaskInstance.dag_id,
-            TaskInstance.run_id,
-            TaskInstance.task_id,
-            TaskInstance.map_index,
-            TaskInstance.trigger_timeout,
-            Trigger,
-        )
+        select(*_name_columns(TaskInstance), TaskInstance.trigger_timeout, Trigger)
         .join(Trigger, Trigger.id == TaskInstance.trigger_id)
         .where(Trigger.classpath.startswith(_TRIGGERS, autoescape=True))
     )
@@ -347,13 +337,12 @@ def _decoded(value: Any) -> Any:
     return value
 
 
-def _is(table: Any, name: TaskName) -> Iterable[Any]:
-    return (
-        table.dag_id == name.dag_id,
-        table.run_id == name.run_id,
-        table.task_id == name.task_id,
-        table.map_index == name.map_index,
-    )
+def _name_columns(table: Any) -> list[Any]:
+    return [getattr(table, part) for part in TaskName._fields]
+
+
+def _is(table: Any, name: Iterable[Any]) -> list[Any]:
+    return [column == part for column, part in zip(_name_columns(table), name, strict=True)]
 
 
 def _its_rendered_fields() -> Any:
@@ -361,9 +350,4 @@ def _its_rendered_fields() -> Any:
     # From Airflow 3.4 on each attempt has its own.
     if hasattr(table, "task_instance_id"):
         return table.task_instance_id == TaskInstance.id
-    return (
-        (table.dag_id == TaskInstance.dag_id)
-        & (table.run_id == TaskInstance.run_id)
-        & (table.task_id == TaskInstance.task_id)
-        & (table.map_index == TaskInstance.map_index)
-    )
+    return and_(*_is(table, _name_columns(TaskInstance)))

@@ -22,7 +22,7 @@ from .receive import ClientGoneError
 from .responses import error_response, retry_later
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Awaitable, Callable, Coroutine
 
     from starlette.datastructures import Headers
     from starlette.types import Receive
@@ -46,7 +46,6 @@ _DENIED = error_response(
     {"www-authenticate": "Bearer"},
 )
 _NO_DELIVERY = error_response(404, "there is no such delivery")
-_EXPECTED = (ParameterError, CursorPastEndError, BusyError, StoreUnavailableError)
 
 
 class Deliveries:
@@ -62,39 +61,50 @@ class Deliveries:
 
     async def page(self, conn_id: str, query: bytes, headers: Headers, receive: Receive) -> Response:
         """Serve `GET /deliveries/{conn_id}`: the deliveries after a cursor, waiting for one if necessary."""
-        try:
-            if not await self._allowed(conn_id, headers):
-                return _DENIED
+
+        async def respond() -> Response:
             asked = query_of(query)
             if asked.wait <= 0:
                 return _page_response(await self._read(conn_id, asked))
             with self._long_polls.one(conn_id):
                 return _page_response(await _unless_gone(self._read(conn_id, asked), receive))
-        except _EXPECTED as error:
-            return _failure_response(error)
+
+        return await self._if_allowed(conn_id, headers, respond)
 
     async def search(self, conn_id: str, headers: Headers, receive: Receive) -> Response:
         """Serve `POST /deliveries/{conn_id}/search`: the stored deliveries for many keys and ids."""
-        try:
-            if not await self._allowed(conn_id, headers):
-                return _DENIED
+
+        async def respond() -> Response:
             return _page_response(await self._read(conn_id, search_of(await _small_body(receive))))
-        except _EXPECTED as error:
-            return _failure_response(error)
+
+        return await self._if_allowed(conn_id, headers, respond)
 
     async def one(self, conn_id: str, delivery_id: str, headers: Headers) -> Response:
         """Serve `GET /deliveries/{conn_id}/{id}`: one delivery with its body, however large."""
-        try:
-            if not await self._allowed(conn_id, headers):
-                return _DENIED
+
+        async def respond() -> Response:
             number = delivery_id_of(delivery_id)
             found = None if number is None else await self._feed.get(conn_id, number)
             return _NO_DELIVERY if found is None else Response(_record(found), media_type=_JSON)
-        except _EXPECTED as error:
-            return _failure_response(error)
 
-    async def _allowed(self, conn_id: str, headers: Headers) -> bool:
-        return (await self._connections.gate(conn_id)).passes_token(headers)
+        return await self._if_allowed(conn_id, headers, respond)
+
+    async def _if_allowed(
+        self, conn_id: str, headers: Headers, respond: Callable[[], Awaitable[Response]]
+    ) -> Response:
+        try:
+            gate = await self._connections.gate(conn_id)
+            return await respond() if gate.passes_token(headers) else _DENIED
+        except ParameterError as error:
+            return error_response(400, str(error))
+        except CursorPastEndError as error:
+            return JSONResponse({"error": str(error), "cursor": str(error.end)}, 410)
+        except BusyError as error:
+            return retry_later(503, "too many requests at once", error.seconds)
+        except TablesMissingError as error:
+            return retry_later(503, str(error))
+        except StoreUnavailableError:
+            return retry_later(503, "the deliveries cannot be read now")
 
     async def _read(self, conn_id: str, asked: DeliveryQuery) -> StoredPage:
         return await self._feed.read(conn_id, asked.wanted, asked.after, asked.limit, asked.wait)
@@ -135,18 +145,6 @@ async def _small_body(receive: Receive) -> bytes:
             raise ParameterError(f"the body must be at most {LARGEST_SEARCH} bytes")
         if not message.get("more_body", False):
             return bytes(body)
-
-
-def _failure_response(error: Exception) -> Response:
-    if isinstance(error, ParameterError):
-        return error_response(400, str(error))
-    if isinstance(error, CursorPastEndError):
-        return JSONResponse({"error": str(error), "cursor": str(error.end)}, 410)
-    if isinstance(error, BusyError):
-        return retry_later(503, "too many requests at once", error.seconds)
-    if isinstance(error, TablesMissingError):
-        return retry_later(503, str(error))
-    return retry_later(503, "the deliveries cannot be read now")
 
 
 def _page_response(page: StoredPage) -> Response:
