@@ -17,7 +17,11 @@ from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.hooks.connection import settings_of
 from airflow_provider_webdata.hooks.masking import mask
 from airflow_provider_webdata.hooks.webdata import WebDataHook
-from airflow_provider_webdata.inbox_server.airflow_connections import UndecryptableError, find_connection
+from airflow_provider_webdata.inbox_server.airflow_connections import (
+    UndecryptableError,
+    find_connection,
+    find_webdata_connection,
+)
 from airflow_provider_webdata.inbox_server.storage.database import airflow_engine, store_error
 from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
 
@@ -136,16 +140,11 @@ def _in_environment() -> list[str]:
         conn_id = name.removeprefix(CONN_ENV_PREFIX).lower()
         # One that is no connection at all must not hide the others.
         with contextlib.suppress(StoreUnavailableError):
-            if name.startswith(CONN_ENV_PREFIX) and _is_ours(conn_id):
+            if name.startswith(CONN_ENV_PREFIX) and find_webdata_connection(conn_id):
                 found.append(conn_id)
     return found
 
 
 def _default() -> list[str]:
     conn_id = WebDataHook.default_conn_name
-    return [conn_id] if _is_ours(conn_id) else []
-
-
-def _is_ours(conn_id: str) -> bool:
-    connection = find_connection(conn_id)
-    return connection is not None and connection.conn_type == WebDataHook.conn_type
+    return [conn_id] if find_webdata_connection(conn_id) else []

@@ -184,7 +184,9 @@ class ServiceAnswer:
     def _clock(self) -> Finding:
         ahead = self._meeting.ahead
         if ahead is None:
-            return self._unanswered("clock") if not self._meeting.answered else _no_date()
+            if not self._meeting.answered:
+                return self._unanswered("clock")
+            return Finding("clock", "unknown", "the service's answer has no date")
         seen = f"the service's clock and this machine's differ by {abs(ahead):.0f} s"
         if abs(ahead) <= LEEWAY:
             return Finding("clock", "ok", seen)
@@ -220,10 +222,6 @@ class ServiceAnswer:
             "rights": "entitlements",
         }
         return Finding(check, "unknown", f"see {where.get(self._failed, 'host')}")
-
-
-def _no_date() -> Finding:
-    return Finding("clock", "unknown", "the service's answer has no date")
 
 
 def ask_service(settings: ConnectionSettings, seconds: float, *, with_queue: bool = False) -> ServiceAnswer:

@@ -78,6 +78,12 @@ def find_connection(conn_id: str) -> Connection | None:
     return None
 
 
+def find_webdata_connection(conn_id: str) -> Connection | None:
+    """Return a connection of type `webdata`, None if there is none; see `find_connection`."""
+    connection = find_connection(conn_id)
+    return connection if connection is not None and connection.conn_type == "webdata" else None
+
+
 def _may_not_read(error: Exception) -> bool:
     """Return whether the database has refused a table for want of rights."""
     original = getattr(error, "orig", None)

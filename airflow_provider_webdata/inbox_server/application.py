@@ -11,7 +11,10 @@ from airflow._shared.secrets_masker import mask_secret
 from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.hooks.connection import webhook_settings_of
 from airflow_provider_webdata.hooks.masking import mask
-from airflow_provider_webdata.inbox_server.airflow_connections import UndecryptableError, find_connection
+from airflow_provider_webdata.inbox_server.airflow_connections import (
+    UndecryptableError,
+    find_webdata_connection,
+)
 from airflow_provider_webdata.inbox_server.db_manager import make_tables
 from airflow_provider_webdata.inbox_server.http.app import InboxApplication
 from airflow_provider_webdata.inbox_server.http.auth import Gate
@@ -69,8 +72,8 @@ def _gate(conn_id: str) -> Gate:
 
     :raises StoreUnavailableError: it is not known whether there is one.
     """
-    connection = find_connection(conn_id)
-    if connection is None or connection.conn_type != "webdata":
+    connection = find_webdata_connection(conn_id)
+    if connection is None:
         return Gate.closed(conn_id)
     try:
         webhook = webhook_settings_of(connection)

@@ -19,7 +19,7 @@ from airflow_provider_webdata.doctor.side_by_side import TimeLimit
 from airflow_provider_webdata.hooks.connection import settings_of
 from airflow_provider_webdata.hooks.diagnosis import diagnose
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
-from airflow_provider_webdata.inbox_server.airflow_connections import find_connection
+from airflow_provider_webdata.inbox_server.airflow_connections import find_webdata_connection
 from airflow_provider_webdata.inbox_server.storage.database import airflow_engine
 from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
@@ -150,8 +150,8 @@ class Lookups:
             return Found(problem=str(error))
 
     async def _hook(self, conn_id: str) -> AsyncWebDataHook:
-        connection = await in_thread(find_connection, conn_id)
-        if connection is None or connection.conn_type != "webdata":
+        connection = await in_thread(find_webdata_connection, conn_id)
+        if connection is None:
             raise ConfigurationError(f"There is no connection {conn_id!r} of type webdata.")
         settings = settings_of(connection)
         before, hook = self._hooks.get(conn_id, (None, None))
@@ -181,8 +181,7 @@ def _memory_of(value: Any) -> int:
 def _dashboard_url(conn_id: str) -> str | None:
     # What is wrong with a connection is said where the service is asked.
     with contextlib.suppress(StoreUnavailableError, ConfigurationError):
-        connection = find_connection(conn_id)
-        if connection is not None and connection.conn_type == "webdata":
+        if (connection := find_webdata_connection(conn_id)) is not None:
             return settings_of(connection).dashboard_url
     return None
 
