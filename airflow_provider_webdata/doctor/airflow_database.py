@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from airflow_provider_webdata.common.dates import ago
 from airflow_provider_webdata.common.endings import EXTRACT
-from airflow_provider_webdata.inbox_server.db_manager import revisions
+from airflow_provider_webdata.inbox_server import db_manager
 from airflow_provider_webdata.inbox_server.options import creates_tables
 from airflow_provider_webdata.inbox_server.storage.database import airflow_engine, store_error
 from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError, TablesMissingError
@@ -44,9 +44,9 @@ def tables(*, needed: bool = True) -> Finding:
         current = DeliveryStore(engine).revision()
     except StoreUnavailableError as error:
         return Finding("tables", "wrong", str(error), _DATABASE)
-    if current == revisions()[0]:
+    if current == db_manager.revisions()[0]:
         return Finding("tables", "ok", f"at revision {current}, this package's")
-    if current and current not in revisions():
+    if current and current not in db_manager.revisions():
         return Finding(
             "tables",
             "wrong",
