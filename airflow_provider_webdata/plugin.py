@@ -59,9 +59,8 @@ def partition_file(context: Context) -> str:
 
     :param context: of the template, which Jinja provides.
     """
-    from airflow_provider_webdata.results import assets
-
-    return assets.partition_file(context.get_all())
+    path: str = _assets().partition_file(context.get_all())
+    return path
 
 
 @pass_context
@@ -70,9 +69,12 @@ def partition_paths(context: Context) -> list[str]:
 
     :param context: of the template, which Jinja provides.
     """
-    from airflow_provider_webdata.results import assets
+    paths: list[str] = _assets().partition_paths(context.get_all())
+    return paths
 
-    return assets.partition_paths(context.get_all())
+
+def _assets() -> Any:
+    return import_module("airflow_provider_webdata.results.assets")
 
 
 class _Lazy:

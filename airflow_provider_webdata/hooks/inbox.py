@@ -8,10 +8,20 @@ from airflow.sdk.configuration import conf
 
 from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.hooks.webhooks import inbox_url
-from airflow_provider_webdata.inbox.reader import InboxAddress
+from airflow_provider_webdata.inbox.reader import AsyncInboxReader, InboxAddress, InboxReader
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
+
+
+def inbox_reader(settings: ConnectionSettings) -> InboxReader:
+    """Return a reader of a connection's deliveries; see `inbox_address`."""
+    return InboxReader(inbox_address(settings))
+
+
+def async_inbox_reader(settings: ConnectionSettings) -> AsyncInboxReader:
+    """Return a reader of a connection's deliveries; see `inbox_address`."""
+    return AsyncInboxReader(inbox_address(settings))
 
 
 def inbox_address(settings: ConnectionSettings) -> InboxAddress:

@@ -225,10 +225,9 @@ class WebDataHook(Operations, BaseHook):
 
         :raises ConfigurationError: the connection has no webhook secret, or it is not known where the inbox is.
         """
-        from airflow_provider_webdata.hooks.inbox import inbox_address
-        from airflow_provider_webdata.inbox.reader import InboxReader
+        from airflow_provider_webdata.hooks.inbox import inbox_reader
 
-        return InboxReader(inbox_address(self.get_settings()))
+        return inbox_reader(self.get_settings())
 
 
 def _read(connection: AirflowConnection) -> ConnectionSettings:

@@ -163,7 +163,6 @@ class AsyncWebDataHook(
 
     async def inbox(self) -> AsyncInboxReader:
         """See `WebDataHook.inbox`."""
-        from airflow_provider_webdata.hooks.inbox import inbox_address
-        from airflow_provider_webdata.inbox.reader import AsyncInboxReader
+        from airflow_provider_webdata.hooks.inbox import async_inbox_reader
 
-        return AsyncInboxReader(inbox_address(await self.get_settings()))
+        return async_inbox_reader(await self.get_settings())

@@ -30,6 +30,14 @@ def annotate_outlets(context: Mapping[str, Any], facts: Mapping[str, Any]) -> in
     return len(outlets)
 
 
+def link_outlets(context: Mapping[str, Any], page: str) -> None:
+    """Link the event of each outlet to a page of the provider in Airflow's UI.
+
+    :param page: its path.
+    """
+    annotate_outlets(context, {"page_url": page_url(page)})
+
+
 def check_partition_outlets(context: Mapping[str, Any]) -> None:
     """Fail where events of partitions could not be emitted.
 
@@ -112,8 +120,7 @@ def _outlets(context: Mapping[str, Any], *, aliases: bool = False) -> Iterator[A
     task = context.get("task")
     if context.get("outlet_events") is None or task is None:
         return
-    from airflow.sdk import Asset, AssetAlias
-    from airflow.sdk.definitions.asset import AssetRef
+    from airflow.sdk.definitions.asset import Asset, AssetAlias, AssetRef
 
     kinds = (Asset, AssetRef, AssetAlias) if aliases else (Asset, AssetRef)
     yield from (outlet for outlet in task.outlets or () if isinstance(outlet, kinds))

@@ -9,7 +9,12 @@ import ast
 import contextlib
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk.log import mask_secret
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
 
 _PUBLIC_HEADERS = frozenset(
     {
@@ -23,6 +28,13 @@ _PUBLIC_HEADERS = frozenset(
     }
 )
 """Headers whose values nobody hides; masking `en-US` would blot out half a log."""
+
+
+def mask_header_values(arguments: Mapping[str, Any]) -> None:
+    """Mask the secret header values in rendered arguments."""
+    values: list[JsonValue] = [*header_values(arguments)]
+    if values:
+        mask_secret(values)
 
 
 def header_values(value: Any) -> Iterator[str]:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperatorLink
 
+from airflow_provider_webdata.common.page_urls import page_url
+
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperator
     from airflow.sdk.types import TaskInstanceKey
@@ -26,8 +28,6 @@ class PageLink(BaseOperatorLink):
         # A task that failed before it was unmapped is no operator of ours yet.
         page = getattr(operator, "webdata_page", "")
         if page:
-            from airflow_provider_webdata.common.page_urls import page_url
-
             return page_url(page)
         # A trigger that failed does not say what it waited for; the worker that deferred the task has written it.
         running: Any = ti_key

@@ -23,6 +23,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from airflow_provider_webdata.common.literals import is_template
 
@@ -179,8 +180,6 @@ def _no_time_filter(value: str) -> bool:
 
 
 def _no_time_zone(value: str) -> bool:
-    from zoneinfo import ZoneInfo
-
     return value != "UTC" and _fails(ZoneInfo, value, (KeyError, ValueError, OSError))
 
 

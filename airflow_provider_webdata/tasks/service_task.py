@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     import jinja2
     from airflow.sdk import BaseOperatorLink, Context
-    from pydantic import JsonValue
 
     from airflow_provider_webdata.hooks.webdata import WebDataHook
 
@@ -102,10 +101,9 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
     def post_execute(self, context: Context, result: Any = None) -> None:
         """Link the asset events of the task's outlets to its page."""
         if self.webdata_page:
-            from airflow_provider_webdata.common.page_urls import page_url
-            from airflow_provider_webdata.results.assets import annotate_outlets
+            from airflow_provider_webdata.results.assets import link_outlets
 
-            annotate_outlets(context, {"page_url": page_url(self.webdata_page)})
+            link_outlets(context, self.webdata_page)
         super().post_execute(context, result)
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any | None:  # noqa: ARG002
@@ -135,15 +133,9 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
             self._mask_header_values()
 
     def _mask_header_values(self) -> None:
-        from airflow.sdk.log import mask_secret
+        from airflow_provider_webdata.tasks.header_secrets import mask_header_values
 
-        from airflow_provider_webdata.tasks.header_secrets import header_values
-
-        values: list[JsonValue] = [
-            *header_values({name: getattr(self, name) for name in self.template_fields})
-        ]
-        if values:
-            mask_secret(values)
+        mask_header_values({name: getattr(self, name) for name in self.template_fields})
 
 
 def is_deferrable(given: bool | None) -> bool:
