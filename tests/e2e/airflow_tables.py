@@ -42,6 +42,11 @@ class AirflowTables:
         query = "select state from dag_run where dag_id = :dag"
         return [str(state) for (state,) in self._rows(query, dag=dag_id)]
 
+    def succeeded_partitions(self, dag_id: str) -> set[str]:
+        """Return the partition keys of a DAG's successful runs."""
+        query = "select partition_key from dag_run where dag_id = :dag and state = 'success'"
+        return {str(key) for (key,) in self._rows(query, dag=dag_id)}
+
     def has_xcom(self, dag_id: str, run_id: str, task_id: str, key: str) -> bool:
         query = "select 1 from xcom where dag_id = :dag and run_id = :run and task_id = :task and key = :key"
         return bool(self._rows(query, dag=dag_id, run=run_id, task=task_id, key=key))
