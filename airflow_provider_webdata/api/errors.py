@@ -6,12 +6,12 @@ No error carries a header, a key or a request body; what the service wrote is tr
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from airflow_provider_webdata.common.coded_errors import CodedError
+from airflow_provider_webdata.common.spelling import nearest
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
@@ -98,8 +98,8 @@ def _problem(issue: Mapping[str, Any], python_names: Mapping[str, str]) -> str:
         path = f"{python_names[first]}{path[len(first) :]} (sent as {first})"
     message = issue["msg"].removeprefix("Value error, ")
     if issue["type"] == "literal_error" and isinstance(issue["input"], str):
-        near = difflib.get_close_matches(issue["input"][:100], re.findall("'([^']*)'", message), n=1)
-        message += f"; did you mean {near[0]!r}?" if near else ""
+        near = nearest(issue["input"], re.findall("'([^']*)'", message))
+        message += f"; did you mean {near!r}?" if near else ""
     sentence = f"{path}: {message}" if path else message
     if issue["type"] in {"missing", "unknown_field"} or _may_be_secret(issue["loc"]):
         return sentence

@@ -5,7 +5,6 @@ A connection may come from the form, from JSON or from a URI, where every extra 
 
 from __future__ import annotations
 
-import difflib
 import ipaddress
 import json
 import logging
@@ -20,6 +19,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from airflow_provider_webdata.api.config import ClientConfig
 from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.common.hosts import normal_host
+from airflow_provider_webdata.common.spelling import nearest
 
 log = logging.getLogger(__name__)
 
@@ -182,8 +182,8 @@ class _Reader:
     def _warn_of_unknown(self) -> None:
         known = [*_CLIENT_EXTRAS, *_WEBHOOK_EXTRAS, *_OTHER_EXTRAS]
         for name in self._extra.keys() - set(known):
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
+            near = nearest(name, known)
+            hint = f"did you mean {near!r}?" if near else f"known are {', '.join(known)}"
             self._warn(f"extra {name!r} is unknown and has no effect; {hint}")
 
     def client_options(self) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from airflow.sdk.bases.operator import BaseOperatorMeta
 
 from airflow_provider_webdata.common.coded_errors import UnknownArgumentError
 from airflow_provider_webdata.common.literals import is_literal
+from airflow_provider_webdata.common.spelling import nearest
 from airflow_provider_webdata.options import RENAMED, Option
 from airflow_provider_webdata.tasks.literal_check import may_be_wrong
 
@@ -43,8 +44,6 @@ class CheckedArguments(BaseOperatorMeta):
 
 def _unknown(cls: type, given: Mapping[str, Any]) -> str:
     """Return what to say of arguments that a class does not take; empty where there are none."""
-    import difflib
-
     known = {
         name
         for base in cls.__mro__
@@ -54,8 +53,8 @@ def _unknown(cls: type, given: Mapping[str, Any]) -> str:
     unknown = [name for name in given if name not in known and not name.startswith("_")]
     lines = []
     for name in unknown:
-        near = difflib.get_close_matches(name.lower(), known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else ""
+        near = nearest(name, known)
+        hint = f"did you mean {near!r}?" if near else ""
         if name in RENAMED:
             hint = f"write {RENAMED[name]}"
         lines.append(f"there is no argument {name!r}" + (f"; {hint}" if hint else ""))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
@@ -10,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema, from_json, to_json
+
+from airflow_provider_webdata.common.spelling import nearest
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
@@ -209,13 +210,6 @@ def _accepted_names(model: type[RequestModel]) -> dict[str, str]:
     names = {name: name for name in model.model_fields}
     names.update({field.alias: name for name, field in model.model_fields.items() if field.alias})
     return names
-
-
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the member of `known` that is most like `word`, ignoring case and underscores, or None."""
-    plain = {name.replace("_", "").lower(): name for name in known}
-    found = difflib.get_close_matches(word[:100].replace("_", "").lower(), plain, n=1, cutoff=0.6)
-    return plain[found[0]] if found else None
 
 
 def _with_suggestions(model: type[RequestModel], error: ValidationError) -> ValidationError:

@@ -12,7 +12,8 @@ from typing import Annotated, Any, TypeVar, get_args
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, ValidationInfo
 from pydantic_core import to_json
 
-from airflow_provider_webdata.api.models.base import RequestModel, nearest, problem
+from airflow_provider_webdata.api.models.base import RequestModel, problem
+from airflow_provider_webdata.common.spelling import nearest
 
 T = TypeVar("T")
 

@@ -8,9 +8,10 @@ from zoneinfo import ZoneInfo, available_timezones
 from pydantic import AfterValidator, Field, model_validator
 
 from airflow_provider_webdata.api.cron import CronError, read_cron
-from airflow_provider_webdata.api.models.base import RequestModel, nearest, problem
+from airflow_provider_webdata.api.models.base import RequestModel, problem
 from airflow_provider_webdata.api.models.fields import Text
 from airflow_provider_webdata.api.phrases import PhraseError, read_phrase
+from airflow_provider_webdata.common.spelling import nearest
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -8,8 +8,9 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from airflow_provider_webdata.api.models.base import RequestModel, nearest, problem
+from airflow_provider_webdata.api.models.base import RequestModel, problem
 from airflow_provider_webdata.api.models.fields import Headers, Listed, String, StringMap, Text
+from airflow_provider_webdata.common.spelling import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -1,0 +1,17 @@
+"""Suggestions for misspelt names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """Return the known name that is most like a word, ignoring case and underscores; None if no name is like it."""
+    import difflib
+
+    plain = {name.replace("_", "").lower(): name for name in known}
+    found = difflib.get_close_matches(word[:100].replace("_", "").lower(), plain, n=1)
+    return plain[found[0]] if found else None
