@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from airflow.sdk import get_current_context
-
 from airflow_provider_webdata.common.stored_record import damage_of
 
 if TYPE_CHECKING:
@@ -121,6 +119,8 @@ class Attempt:
 
 def attempt_of_process() -> Attempt | None:
     """Return the attempt that this process runs; None outside a task."""
+    from airflow.sdk import get_current_context
+
     try:
         return Attempt(get_current_context())
     except RuntimeError:
