@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import XComArg
 from airflow.sdk.bases.operator import BaseOperatorMeta
 
+from pydantic import ValidationError
+
 from airflow_provider_webdata.common.coded_errors import UnknownArgumentError
 from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.common.spelling import nearest
@@ -78,8 +80,6 @@ def literal_problems(model: str, fields: Mapping[str, Any]) -> Collection[str]:
         suspects.discard("urls")
     if not suspects:
         return ()
-    from pydantic import ValidationError
-
     from airflow_provider_webdata.api import models
     from airflow_provider_webdata.api.errors import InvalidRequestError
 
