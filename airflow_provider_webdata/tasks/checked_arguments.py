@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import XComArg
 from airflow.sdk.bases.operator import BaseOperatorMeta
-
 from pydantic import ValidationError
 
 from airflow_provider_webdata.common.coded_errors import UnknownArgumentError
