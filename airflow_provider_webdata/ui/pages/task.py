@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .page import Page
 
 TASKS = 100
-_SHOWN = ("output", "creditsUsed")
+_SHOWN = ("path", "count", "creditsUsed")
 
 
 async def page(page: Page) -> Response:

@@ -232,7 +232,8 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
     result = {
         "id": jobs["crawl"],
         "status": "completed",
-        "output": "s3://bucket/pages.jsonl",
+        "path": "s3://bucket/pages.jsonl",
+        "count": 1,
         "creditsUsed": 3,
     }
     return [
