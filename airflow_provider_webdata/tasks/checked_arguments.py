@@ -43,6 +43,15 @@ class CheckedArguments(BaseOperatorMeta):
         return task
 
 
+# Names that other clients and providers use: the argument that an operator must have, and the advice.
+_SYNONYMS = {
+    **dict.fromkeys(("max_results", "max_pages", "num_results", "page_limit"), ("limit", "write limit=...")),
+    "firecrawl_conn_id": ("webdata_conn_id", "write webdata_conn_id=..."),
+    "formats": ("scrape_options", "write scrape_options={'formats': [...]}"),
+    "queries": ("query", "WebDataBatchSearchOperator takes several queries"),
+}
+
+
 def _unknown(cls: type, given: Mapping[str, Any]) -> str:
     """Return what to say of arguments that a class does not take; empty where there are none."""
     known = {
@@ -58,6 +67,9 @@ def _unknown(cls: type, given: Mapping[str, Any]) -> str:
         hint = f"did you mean {near!r}?" if near else ""
         if name in RENAMED:
             hint = f"write {RENAMED[name]}"
+        argument, advice = _SYNONYMS.get(name, ("", ""))
+        if argument in known:
+            hint = advice
         lines.append(f"there is no argument {name!r}" + (f"; {hint}" if hint else ""))
     return f"{cls.__name__} {given.get('task_id')!r}: {', '.join(lines)}" if lines else ""
 

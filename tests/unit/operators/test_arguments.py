@@ -203,6 +203,14 @@ UNKNOWN = {
     "that is required": ({"qurey": "q"}, "there is no argument 'qurey'; did you mean 'query'?"),
     "of a base class": ({"query": "q", "ouptut": "/x"}, "'ouptut'; did you mean 'output'?"),
     "of Airflow": ({"query": "q", "retrie": 3}, "'retrie'; did you mean 'retries'?"),
+    "of another client": (
+        {"query": "q", "max_results": 5},
+        "there is no argument 'max_results'; write limit=...",
+    ),
+    "of pages": (
+        {"query": "q", "formats": ["markdown"]},
+        "there is no argument 'formats'; write scrape_options={'formats': [...]}",
+    ),
     "like nothing": ({"query": "q", "zzzz": 3}, "there is no argument 'zzzz'"),
 }
 
