@@ -33,7 +33,7 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
     contain the same.
 
     :param path: path or URL of a file of results, of a list of the files of a partitioned output (`.files.json`), or
-        several of these, which are loaded together (templated).
+        the XCom of a task with `output`, such as `crawl.output`. Several of these are loaded together (templated).
     :param table: name of the table, or `schema.name` (templated). Names are quoted; letter case counts if the database
         distinguishes it.
     :param conn_id: id of the database's connection (templated).
@@ -63,7 +63,7 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
     def __init__(
         self,
         *,
-        path: str | Sequence[str],
+        path: str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]],
         table: str,
         conn_id: str,
         kind: str | None = None,
@@ -123,7 +123,8 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
         """
         from airflow_provider_webdata.results.formats import LIST_SUFFIX, SUFFIXES
 
-        paths = [str(path) for path in as_list(self.path)]
+        given = as_list(self.path)
+        paths = [str(one.get("path") if isinstance(one, dict) else one) for one in given]
         endings = (*SUFFIXES, LIST_SUFFIX)
         if wrong := [path for path in paths if not path.endswith(endings)]:
             raise ArgumentError(

@@ -191,7 +191,7 @@ class BatchSearchRun(CallRun):
         records = (record for record in answered(kept.read()) if record["key"] in queries)
         if self.delivery.path is not None:
             result = self.deliver(Results(items_of(records), kind, facts, inputs, media_kept=True))
-            self.push(**{name: result[name] for name in ("path", "count", "bytes")})
+            self.push(count=result["count"], bytes=result["bytes"])
             return result
         by_key = {record["key"]: record for record in records}
         ordered = [by_key[key] for key in queries if key in by_key]

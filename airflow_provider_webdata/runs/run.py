@@ -186,6 +186,9 @@ class Run:
         """Deliver results, and return the task's XCom; see `Delivery.deliver`."""
         result = self.delivery.deliver(results, value)
         self.push(**self.delivery.facts)
+        if self.delivery.written is not None and not self.task.multiple_outputs:
+            # For `task.output["path"]`, without a copy of the other facts.
+            self.push(path=self.delivery.written.url)
         return result
 
     def finished(self, result: Any) -> Any:

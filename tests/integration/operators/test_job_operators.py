@@ -452,8 +452,11 @@ def test_page_errors_fail_the_task_only_past_a_ratio(
 def test_pages_go_to_a_file(service: JobService, tmp_path: Path, ends_with: str, opened: Any) -> None:
     service.ends_as = ended("crawl")
     path = tmp_path / f"pages{ends_with}"
-    result = direct.run(job("crawl", output=str(path), deferrable=True)).value
+    run = direct.run(job("crawl", output=str(path), deferrable=True))
+    result = run.value
     assert (result["count"], "data" in result) == (2, False)
+    # So that `crawl.output["path"]` is another task's argument.
+    assert run.xcom["path"] == str(path)
     with opened(path, "rt") as file:
         assert [json.loads(line)["markdown"] for line in file] == ["one", "two"]
 

@@ -19,6 +19,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from hypothesis import given
 from hypothesis import strategies as st
 
+from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
 from airflow_provider_webdata.results.columns import CHANGES, columns_of, row
 from airflow_provider_webdata.results.encoding import json_text
@@ -74,6 +75,16 @@ def texts(database: Target) -> dict[int, str]:
     return {
         int(url.rpartition("/")[2]): text for url, text in database.rows("pages", "source_url", "markdown")
     }
+
+
+def test_the_xcom_of_a_task_names_its_file(written: Written) -> None:
+    one, other = written([page(1)], "one.jsonl"), written([page(2)], "other.jsonl")
+    # Of one task, of a mapped one, and rendered to text.
+    for xcom in ({"path": one, "count": 1}, [{"path": one}, {"path": other}], json.dumps([{"path": one}])):
+        task = WebDataToTableOperator(task_id="t", path=xcom, table="t", conn_id="warehouse")
+        assert task.paths() == ([one, other] if isinstance(xcom, list) else [one])
+    with pytest.raises(ArgumentError, match="path must name a file"):
+        WebDataToTableOperator(task_id="t", path={"data": []}, table="t", conn_id="warehouse")
 
 
 @everywhere_from(*SUFFIXES)
