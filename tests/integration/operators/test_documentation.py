@@ -39,6 +39,10 @@ PDF = Path(__file__).parents[1] / "sandbox" / "files" / "chromium.pdf"
 NOT_RUN = {
     "WebDataWebhookSensor(": "waits for a delivery to an inbox: tests/integration/sensors/test_webhook.py",
     "WebDataWebhookEventTrigger(": "is started by a delivery to an inbox: tests/e2e/test_event_driven.py",
+    **dict.fromkeys(
+        ("emit_partitions=", "macros.webdata.partition_file()", "CronPartitionTimetable("),
+        "needs a scheduler: tests/e2e/test_partitions.py",
+    ),
     " AgentOperator(": "asks a model: tests/integration/toolsets/test_agents_page.py",
     "webdata_sandbox": "is a test in a user's project: tests/integration/testing/test_user_project.py",
     **({} if HAS_RETRY_POLICIES else {"retry_policy=": "Airflow 3.2 has no retry policies"}),

@@ -244,7 +244,7 @@ def test_each_value_in_an_item_has_a_file(values: list[Any]) -> None:
         output = write(f"{folder}/run.jsonl", items, "json.kind")
         found = {
             partition_key(entry): [
-                json.loads(line)["number"] for line in Path(entry["path"]).read_text().splitlines()
+                json.loads(line)["number"] for line in Path(entry["path"]).read_bytes().splitlines()
             ]
             for entry in output.files
         }
