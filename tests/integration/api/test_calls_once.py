@@ -8,10 +8,10 @@ or not at all.
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from airflow_provider_webdata.api import errors, exchange
 from airflow_provider_webdata.api.client import ClientConfig, WebDataClient
