@@ -65,7 +65,7 @@ class WebDataClient:
         :param body: the request model.
         :param extra_body: merged into `body` unchanged and without checks; its values win.
         :param upload: a file; the body is then sent as its options.
-        :param idempotency_key: UUID that the service accepts once, if the endpoint honors one.
+        :param idempotency_key: names the call in the endpoint's `key_header`, if it has one.
         :raises InvalidRequestError: a path value is empty or not an identifier; nothing was sent.
         :raises UploadError: the file could not be read to its end, or differs from its declaration.
         :raises APIError: the service reports a failure; the class says which kind.

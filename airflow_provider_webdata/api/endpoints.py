@@ -66,7 +66,8 @@ class Endpoint(msgspec.Struct, Generic[ResponseT], frozen=True):
     :param service_seconds: how long the service may work on a given body before it answers, in seconds.
     :param uses_up_body: the object that the body names is gone once the service has answered, so that no repeat is
         possible.
-    :param takes_idempotency_key: whether the service honors `x-idempotency-key` here.
+    :param key_header: the header by which the service recognizes a repeat. One with the same `x-idempotency-key` is
+        refused; one with the same `x-request-id`, which is always sent, returns the first answer, and is billed once.
     :param ends: when the hosted service shuts the operation down, and what replaces it.
     :raises TypeError: a POST declares neither a price nor that it starts nothing.
     """
@@ -85,7 +86,7 @@ class Endpoint(msgspec.Struct, Generic[ResponseT], frozen=True):
     judged_by_status: bool = False
     service_seconds: Callable[[Mapping[str, Any]], float] | None = None
     uses_up_body: bool = False
-    takes_idempotency_key: bool = False
+    key_header: Literal["x-idempotency-key", "x-request-id"] | None = None
     ends: Ending | None = None
 
     def __post_init__(self) -> None:
@@ -100,7 +101,7 @@ class Endpoint(msgspec.Struct, Generic[ResponseT], frozen=True):
     @property
     def repeatable(self) -> bool:
         """Whether the call may be repeated after a lost answer without harm."""
-        return self.price is None
+        return self.price is None or self.key_header == "x-request-id"
 
 
 SEARCH = Endpoint(
@@ -200,6 +201,28 @@ SCRAPE = Endpoint(
 )
 GET_SCRAPE = Endpoint("get_scrape", "GET", "/v2/scrape/{scrape_id}", "scrape", lambda: models.ScrapeResponse)
 
+RUN_PROVIDER = Endpoint(
+    "run_provider",
+    "POST",
+    "/v2/scrape",
+    "data-providers",
+    lambda: models.ProviderResponse,
+    request=lambda: models.ProviderRequest,
+    price=prices.PROVIDER,
+    service_seconds=service_time.providers,
+    key_header="x-request-id",
+)
+FIND_TOOLS = Endpoint(
+    "find_tools",
+    "POST",
+    "/v2/scrape",
+    "find-tools",
+    lambda: models.ProviderResponse,
+    starts_nothing=True,
+    service_seconds=service_time.providers,
+)
+"""The same call as of any provider, to the catalogue, which bills nothing."""
+
 BATCH_SCRAPE_STATUS = Endpoint(
     "batch_scrape_status",
     "GET",
@@ -274,7 +297,7 @@ START_CRAWL = Endpoint(
     visits="named",
     job=JobEndpoints(CRAWL_STATUS, CRAWL_DOCUMENTS, CANCEL_CRAWL, CRAWL_ERRORS),
     service_seconds=service_time.start,
-    takes_idempotency_key=True,
+    key_header="x-idempotency-key",
 )
 ACTIVE_CRAWLS = Endpoint(
     "active_crawls", "GET", "/v2/crawl/active", "crawls-that-run", lambda: models.ActiveCrawls

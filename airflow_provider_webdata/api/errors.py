@@ -339,6 +339,19 @@ class EntitlementError(ClientError):
         )
 
 
+class TermsRequiredError(ClientError):
+    """403: an administrator of the organization must accept a data provider's terms first; nothing was executed."""
+
+    help_code = "WD-029"
+
+    def text(self) -> str:
+        """Return what happened, without the code."""
+        action = self.body.get("requiresAction")
+        url = action.get("url") if isinstance(action, Mapping) else None
+        where = f" at {trimmed(url)}" if isinstance(url, str) and url else " in the service's dashboard"
+        return f"{super().text()}. An administrator of the organization can read and accept them{where}"
+
+
 class PageRefusedError(ClientError):
     """403: the service will not fetch this page: blocked, unsafe, an injected prompt, media that it may not take.
 
@@ -405,6 +418,23 @@ class ConflictError(APIError):
     """409: the object is in a state that does not allow this."""
 
     help_code = "WD-409"
+
+
+class RequestIdUsedError(ConflictError):
+    """409: the `x-request-id` was used for another body. See docs/service.md#provider-request-id."""
+
+    help_code = "WD-062"
+    verdict = "never"
+
+
+class RequestInFlightError(ConflictError):
+    """409: the service still executes the request with this `x-request-id`; the same request returns its answer later.
+
+    Repeating it starts and bills nothing again. See docs/service.md#provider-request-id.
+    """
+
+    help_code = "WD-063"
+    verdict = "later"
 
 
 class IdempotencyKeyUsedError(ConflictError):
@@ -554,6 +584,11 @@ _BY_STATUS: dict[int, type[APIError]] = {
     429: RateLimitError,
 }
 
+_BY_CODE: dict[tuple[int, str | None], type[APIError]] = {
+    (403, "THIRD_PARTY_DATA_TERMS_REQUIRED"): TermsRequiredError,
+    (409, "duplicate_request"): RequestIdUsedError,
+    (409, "request_in_flight"): RequestInFlightError,
+}
 
 UPLOADS_USED_UP = "PARSE_UPLOAD_UNPARSED_LIMIT_REACHED"
 """Too many files of the last 24 hours were uploaded and never parsed."""
@@ -573,6 +608,8 @@ def error_class(
         return PageError
     if status < 400:
         return UnsuccessfulError
+    if (status, code) in _BY_CODE:
+        return _BY_CODE[status, code]
     if status == 403 and code in REFUSED_PAGE_CODES:
         return PageRefusedError
     if status == 404 and code in CACHE_MISS_CODES:

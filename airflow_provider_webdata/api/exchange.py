@@ -6,6 +6,7 @@ import json
 import logging
 import re
 import ssl
+import uuid
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -62,6 +63,7 @@ _HALF = "holds half of a surrogate pair, which UTF-8 cannot carry"
 
 _ENDING_HEADERS = frozenset({"deprecation", "sunset"})
 _KEY_HEADER = "x-idempotency-key"
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 _ENTITLED = {
@@ -205,9 +207,12 @@ def prepare(
     elif endpoint.method != "GET" and (body is not None or extra_body):
         request["content"] = _json(endpoint, wire)
         request["headers"] = {"content-type": "application/json"}
+    if idempotency_key is None and endpoint.key_header == "x-request-id":
+        # Without an id, a repeat would be executed and billed again.
+        idempotency_key = str(uuid.uuid4())
     if idempotency_key is not None:
-        _check_key(endpoint, idempotency_key)
-        request.setdefault("headers", {})[_KEY_HEADER] = idempotency_key
+        header = _key_header(endpoint, idempotency_key)
+        request.setdefault("headers", {})[header] = idempotency_key
     service = endpoint.service_seconds(wire) + MARGIN_SECONDS if endpoint.service_seconds else 0.0
     request["timeout"] = _timeout(config, service)
     return Prepared(endpoint, request, _features(wire), config, multipart)
@@ -287,15 +292,22 @@ def _encodable(endpoint: Endpoint[Any], name: str, value: Any) -> Any:
     return value
 
 
-def _check_key(endpoint: Endpoint[Any], key: str) -> None:
-    if not endpoint.takes_idempotency_key:
+def _key_header(endpoint: Endpoint[Any], key: str) -> str:
+    """Return the header that carries a key, which is one that the service accepts there."""
+    header = endpoint.key_header
+    if header is None:
         raise InvalidRequestError(
             endpoint.label,
             ["idempotency_key: the service ignores it here, so that it would promise too much"],
         )
+    if header == "x-request-id":
+        if not isinstance(key, str) or not _REQUEST_ID.fullmatch(key):
+            rule = "must be 1 to 128 letters, digits, '.', '_', ':', and '-'"
+            raise InvalidRequestError(endpoint.label, [f"request_id: {rule} (given: {key!r})"])
     # Anything else is treated like a key that was used before.
-    if not isinstance(key, str) or not _UUID.fullmatch(key):
+    elif not isinstance(key, str) or not _UUID.fullmatch(key):
         raise InvalidRequestError(endpoint.label, [f"idempotency_key: must be a UUID (given: {key!r})"])
+    return header
 
 
 def _features(wire: Mapping[str, Any]) -> tuple[str, ...]:

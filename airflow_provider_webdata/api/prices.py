@@ -37,6 +37,8 @@ _PAGE_OF_X = 29
 _X = (".x.com", ".twitter.com")
 _BROWSER_MINUTE, _BROWSER_MINUTE_WITH_PROMPT = 2, 7
 
+_FREE_CAPABILITIES = frozenset({"firecrawl/find-tools", "firecrawl/terms/show"})
+
 _DEFAULT_RESULTS = 10
 _DEFAULT_PAPERS = 40
 DEFAULT_LINKS = 5000
@@ -80,7 +82,8 @@ class Price:
     def most(self, body: Wire, extra_body: Wire | None = None) -> PriceBound:
         """Return the most that a request may cost.
 
-        :param body: the request; with parse also `filename`, with interact whether a step has a `prompt`.
+        :param body: the request; with parse also `filename`, with interact whether a step has a `prompt`, with
+            calls of data providers their contracts as `tools`.
         :param extra_body: what is sent with it unchecked.
         """
         most = self.bound(body)
@@ -147,7 +150,8 @@ def search_price(results: int, enterprise: Iterable[str] = ()) -> int:
 
 def _search(body: Wire) -> PriceBound:
     limit = body.get("limit") or _DEFAULT_RESULTS
-    sources = len(body.get("sources") or ()) or 1
+    billed = [item for item in body.get("sources") or ("web",) if _type(item) != "alexandria"]
+    sources = len(billed)
     results = limit * sources
     credits = sources * search_price(limit, body.get("enterprise") or ())
     how = f"{credits} for {results} results"
@@ -161,6 +165,10 @@ def _search(body: Wire) -> PriceBound:
     return PriceBound(
         credits + results * page.credits, f"{how}, and for each that is scraped {page.how}", page.unknown
     )
+
+
+def _type(item: Any) -> Any:
+    return item["type"] if isinstance(item, Mapping) else item
 
 
 def _developer_search(body: Wire) -> PriceBound:
@@ -255,6 +263,50 @@ def _interact(body: Wire) -> PriceBound:
     return PriceBound(math.ceil(seconds * rate / 60), f"{rate} a minute for the browser's ttl of {seconds} s")
 
 
+def _provider(body: Wire) -> PriceBound:
+    bounds = [
+        _provider_call(call, tool) for call, tool in zip(body["alexandria"], _tools(body), strict=False)
+    ]
+    return PriceBound(
+        sum(bound.credits for bound in bounds),
+        ", ".join(bound.how for bound in bounds if bound.how),
+        tuple(dict.fromkeys(text for bound in bounds for text in bound.unknown)),
+    )
+
+
+def _tools(body: Wire) -> list[Wire | None]:
+    tools = [*(body.get("tools") or ())]
+    return tools + [None] * (len(body["alexandria"]) - len(tools))
+
+
+def _provider_call(call: Wire, tool: Wire | None) -> PriceBound:
+    name = f"{call['provider']}/{call['capability']}"
+    if name in _FREE_CAPABILITIES:
+        return PriceBound(0, "")
+    if tool is None:
+        return PriceBound(0, "", (f"{name}: its price is in its contract, which is not known",))
+    rate = tool.get("creditsCost")
+    if isinstance(rate, bool) or not isinstance(rate, (int, float)):
+        return PriceBound(0, "", (f"{name}: only its answer says what it costs",))
+    if not tool.get("perRecord"):
+        return PriceBound(rate, f"{rate:g} for {name}")
+    records = _most_records(call.get("options") or {}, tool)
+    if records is None:
+        why = f"{name}: {rate:g} a record, and nothing bounds their number: set the option 'limit', if it has one"
+        return PriceBound(0, "", (why,))
+    return PriceBound(rate * records, f"{rate:g} for each of {records} records of {name}")
+
+
+def _most_records(options: Wire, tool: Wire) -> int | None:
+    """Return the most records of a call: what its option `limit` says, if the contract has one."""
+    listed = [item for item in tool.get("options") or () if isinstance(item, Mapping)]
+    option = next((item for item in listed if item.get("name") == "limit"), None)
+    if option is None:
+        return None
+    given = (options.get("limit"), option.get("default"), option.get("maximum"))
+    return next((n for n in given if isinstance(n, int) and not isinstance(n, bool) and n >= 0), None)
+
+
 def _page(
     options: Wire,
     prefix: str = "",
@@ -319,6 +371,7 @@ PAPER_SEARCH = Price("paper_search", _paper_search)
 SCRAPE = Price("scrape", _scrape)
 BATCH_SCRAPE = Price("batch_scrape", _batch_scrape)
 CRAWL = Price("crawl", _crawl)
+PROVIDER = Price("provider", _provider)
 MAP = Price("map", _map, fixed=MAP_CREDITS)
 PARSE = Price("parse", _parse)
 EXTRACT = Price("extract", _extract)

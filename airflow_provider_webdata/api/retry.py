@@ -19,6 +19,7 @@ from airflow_provider_webdata.api.errors import (
     APIError,
     ProcessingContinuesError,
     RateLimitError,
+    RequestInFlightError,
     RequestTimeoutError,
     ServerError,
     TransportError,
@@ -103,7 +104,7 @@ def may_repeat(error: BaseException, *, repeatable: bool) -> bool:
     :param error: what the call raised.
     :param repeatable: `Endpoint.repeatable` of the call.
     """
-    if isinstance(error, (RateLimitError, ProcessingContinuesError)):
+    if isinstance(error, (RateLimitError, ProcessingContinuesError, RequestInFlightError)):
         return True
     if isinstance(error, TransportError):
         return repeatable or not error.sent

@@ -12,6 +12,7 @@ DEFAULT_TIMEOUT_MS = 60_000
 """The service's own default for `timeout`, in search as in scrape options."""
 
 _LONGEST_SCRAPE_SECONDS = 300.0
+_LONGEST_PROVIDER_SECONDS = 120.0
 _START_SECONDS = 60.0
 _PROMPT_SECONDS = 120.0
 _CODE_SECONDS = 30.0
@@ -38,6 +39,13 @@ def scrape(body: Mapping[str, Any]) -> float:
 def without_default(body: Mapping[str, Any]) -> float:
     """Map and parse have no documented default; giving up early would pay for a result that is never read."""
     return _timeout(body) if body.get("timeout") is not None else _LONGEST_SCRAPE_SECONDS
+
+
+def providers(body: Mapping[str, Any]) -> float:
+    """The requested `timeout`, or the default, which is the longest."""
+    given = body.get("timeout")
+    longest = _LONGEST_PROVIDER_SECONDS
+    return min(float(given) / 1000, longest) if isinstance(given, (int, float)) else longest
 
 
 def start(body: Mapping[str, Any]) -> float:

@@ -215,6 +215,7 @@ class CallGuard:
 def _bound(endpoint: Endpoint[Any], body: Mapping[str, Any], call: Call[Any]) -> PriceBound:
     if not isinstance(endpoint.price, Price):
         return PriceBound(0, "", (f"no price of a call to {endpoint.label} is known beforehand",))
+    body = {**body, **(call.priced or {})}
     if call.upload is not None:
         body = {**body, "filename": call.upload.name}
     if endpoint.session == "opens":

@@ -33,7 +33,8 @@ class Call(Generic[ResponseT]):
     :param body: the request model.
     :param extra_body: merged into the body unchecked.
     :param upload: a file to send; the body becomes its options.
-    :param idempotency_key: UUID that the service takes once, where it honours one.
+    :param idempotency_key: names the call in the endpoint's `key_header`, if it has one.
+    :param priced: what decides on the price beside the body.
     """
 
     endpoint: Endpoint[ResponseT]
@@ -43,6 +44,7 @@ class Call(Generic[ResponseT]):
     extra_body: Body | None = None
     upload: Upload | None = None
     idempotency_key: str | None = None
+    priced: Body | None = None
 
     @classmethod
     def of(

@@ -17,6 +17,8 @@ REMEDIES: Mapping[str, str] = {
     "WD-032": "look at the check, or let such checks pass",
     "WD-036": "look at the service's dashboard",
     "WD-037": "compare with the monitors that its team has",
+    "WD-062": "give the request an id of its own",
+    "WD-063": "wait: the same request returns the answer later",
     "WD-061": "look at XCom 'validation', and change the schema or the prompt",
     "WD-401": 'check "API Key"',
     "WD-402": "buy credits, or wait for the next billing period; then clear the task",
@@ -31,7 +33,20 @@ UNTRUSTED = 'check "Base URL", "CA bundle" and "Verify TLS certificate"'
 """Where the certificate is the reason."""
 
 _OWN_WORDS = frozenset(
-    {"", "WD-001", "WD-002", "WD-003", "WD-004", "WD-005", "WD-006", "WD-007", "WD-014", "WD-027", "WD-028"}
+    {
+        "",
+        "WD-001",
+        "WD-002",
+        "WD-003",
+        "WD-004",
+        "WD-005",
+        "WD-006",
+        "WD-007",
+        "WD-014",
+        "WD-027",
+        "WD-028",
+        "WD-029",
+    }
 )
 """Codes of errors that have nothing to do with what the connection leads to, or say themselves what to change."""
 

@@ -21,6 +21,7 @@ from airflow_provider_webdata.hooks.operations.indexes import IndexOperations
 from airflow_provider_webdata.hooks.operations.jobs import JobOperations
 from airflow_provider_webdata.hooks.operations.monitors import MonitorOperations
 from airflow_provider_webdata.hooks.operations.pages import PageOperations
+from airflow_provider_webdata.hooks.operations.providers import ProviderOperations
 from airflow_provider_webdata.hooks.operations.sessions import SessionOperations
 from airflow_provider_webdata.hooks.operations.team import TeamOperations
 
@@ -149,6 +150,10 @@ class WebDataHook(Operations, BaseHook):
     scrape = blocking(PageOperations.scrape)
     get_scrape = blocking(PageOperations.get_scrape)
     map = blocking(PageOperations.map)
+
+    run_provider = blocking(ProviderOperations.run_provider)
+    find_tools = iterating(ProviderOperations.find_tools)
+    data_tool = blocking(ProviderOperations.data_tool)
 
     search_developer = blocking(IndexOperations.search_developer)
     search_papers = blocking(IndexOperations.search_papers)

@@ -21,6 +21,7 @@ from airflow_provider_webdata.hooks.operations.indexes import IndexOperations
 from airflow_provider_webdata.hooks.operations.jobs import JobOperations
 from airflow_provider_webdata.hooks.operations.monitors import MonitorOperations
 from airflow_provider_webdata.hooks.operations.pages import PageOperations
+from airflow_provider_webdata.hooks.operations.providers import ProviderOperations
 from airflow_provider_webdata.hooks.operations.sessions import SessionOperations
 from airflow_provider_webdata.hooks.operations.team import TeamOperations
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 class AsyncWebDataHook(
     PageOperations,
+    ProviderOperations,
     IndexOperations,
     JobOperations,
     AgentOperations,

@@ -53,8 +53,8 @@ class WebDataBatchSearchOperator(
     :param queries: what to search: texts, or mappings with `query` and any fields of a search, which replace those
         of the task; or JSON text of such a list (templated).
     :param limit: most results per source, 1 to 100. Default: 10.
-    :param sources: `web`, `images`, `news`, or mappings with `type` (and `tbs`, `location` for web), all in one form.
-        Default: web.
+    :param sources: `web`, `images`, `news`, `alexandria` (tools of data providers, which are free), or mappings with
+        `type` (and `tbs`, `location` for web), all in one form. Default: web.
     :param categories: `codehost`, `research`, `pdf`, `gov`, `developer` (which stands alone), or mappings with `type`,
         all in one form. Default: no filter.
     :param include_domains: only these host names, without protocol or path; not together with `exclude_domains`.
@@ -67,6 +67,8 @@ class WebDataBatchSearchOperator(
     :param ignore_invalid_urls: leave out URLs that other operations of the service cannot take. Default: false.
     :param highlights: whether descriptions are highlights for the query. Default: true.
     :param enterprise: `anon` or `zdr`, kinds of zero data retention, for teams that have it.
+    :param domain_tools: also find tools of data providers that have data of the results' sites. Default: false.
+    :param tool_detail: what is said of each tool: `compact`, `summary` or `full`, which is with its contract.
     :param scrape_options: options for scraping the results; `formats` turns it on. Unless `max_age` says otherwise,
         pages may be up to 2 days old, from the service's cache.
     :param threat_protection: threat protection override, for teams that have it.
@@ -117,6 +119,8 @@ class WebDataBatchSearchOperator(
         ignore_invalid_urls: bool | str | None = None,
         highlights: bool | str | None = None,
         enterprise: Sequence[str] | None = None,
+        domain_tools: bool | str | None = None,
+        tool_detail: str | None = None,
         scrape_options: Mapping[str, Any] | None = None,
         threat_protection: Mapping[str, Any] | None = None,
         origin: str | None = None,
@@ -148,6 +152,8 @@ class WebDataBatchSearchOperator(
         self.ignore_invalid_urls = ignore_invalid_urls
         self.highlights = highlights
         self.enterprise = enterprise
+        self.domain_tools = domain_tools
+        self.tool_detail = tool_detail
         self.scrape_options = scrape_options
         self.threat_protection = threat_protection
         self.origin = origin

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-_RESULT_KINDS = ("web", "images", "news")
+_RESULT_KINDS = ("web", "images", "news", "tools")
 
 
 class WebDataSearchOperator(
@@ -41,8 +41,8 @@ class WebDataSearchOperator(
     :param query: what to search, at most 500 characters; `airflow_provider_webdata.api.query` builds one with
         operators.
     :param limit: most results per source, 1 to 100. Default: 10.
-    :param sources: `web`, `images`, `news`, or mappings with `type` (and `tbs`, `location` for web), all in one form.
-        Default: web.
+    :param sources: `web`, `images`, `news`, `alexandria` (tools of data providers, which are free), or mappings with
+        `type` (and `tbs`, `location` for web), all in one form. Default: web.
     :param categories: `codehost`, `research`, `pdf`, `gov`, `developer` (which stands alone), or mappings with `type`,
         all in one form. Default: no filter.
     :param include_domains: only these host names, without protocol or path; not together with `exclude_domains`.
@@ -55,6 +55,8 @@ class WebDataSearchOperator(
     :param ignore_invalid_urls: leave out URLs that other operations of the service cannot take. Default: false.
     :param highlights: whether descriptions are highlights for the query. Default: true.
     :param enterprise: `anon` or `zdr`, kinds of zero data retention, for teams that have it.
+    :param domain_tools: also find tools of data providers that have data of the results' sites. Default: false.
+    :param tool_detail: what is said of each tool: `compact`, `summary` or `full`, which is with its contract.
     :param scrape_options: options for scraping the results; `formats` turns it on. Unless `max_age` says otherwise,
         pages may be up to 2 days old, from the service's cache.
     :param threat_protection: threat protection override, for teams that have it.
@@ -71,7 +73,7 @@ class WebDataSearchOperator(
         attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
         cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.
         Default: none.
-    :param returns: `web`, `images` or `news`: return this list alone.
+    :param returns: `web`, `images`, `news` or `tools`: return this list alone.
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
 
@@ -96,6 +98,8 @@ class WebDataSearchOperator(
         ignore_invalid_urls: bool | str | None = None,
         highlights: bool | str | None = None,
         enterprise: Sequence[str] | None = None,
+        domain_tools: bool | str | None = None,
+        tool_detail: str | None = None,
         scrape_options: Mapping[str, Any] | None = None,
         threat_protection: Mapping[str, Any] | None = None,
         origin: str | None = None,
@@ -106,7 +110,7 @@ class WebDataSearchOperator(
         result_schema: Schema | Mapping[str, Any] | type | str | None = None,
         credit_limit: float | str | None = None,
         # end of fields
-        returns: Literal["web", "images", "news"] | None = None,
+        returns: Literal["web", "images", "news", "tools"] | None = None,
         **kwargs: Any,
     ) -> None:
         if returns is not None and returns not in _RESULT_KINDS:
@@ -131,6 +135,8 @@ class WebDataSearchOperator(
         self.ignore_invalid_urls = ignore_invalid_urls
         self.highlights = highlights
         self.enterprise = enterprise
+        self.domain_tools = domain_tools
+        self.tool_detail = tool_detail
         self.scrape_options = scrape_options
         self.threat_protection = threat_protection
         self.origin = origin

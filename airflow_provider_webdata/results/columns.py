@@ -145,6 +145,15 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
         *_CONTENT,
         EXTRA,
     ),
+    "search_tools": (
+        *_FOUND,
+        *_columns("text", id="id", provider="provider", capability="capability", name="name"),
+        *_columns("text", description="description"),
+        *_columns("number", credits_cost="creditsCost"),
+        *_columns("boolean", per_record="perRecord"),
+        *_columns("json", options="options", response="response"),
+        EXTRA,
+    ),
     "developer": (
         *_columns("text", id="id", type="type", url="url", title="title"),
         *_columns("json", passages="passages", license="license"),
@@ -163,6 +172,12 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
         *_columns("text", digest="digest"),
         EXTRA,
     ),
+    "provider_record": (
+        *_columns("integer", call="call"),
+        *_columns("text", tool="tool"),
+        *_columns("json", error="error"),
+        EXTRA,
+    ),
     "generic": (EXTRA,),
 }
 """The columns by kind of item. New ones may be added at the end of the service's own; none is renamed or retyped."""
@@ -171,14 +186,20 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
 def columns_of(kind: str) -> tuple[Column, ...]:
     """Return the columns for items of a kind.
 
-    :param kind: `document` (a scraped page), `search_web`, `search_news`, `search_images`, `search` (results of
-        several sources together), `developer` and `paper` (results of those indexes), `link` (of a site map),
-        `retrieval` (what `retrieval.flat_documents` makes) or `generic` (anything: all of it is in `extra`).
+    :param kind: `document` (a scraped page), `search_web`, `search_news`, `search_images`, `search_tools` (tools of
+        data providers), `search` (results of several sources together), `developer` and `paper` (results of those
+        indexes), `link` (of a site map), `retrieval` (what `retrieval.flat_documents` makes) or `generic` (anything:
+        all of it is in `extra`).
     :raises ValueError: there is no such kind.
     """
     if kind not in TABLES:
         raise ValueError(f"kind must be one of {', '.join(TABLES)} (given: {kind!r})")
     return TABLES[kind]
+
+
+def kind_of_source(source: str) -> str:
+    """Return the kind of the results of a search's source."""
+    return "search_tools" if source == "alexandria" else f"search_{source}"
 
 
 def kind_of_names(names: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ from airflow_provider_webdata.common.arguments import as_list
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.hooks.budget import Budget
 from airflow_provider_webdata.hooks.calls import body_for
+from airflow_provider_webdata.results.columns import kind_of_source
 from airflow_provider_webdata.runs.call import CallRun
 from airflow_provider_webdata.runs.checked_number import checked_number
 from airflow_provider_webdata.runs.delivery.step import Results
@@ -209,7 +210,7 @@ class BatchSearchRun(CallRun):
             for query in queries.values()
             for source in self.request_of(query.given).sources or ("web",)
         }
-        return f"search_{kinds.pop()}" if len(kinds) == 1 else "search"
+        return kind_of_source(kinds.pop()) if len(kinds) == 1 else "search"
 
 
 def _facts(tally: Tally) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from airflow_provider_webdata.sandbox.operations.interact import Interact
 from airflow_provider_webdata.sandbox.operations.map import Map
 from airflow_provider_webdata.sandbox.operations.monitor import Monitor
 from airflow_provider_webdata.sandbox.operations.parse import Parse
+from airflow_provider_webdata.sandbox.operations.providers import Providers
 from airflow_provider_webdata.sandbox.operations.research import Research
 from airflow_provider_webdata.sandbox.operations.scrape import Scrape
 from airflow_provider_webdata.sandbox.operations.search import Search
@@ -69,6 +70,7 @@ class Sandbox:
         self.extract = Extract(core, self.web, index, scraper, self.webhooks)
         self.agent = Agent(core, self.web, index, scraper, self.webhooks)
         self.interact = Interact(core, self.web, scrapes)
+        self.providers = Providers(core)
         activity = Activity(core.store, core.clock)
         operations = (
             Search(core, index, scraper),
@@ -76,7 +78,7 @@ class Sandbox:
             Research(core, index),
             GovernmentSearch(core, index),
             Feedback(core),
-            Scrape(core, self.web, self.canned, scrapes, processing),
+            Scrape(core, self.web, self.canned, scrapes, processing, self.providers),
             self.batch_scrape,
             self.crawl,
             Map(core, self.web),

@@ -379,7 +379,7 @@ RULES: dict[str, dict[str, tuple[Any, ...]]] = {
     },
     'OtherSource': {
         '': ('required', 'type'),
-        'type': ('choice', ('images', 'news')),
+        'type': ('choice', ('images', 'news', 'alexandria')),
     },
     'PIIOptions': {
         'entities': ('list', ('choice', ('PERSON', 'EMAIL', 'PHONE', 'LOCATION', 'FINANCIAL', 'SECRET')), 0, None),
@@ -455,6 +455,21 @@ RULES: dict[str, dict[str, tuple[Any, ...]]] = {
         '': ('required', 'name'),
         'name': ('text', 128, None, None),
         'save_changes': ('switch',),
+    },
+    'ProviderCall': {
+        '': ('required', 'provider', 'capability'),
+        'capability': ('text', None, None, None),
+        'options': ('mapping',),
+        'provider': ('text', None, None, None),
+        'version': ('text', 128, None, None),
+    },
+    'ProviderRequest': {
+        '': ('required', 'calls'),
+        'alexandria': ('list', ('object', 'ProviderCall'), 1, 10),
+        'calls': ('list', ('object', 'ProviderCall'), 1, 10),
+        'integration': ('text', None, None, None),
+        'origin': ('text', None, None, None),
+        'timeout': ('number', True, 1, 300000, None),
     },
     'QueryFormat': {
         '': ('required', 'prompt'),
@@ -561,6 +576,7 @@ RULES: dict[str, dict[str, tuple[Any, ...]]] = {
         '': ('required', 'query'),
         'categories': ('list', ('one_of', ('codehost', 'research', 'pdf', 'developer', 'gov'), {'codehost': 'CategoryFilter', 'research': 'CategoryFilter', 'pdf': 'CategoryFilter', 'developer': 'CategoryFilter', 'gov': 'CategoryFilter'}), 0, None),
         'country': ('text', None, '^[A-Za-z]{2}$', None),
+        'domain_tools': ('switch',),
         'enterprise': ('list', ('choice', ('anon', 'zdr')), 0, None),
         'exclude_domains': ('list', ('text', None, None, 'hostname'), 0, None),
         'highlights': ('switch',),
@@ -573,10 +589,11 @@ RULES: dict[str, dict[str, tuple[Any, ...]]] = {
         'query': ('text', 500, None, None),
         'safe': ('switch',),
         'scrape_options': ('object', 'SearchScrapeOptions'),
-        'sources': ('list', ('one_of', ('web', 'images', 'news'), {'web': 'WebSource', 'images': 'OtherSource', 'news': 'OtherSource'}), 0, None),
+        'sources': ('list', ('one_of', ('web', 'images', 'news', 'alexandria'), {'web': 'WebSource', 'images': 'OtherSource', 'news': 'OtherSource', 'alexandria': 'OtherSource'}), 0, None),
         'tbs': ('text', None, None, '_tbs'),
         'threat_protection': ('object', 'ThreatProtection'),
         'timeout': ('number', True, 1, None, None),
+        'tool_detail': ('choice', ('compact', 'summary', 'full')),
     },
     'SearchScrapeOptions': {
         'actions': ('list', ('one_of', (), {'wait': 'WaitAction', 'screenshot': 'ScreenshotAction', 'click': 'ClickAction', 'write': 'WriteAction', 'press': 'PressAction', 'scroll': 'ScrollAction', 'scrape': 'ScrapeAction', 'executeJavascript': 'ExecuteJavascriptAction', 'pdf': 'PdfAction'}), 0, 50),

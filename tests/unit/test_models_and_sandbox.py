@@ -40,7 +40,8 @@ NAMED = {
     ("GET", "search.research.papers.{paper_id}"): "search.research.paper",
     ("GET", "search.research.papers.similar"): "search.research.similar",
 }
-OPERATIONS = sorted(BODIES.keys() - {"scrapeOptions"})
+NO_CALLS_OF_THE_CLIENT = {"scrapeOptions", "alexandria.find-tools", "feedback.alexandria"}
+OPERATIONS = sorted(BODIES.keys() - NO_CALLS_OF_THE_CLIENT)
 
 NOT_COMPARED = re.compile(
     # The service stores these options unchecked and fails each check of the monitor; the client refuses them.
@@ -84,10 +85,12 @@ def model_of(operation: str) -> type[RequestModel]:
 
 
 def sandbox_name(endpoint: Endpoint[Any]) -> str:
-    from airflow_provider_webdata.api.endpoints import PARSE_BY_REFERENCE
+    from airflow_provider_webdata.api.endpoints import PARSE_BY_REFERENCE, RUN_PROVIDER
 
     if endpoint is PARSE_BY_REFERENCE:
         return "parse.reference"
+    if endpoint is RUN_PROVIDER:
+        return "scrape.alexandria"
     parts = endpoint.path.removeprefix("/v2/").split("/")
     if endpoint.method != "GET" or not parts[-1].startswith("{"):
         parts = [part for part in parts if not part.startswith("{")]

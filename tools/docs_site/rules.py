@@ -78,6 +78,8 @@ WHOLE: dict[str, str] = {
     "PdfAction": "action-pdf",
     "PdfParser": "parser-pdf",
     "PlainFormat": "format-plain",
+    "ProviderCall": "provider-calls",
+    "FindToolsRequest": "find-tools-call",
     "PressAction": "action-press",
     "Profile": "scrape-profile",
     "QueryFormat": "format-further",

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.models.page import *
     from airflow_provider_webdata.api.models.parse import *
     from airflow_provider_webdata.api.models.parsers import *
+    from airflow_provider_webdata.api.models.providers import *
     from airflow_provider_webdata.api.models.research import *
     from airflow_provider_webdata.api.models.schedule import *
     from airflow_provider_webdata.api.models.scrape import *
@@ -89,6 +90,10 @@ else:
             " ParseReferenceRequest ParseUpload ParseUploadRequest ParseUploadResponse"
         ),
         "parsers": "ImageParser Parser PdfParser",
+        "providers": (
+            "CallError DataTool FindToolsRequest ProviderCall ProviderRequest ProviderResponse"
+            " ProviderResult ProviderResults ToolPage"
+        ),
         "research": (
             "Paper PaperPassage PaperRequest PaperResponse PaperResult PaperSearchRequest"
             " PaperSearchResponse SimilarPapersRequest SimilarPapersResponse"

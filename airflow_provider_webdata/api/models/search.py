@@ -19,6 +19,7 @@ from airflow_provider_webdata.api.models.fields import (
 )
 from airflow_provider_webdata.api.models.formats import format_types
 from airflow_provider_webdata.api.models.page import PageContent
+from airflow_provider_webdata.api.models.providers import DataTool
 from airflow_provider_webdata.api.models.scrape import ScrapeOptions, check_zero_data_retention
 from airflow_provider_webdata.api.models.threat import ThreatProtection
 from airflow_provider_webdata.api.query import MAX_QUERY_LENGTH, Query, QueryError, check_tbs, short_dates
@@ -65,15 +66,15 @@ class WebSource(RequestModel):
 
 
 class OtherSource(RequestModel):
-    """The `images` or `news` source in object form; neither takes filters."""
+    """The `images`, `news` or `alexandria` source in object form; none takes filters."""
 
-    type: Literal["images", "news"]
+    type: Literal["images", "news", "alexandria"]
 
 
-SourceName = Literal["web", "images", "news"]
+SourceName = Literal["web", "images", "news", "alexandria"]
 Source = Annotated[
     SourceName | WebSource | OtherSource,
-    one_of("a source", WebSource, OtherSource, names=("web", "images", "news")),
+    one_of("a source", WebSource, OtherSource, names=("web", "images", "news", "alexandria")),
 ]
 
 CategoryName = Literal["codehost", "research", "pdf", "developer", "gov"]
@@ -126,8 +127,8 @@ class SearchRequest(RequestModel):
     :param query: what to search, at most 500 characters; `airflow_provider_webdata.api.query` builds one with
         operators.
     :param limit: most results per source, 1 to 100. Default: 10.
-    :param sources: `web`, `images`, `news`, or mappings with `type` (and `tbs`, `location` for web), all in one form.
-        Default: web.
+    :param sources: `web`, `images`, `news`, `alexandria` (tools of data providers, which are free), or mappings with
+        `type` (and `tbs`, `location` for web), all in one form. Default: web.
     :param categories: `codehost`, `research`, `pdf`, `gov`, `developer` (which stands alone), or mappings
         with `type`, all in one form. Default: no filter.
     :param include_domains: only these host names, without protocol or path; not together with `exclude_domains`.
@@ -140,6 +141,8 @@ class SearchRequest(RequestModel):
     :param ignore_invalid_urls: leave out URLs that other operations of the service cannot take. Default: false.
     :param highlights: whether descriptions are highlights for the query. Default: true.
     :param enterprise: `anon` or `zdr`, kinds of zero data retention, for teams that have it.
+    :param domain_tools: also find tools of data providers that have data of the results' sites. Default: false.
+    :param tool_detail: what is said of each tool: `compact`, `summary` or `full`, which is with its contract.
     :param scrape_options: options for scraping the results; `formats` turns it on. Unless `max_age` says otherwise,
         pages may be up to 2 days old, from the service's cache.
     :param threat_protection: threat protection override, for teams that have it.
@@ -164,6 +167,8 @@ class SearchRequest(RequestModel):
     ignore_invalid_urls: Switch | None = Field(None, alias="ignoreInvalidURLs")
     highlights: Switch | None = None
     enterprise: Listed[Literal["anon", "zdr"]] | None = None
+    domain_tools: Switch | None = None
+    tool_detail: Literal["compact", "summary", "full"] | None = None
     scrape_options: SearchScrapeOptions | None = None
     threat_protection: ThreatProtection | None = None
     integration: Text | None = None
@@ -242,13 +247,15 @@ class ImageResult(ResponseModel):
 class SearchData(ResponseModel):
     """Results by source; which arrays are there depends on `sources`.
 
-    `research` is where the service announced that results of that category move to.
+    `tools` has what data providers can be asked. `research` is where the service announced that results of that
+    category move to.
     """
 
     web: list[WebResult] | None = None
     images: list[ImageResult] | None = None
     news: list[NewsResult] | None = None
     research: list[dict[str, Any]] | None = None
+    tools: list[DataTool] | None = None
 
 
 class SearchResponse(ResponseModel):

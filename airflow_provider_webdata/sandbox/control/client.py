@@ -64,6 +64,10 @@ class SandboxControl:
         """Destroy a browser session under its user, as the service does with one that broke."""
         self._call("DELETE", f"/sessions/{session_id}")
 
+    def accept_terms(self, provider: str) -> None:
+        """Accept the terms of a data provider, as an administrator of the team does."""
+        self._call("POST", f"/terms/{provider}", {})
+
     def jobs(self, kind: str) -> list[Json]:
         """Return all jobs of a kind, oldest first: ``status``, ``request``, credits ``spent``.
 
@@ -138,7 +142,7 @@ class SandboxControl:
 
         :param kind: ``status``, ``delay``, ``drop``, ``drop_after_work``, ``truncate``, ``garbage``, ``html``,
             ``rate_limit``, ``fail_check``, ``fail_extract``, ``fail_agent``, ``fail_crawl``, ``fail_batch_scrape``,
-            ``lose_delivery``, ``late_delivery`` or
+            ``fail_provider`` (``path``: its ``provider/capability``), ``lose_delivery``, ``late_delivery`` or
             ``lose_answer``.
         :param method: only calls of this method.
         :param path: only calls (deliveries) whose path begins with this regular expression.

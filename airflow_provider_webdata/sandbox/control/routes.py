@@ -61,6 +61,9 @@ class _Control:
     async def end_session(self, request: Request) -> Any:
         return self._sandbox.interact.destroy(request.path_params["id"])
 
+    async def accept_terms(self, request: Request) -> Any:
+        self._sandbox.providers.accept(request.path_params["provider"])
+
     async def jobs(self, request: Request) -> Any:
         kind = request.path_params["kind"]
         if kind not in _JOBS:
@@ -136,6 +139,7 @@ def routes(sandbox: Sandbox) -> list[Route]:
         ("GET", "/sessions", control.sessions),
         ("DELETE", "/sessions/{id}", control.end_session),
         ("GET", "/jobs/{kind}", control.jobs),
+        ("POST", "/terms/{provider}", control.accept_terms),
         ("GET", "/pages", control.pages),
         ("PUT", "/pages", control.put_page),
         ("DELETE", "/pages", control.delete_page),

@@ -46,7 +46,10 @@ class Activity:
         data = answer.get("data")
         metadata = data.get("metadata", {}) if isinstance(data, dict) else {}
         item = {
-            "id": answer.get("id") or metadata.get("scrapeId") or str(uuid.uuid4()),
+            "id": answer.get("id")
+            or answer.get("scrape_id")
+            or metadata.get("scrapeId")
+            or str(uuid.uuid4()),
             "endpoint": endpoint.activity,
             "api_version": "v2",
             "created_at": self._clock.iso(),

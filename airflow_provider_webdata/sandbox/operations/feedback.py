@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from airflow_provider_webdata.sandbox.reference.errors import ServiceError
 from airflow_provider_webdata.sandbox.reference.rules import check
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 WINDOW = timedelta(seconds=120)
 REFUND = 1
 DAILY_CAP = 10
+WEBSITE_CAP, PROVIDERS_CAP = 10, 100
+"""Most credits that feedback on data providers refunds in a day (UTC): of one website, and of all."""
 
 
 class Feedback:
@@ -44,7 +47,9 @@ class Feedback:
         return self._taken("search", call.params["job_id"], call.body)
 
     async def on_any(self, call: Call) -> Reply:
-        """Take feedback on a search, scrape, parse or map."""
+        """Take feedback on a search, scrape, parse or map, or on what data providers have of a website."""
+        if isinstance(call.body, dict) and call.body.get("endpoint") == "alexandria":
+            return self._on_website(call.body)
         _valid("feedback", call.body)
         return self._taken(call.body["endpoint"], call.body["jobId"], call.body)
 
@@ -73,6 +78,29 @@ class Feedback:
         if today + refund >= DAILY_CAP:
             told["dailyCapReached"] = True
             told["warning"] = f"Daily refund cap of {DAILY_CAP} credits reached for this team (UTC day)."
+        return Reply(200, told)
+
+    def _on_website(self, body: Json) -> Reply:
+        """Take feedback that has no call: it refunds by website."""
+        _valid("feedback.alexandria", body)
+        core, today = self._core, self._core.clock.iso()[:10]
+        website = urlsplit(body["requestedWebsite"]["url"]).hostname
+        refunded = [item for item in core.store.list("provider_feedback") if item["day"] == today]
+        of_team = sum(item["refund"] for item in refunded)
+        of_website = sum(item["refund"] for item in refunded if item["website"] == website)
+        refund = min(REFUND, WEBSITE_CAP - of_website, PROVIDERS_CAP - of_team)
+        core.credits.spend(-refund)
+        kept = {"id": str(uuid.uuid4()), "refund": refund, "day": today, "website": website, "body": body}
+        core.store.put("provider_feedback", kept["id"], kept)
+        told: Json = {
+            "success": True,
+            "feedbackId": kept["id"],
+            "creditsRefunded": refund,
+            "creditsRefundedToday": of_team + refund,
+            "dailyRefundCap": PROVIDERS_CAP,
+        }
+        if not refund:
+            told["dailyCapReached"] = True
         return Reply(200, told)
 
     def _job(self, endpoint: str, job_id: str) -> Json | None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.sandbox.state.processing import Processing
 
     from .call import Call
+    from .providers import Providers
 
 DEFAULT_TIMEOUT = 60_000
 NO_JOB = "Job not found."
@@ -46,10 +47,16 @@ class Scrape:
     """Answers ``POST /v2/scrape`` and ``GET /v2/scrape/{id}``."""
 
     def __init__(
-        self, core: Core, web: Web, canned: CannedAnswers, scrapes: ScrapeStore, processing: Processing
+        self,
+        core: Core,
+        web: Web,
+        canned: CannedAnswers,
+        scrapes: ScrapeStore,
+        processing: Processing,
+        providers: Providers,
     ) -> None:
         self._core, self._web, self._canned = core, web, canned
-        self._scrapes, self._processing = scrapes, processing
+        self._scrapes, self._processing, self._providers = scrapes, processing, providers
 
     def endpoints(self) -> list[Endpoint]:
         """Return the calls that are answered here."""
@@ -61,7 +68,9 @@ class Scrape:
         ]
 
     async def scrape(self, call: Call) -> Reply:
-        """Validate, scrape, bill."""
+        """Validate, scrape, bill; calls of data providers are answered by those."""
+        if isinstance(call.body, dict) and "alexandria" in call.body:
+            return await self._providers.run(call)
         body = valid("scrape", call.body)
         options = options_of(body)
         credits = self._core.credits

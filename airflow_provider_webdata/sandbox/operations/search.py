@@ -6,9 +6,11 @@ import asyncio
 import uuid
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from airflow_provider_webdata.sandbox.engine.admission import refuse_unsupported
 from airflow_provider_webdata.sandbox.engine.index import Filters, Index, category_of, highlight
+from airflow_provider_webdata.sandbox.engine.providers import contract, matches, tools
 from airflow_provider_webdata.sandbox.engine.scraper import PageError, Scraper
 from airflow_provider_webdata.sandbox.reference.errors import ServiceError
 from airflow_provider_webdata.sandbox.reference.prices import search_cost
@@ -22,10 +24,17 @@ from .endpoint import Endpoint
 from .validation import details_of, refuse_unknown_keys
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from airflow_provider_webdata.sandbox.engine.page import Page
     from airflow_provider_webdata.sandbox.state.core import Core
 
 MOST_HOSTS = 20
+_TOOL_PARTS: dict[str, tuple[str, ...] | None] = {
+    "compact": None,
+    "summary": (),
+    "full": ("options", "response", "examples"),
+}
 
 
 class Search:
@@ -61,13 +70,14 @@ class Search:
         if scraping:
             refuse_unsupported(options)
         data, pages_cost = self._results(body, options, scraping)
-        found = sum(map(len, data.values()))
+        # Tools of data providers are free.
+        found = sum(len(items) for kind, items in data.items() if kind != "tools")
         cost = search_cost(found, body.get("enterprise", ())) + pages_cost
         core.credits.spend(cost)
         answer: Json = {"success": True, "data": data, "id": str(uuid.uuid4()), "creditsUsed": cost}
         # A search warns once for all its results.
         notes = [item.pop("warning") for items in data.values() for item in items if "warning" in item]
-        if not found:
+        if not found and "tools" not in data:
             notes = [self._found_nothing(body["query"])]
         if notes:
             answer["warning"] = " ".join(dict.fromkeys(notes))
@@ -151,6 +161,8 @@ class Search:
             data["images"] = self._images(body["query"], filters, limit)
         if body.get("threatProtection", {}).get("mode") == "normal":
             cost += 2 * sum(map(len, data.values()))
+        if "alexandria" in sources or body.get("domainTools"):
+            data["tools"] = _found_tools(body, data.get("web", ()), "alexandria" in sources)[:limit]
         return data, cost
 
     def _web(
@@ -242,6 +254,26 @@ class Search:
             return int(error.code == "SCRAPE_LOCKDOWN_CACHE_MISS"), error
         item.update(scraped.document)
         return scraped.credits, None
+
+
+def _found_tools(body: Json, pages: Iterable[Json], by_words: bool) -> list[Json]:
+    """Return the tools of data providers that fit the query, or have data of a result's site."""
+    parts = _TOOL_PARTS[body.get("toolDetail", "summary")]
+    urls = [item["url"] for item in pages] if body.get("domainTools") else []
+    found = []
+    for provider, capability in tools():
+        matched = [url for url in urls if urlsplit(url).hostname in provider.hosts]
+        fits = by_words and matches(provider, capability, body["query"])
+        if not (fits or matched):
+            continue
+        tool = contract(provider, capability, parts or ())
+        if parts is None:
+            tool = {name: tool[name] for name in ("provider", "capability", "description")}
+        else:
+            tool["matchedBy"] = [name for name, is_so in (("semantic", fits), ("domain", matched)) if is_so]
+            tool["matchedUrls"] = matched
+        found.append(tool)
+    return found
 
 
 def _filters(body: Json) -> Filters:

@@ -273,6 +273,14 @@ def check_feedback(body: Json) -> Iterator[Issue]:
         yield Issue(("metadata",), "metadata must be 8KB or smaller")
 
 
+def check_provider_feedback(body: Json) -> Iterator[Issue]:
+    """Rules of feedback on data providers."""
+    for number, item in enumerate(body.get("capabilityFeedback", [])):
+        if item["issue"] == "new_capability_request" and "requestedFunctionality" not in item:
+            place = ("capabilityFeedback", number, "requestedFunctionality")
+            yield Issue(place, "Required for new_capability_request")
+
+
 def _topics(body: Json) -> Iterator[Issue]:
     for number, item in enumerate(body.get("missingContent", [])):
         if not item["topic"].strip():
@@ -372,6 +380,7 @@ _RULES: dict[str, Callable[[Any], Iterator[Issue]]] = {
     "search.research.paper": check_paper,
     "search.feedback": check_search_feedback,
     "feedback": check_feedback,
+    "feedback.alexandria": check_provider_feedback,
     "team.threat-protection": lambda body: _threat_lists(body, ()),
     "monitor.create": check_monitor_create,
     "monitor.update": check_monitor_update,

@@ -23,6 +23,7 @@ STRING: Schema = {"type": "string"}
 BOOLEAN: Schema = {"type": "boolean"}
 OBJECT: Schema = {"type": "object"}
 STRINGS: Schema = {"type": "array", "items": STRING}
+WORDS: Schema = {"type": "string", "minLength": 1, "pattern": r"\S"}
 MILLISECONDS: Schema = {"type": "integer", "minimum": 0}
 UUID: Schema = {
     "type": "string",
@@ -312,6 +313,39 @@ LABELS: dict[str, Schema] = {"origin": STRING, "integration": {"type": ["string"
 SCRAPE = _object(
     {"url": _text(1), **SCRAPE_OPTIONS["properties"], "zeroDataRetention": BOOLEAN, **LABELS}, "url"
 )
+PROVIDER_CALLS = _object(
+    {
+        "alexandria": _array(
+            _object(
+                {
+                    "provider": WORDS,
+                    "capability": WORDS,
+                    "options": OBJECT,
+                    # Not documented, but sent by the official MCP server.
+                    "version": {**WORDS, "maxLength": 128},
+                },
+                "provider",
+                "capability",
+            ),
+            1,
+            10,
+        ),
+        "timeout": _integer(1, 300_000),
+        **LABELS,
+    },
+    "alexandria",
+)
+FIND_TOOLS = _object(
+    {
+        "query": _text(1, 2000),
+        "urls": _array(_text(1), 1, 100),
+        **{name: _array(WORDS, 1, 50) for name in ("providers", "categories", "groups", "capabilities")},
+        "level": _one_of("categories", "providers", "groups", "tools"),
+        "expand": _array(_one_of("options", "response", "examples")),
+        "limit": _integer(1, 100),
+        "offset": _integer(0),
+    }
+)
 BATCH_SCRAPE = _object(
     {
         "urls": _array(STRING, 1),
@@ -443,6 +477,7 @@ SOURCES: dict[str, Schema] = {
     "web": _object({"tbs": STRING, "location": STRING}),
     "images": NOTHING,
     "news": NOTHING,
+    "alexandria": NOTHING,
 }
 CATEGORIES: dict[str, Schema] = dict.fromkeys(
     ("codehost", "github", "research", "pdf", "developer", "gov"), NOTHING
@@ -464,6 +499,8 @@ SEARCH = _object(
         "ignoreInvalidURLs": BOOLEAN,
         "highlights": BOOLEAN,
         "enterprise": _array(_one_of("anon", "zdr", "default")),
+        "domainTools": BOOLEAN,
+        "toolDetail": _one_of("compact", "summary", "full"),
         "scrapeOptions": _object({**SCRAPE_OPTIONS["properties"], "zeroDataRetention": BOOLEAN}),
         "threatProtection": THREAT_PROTECTION,
         # Not documented, but taken by the service.
@@ -556,7 +593,50 @@ FEEDBACK = _object(
     *("endpoint", "jobId", "rating"),
 )
 
-WORDS = {"type": "string", "minLength": 1, "pattern": r"\S"}
+DETAIL, NAME = _text(1, 2000), _text(1, 200)
+PROVIDER_FEEDBACK = _object(
+    {
+        "endpoint": _one_of("alexandria"),
+        "rating": _one_of("good", "partial", "bad"),
+        "requestedWebsite": _object(
+            {"url": {**LONG_URL, "maxLength": 2048}, "requestedFunctionality": DETAIL},
+            *("url", "requestedFunctionality"),
+        ),
+        "rationale": DETAIL,
+        "providerFeedback": _array(
+            _object(
+                {
+                    "name": NAME,
+                    "issue": _one_of(
+                        "missing_provider", "insufficient_coverage", "provider_unavailable", "other"
+                    ),
+                    "why": DETAIL,
+                },
+                *("name", "issue", "why"),
+            ),
+            high=20,
+        ),
+        "capabilityFeedback": _array(
+            _object(
+                {
+                    "name": NAME,
+                    "provider": NAME,
+                    "issue": _one_of(
+                        *("new_capability_request", "missing_capability", "insufficient_functionality"),
+                        *("incorrect_result", "execution_error", "other"),
+                    ),
+                    "why": DETAIL,
+                    "requestedFunctionality": DETAIL,
+                },
+                *("name", "provider", "issue", "why"),
+            ),
+            high=20,
+        ),
+        **LABELS,
+    },
+    *("endpoint", "rating", "requestedWebsite", "rationale"),
+)
+
 DAY = {"type": "string", "pattern": r"\A\d{4}-\d{2}-\d{2}\Z"}
 DEVELOPER_SEARCH = _object(
     {
@@ -614,11 +694,14 @@ BODIES: dict[str, Schema] = {
     "search.gov": GOVERNMENT_SEARCH,
     "search.feedback": SEARCH_FEEDBACK,
     "feedback": FEEDBACK,
+    "feedback.alexandria": PROVIDER_FEEDBACK,
     "team.threat-protection": THREAT_POLICY,
     "monitor.create": MONITOR_CREATE,
     "monitor.update": MONITOR_UPDATE,
     "scrapeOptions": SCRAPE_OPTIONS,
     "scrape": SCRAPE,
+    "scrape.alexandria": PROVIDER_CALLS,
+    "alexandria.find-tools": FIND_TOOLS,
     "batch.scrape": BATCH_SCRAPE,
     "crawl": CRAWL,
     "crawl.params": CRAWL_PARAMS,

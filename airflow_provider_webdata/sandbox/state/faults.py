@@ -21,12 +21,14 @@ KINDS = {
     "fail_agent": "let an agent run fail at its next step (matches no call)",
     "fail_crawl": "let a crawl fail as a whole at its next step (matches no call)",
     "fail_batch_scrape": "let a batch scrape fail as a whole at its next step (matches no call)",
+    "fail_provider": "let a call of a data provider fail as unavailable; `path` is its `provider/capability`",
     "lose_delivery": "never send a webhook delivery",
     "late_delivery": "send a webhook delivery `seconds` of the sandbox's time later, and so out of order",
     "lose_answer": "send a webhook delivery and do not hear the answer: it is repeated by the schedule",
 }
 OF_CHECKS = frozenset({"fail_check"})
 OF_JOBS = frozenset({"fail_extract", "fail_agent", "fail_crawl", "fail_batch_scrape"})
+OF_PROVIDERS = frozenset({"fail_provider"})
 OF_DELIVERIES = frozenset({"lose_delivery", "late_delivery", "lose_answer"})
 ALIASES = {"drop_before_work": "drop"}
 
@@ -62,7 +64,7 @@ class Fault:
 
     def matches(self, method: str, path: str) -> bool:
         """Return whether the fault is due for this call."""
-        if self.kind in OF_CHECKS | OF_JOBS | OF_DELIVERIES:
+        if self.kind in OF_CHECKS | OF_JOBS | OF_PROVIDERS | OF_DELIVERIES:
             return False
         if self.method is not None and self.method.upper() != method:
             return False
@@ -73,6 +75,10 @@ class Fault:
         if self.kind not in OF_DELIVERIES or self.event not in (None, event):
             return False
         return self._is_left_for(path)
+
+    def matches_provider(self, tool: str) -> bool:
+        """Return whether the fault is due for this call of a data provider."""
+        return self.kind in OF_PROVIDERS and self._is_left_for(tool)
 
     def _is_left_for(self, path: str) -> bool:
         return self.times != 0 and (self.path is None or re.match(self.path, path) is not None)
@@ -124,6 +130,13 @@ class Faults:
     def take_job_failure(self, kind: str) -> bool:
         """Return whether the job of that kind (``extract``, ``crawl``, ...) must fail at the step that starts now."""
         return self._take_failure(f"fail_{kind}")
+
+    def take_provider_failure(self, tool: str) -> bool:
+        """Return whether the call of a data provider (``provider/capability``) must fail; the fault counts as shown."""
+        fault = next((fault for fault in self._faults if fault.matches_provider(tool)), None)
+        if fault is not None:
+            _use(fault)
+        return fault is not None
 
     def _take_failure(self, kind: str) -> bool:
         for fault in self._faults:

@@ -9,7 +9,13 @@ import httpx
 import pytest
 
 from airflow_provider_webdata.sandbox.control import ControlError
-from airflow_provider_webdata.sandbox.state.faults import KINDS, OF_CHECKS, OF_DELIVERIES, OF_JOBS
+from airflow_provider_webdata.sandbox.state.faults import (
+    KINDS,
+    OF_CHECKS,
+    OF_DELIVERIES,
+    OF_JOBS,
+    OF_PROVIDERS,
+)
 from tests.support.tables import each_row
 
 from .conftest import reset_sandbox
@@ -70,7 +76,7 @@ def test_fault(sandbox, api, kind: str, how: dict[str, Any], seen: Any, made: bo
 
 
 def test_every_kind_is_tried() -> None:
-    assert {row[0] for row in ROWS} >= KINDS.keys() - OF_CHECKS - OF_JOBS - OF_DELIVERIES
+    assert {row[0] for row in ROWS} >= KINDS.keys() - OF_CHECKS - OF_JOBS - OF_PROVIDERS - OF_DELIVERIES
 
 
 @each_row("size", [1000, 3_000_000])

@@ -36,6 +36,15 @@ def pdf(pages: int, **more: Any) -> dict[str, Any]:
     return page(parsers=[{"type": "pdf", "maxPages": pages}], **more)
 
 
+def calls(options: list[dict[str, Any]], *tools: dict[str, Any]) -> dict[str, Any]:
+    made = [
+        {"provider": "p", "capability": f"c{number}", "options": given}
+        for number, given in enumerate(options)
+    ]
+    return {"alexandria": made, "tools": [*tools]}
+
+
+PER_RECORD = {"creditsCost": 2, "perRecord": True, "options": [{"name": "limit", "default": 10}]}
 CHANGES = {"type": "changeTracking", "modes": ["json", "git-diff"]}
 BOUNDS: list[tuple[str, dict[str, Any], float]] = [
     ("developer_search", {"query": "q"}, 2),
@@ -87,6 +96,12 @@ BOUNDS: list[tuple[str, dict[str, Any], float]] = [
         7,
     ),
     ("search", {"query": "q", "limit": 5, "scrapeOptions": {**BASIC, "formats": ["markdown"]}}, 152),
+    ("search", {"query": "q", "sources": ["web", "alexandria"]}, 2),
+    ("search", {"query": "q", "sources": [{"type": "alexandria"}]}, 0),
+    ("provider", calls([{}], {"creditsCost": 5, "perRecord": False}), 5),
+    ("provider", calls([{"limit": 7}], PER_RECORD), 14),
+    ("provider", calls([{}, {"limit": 1}], PER_RECORD, PER_RECORD), 22),
+    ("provider", calls([{}], {**PER_RECORD, "options": [{"name": "limit", "maximum": 50}]}), 100),
     ("map", {"url": URL}, 1),
     ("map", {"url": URL, "limit": 10, **SCAN}, 23),
     ("parse", {"filename": "a.docx"}, 1),
@@ -113,6 +128,7 @@ BOUNDS: list[tuple[str, dict[str, Any], float]] = [
 @pytest.mark.rule("credits-threat")
 @pytest.mark.rule("credits-interact")
 @pytest.mark.rule("credits-agent")
+@pytest.mark.rule("provider-price", "credits-providers")
 @pytest.mark.parametrize(("operation", "body", "credits"), BOUNDS)
 def test_bound(operation: str, body: dict[str, Any], credits: float) -> None:
     bound = PRICES[operation].most(body)
@@ -131,6 +147,10 @@ UNKNOWN: list[tuple[str, dict[str, Any], str]] = [
     ("search", {"query": "q", "scrapeOptions": {"formats": ["markdown"]}}, "scrape_options.parsers"),
     ("crawl", {"url": URL, "limit": 5}, "scrape_options.parsers"),
     ("crawl", {"url": URL, "limit": 5, "scrapeOptions": {**BASIC, **SCAN}}, "threat protection"),
+    ("provider", calls([{}]), "p/c0: its price is in its contract"),
+    ("provider", calls([{}], {"creditsCost": None}), "only its answer says what it costs"),
+    ("provider", calls([{}], {"creditsCost": 2, "perRecord": True, "options": []}), "set the option 'limit'"),
+    ("provider", calls([{}, {}], {"creditsCost": 2}), "p/c1: its price"),
     ("agent", {"prompt": "p", **SCAN}, "threat protection"),
     ("agent", {"prompt": "p", "exchange": {"maxCalls": 3}}, "calls of providers"),
     ("agent", {"prompt": "p", "exchange": {"enabled": True}}, "calls of providers"),
@@ -143,6 +163,12 @@ def test_what_has_no_bound_says_what_to_change(operation: str, body: dict[str, A
     bound = PRICES[operation].most(body)
     assert not bound.is_known
     assert words in "; ".join(bound.unknown)
+
+
+def test_the_catalogue_is_free() -> None:
+    call = {"provider": "firecrawl", "capability": "find-tools"}
+    assert PRICES["provider"].most({"alexandria": [call]}).is_known
+    assert PRICES["provider"].most({"alexandria": [call]}).credits == 0
 
 
 def test_what_is_sent_unchecked_has_no_bound() -> None:
@@ -195,7 +221,9 @@ def test_a_search(body: dict[str, Any], parsers: Any, pdf_pages: int, data: st.D
     if "scrapeOptions" in body:
         body = {**body, "scrapeOptions": {**body["scrapeOptions"], "parsers": parsers}}
     wire = m.SearchRequest.model_validate(body).to_wire()
-    most = wire.get("limit", 10) * (len(wire.get("sources", ())) or 1)
+    sources = [item if isinstance(item, str) else item["type"] for item in wire.get("sources") or ("web",)]
+    # Tools of data providers are free.
+    most = wire.get("limit", 10) * sum(source != "alexandria" for source in sources)
     found = data.draw(st.integers(0, most))
     options = wire.get("scrapeOptions", {})
     pages = found * billed(options, pdf_pages) if format_names(options) else 0

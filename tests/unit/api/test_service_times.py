@@ -24,6 +24,14 @@ TIMES: list[tuple[Any, dict[str, Any] | None, dict[str, Any] | None, float]] = [
     # The default is not documented.
     (endpoints.PARSE, {}, None, 300),
     (endpoints.PARSE, None, {"timeout": 600_000}, 600),
+    (endpoints.RUN_PROVIDER, {"calls": [{"provider": "p", "capability": "c"}]}, None, 120),
+    (endpoints.RUN_PROVIDER, {"calls": [{"provider": "p", "capability": "c"}], "timeout": 1_000}, None, 1),
+    (
+        endpoints.RUN_PROVIDER,
+        {"calls": [{"provider": "p", "capability": "c"}], "timeout": 300_000},
+        None,
+        120,
+    ),
     (endpoints.START_EXTRACT, {"urls": ["a.example"]}, None, 60),
     (endpoints.START_EXTRACT, {"prompt": "p"}, None, 120),
     (endpoints.START_AGENT, {"prompt": "p"}, None, 120),
@@ -36,7 +44,7 @@ TIMES: list[tuple[Any, dict[str, Any] | None, dict[str, Any] | None, float]] = [
 ]
 
 
-@pytest.mark.rule("scrape-timeout", "search-timeout", "parse-timeout", "code-timeout")
+@pytest.mark.rule("scrape-timeout", "search-timeout", "parse-timeout", "code-timeout", "provider-timeout")
 @pytest.mark.parametrize(("endpoint", "fields", "extra", "seconds"), TIMES)
 def test_reading_outlasts_the_service(endpoint: Any, fields: Any, extra: Any, seconds: float) -> None:
     body = None if fields is None else endpoint.request().model_validate(fields)

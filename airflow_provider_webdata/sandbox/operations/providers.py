@@ -1,0 +1,261 @@
+"""Calls of data providers, and the catalogue of what they can be asked."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.sandbox.engine.providers import (
+    PROVIDERS,
+    CallError,
+    Capability,
+    Provider,
+    contract,
+    matches,
+    next_call,
+    tools,
+)
+from airflow_provider_webdata.sandbox.reference.errors import ServiceError
+from airflow_provider_webdata.sandbox.reference.rules import check
+from airflow_provider_webdata.sandbox.reference.urls import canonical
+
+from .call import Reply
+from .validation import valid
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from airflow_provider_webdata.sandbox.reference.wire import Json
+    from airflow_provider_webdata.sandbox.state.core import Core
+
+    from .call import Call
+
+OWN = "firecrawl"
+TERMS_URL = "https://service.example/app/data-providers"
+PARTS = ("options", "response", "examples")
+DEFAULT_PAGE = 20
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+
+
+class Providers:
+    """Answers a ``POST /v2/scrape`` that has ``alexandria`` in place of ``url``."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._own: dict[str, Callable[[Json], Json]] = {
+            "find-tools": find_tools,
+            "terms/show": self._show_terms,
+            "terms/accept": self._accept_terms,
+        }
+
+    async def run(self, call: Call) -> Reply:
+        """Validate, find the earlier execution, and otherwise execute and bill."""
+        body = valid("scrape.alexandria", _as_list(call.body))
+        request_id = call.headers.get("x-request-id")
+        if request_id is not None and not _REQUEST_ID.fullmatch(request_id):
+            raise ServiceError(400, "Invalid x-request-id", code="invalid_request_id")
+        digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+        earlier = self._core.store.get("provider_request", request_id) if request_id else None
+        if earlier is not None:
+            if earlier["digest"] != digest:
+                text = "This x-request-id was used for another payload."
+                raise ServiceError(409, text, code="duplicate_request")
+            return Reply(200, earlier["answer"])
+        self._admit(body["alexandria"])
+        results = [self._result(item) for item in body["alexandria"]]
+        cost = sum(result.get("creditsCost", 0) for result in results)
+        self._core.credits.spend(cost)
+        answer: Json = {
+            "success": True,
+            "scrape_id": str(uuid.uuid4()),
+            "data": {"alexandria": results, "creditsCost": cost},
+        }
+        if request_id:
+            self._core.store.put("provider_request", request_id, {"digest": digest, "answer": answer})
+        return Reply(200, answer)
+
+    def accept(self, provider: str) -> None:
+        """Accept the terms of a provider, as an administrator of the team does.
+
+        :raises ValueError: there is no such provider, or it has no terms.
+        """
+        found = PROVIDERS.get(provider)
+        if found is None or found.terms is None:
+            raise ValueError(f"there are no terms of a provider {provider!r}")
+        self._core.store.put("provider_terms", provider, {"version": found.terms})
+
+    def _admit(self, calls: list[Json]) -> None:
+        """Refuse the whole request, before anything is executed."""
+        most = 0
+        for item in calls:
+            if item["provider"] == OWN:
+                continue
+            provider = PROVIDERS.get(item["provider"])
+            if provider is None:
+                raise ServiceError(404, f"Unknown provider {item['provider']!r}", code="unknown_provider")
+            self._require_terms(provider)
+            capability = provider.capability(item["capability"])
+            most += capability.most(item.get("options", {})) if capability else 0
+        if most:
+            self._core.credits.require(most)
+
+    def _require_terms(self, provider: Provider) -> None:
+        if provider.terms is None or self._core.store.get("provider_terms", provider.name) is not None:
+            return
+        raise ServiceError(
+            403,
+            f"An organization admin must accept the {provider.name} provider's terms",
+            code="THIRD_PARTY_DATA_TERMS_REQUIRED",
+            extra={
+                "requiresAction": {
+                    "type": "accept_terms",
+                    "terms": provider.name,
+                    "version": provider.terms,
+                    "url": f"{TERMS_URL}/{provider.name}",
+                }
+            },
+        )
+
+    def _result(self, item: Json) -> Json:
+        result: Json = {"provider": item["provider"], "capability": item["capability"]}
+        try:
+            return result | self._executed(item)
+        except CallError as error:
+            return result | {"error": error.to_wire()}
+
+    def _executed(self, item: Json) -> Json:
+        name, options = item["capability"], item.get("options", {})
+        if item["provider"] == OWN:
+            if name not in self._own:
+                raise CallError("unknown_capability", f"Unknown capability {name!r}", 404)
+            return {"creditsCost": 0, "data": self._own[name](options)}
+        capability = PROVIDERS[item["provider"]].capability(name)
+        if capability is None:
+            raise CallError("unknown_capability", f"Unknown capability {name!r}", 404)
+        if self._core.faults.take_provider_failure(f"{item['provider']}/{name}"):
+            raise CallError("provider_unavailable", "The provider does not answer", 503)
+        data, records = capability.run(options)
+        return {
+            "creditsCost": capability.cost(records),
+            "data": data,
+            "records": records,
+            "upstreamStatus": 200,
+            "recordedAt": self._core.clock.iso(),
+        }
+
+    def _show_terms(self, options: Json) -> Json:
+        provider = _with_terms(options)
+        accepted = self._core.store.get("provider_terms", provider.name)
+        return {
+            "provider": provider.name,
+            "version": provider.terms,
+            "digest": _digest(provider),
+            "text": f"Terms of {provider.title}.",
+            "accepted": accepted is not None,
+        }
+
+    def _accept_terms(self, options: Json) -> Json:
+        provider = _with_terms(options)
+        wanted = {"version": provider.terms, "digest": _digest(provider), "confirmed": True}
+        if any(options.get(name) != value for name, value in wanted.items()):
+            raise CallError(
+                "invalid_options", "version, digest, and confirmed must be those of the terms", 400
+            )
+        self.accept(provider.name)
+        return {"provider": provider.name, "version": provider.terms, "accepted": True}
+
+
+def find_tools(given: Json) -> Json:
+    """Return one page of the catalogue.
+
+    :raises CallError: the options cannot be used.
+    """
+    if issues := check("alexandria.find-tools", given):
+        raise CallError("invalid_options", issues[0].message, 400)
+    level = given.get("level") or _level(given)
+    limit, offset = given.get("limit", DEFAULT_PAGE), given.get("offset", 0)
+    parts = given.get("expand", PARTS if given.get("capabilities") else ())
+    found = [(provider, item) for provider, item in tools() if _fits(provider, item, given)]
+    items = _ITEMS[level](found, parts)
+    page: Json = {"level": level, "items": items[offset : offset + limit], "total": len(items), "next": None}
+    if offset + limit < len(items):
+        page["next"] = next_call(**{**given, "level": level, "limit": limit, "offset": offset + limit})
+    return page
+
+
+def _level(given: Json) -> str:
+    if any(given.get(name) for name in ("query", "capabilities", "providers", "groups", "urls")):
+        return "tools"
+    return "providers"
+
+
+def _fits(provider: Provider, item: Capability, given: Json) -> bool:
+    hosts = {canonical(url).split("/")[2] for url in given.get("urls", ())}
+    return (
+        (not given.get("query") or matches(provider, item, given["query"]))
+        and (not hosts or bool(hosts & set(provider.hosts)))
+        and _admits(given, "providers", provider.name)
+        and _admits(given, "categories", provider.category)
+        and _admits(given, "groups", _group(provider, item))
+        and _admits(given, "capabilities", item.name, f"{provider.name}/{item.name}")
+    )
+
+
+def _admits(given: Json, name: str, *values: str) -> bool:
+    return not given.get(name) or any(value in given[name] for value in values)
+
+
+def _group(provider: Provider, item: Capability) -> str:
+    return f"{provider.name}/{item.name.partition('/')[0]}"
+
+
+def _tools(found: list[tuple[Provider, Capability]], parts: Any) -> list[Json]:
+    return [contract(provider, item, parts) for provider, item in found]
+
+
+def _groups(found: list[tuple[Provider, Capability]], _: Any) -> list[Json]:
+    names = dict.fromkeys(_group(provider, item) for provider, item in found)
+    return [{"id": name, "next": next_call(groups=[name], level="tools")} for name in names]
+
+
+def _providers(found: list[tuple[Provider, Capability]], _: Any) -> list[Json]:
+    providers = {provider.name: provider for provider, _ in found}
+    return [
+        {
+            "id": provider.name,
+            "name": provider.title,
+            "description": provider.description,
+            "categories": [provider.category],
+            "next": next_call(providers=[provider.name], level="tools"),
+        }
+        for provider in providers.values()
+    ]
+
+
+def _categories(found: list[tuple[Provider, Capability]], _: Any) -> list[Json]:
+    names = dict.fromkeys(provider.category for provider, _ in found)
+    return [{"id": name, "next": next_call(categories=[name], level="providers")} for name in names]
+
+
+_ITEMS = {"tools": _tools, "groups": _groups, "providers": _providers, "categories": _categories}
+
+
+def _as_list(body: Any) -> Any:
+    # Other clients send a single call without a list.
+    calls = body.get("alexandria")
+    return {**body, "alexandria": [calls]} if isinstance(calls, dict) else body
+
+
+def _with_terms(options: Json) -> Provider:
+    provider = PROVIDERS.get(options.get("provider", ""))
+    if provider is None or provider.terms is None:
+        raise CallError("not_found", "There are no such terms", 404)
+    return provider
+
+
+def _digest(provider: Provider) -> str:
+    return hashlib.sha256(f"{provider.name} {provider.terms}".encode()).hexdigest()
