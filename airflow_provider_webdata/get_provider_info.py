@@ -45,6 +45,7 @@ def get_provider_info() -> dict[str, Any]:
                     "airflow_provider_webdata.operators.crawl",
                     "airflow_provider_webdata.operators.extract",
                     "airflow_provider_webdata.operators.agent",
+                    "airflow_provider_webdata.operators.provider",
                     "airflow_provider_webdata.operators.scrape",
                     "airflow_provider_webdata.operators.incremental_crawl",
                     "airflow_provider_webdata.operators.map",

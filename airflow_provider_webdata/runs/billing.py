@@ -56,17 +56,24 @@ class Billing:
             self._push(credits=self.account.to_wire())
 
     def reserve(
-        self, operation: str, body: Mapping[str, Any], extra_body: Mapping[str, Any] | None = None
+        self,
+        operation: str,
+        body: Mapping[str, Any],
+        extra_body: Mapping[str, Any] | None = None,
+        *,
+        execution: str | None = None,
     ) -> None:
         """Reserve what a request may cost that is about to be sent; `count` of the operation settles it.
 
         :param operation: as its `Price` names it.
         :param body: the request in wire form.
         :param extra_body: what is sent with it unchecked.
+        :param execution: id under which the service bills the request once, however often it is sent: what an earlier
+            attempt reserved for it stays reserved.
         :raises CreditLimitError: it may exceed the limit, or nothing documented says how much it costs.
         """
         limit = self.budget.limit
-        if limit is None:
+        if limit is None or (execution is not None and self.budget.is_unsettled(execution)):
             return
         bound = PRICES[operation].most(body, extra_body)
         name = label_of(operation)
@@ -75,7 +82,7 @@ class Billing:
                 f"{name}: nothing was sent, because credit_limit={limit:g} cannot be held: {'; '.join(bound.unknown)}"
             )
         price = f"up to {bound.credits:g} credits: {bound.how}"
-        if not self.budget.reserve(operation, bound.credits):
+        if not self.budget.reserve(execution or operation, bound.credits):
             spent = self.budget.spent
             earlier = f", after {spent:g} that were spent already, or may have been" if spent else ""
             raise CreditLimitError(
@@ -85,14 +92,21 @@ class Billing:
 
     @contextmanager
     def within_limit(
-        self, operation: str, body: Mapping[str, Any], extra_body: Mapping[str, Any] | None = None
+        self,
+        operation: str,
+        body: Mapping[str, Any],
+        extra_body: Mapping[str, Any] | None = None,
+        *,
+        execution: str | None = None,
     ) -> Iterator[None]:
-        """Send a request within this block; see `reserve`. A failure settles what was reserved."""
-        self.reserve(operation, body, extra_body)
+        """Send a request within this block; see `reserve`. A failure whose cost is known settles what was reserved."""
+        self.reserve(operation, body, extra_body, execution=execution)
         try:
             yield
         except BaseException as error:
-            self.budget.settle(operation, cost_of_failure(error))
+            cost = cost_of_failure(error)
+            if execution is None or cost is not None:
+                self.budget.settle(execution or operation, cost)
             raise
 
     def count(
@@ -105,6 +119,7 @@ class Billing:
         scraping: float = 0,
         saved: float = 0,
         is_earlier: bool = False,
+        execution: str | None = None,
     ) -> None:
         """Enter what a call cost into the account, push and log the account, and count it in the metrics.
 
@@ -115,6 +130,7 @@ class Billing:
         :param scraping: what of it is for scraping the results of a search.
         :param saved: credits that were not spent.
         :param is_earlier: an earlier attempt made the call and counted it in the metrics.
+        :param execution: as in `reserve`.
         """
         credits = enter_call(
             self.account,
@@ -131,4 +147,4 @@ class Billing:
         self._push(credits=credits)
         is_known = isinstance(used, (int, float)) and used >= 0
         # The account has what is known.
-        self.budget.settle(operation, 0 if is_known else None)
+        self.budget.settle(execution or operation, 0 if is_known else None)

@@ -76,6 +76,7 @@ class CallRun(Run):
         call: Callable[[], ResponseModel],
         *,
         priced: Mapping[str, Any] | None = None,
+        execution: str | None = None,
         **more: Any,
     ) -> dict[str, Any]:
         """Return the answer of a call that bills, in wire form: one that an earlier attempt kept, or a new one.
@@ -84,6 +85,7 @@ class CallRun(Run):
         :param extra_body: what is sent with it unchecked.
         :param call: makes the call.
         :param priced: what else decides on the price.
+        :param execution: the id under which the service returns the call's first answer again, and bills nothing.
         :param more: what else the call depends on, as JSON.
         :raises CreditLimitError: the call may exceed `credit_limit`.
         """
@@ -93,7 +95,8 @@ class CallRun(Run):
         self.answer = KeptAnswer(wanted, account, self.delivery.path, self.context, self.log)
 
         def sent() -> dict[str, Any]:
-            with self.billing.within_limit(self.operation, {**body, **(priced or {})}, extra_body):
+            priced_body = {**body, **(priced or {})}
+            with self.billing.within_limit(self.operation, priced_body, extra_body, execution=execution):
                 return call().to_wire()
 
         return self.answer.or_call(sent)
@@ -103,7 +106,7 @@ class CallRun(Run):
 
         :param used: credits, as the service says; None where it does not.
         :param answer_id: the answer's, if it has one.
-        :param parts: `formats` and `scraping` of `Billing.count`.
+        :param parts: `formats`, `scraping`, and `execution` of `Billing.count`.
         """
         answer = self.answer
         is_earlier = answer is not None and answer.is_earlier

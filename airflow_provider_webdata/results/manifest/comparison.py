@@ -11,7 +11,7 @@ from airflow_provider_webdata.results.manifest.entries import Entry
 from airflow_provider_webdata.results.manifest.urls import canonical_url
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from airflow_provider_webdata.results.manifest.content import Compare
 
@@ -29,6 +29,7 @@ class Comparison:
     :param moment: of the run, ISO 8601.
     :param compare: by what items are compared.
     :param ignore_query: whether URLs that differ in their query are one page.
+    :param key: returns what identifies a record; one with `error` failed. Default: pages and links, by their URL.
     :ivar counts: of the items so far, by their change.
     :ivar known: how many pages were known before.
     :ivar held_back: how many pages would have been removed, where these were too many.
@@ -41,6 +42,7 @@ class Comparison:
         compare: Compare | tuple[str, ...],
         *,
         ignore_query: bool = False,
+        key: Callable[[Mapping[str, Any]], str | None] | None = None,
     ) -> None:
         self.counts: Counter[Change] = Counter()
         self.known = len(known)
@@ -49,6 +51,7 @@ class Comparison:
         self._moment = moment
         self._compare = compare
         self._ignore_query = ignore_query
+        self._own_key = key
         self._seen: dict[str, Change] = {}
 
     def change_of(self, item: Mapping[str, Any]) -> tuple[Change, str | None]:
@@ -56,12 +59,14 @@ class Comparison:
 
         The second value is the URL that the item's page has in all runs, where its own is spelled otherwise.
         """
-        url = url_of(item)
-        if url is None:
+        url, key = self._identity(item)
+        if self._own_key is not None and "error" in item:
+            self.counts["failed"] += 1
+            return "failed", None
+        if url is None or key is None:
             # What has no URL cannot be found again.
             self.counts["new"] += 1
             return "new", None
-        key = canonical_url(url, ignore_query=self._ignore_query)
         change = self._change_of(item, url, key)
         self.counts[change] += 1
         return change, None if key == url else key
@@ -91,6 +96,14 @@ class Comparison:
             known.changed if known is not None and change == "same" else moment,
         )
         return change
+
+    def _identity(self, item: Mapping[str, Any]) -> tuple[str | None, str | None]:
+        """Return what an item calls itself, and what it is called in all runs."""
+        if self._own_key is not None:
+            key = self._own_key(item)
+            return key, key
+        url = url_of(item)
+        return url, None if url is None else canonical_url(url, ignore_query=self._ignore_query)
 
     def _judged(self, item: Mapping[str, Any], known: Entry | None, found: str) -> Change | None:
         """Return the change; None where the service says that the page is gone."""

@@ -34,13 +34,13 @@ _VOLATILE = frozenset(
 def compared(compare: str | Sequence[str] | None, kind: str) -> Compare | tuple[str, ...]:
     """Return by what items are compared.
 
-    :param compare: `content`, `url`, `changeTracking`, or paths in an item, such as `json.price`; None: pages by
-        their content, links and search results by their URL.
+    :param compare: `content`, `url`, `changeTracking`, or paths in an item, such as `json.price`; None: pages and
+        records by their content, links and search results by their URL.
     :param kind: what the items are, see `results.columns.columns_of`.
     :raises OutputError: it is none of these.
     """
     if compare is None:
-        return "content" if kind == "document" else "url"
+        return "content" if kind in ("document", "provider_record") else "url"
     if isinstance(compare, str):
         for mode in MODES:
             if compare == mode:

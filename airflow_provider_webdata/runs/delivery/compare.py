@@ -76,7 +76,11 @@ class Compare(Step):
                 by,
             )
         self._comparison = comparison = Comparison(
-            self.known.entries, self.run.stored_moment, compare, ignore_query=changes.ignore_query
+            self.known.entries,
+            self.run.stored_moment,
+            compare,
+            ignore_query=changes.ignore_query,
+            key=results.key,
         )
         for item in items:
             change, page = comparison.change_of(item)

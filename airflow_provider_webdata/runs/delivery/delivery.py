@@ -116,7 +116,7 @@ class Delivery:
         :param value: makes the XCom of the items and the facts (the summary, `count`, `media`, ...).
         """
         self.inputs = tuple(results.inputs)
-        kind, columns = results.kind, columns_of(results.kind)
+        kind, columns = results.kind, results.columns or columns_of(results.kind)
         self._steps = steps = [
             step for step in (self.compare, self._validation(), self.media) if step is not None
         ]
@@ -124,7 +124,7 @@ class Delivery:
         for step in steps:
             items = step.items(items, results)
         if self._output is not None and self._output.documents:
-            if kind == "generic":
+            if kind in ("generic", "provider_record"):
                 self._log.warning(
                     "Output(documents=True) has no effect: the results are no pages, search results, or links"
                 )

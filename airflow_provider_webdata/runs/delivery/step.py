@@ -23,6 +23,8 @@ class Results:
     :param known: keys of pages that exist and were not requested.
     :param covers_all: whether a call that returned so many results saw everything.
     :param media_kept: the links of media were replaced before.
+    :param columns: of a table of the items. Default: those of the kind.
+    :param key: returns what identifies an item in all runs. Default: its URL.
     """
 
     items: Iterable[Any]
@@ -32,6 +34,8 @@ class Results:
     known: Sequence[str] = ()
     covers_all: Callable[[int], bool] = lambda count: True  # noqa: ARG005
     media_kept: bool = False
+    columns: tuple[Column, ...] | None = None
+    key: Callable[[Mapping[str, Any]], str | None] | None = None
 
 
 class Step:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from airflow_provider_webdata.common.tagged_items import tagged
+from airflow_provider_webdata.common.tagged_items import tagged, untagged
 from airflow_provider_webdata.results.item_urls import url_of
-from airflow_provider_webdata.results.result_schema import ERRORS_KEY
+from airflow_provider_webdata.results.provider_records import KIND as RECORDS
+from airflow_provider_webdata.results.provider_records import LABELS, is_error
+from airflow_provider_webdata.results.result_schema import ERRORS, ERRORS_KEY
 from airflow_provider_webdata.runs.delivery.step import Step
 from airflow_provider_webdata.runs.failures import InvalidResultsError
 
@@ -34,6 +36,9 @@ class Validate(Step):
 
     def columns(self, columns: tuple[Column, ...], kind: str) -> tuple[Column, ...]:
         """Return the columns of the schema, for items that have some."""
+        if kind == RECORDS:
+            # Their contract has typed them.
+            return (*columns, ERRORS)
         return columns if kind in ("link", "retrieval") else self._schema.columns(kind)
 
     def items(self, items: Iterable[Any], results: Results) -> Iterator[Any]:
@@ -80,6 +85,8 @@ class Validate(Step):
 
 def _problems(item: Any, kind: str, schema: ResultSchema) -> list[str] | None:
     """Return what is wrong with an item; None if it is not judged."""
+    if kind == RECORDS:
+        return None if is_error(item) else schema.problems(untagged(item, *LABELS))
     if kind == "generic":
         problems = schema.problems(item)
         # What is no object was wrapped; see `JobResult.deliver_data`.

@@ -1,0 +1,113 @@
+"""The operator that calls data providers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.common.arguments import as_list, number
+from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.options import Changes, Output, Schema
+from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator, checked_limit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+class WebDataProviderOperator(
+    WebDataOperator,
+    fields=RequestFields(
+        "ProviderRequest",
+        without=("calls",),
+        own=("provider", "capability", "options", "calls", "record_key", "max_error_ratio"),
+        options=("output", "changes", "result_schema", "credit_limit"),
+    ),
+):
+    """Call data providers, and return their records. Bills credits, by the contract of each capability.
+
+    Give `provider`, `capability` and `options` for one call, or `calls` for up to ten in one request. Before the
+    request, the contracts are looked up, which is free: they give the columns of tables, and the price by which
+    `credit_limit` is held. `airflow webdata providers list` shows what there is.
+
+    A request is named by the task instance, how often it was cleared, and what it asks. After a lost answer, the next
+    attempt sends it under the same name and gets the answer that was billed. A changed request is another one.
+
+    A call that fails does not stop the others: an item with `error` stands for it. If more calls fail than
+    `max_error_ratio` allows, the task fails after the results are delivered; a retry helps only if no call was billed,
+    on Airflow 3.3. If the terms of a provider are not accepted, the task fails with WD-029 and the address where an
+    administrator accepts them.
+
+    XCom, each also under its own key with `multiple_outputs`: `scrape_id`, `creditsUsed`, `requestId`, `calls` (what
+    the service says of each call, without its data), `failed`, `count`, and `data` (the records); with `output`, `path`
+    and `bytes` in place of `data`. With `calls`, each record has in front `call`, its number from 0, and `tool`.
+
+    :param provider: id of the provider. It may be a template, as may the next two.
+    :param capability: what it is asked, such as `prices/history`.
+    :param options: as the contract of the capability says.
+    :param calls: 1 to 10 mappings with `provider`, `capability`, `options`, `version`, in place of the three; or JSON
+        text of such a list (templated).
+    :param record_key: field that identifies a record in all runs, for `changes`. Default: its `url`.
+    :param max_error_ratio: largest part of the calls, 0 to 1, that may fail (templated). Default: 0.
+    :param timeout: milliseconds that the calls may take, 1 to 300,000; more than 120,000 counts as that. Default:
+        120,000.
+    :param origin: label of the caller, for the service's own statistics. Default: `api`.
+    :param integration: another such label.
+    :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
+    :param changes: path or URL of a folder in which each run writes what it saw, or `Changes` (templated). Default: no
+        comparison.
+    :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: the
+        schema that the request contains, if any.
+    :param credit_limit: most credits that all attempts may spend until the task is cleared; on Airflow 3.2, each
+        attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
+        cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.
+        Default: none.
+    :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
+    """
+
+    run = "airflow_provider_webdata.runs.provider:ProviderRun"
+    template_fields: Sequence[str] = (*WebDataOperator.template_fields, "calls", "max_error_ratio")
+
+    def __init__(
+        self,
+        *,
+        provider: str | None = None,
+        capability: str | None = None,
+        options: Mapping[str, Any] | None = None,
+        calls: Sequence[Mapping[str, Any]] | str | None = None,
+        # fields of ProviderRequest, written by tools/operator_fields.py
+        timeout: int | str | None = None,
+        origin: str | None = None,
+        integration: str | None = None,
+        output: Output | str | None = None,
+        changes: Changes | str | None = None,
+        result_schema: Schema | Mapping[str, Any] | type | str | None = None,
+        credit_limit: float | str | None = None,
+        # end of fields
+        record_key: str | None = None,
+        max_error_ratio: float | str = 0.0,
+        **kwargs: Any,
+    ) -> None:
+        one = {"provider": provider, "capability": capability, "options": options}
+        given = {name: value for name, value in one.items() if value is not None}
+        if bool(given) == (calls is not None):
+            raise ArgumentError("give provider, capability, and options, or calls")
+        if not isinstance(max_error_ratio, str):
+            number("max_error_ratio", max_error_ratio, 1)
+        super().__init__(**kwargs)
+        # fields of ProviderRequest, written by tools/operator_fields.py
+        self.timeout = timeout
+        self.origin = origin
+        self.integration = integration
+        self.output_to = Output.of(output)
+        self.changes = Changes.of(changes)
+        self.result_schema = Schema.of(result_schema)
+        self.credit_limit = checked_limit(credit_limit)
+        # end of fields
+        self.calls = [given] if calls is None else calls
+        self.labels_records = calls is not None
+        self.record_key = record_key
+        self.max_error_ratio = max_error_ratio
+
+    def given(self) -> dict[str, Any]:
+        """Return the request's fields that were given, by their Python names."""
+        calls = as_list(self.calls) if isinstance(self.calls, str) else self.calls
+        return {"calls": calls, **super().given()}

@@ -1,0 +1,97 @@
+"""Records of data providers: the rows that an answer has, and their columns by the contract."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.common.tagged_items import tagged
+from airflow_provider_webdata.results.columns import CHANGES, EXTRA, Column, ColumnType, columns_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+KIND = "provider_record"
+ERROR = "error"
+"""Field of the item that stands for a call that failed."""
+
+LABELS = ("call", "tool")
+"""Fields in front of the records of several calls: the number of the call, from 0, and `provider/capability`."""
+
+_TYPES: Mapping[str, ColumnType] = {
+    **dict.fromkeys(
+        ("string", "text", "date", "datetime", "date-time", "uri", "url", "email", "enum"), "text"
+    ),
+    **dict.fromkeys(("integer", "int"), "integer"),
+    **dict.fromkeys(("number", "float", "double"), "number"),
+    **dict.fromkeys(("boolean", "bool"), "boolean"),
+}
+
+
+def records_of(data: Any, key: str | None, names: Sequence[str] = (), count: int | None = None) -> list[Any]:
+    """Return the records of a call's `data`.
+
+    See docs/service.md#provider-records.
+
+    :param key: name of the list that has them, if the contract states one.
+    :param names: of a record's fields, if there is a contract.
+    :param count: their number, if the answer states it.
+    """
+    if data is None:
+        return []
+    if isinstance(data, list):
+        return data
+    if not isinstance(data, dict):
+        return [data]
+    if key is not None and key in data:
+        found = data[key]
+        return found if isinstance(found, list) else [found]
+    lists = [value for value in data.values() if isinstance(value, list)]
+    if len(lists) == 1 and len(lists[0]) == count and not data.keys() & set(names):
+        return lists[0]
+    return [data]
+
+
+def item_of_record(record: Any, labels: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record as an item.
+
+    :param labels: fields in front of it. Own fields of such a name, and `error`, become `own_...`.
+    """
+    item = record if isinstance(record, dict) else {"value": record}
+    own = {f"own_{name}" if name == ERROR else name: value for name, value in item.items()}
+    return tagged(own, **labels)
+
+
+def is_error(item: Mapping[str, Any]) -> bool:
+    """Return whether an item stands for a call that failed."""
+    return item.keys() - {*LABELS} == {ERROR}
+
+
+def record_columns(
+    fields: Iterable[Sequence[Mapping[str, Any]]], labels: Iterable[str]
+) -> tuple[Column, ...]:
+    """Return the columns of the records of some calls.
+
+    :param fields: the fields of each call's records, from its contract. A field that has two types is JSON text.
+    :param labels: fields in front of the records.
+    """
+    tags = [column for column in columns_of(KIND) if column.name in labels]
+    rest = [column for column in columns_of(KIND) if column.name == ERROR]
+    taken = {*(column.name for column in (*tags, *rest, *CHANGES)), EXTRA.name}
+    types: dict[str, ColumnType] = {}
+    for name, type_ in _typed(fields):
+        types[name] = type_ if types.get(name, type_) == type_ else "json"
+    named = [
+        Column(f"own_{name}" if name in taken else name, (_path(name, labels),), type_)
+        for name, type_ in types.items()
+    ]
+    return (*tags, *named, *rest, EXTRA)
+
+
+def _typed(fields: Iterable[Sequence[Mapping[str, Any]]]) -> Iterator[tuple[str, ColumnType]]:
+    for listed in fields:
+        for field in listed:
+            yield field["name"], _TYPES.get(str(field.get("type", "")).lower(), "json")
+
+
+def _path(name: str, labels: Iterable[str]) -> str:
+    return f"own_{name}" if name in (*labels, ERROR) else name

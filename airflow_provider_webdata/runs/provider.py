@@ -1,0 +1,205 @@
+"""Calls of data providers in one request."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any
+
+from typing_extensions import TypedDict
+
+from airflow_provider_webdata.api.models import ProviderRequest
+from airflow_provider_webdata.common.attempt import Attempt
+from airflow_provider_webdata.results.provider_records import (
+    KIND,
+    LABELS,
+    item_of_record,
+    record_columns,
+    records_of,
+)
+from airflow_provider_webdata.runs.call import CallRun
+from airflow_provider_webdata.runs.checked_number import checked_number
+from airflow_provider_webdata.runs.delivery.step import Results
+from airflow_provider_webdata.runs.failures import TooManyFailuresError
+from airflow_provider_webdata.runs.jobs.identity import JobIdentity
+from airflow_provider_webdata.runs.metrics import count
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from airflow_provider_webdata.api.models import DataTool
+
+_KEY = "webdata_provider"
+_SHOWN_FAILURES = 5
+_TRANSIENT = frozenset({408, 425, 429})
+
+
+class _Record(TypedDict):
+    failed: int
+
+
+class ProviderRun(CallRun):
+    """Calls data providers, and delivers their records.
+
+    The request is named by the task instance, how often it was cleared, and what is sent, so that the next attempt
+    gets the answer that this one lost. A request none of whose calls succeeded is sent again under another name.
+    """
+
+    operation = "provider"
+
+    def call(self) -> Any:
+        """Look up the contracts, make the calls, log and count them, and deliver their records."""
+        task = self.task
+        request, extra_body = self.request(ProviderRequest)
+        most_errors = checked_number(self.operation, "max_error_ratio", task.max_error_ratio, 1) or 0.0
+        tools = self._contracts(request)
+        request_id = self._request_id(request, extra_body)
+        answer = self.paid(
+            request,
+            extra_body,
+            lambda: self.hook.run_provider(request, request_id=request_id, extra_body=extra_body),
+            priced={"tools": [tool and tool.to_wire() for tool in tools]},
+            execution=request_id,
+        )
+        data = answer.get("data") or {}
+        results: list[dict[str, Any]] = data.get("alexandria") or []
+        self._report(results, data.get("creditsCost"))
+        self.count(data.get("creditsCost"), answer.get("scrape_id"), execution=request_id)
+        failed = [result["error"] for result in results if result.get("error")]
+        too_many = _too_many(failed, len(results), most_errors)
+        if too_many and self._may_be_mended(failed, results):
+            # Its answer has nothing to deliver.
+            self.answer = None
+            raise TooManyFailuresError(f"{too_many}; the next attempt makes the calls again")
+        summary = {
+            "scrape_id": answer.get("scrape_id"),
+            "creditsUsed": data.get("creditsCost"),
+            "requestId": request_id,
+            "calls": [_without_data(result) for result in results],
+            "failed": len(failed),
+        }
+        labels = LABELS if task.labels_records else ()
+        columns = record_columns([tool.fields for tool in tools if tool is not None], labels)
+        inputs = [f"{call.provider}/{call.capability}" for call in request.calls]
+        items = _items(results, tools, labels=bool(labels))
+        key = _key_of(task.record_key or "url")
+        result = self.deliver(
+            Results(items, KIND, summary, inputs, covers_all=lambda _: not failed, columns=columns, key=key)
+        )
+        if too_many:
+            # A task that fails returns nothing: what was billed goes where the return value would be.
+            self.push(return_value=result)
+            if self.answer is not None:
+                self.answer.delivered()
+                self.answer = None
+            self.refuse(
+                TooManyFailuresError(
+                    f"{too_many}; the results are stored and in XCom anyway. Clear the task to make all calls again"
+                )
+            )
+        return result
+
+    def _contracts(self, request: ProviderRequest) -> list[DataTool | None]:
+        """Return the contract of each call, which are looked up for free."""
+        found: dict[tuple[str, str], DataTool | None] = {}
+        for call in request.calls:
+            name = (call.provider, call.capability)
+            if name not in found:
+                found[name] = tool = self.hook.data_tool(*name)
+                if tool is None:
+                    self.log.warning("The catalogue has no %s/%s: its records have no columns", *name)
+        return [found[call.provider, call.capability] for call in request.calls]
+
+    def _request_id(self, request: ProviderRequest, extra_body: Mapping[str, Any] | None) -> str:
+        attempt = Attempt(self.context)
+        failed = attempt.read(_KEY, _Record).values.get("failed", 0)
+        sent = json.dumps([request.to_wire(), extra_body], sort_keys=True)
+        text = f"{JobIdentity.of(attempt).text}\n{failed}\n{sent}"
+        return f"airflow:{hashlib.sha256(text.encode()).hexdigest()[:48]}"
+
+    def _may_be_mended(
+        self, failed: Sequence[Mapping[str, Any]], results: Sequence[Mapping[str, Any]]
+    ) -> bool:
+        """Return whether the next attempt may make all calls again, and note that it does.
+
+        That needs Airflow's task state store (3.3): without a note, the next attempt gets the same answer again.
+        """
+        attempt = Attempt(self.context)
+        billed = any(result.get("creditsCost") or error_is_billed(result) for result in results)
+        if billed or attempt.store is None or attempt.is_last or not any(map(_is_transient, failed)):
+            return False
+        earlier = attempt.read(_KEY, _Record).values.get("failed", 0)
+        attempt.write(_KEY, {"failed": earlier + 1})
+        return True
+
+    def _report(self, results: Sequence[Mapping[str, Any]], used: Any) -> None:
+        for result in results:
+            tool, error = f"{result.get('provider')}/{result.get('capability')}", result.get("error")
+            if error:
+                self.log.warning("%s failed: %s", tool, _told(error))
+            else:
+                records = result.get("records")
+                self.log.info(
+                    "%s returned %s records for %s credits",
+                    tool,
+                    "some" if records is None else records,
+                    result.get("creditsCost", "unknown"),
+                )
+                count(
+                    "webdata.provider.records",
+                    records or 0,
+                    self.context,
+                    provider=str(result.get("provider")),
+                )
+        self.log.info("%d calls; credits used: %s", len(results), "unknown" if used is None else used)
+
+
+def error_is_billed(result: Mapping[str, Any]) -> bool:
+    """Return whether a call that failed was billed anyway."""
+    return bool((result.get("error") or {}).get("chargeId"))
+
+
+def _items(
+    results: Sequence[Mapping[str, Any]], tools: Sequence[DataTool | None], *, labels: bool
+) -> Iterator[dict[str, Any]]:
+    for number, result in enumerate(results):
+        tool = tools[number] if number < len(tools) else None
+        name = f"{result.get('provider')}/{result.get('capability')}"
+        tags = {"call": number, "tool": name} if labels else {}
+        if result.get("error"):
+            yield {**tags, "error": result["error"]}
+            continue
+        key = None if tool is None else tool.records_key
+        names = [] if tool is None else [field["name"] for field in tool.fields]
+        for record in records_of(result.get("data"), key, names, result.get("records")):
+            yield item_of_record(record, tags)
+
+
+def _key_of(name: str) -> Any:
+    def key(item: Mapping[str, Any]) -> str | None:
+        value = item.get(name)
+        return None if value is None else str(value)
+
+    return key
+
+
+def _without_data(result: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in result.items() if name != "data"}
+
+
+def _told(error: Mapping[str, Any]) -> str:
+    code, message = error.get("code"), error.get("message")
+    return f"{code}: {message}" if code else str(message)
+
+
+def _is_transient(error: Mapping[str, Any]) -> bool:
+    status = error.get("status")
+    return not isinstance(status, int) or status >= 500 or status in _TRANSIENT
+
+
+def _too_many(failed: Sequence[Mapping[str, Any]], calls: int, most: float) -> str | None:
+    """Return a message if more calls failed than may, or None."""
+    if len(failed) <= most * calls:
+        return None
+    shown = "; ".join(map(_told, failed[:_SHOWN_FAILURES]))
+    return f"{len(failed)} of {calls} calls failed, more than max_error_ratio={most:g} allows. The first: {shown}"

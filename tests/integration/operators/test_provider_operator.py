@@ -1,0 +1,360 @@
+"""Calls of data providers."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.sdk.exceptions import AirflowFailException
+
+from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.operators.provider import WebDataProviderOperator
+from airflow_provider_webdata.options import Changes, Schema
+from airflow_provider_webdata.sandbox.server import SandboxServer
+from tests.support import direct
+from tests.support.direct import StateStore, TaskInstance, context_of, killed_in_a_call
+
+IMPORT = "from airflow_provider_webdata.operators.provider import WebDataProviderOperator"
+HISTORY: dict[str, Any] = {
+    "provider": "market-prices",
+    "capability": "prices/history",
+    "options": {"symbol": "URM"},
+}
+LIVE: dict[str, Any] = {
+    "provider": "market-prices",
+    "capability": "prices/live",
+    "options": {"symbol": "URM"},
+}
+SEARCH: dict[str, Any] = {
+    "provider": "company-register",
+    "capability": "companies/search",
+    "options": {"query": "river"},
+}
+EPISODES: dict[str, Any] = {
+    "provider": "episode-index",
+    "capability": "episodes/search",
+    "options": {"query": "river"},
+}
+MISSING = {**HISTORY, "options": {"symbol": "NONE"}}
+
+
+def task(**arguments: Any) -> WebDataProviderOperator:
+    return WebDataProviderOperator(task_id="t", **arguments)
+
+
+def executions(sandbox: SandboxServer) -> list[dict[str, Any]]:
+    """Return the requests that were more than lookups in the catalogue, oldest first."""
+    sent = sandbox.control.requests("/v2/scrape")
+    return [one for one in sent if one["body"]["alexandria"][0]["provider"] != "firecrawl"]
+
+
+def ids(sandbox: SandboxServer) -> list[str]:
+    return [one["headers"]["x-request-id"] for one in executions(sandbox)]
+
+
+def spent(sandbox: SandboxServer) -> int:
+    return 100_000 - sandbox.control.state()["credits"]
+
+
+@pytest.fixture(autouse=True)
+def _credits(sandbox: SandboxServer) -> None:
+    sandbox.control.configure(credits=100_000)
+
+
+@pytest.mark.rule("provider-calls", "provider-answer", "provider-records", "credits-providers")
+def test_records_in_xcom_and_in_a_table(run_dag: Any, sandbox: SandboxServer, tmp_path: Path) -> None:
+    done = run_dag(
+        f"""
+        found = WebDataProviderOperator(
+            task_id="found",
+            provider="company-register",
+            capability="companies/search",
+            options={{"query": "{{{{ 'river' }}}}", "limit": 2}},
+            credit_limit=10,
+        )
+        WebDataProviderOperator.partial(
+            task_id="prices",
+            provider="market-prices",
+            capability="prices/history",
+            output="{tmp_path}/{{{{ ti.map_index }}}}.csv",
+        ).expand(options=[{{"symbol": "URM"}}, {{"symbol": "RGI"}}])
+        """,
+        before=IMPORT,
+    )
+    assert done.run["state"] == "success"
+    value = done.xcom["found.return_value"]
+    assert [record["number"] for record in value["data"]] == ["SC-1001", "SC-1002"]
+    assert (value["creditsUsed"], value["failed"], value["count"]) == (2, 0, 2)
+    assert value["calls"][0]["records"] == 2
+    assert done.xcom["found.credits"]["byOperation"] == {"provider": 2}
+    assert "may cost up to 2 credits: 1 for each of 2 records" in done.log_of("found")
+    for index in range(2):
+        with (tmp_path / f"{index}.csv").open() as file:
+            rows = [*csv.DictReader(file)]
+        assert [*rows[0]] == ["date", "close", "volume", "error", "extra"]
+        assert len(rows) == 5
+        assert rows[0]["error"] == rows[0]["extra"] == ""
+    assert len(set(ids(sandbox))) == 3
+
+
+@pytest.mark.rule("find-tools-contract")
+def test_columns_have_the_types_of_the_contract(here: SandboxServer, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "companies.parquet"
+    direct.run(task(**SEARCH, output=str(path)))
+    table = parquet.read_table(path)
+    types = {field.name: str(field.type) for field in table.schema}
+    assert types == {
+        "number": "string",
+        "name": "string",
+        "country": "string",
+        "founded": "string",
+        "employees": "int64",
+        "active": "bool",
+        "officers": "string",
+        "error": "string",
+        "extra": "string",
+    }
+    assert table.to_pylist()[1]["officers"] == '["P. Level"]'
+
+
+@pytest.mark.rule("provider-call-error")
+def test_an_error_of_one_call_is_an_item(here: SandboxServer, tmp_path: Path) -> None:
+    path = tmp_path / "all.jsonl"
+    outcome = direct.run(
+        task(calls=[HISTORY, MISSING, SEARCH], output=str(path), max_error_ratio="{{ 0.5 }}")
+    )
+    assert outcome.state == "success"
+    items = [json.loads(line) for line in path.read_text().splitlines()]
+    (failed,) = (item for item in items if "error" in item)
+    assert failed == {
+        "call": 1,
+        "tool": "market-prices/prices/history",
+        "error": {"code": "not_found", "message": "There is no symbol 'NONE'", "status": 404},
+    }
+    assert [item["call"] for item in items] == [0] * 5 + [1] + [2] * 2
+    assert (outcome.value["failed"], outcome.value["creditsUsed"]) == (1, 7)
+    assert len(executions(here)) == 1
+
+
+@pytest.mark.rule("provider-call-error")
+def test_too_many_errors_fail_the_task_after_delivery(here: SandboxServer, tmp_path: Path) -> None:
+    path = tmp_path / "all.jsonl"
+    outcome = direct.run(task(calls=[HISTORY, MISSING], output=str(path), retries=2), StateStore())
+    assert outcome.ended == ("failed", 1)
+    assert "1 of 2 calls failed, more than max_error_ratio=0 allows. The first: not_found" in str(
+        outcome.error
+    )
+    assert "(WD-033)" in str(outcome.error)
+    assert len(path.read_text().splitlines()) == 6
+    assert outcome.xcom["return_value"]["creditsUsed"] == 5
+
+
+@pytest.mark.rule("provider-request-id")
+def test_a_request_whose_calls_all_failed_is_made_again(here: SandboxServer) -> None:
+    here.control.add_fault("fail_provider", path="market-prices/")
+    outcome = direct.run(task(**HISTORY, retries=1), StateStore())
+    assert outcome.ended == ("success", 2)
+    first, second = ids(here)
+    assert first != second
+    assert spent(here) == 5
+
+
+def test_without_a_state_store_such_a_request_is_final(here: SandboxServer) -> None:
+    here.control.add_fault("fail_provider", path="market-prices/")
+    outcome = direct.run(task(**HISTORY, retries=1))
+    assert outcome.ended == ("failed", 1)
+    assert "provider_unavailable" in str(outcome.error)
+
+
+@pytest.mark.rule("provider-request-id")
+@pytest.mark.parametrize("has_store", [True, False])
+def test_a_lost_answer_is_not_billed_again(
+    sandbox: SandboxServer, connect: Callable[..., None], has_store: bool
+) -> None:
+    connect(sandbox, retry_budget=0)
+    sandbox.control.add_fault("drop_after_work", path="/v2/scrape", times=1)
+    # The first request is a lookup.
+    sandbox.control.clear_faults()
+    lose = {1: lambda: sandbox.control.add_fault("garbage", path="/v2/scrape", times=3)}
+
+    def before_try(number: int) -> None:
+        sandbox.control.clear_faults()
+        if number == 1:
+            lose[1]()
+
+    store = StateStore() if has_store else None
+    outcome = direct.run(task(**HISTORY, retries=3), store, before_try=before_try)
+    assert outcome.state == "success"
+    assert spent(sandbox) == 5
+
+
+@pytest.mark.rule("provider-request-id")
+def test_a_retry_on_a_real_airflow_gets_the_billed_answer(
+    run_dag: Any, sandbox: SandboxServer, connect: Callable[..., None]
+) -> None:
+    """The catalogue answers, then the answer to the calls is lost with the attempt; the limit holds one execution."""
+    sandbox.control.add_fault("delay", path="/v2/scrape", times=1, seconds=0)
+    done = run_dag(
+        """
+        WebDataProviderOperator(
+            task_id="history",
+            provider="market-prices",
+            capability="prices/history",
+            options={"symbol": "URM"},
+            credit_limit=5,
+            retries=1,
+            retry_delay=datetime.timedelta(0),
+            pre_execute=lambda context: lose(context["ti"].try_number),
+        )
+        """,
+        before=f"""
+{IMPORT}
+import datetime
+from airflow_provider_webdata.sandbox.control import SandboxControl
+
+
+def lose(attempt):
+    control = SandboxControl({sandbox.url!r})
+    control.clear_faults()
+    if attempt == 1:
+        from airflow_provider_webdata.hooks.webdata import WebDataHook
+
+        run_provider = WebDataHook.run_provider
+
+        def lost(hook, *args, **kwargs):
+            WebDataHook.run_provider = run_provider
+            control.add_fault("garbage", path="/v2/scrape", times=1)
+            return run_provider(hook, *args, **kwargs)
+
+        WebDataHook.run_provider = lost
+""",
+    )
+    assert done.ended("history") == ("success", 2)
+    first, second = ids(sandbox)
+    assert first == second
+    assert spent(sandbox) == 5
+    assert done.xcom["history.credits"]["used"] == 5
+
+
+@pytest.mark.rule("provider-request-id")
+def test_the_limit_survives_a_kill(here: SandboxServer) -> None:
+    """What the killed attempt reserved holds for the same execution, and counts against another one."""
+    store = StateStore()
+    with killed_in_a_call(store):
+        direct.execute(task(**HISTORY, credit_limit=5), context_of(TaskInstance(1, 3), store))
+    again = direct.execute(task(**HISTORY, credit_limit=5), context_of(TaskInstance(2, 3), store))
+    assert again["creditsUsed"] == 5
+
+
+@pytest.mark.rule("provider-request-id")
+def test_a_changed_request_and_a_cleared_task_have_other_ids(here: SandboxServer) -> None:
+    other = {**HISTORY, "options": {"symbol": "RGI"}}
+    for arguments, ti in (
+        (HISTORY, TaskInstance(1, 3)),
+        (HISTORY, TaskInstance(2, 3)),
+        (other, TaskInstance(2, 3)),
+        (HISTORY, TaskInstance(3, 5)),
+        (HISTORY, TaskInstance(1, 3, map_index=1)),
+        (HISTORY, TaskInstance(1, 3, run_id="r2")),
+    ):
+        direct.execute(task(**arguments), context_of(ti))
+    first, same, *others = ids(here)
+    assert first == same
+    assert len({first, *others}) == 5
+    assert spent(here) == 25
+
+
+@pytest.mark.rule("provider-terms")
+def test_terms_fail_the_task_at_once(here: SandboxServer) -> None:
+    outcome = direct.run(task(**EPISODES, retries=3), StateStore())
+    assert outcome.ended == ("failed", 1)
+    assert "https://service.example/app/data-providers/episode-index" in str(outcome.error)
+    assert str(outcome.error).endswith("(WD-029)")
+    here.control.accept_terms("episode-index")
+    assert direct.run(task(**EPISODES)).value["data"][0]["title"] == "The river in flood"
+
+
+@pytest.mark.rule("provider-terms")
+def test_terms_are_not_accepted(here: SandboxServer) -> None:
+    accept = {"provider": "firecrawl", "capability": "terms/accept", "options": {"provider": "episode-index"}}
+    outcome = direct.run(task(**accept))
+    assert "accepted by an administrator" in str(outcome.error)
+    assert here.control.requests() == []
+
+
+@pytest.mark.rule("provider-price")
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({**HISTORY, "credit_limit": 4}, "may cost up to 5 credits: 5 for market-prices/prices/history"),
+        ({**SEARCH, "credit_limit": 9}, "may cost up to 10 credits: 1 for each of 10 records"),
+        ({**LIVE, "credit_limit": 100}, "only its answer says what it costs"),
+        ({"calls": [HISTORY, LIVE], "credit_limit": 100}, "market-prices/prices/live: only its answer"),
+        ({**HISTORY, "capability": "prices/none", "credit_limit": 5}, "its price is in its contract"),
+        ({**HISTORY, "extra_body": {"timeout": 1}, "credit_limit": 5}, "extra_body is sent unchecked"),
+    ],
+)
+def test_a_limit_is_held_before_the_calls(here: SandboxServer, arguments: Any, words: str) -> None:
+    outcome = direct.run(task(**arguments, retries=2), StateStore())
+    assert outcome.ended == ("failed", 1)
+    assert words in str(outcome.error)
+    assert str(outcome.error).endswith("(WD-034)")
+    assert executions(here) == []
+
+
+def test_what_has_no_listed_price_runs_without_a_limit(here: SandboxServer) -> None:
+    outcome = direct.run(task(**LIVE))
+    assert outcome.value["data"] == [{"symbol": "URM", "price": 41.5}]
+    assert outcome.xcom["credits"]["used"] == 3
+
+
+def test_records_are_compared_and_validated(here: SandboxServer, tmp_path: Path) -> None:
+    schema = {"type": "object", "properties": {"employees": {"type": "integer"}}}
+    arguments = {
+        **SEARCH,
+        "options": {"query": "river harbour"},
+        "changes": Changes(str(tmp_path / "seen")),
+        "record_key": "number",
+        "result_schema": Schema(schema),
+    }
+    first = direct.run(task(**arguments)).value
+    assert first["changes"]["new"] == 3
+    assert first["validation"]["invalid"] == 1
+    assert first["data"][2]["validationErrors"] == ['employees: breaks "type": "integer"']
+    direct.run(task(**{**arguments, "options": {"query": "river"}}))
+    third = direct.run(task(**arguments)).value
+    assert third["changes"]["same"] == 3
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{}, {**HISTORY, "calls": [HISTORY]}, {**HISTORY, "max_error_ratio": 2}],
+)
+def test_arguments_that_cannot_work(arguments: Any) -> None:
+    with pytest.raises(ArgumentError):
+        task(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"provider": "market-prices"}, "capability"),
+        ({"calls": "{{ '[]' }}"}, "calls"),
+        ({"calls": [HISTORY] * 11}, "calls"),
+        ({**HISTORY, "provider": "{{ none }}"}, "rendered to None"),
+    ],
+)
+def test_bad_input_fails_before_any_request(here: SandboxServer, arguments: Any, words: str) -> None:
+    with pytest.raises((AirflowFailException, ArgumentError), match=words):
+        direct.execute(task(**arguments), context_of(TaskInstance()))
+    assert here.control.requests() == []
+
+
+def test_calls_as_json_text(here: SandboxServer) -> None:
+    outcome = direct.run(task(calls="{{ '" + json.dumps([HISTORY]) + "' }}"))
+    assert [item["call"] for item in outcome.value["data"]] == [0] * 5
