@@ -28,6 +28,7 @@ _SERVE = f"{_PACKAGE}.inbox_server.serve"
 _INIT = f"{_PACKAGE}.init.command"
 _DOCTOR = f"{_PACKAGE}.doctor.command"
 _COSTS = f"{_PACKAGE}.costs.command"
+_CATALOGUE = f"{_PACKAGE}.catalogue.command"
 
 
 class _OwnFlags(Arg):
@@ -129,6 +130,18 @@ _BILLED_CONN_ID = _arg(
     "--conn-id", help="Show what the service says of this connection's team, too (default: nothing is sent)"
 )
 
+_QUERY = _arg("query", help="Words for the data that you need (default: everything)", nargs="?")
+_PROVIDERS = _arg(
+    "--provider", help="Only this provider; may be repeated (default: all)", action="append", default=[]
+)
+_MOST_TOOLS = _arg("--limit", help="Most capabilities to show (default: %(default)s)", type=int, default=100)
+_TOOL = _arg("tool", help="Provider and capability, such as market-prices/prices/history")
+_CATALOGUE_CONN_ID = _arg(
+    "--conn-id",
+    help="Ask the service through this connection (default: %(default)s)",
+    default="webdata_default",
+)
+
 
 def get_commands() -> list[GroupCommand]:
     """Return the commands that Airflow's command line adds."""
@@ -139,7 +152,10 @@ def get_commands() -> list[GroupCommand]:
         args=(_OwnFlags(_SANDBOX),),
     )
     inbox = GroupCommand(name="inbox", help="Webhook deliveries that were received", subcommands=_inbox())
-    subcommands = (_init(), _doctor(), _costs(), inbox, sandbox)
+    providers = GroupCommand(
+        name="providers", help="What data providers can be asked, and what it costs", subcommands=_providers()
+    )
+    subcommands = (_init(), _doctor(), _costs(), providers, inbox, sandbox)
     return [GroupCommand(name="webdata", help="Tools for the web data service", subcommands=subcommands)]
 
 
@@ -174,6 +190,25 @@ def _costs() -> ActionCommand:
         "Airflow keeps the XComs of a run as long as the run; those of a task that was cleared are replaced.",
         func=lazy_load_command(f"{_COSTS}.costs"),
         args=(_DAG_IDS, _SINCE, _UNTIL, _BY, _BILLED_CONN_ID, ARG_OUTPUT, ARG_VERBOSE),
+    )
+
+
+def _providers() -> tuple[ActionCommand, ...]:
+    return (
+        ActionCommand(
+            name="list",
+            help="List capabilities of data providers with their prices",
+            description="Read the service's catalogue, which bills nothing.",
+            func=lazy_load_command(f"{_CATALOGUE}.list_tools"),
+            args=(_QUERY, _PROVIDERS, _MOST_TOOLS, _CATALOGUE_CONN_ID, ARG_OUTPUT, ARG_VERBOSE),
+        ),
+        ActionCommand(
+            name="show",
+            help="Show price, options and columns of a capability, and a task that calls it",
+            description="Read the contract of a capability from the service's catalogue, which bills nothing.",
+            func=lazy_load_command(f"{_CATALOGUE}.show_tool"),
+            args=(_TOOL, _CATALOGUE_CONN_ID, ARG_OUTPUT, ARG_VERBOSE),
+        ),
     )
 
 

@@ -1,0 +1,7 @@
+"""The catalogue of data providers: `airflow webdata providers`."""
+
+from __future__ import annotations
+
+from airflow_provider_webdata.common.supported_airflow import require_airflow
+
+require_airflow()

@@ -1,0 +1,156 @@
+"""The commands `airflow webdata providers list` and `show`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from airflow.cli.simple_table import AirflowConsole
+from airflow.utils import yaml
+from airflow.utils.cli import suppress_logs_and_warning
+from airflow.utils.providers_configuration_loader import providers_configuration_loaded
+from rich.markup import escape
+
+from airflow_provider_webdata.api.errors import WebDataError
+from airflow_provider_webdata.api.prices import PROVIDER
+from airflow_provider_webdata.common.terminal import terminal_text
+from airflow_provider_webdata.hooks.webdata import WebDataHook
+from airflow_provider_webdata.inbox_server.airflow_connections import find_connection
+from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from airflow_provider_webdata.api.models import DataTool
+
+_LONGEST = 100
+_SAMPLES: dict[str, Any] = {"integer": 1, "number": 1.0, "boolean": True, "array": [], "object": {}}
+
+
+@suppress_logs_and_warning
+@providers_configuration_loaded
+def list_tools(args: argparse.Namespace) -> None:
+    """Print what data providers can be asked, with prices. Nothing is billed.
+
+    :param args: query; provider, a list; limit; conn_id; output.
+    """
+    given = {"query": args.query, "providers": args.provider}
+    wanted: dict[str, Any] = {name: value for name, value in given.items() if value}
+    found: list[DataTool] = []
+    with _catalogue(args.conn_id) as hook:
+        for tool in hook.find_tools({**wanted, "level": "tools"}):
+            found.append(tool)
+            if len(found) == args.limit:
+                break
+    if args.output in {"json", "yaml"}:
+        _write([tool.to_wire() for tool in found], args.output)
+        return
+    if not found:
+        sys.stdout.write("No capability was found: use other words, or leave them out\n")
+        return
+    AirflowConsole().print_as([_row(tool) for tool in found], args.output)
+
+
+@suppress_logs_and_warning
+@providers_configuration_loaded
+def show_tool(args: argparse.Namespace) -> None:
+    """Print the contract of a capability, and a call of the operator. Nothing is billed.
+
+    :param args: tool, `provider/capability`; conn_id; output.
+    """
+    provider, _, capability = args.tool.partition("/")
+    if not provider or not capability:
+        raise SystemExit(
+            f"Name a provider and a capability, such as market-prices/prices/history (given: {args.tool!r})"
+        )
+    with _catalogue(args.conn_id) as hook:
+        tool = hook.data_tool(provider, capability)
+    if tool is None:
+        raise SystemExit(
+            f"The catalogue has no {args.tool}: `airflow webdata providers list` shows what it has"
+        )
+    if args.output in {"json", "yaml"}:
+        _write(tool.to_wire(), args.output)
+        return
+    for line in _lines(tool, provider, capability):
+        sys.stdout.write(f"{line}\n")
+
+
+@contextmanager
+def _catalogue(conn_id: str) -> Iterator[WebDataHook]:
+    try:
+        connection = find_connection(conn_id)
+        if connection is None:
+            raise SystemExit(f"There is no connection {conn_id!r}: name one with --conn-id")
+        if connection.conn_type != WebDataHook.conn_type:
+            raise SystemExit(
+                f"Connection {conn_id!r} is of type {connection.conn_type!r}: name one of type webdata"
+            )
+        with WebDataHook.of(connection) as hook:
+            yield hook
+    except (StoreUnavailableError, WebDataError) as error:
+        raise SystemExit(f"The catalogue cannot be read: {terminal_text(str(error))}") from None
+
+
+def _write(document: Any, output: str) -> None:
+    sys.stdout.write(yaml.dump(document) if output == "yaml" else f"{json.dumps(document, indent=2)}\n")
+
+
+def _row(tool: DataTool) -> dict[str, str]:
+    row = {
+        "tool": f"{tool.provider}/{tool.capability}",
+        "price": _price(tool),
+        "does": tool.description or "",
+    }
+    return {name: escape(terminal_text(str(value))[:_LONGEST]) for name, value in row.items()}
+
+
+def _price(tool: DataTool) -> str:
+    if not isinstance(tool.credits_cost, (int, float)):
+        return "only the answer says"
+    return f"{tool.credits_cost:g} a {'record' if tool.per_record else 'call'}"
+
+
+def _lines(tool: DataTool, provider: str, capability: str) -> Iterator[str]:
+    yield terminal_text(f"{provider}/{capability}: {tool.name or ''}".rstrip(": "))
+    if tool.description:
+        yield terminal_text(tool.description)
+    yield f"\nPrice in credits: {_price(tool)}"
+    yield "\nOptions:"
+    options = [option for option in tool.options or () if isinstance(option, dict) and option.get("name")]
+    yield from _entries(options) if options else ("  none",)
+    yield "\nColumns:"
+    yield from _entries(tool.fields) if tool.fields else ("  none are listed",)
+    yield "\nA task:\n"
+    yield from _task(tool, provider, capability, options)
+
+
+def _entries(entries: list[dict[str, Any]]) -> Iterator[str]:
+    width = max(len(terminal_text(str(entry["name"]))) for entry in entries)
+    for entry in entries:
+        name, kind = terminal_text(str(entry["name"])), str(entry.get("type", "any"))
+        facts = [kind, *(("required",) if entry.get("required") else ())]
+        facts += [f"{name} {entry[name]}" for name in ("default", "maximum") if name in entry]
+        said = f"  {name:<{width}}  {', '.join(facts)}"
+        yield terminal_text(f"{said}: {entry['description']}" if entry.get("description") else said)
+
+
+def _task(tool: DataTool, provider: str, capability: str, options: list[dict[str, Any]]) -> Iterator[str]:
+    given = {
+        str(option["name"]): _SAMPLES.get(str(option.get("type")), "...")
+        for option in options
+        if option.get("required")
+    }
+    call = {"provider": provider, "capability": capability, "options": given}
+    most = PROVIDER.most({"alexandria": [call], "tools": [tool.to_wire()]})
+    arguments: dict[str, Any] = {"task_id": capability.replace("/", "_"), **call}
+    if most.is_known:
+        arguments["credit_limit"] = most.credits
+    yield "from airflow_provider_webdata.operators.provider import WebDataProviderOperator\n"
+    yield "WebDataProviderOperator("
+    for name, value in arguments.items():
+        yield terminal_text(f"    {name}={value!r},")
+    yield ")"
