@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypedDict
@@ -113,9 +111,7 @@ class ProviderRun(CallRun):
     def _request_id(self, request: ProviderRequest, extra_body: Mapping[str, Any] | None) -> str:
         attempt = Attempt(self.context)
         failed = attempt.read(_KEY, _Record).values.get("failed", 0)
-        sent = json.dumps([request.to_wire(), extra_body], sort_keys=True)
-        text = f"{JobIdentity.of(attempt).text}\n{failed}\n{sent}"
-        return f"airflow:{hashlib.sha256(text.encode()).hexdigest()[:48]}"
+        return JobIdentity.of(attempt).request_id([request.to_wire(), extra_body], failed)
 
     def _may_be_mended(
         self, failed: Sequence[Mapping[str, Any]], results: Sequence[Mapping[str, Any]]

@@ -12,6 +12,7 @@ from airflow_provider_webdata.common.stored_record import place_of
 from airflow_provider_webdata.results.lineage import operator_lineage
 from airflow_provider_webdata.runs.credit_account import CreditAccount, enter_call
 from airflow_provider_webdata.runs.failures import CreditLimitError
+from airflow_provider_webdata.runs.jobs.identity import JobIdentity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,6 +69,10 @@ class AgentAccount:
     def scrape_of(self, tool: str, url: str) -> str | None:
         """Return the id of the scrape by which a tool has read a URL, in this attempt or an earlier one."""
         return self._scrapes.get(f"{tool} {url}")
+
+    def request_id(self, call: Mapping[str, Any]) -> str:
+        """Return the id of a call of a data provider: one that an earlier attempt made is not billed again."""
+        return JobIdentity.of(self._attempt).request_id(call)
 
     def enter_search(self, query: str, conn_id: str, used: float | None, search_id: str | None) -> None:
         """Enter a search.

@@ -48,7 +48,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-ToolName = Literal["web_search", "read_page", "list_site", "extract_page", "read_file"]
+ToolName = Literal[
+    "web_search", "read_page", "list_site", "extract_page", "read_file", "find_data", "run_data_tool"
+]
 TOOLS: tuple[ToolName, ...] = get_args(ToolName)
 
 _INSTRUCTIONS = (
@@ -69,8 +71,8 @@ class WebDataToolset(AirflowToolset):
     the operators have it.
 
     :param webdata_conn_id: id of a connection of type `webdata` (templated).
-    :param tools: which tools the model is given, of `web_search`, `read_page`, `list_site`, `extract_page` and
-        `read_file`. Default: all.
+    :param tools: which tools the model is given, of `web_search`, `read_page`, `list_site`, `extract_page`,
+        `read_file`, `find_data` and `run_data_tool`. Default: all.
     :param allowed_domains: host names, each with its subdomains, that may be visited; one that is named itself may be
         private. None (default): all that are public.
     :param blocked_domains: host names, each with its subdomains, that may not be visited.
@@ -226,7 +228,7 @@ def _failure(name: str, told: str, error: WebDataError) -> str:
 
 
 def _shown(tool_args: dict[str, Any]) -> str:
-    return trimmed(repr(tool_args.get("url", tool_args.get("query"))), 300)
+    return trimmed(repr(tool_args.get("url", tool_args.get("query", tool_args.get("tool")))), 300)
 
 
 @cache

@@ -8,10 +8,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import json
 import secrets
 import uuid
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.common.attempt import Attempt
@@ -56,3 +57,11 @@ class JobIdentity:
     def idempotency_key(self, generation: int) -> str:
         """Return the UUID by which the service recognises a repeated request to start the job."""
         return str(uuid.uuid5(_NAMESPACE, f"{self.text}\n{generation}"))
+
+    def request_id(self, sent: Any, generation: int = 0) -> str:
+        """Return the id by which the service recognizes a repeated request, which it bills once.
+
+        :param sent: the request, as JSON: another request has another id.
+        """
+        text = f"{self.text}\n{generation}\n{json.dumps(sent, sort_keys=True)}"
+        return f"airflow:{hashlib.sha256(text.encode()).hexdigest()[:48]}"

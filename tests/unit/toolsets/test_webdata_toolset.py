@@ -66,7 +66,7 @@ async def test_a_model_sees_the_meaning_of_each_argument_and_nothing_else(webdat
         schema = tool.tool_def.parameters_json_schema
         assert schema["properties"].keys() <= {
             *("query", "limit", "recency", "country"),
-            *("url", "offset", "search", "question", "schema"),
+            *("url", "offset", "search", "question", "schema", "tool", "options"),
         }
         assert all(len(field["description"]) > 10 for field in schema["properties"].values())
         assert schema["additionalProperties"] is False
