@@ -145,7 +145,7 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
         *_CONTENT,
         EXTRA,
     ),
-    "search_tools": (
+    "data_tool": (
         *_FOUND,
         *_columns("text", id="id", provider="provider", capability="capability", name="name"),
         *_columns("text", description="description"),
@@ -186,10 +186,10 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
 def columns_of(kind: str) -> tuple[Column, ...]:
     """Return the columns for items of a kind.
 
-    :param kind: `document` (a scraped page), `search_web`, `search_news`, `search_images`, `search_tools` (tools of
-        data providers), `search` (results of several sources together), `developer` and `paper` (results of those
-        indexes), `link` (of a site map), `retrieval` (what `retrieval.flat_documents` makes) or `generic` (anything:
-        all of it is in `extra`).
+    :param kind: `document` (a scraped page), `search_web`, `search_news`, `search_images`, `search` (results of several
+        sources together), `data_tool` (a tool of a data provider), `provider_record` (any, of a data provider),
+        `developer` and `paper` (results of those indexes), `link` (of a site map), `retrieval` (what
+        `retrieval.flat_documents` makes) or `generic` (anything: all of it is in `extra`).
     :raises ValueError: there is no such kind.
     """
     if kind not in TABLES:
@@ -198,8 +198,8 @@ def columns_of(kind: str) -> tuple[Column, ...]:
 
 
 def kind_of_source(source: str) -> str:
-    """Return the kind of the results of a search's source."""
-    return "search_tools" if source == "alexandria" else f"search_{source}"
+    """Return the kind of the results of a search's source, or of a list in its answer."""
+    return "data_tool" if source in ("alexandria", "tools") else f"search_{source}"
 
 
 def kind_of_names(names: Sequence[str]) -> str:

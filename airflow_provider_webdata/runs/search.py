@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_webdata.api.errors import trimmed
 from airflow_provider_webdata.api.models import SearchRequest
 from airflow_provider_webdata.common.tagged_items import tagged, untagged
+from airflow_provider_webdata.results.columns import kind_of_source
 from airflow_provider_webdata.runs.cached_pages import CachedPages
 from airflow_provider_webdata.runs.call import CallRun
 from airflow_provider_webdata.runs.credit_parts import credit_parts
@@ -39,7 +40,7 @@ class SearchRun(CallRun):
                 Results(items, "search", summary, inputs),
                 lambda emitted, facts: {**_without_count(facts), **_by_source(emitted, found)},
             )
-        results = Results(found.get(returns) or [], f"search_{returns}", summary, inputs)
+        results = Results(found.get(returns) or [], kind_of_source(returns), summary, inputs)
         return self.deliver(results, self._list_alone)
 
     def _list_alone(self, items: list[Any], facts: dict[str, Any]) -> list[Any]:

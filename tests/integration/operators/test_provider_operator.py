@@ -12,7 +12,9 @@ import pytest
 from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 from airflow_provider_webdata.operators.provider import WebDataProviderOperator
+from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.options import Changes, Schema
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support import direct
@@ -358,3 +360,18 @@ def test_bad_input_fails_before_any_request(here: SandboxServer, arguments: Any,
 def test_calls_as_json_text(here: SandboxServer) -> None:
     outcome = direct.run(task(calls="{{ '" + json.dumps([HISTORY]) + "' }}"))
     assert [item["call"] for item in outcome.value["data"]] == [0] * 5
+
+
+@pytest.mark.rule("search-tools", "search-sources")
+def test_a_search_returns_tools(here: SandboxServer, tmp_path: Path) -> None:
+    path = tmp_path / "tools.csv"
+    arguments: dict[str, Any] = {"query": "podcasts", "sources": ["alexandria"], "credit_limit": 0}
+    found = direct.run(WebDataSearchOperator(task_id="t", **arguments, tool_detail="full", returns="tools"))
+    assert [tool["id"] for tool in found.value] == ["episode-index/episodes/search"]
+    direct.run(WebDataSearchOperator(task_id="t", **arguments, returns="tools", output=str(path)))
+    batch = {"queries": ["podcasts"], "sources": ["alexandria"]}
+    direct.run(WebDataBatchSearchOperator(task_id="t", **batch, output=str(tmp_path / "batch.csv")))
+    for name in ("tools.csv", "batch.csv"):
+        with (tmp_path / name).open() as file:
+            (row,) = csv.DictReader(file)
+        assert (row["provider"], row["credits_cost"]) == ("episode-index", "15.0")

@@ -14,6 +14,9 @@ from tests.support.tables import each_row
 STABLE = {
     "link": "url:text title:text description:text extra:json",
     "generic": "extra:json",
+    "data_tool": "query:text source:text id:text provider:text capability:text name:text description:text "
+    "credits_cost:number per_record:boolean options:json response:json extra:json",
+    "provider_record": "call:integer tool:text error:json extra:json",
     "developer": "id:text type:text url:text title:text passages:json license:json extra:json",
     "paper": "paper_id:text primary_id:text title:text abstract:text score:number ids:json signals:json extra:json",
     "retrieval": "id:text url:text title:text text:text metadata:json digest:text extra:json",
