@@ -101,7 +101,7 @@ def _write(document: Any, output: str) -> None:
 
 def _row(tool: DataTool) -> dict[str, str]:
     row = {
-        "tool": f"{tool.provider}/{tool.capability}",
+        "tool": tool.address,
         "price": _price(tool),
         "does": tool.description or "",
     }

@@ -36,9 +36,9 @@ class WebDataProviderOperator(
     on Airflow 3.3. If the terms of a provider are not accepted, the task fails with WD-029 and the address where an
     administrator accepts them.
 
-    XCom, each also under its own key with `multiple_outputs`: `scrape_id`, `creditsUsed`, `requestId`, `calls` (what
-    the service says of each call, without its data), `failed`, `count`, and `data` (the records); with `output`, `path`
-    and `bytes` in place of `data`. With `calls`, each record has in front `call`, its number from 0, and `tool`.
+    XCom: a mapping with `scrape_id`, `creditsUsed`, `requestId`, `failed` (each also under its own key), `calls` (what
+    the service says of each call, without its data), `count`, and `data` (the records); with `output`, `path` and
+    `bytes` in place of `data`. With `calls`, each record has in front `call`, its number from 0, and `tool`.
 
     :param provider: id of the provider. It may be a template, as may the next two.
     :param capability: what it is asked, such as `prices/history`.

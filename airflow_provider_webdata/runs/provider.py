@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.api.models import DataTool
 
-_KEY = "webdata_provider"
+KEY = "webdata_provider"
 _SHOWN_FAILURES = 5
 _TRANSIENT = frozenset({408, 425, 429})
 
@@ -76,6 +76,7 @@ class ProviderRun(CallRun):
             "calls": [_without_data(result) for result in results],
             "failed": len(failed),
         }
+        self.push(**{name: value for name, value in summary.items() if name != "calls"})
         labels = LABELS if task.labels_records else ()
         columns = record_columns([tool.fields for tool in tools if tool is not None], labels)
         inputs = [f"{call.provider}/{call.capability}" for call in request.calls]
@@ -110,7 +111,7 @@ class ProviderRun(CallRun):
 
     def _request_id(self, request: ProviderRequest, extra_body: Mapping[str, Any] | None) -> str:
         attempt = Attempt(self.context)
-        failed = attempt.read(_KEY, _Record).values.get("failed", 0)
+        failed = attempt.read(KEY, _Record).values.get("failed", 0)
         return JobIdentity.of(attempt).request_id([request.to_wire(), extra_body], failed)
 
     def _may_be_mended(
@@ -124,8 +125,8 @@ class ProviderRun(CallRun):
         billed = any(result.get("creditsCost") or error_is_billed(result) for result in results)
         if billed or attempt.store is None or attempt.is_last or not any(map(_is_transient, failed)):
             return False
-        earlier = attempt.read(_KEY, _Record).values.get("failed", 0)
-        attempt.write(_KEY, {"failed": earlier + 1})
+        earlier = attempt.read(KEY, _Record).values.get("failed", 0)
+        attempt.write(KEY, {"failed": earlier + 1})
         return True
 
     def _report(self, results: Sequence[Mapping[str, Any]], used: Any) -> None:

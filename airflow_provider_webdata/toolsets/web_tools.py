@@ -427,7 +427,7 @@ def _described(tool: DataTool) -> dict[str, Any]:
     ]
     price = tool.credits_cost
     return {
-        "tool": trimmed(f"{tool.provider}/{tool.capability}", _LONGEST_LINE),
+        "tool": trimmed(tool.address, _LONGEST_LINE),
         "description": trimmed(tool.description or "", _LONGEST_LINE),
         "credits": price if isinstance(price, (int, float)) else None,
         "per_record": bool(tool.per_record),

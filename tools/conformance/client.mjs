@@ -83,6 +83,27 @@ await step("close a browser", () => client.deleteBrowser(session.id), (found) =>
 
 await step("developer search", () => client.developerSearch("pipeline"), (found) => found.results.length > 0);
 await step("paper search", () => client.research.searchPapers("river"), (found) => found.results.length > 0);
+const HISTORY = { provider: "market-prices", capability: "prices/history", options: { symbol: "URM" } };
+await step(
+  "tools of data providers",
+  () => client.findTools({ providers: ["market-prices"] }),
+  (found) => found.total === 2 && found.items[0].id === "market-prices/prices/history",
+);
+await step(
+  "calls of data providers",
+  () => client.scrape({ alexandria: [HISTORY, { ...HISTORY, options: {} }], requestId: "conformance-1" }),
+  (found) => found.creditsCost === 5 && found.alexandria[0].records === 5 && found.alexandria[1].error.status === 400,
+);
+await step(
+  "the same calls again",
+  () => client.scrape({ alexandria: [HISTORY, { ...HISTORY, options: {} }], requestId: "conformance-1" }),
+  (found) => found.alexandria[0].records === 5,
+);
+await step(
+  "tools in a search",
+  () => client.search("podcasts", { sources: ["alexandria"], toolDetail: "full" }),
+  (found) => found.tools[0].id === "episode-index/episodes/search",
+);
 await step(
   "feedback on a page",
   () => client.feedback({ endpoint: "scrape", jobId: page.metadata.scrapeId, rating: "good", note: "as expected" }),

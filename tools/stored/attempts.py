@@ -47,6 +47,7 @@ def task_state() -> dict[str, Any]:
     found["webdata_credits"] = {"spent": _account()}
     found["webdata_agent"] = {"read": _agent_account()}
     found["webdata_budget"] = {"reserved": _budget()}
+    found["webdata_provider"] = {"failed": _failed_calls()}
     store = StateStore()
     _check_operator().new_run(context_of(TaskInstance(max_tries=MAX_TRIES), store))._span()  # type: ignore[arg-type]
     waiting = {**store.get("webdata_wait"), "after": NOON.isoformat(), "deadline": DEADLINE}
@@ -82,6 +83,15 @@ def _budget() -> Any:
     budget.settle("scrape", 1)
     budget.reserve("search", 2)
     return store.get("webdata_budget")
+
+
+def _failed_calls() -> Any:
+    from airflow_provider_webdata.common.attempt import Attempt
+    from airflow_provider_webdata.runs.provider import KEY
+
+    store = StateStore()
+    Attempt(context_of(TaskInstance(max_tries=MAX_TRIES), store)).write(KEY, {"failed": 1})
+    return store.get(KEY)
 
 
 def _remembered(key: str, act: Callable[[Any], Any]) -> Any:

@@ -32,7 +32,7 @@ class ProviderCall(RequestModel):
 
     @model_validator(mode="after")
     def _accepts_no_terms(self) -> Self:
-        if self.provider == CATALOGUE and self.capability.startswith("terms/accept"):
+        if (self.provider.strip().lower(), self.capability.strip().lower()) == (CATALOGUE, "terms/accept"):
             raise problem(
                 "terms",
                 "terms are accepted by an administrator of the organization, in the service's dashboard, and never "
@@ -147,6 +147,7 @@ class DataTool(ResponseModel):
     :ivar credits_cost: credits of a call, or of a record with `per_record`; None: only the answer says it.
     :ivar options: each with `name`, `type`, `required`, ...
     :ivar response: with `fields` (each `name`, `type`), and `key`, which leads to the records.
+    :ivar execute: `provider` and `capability` of its call, where they are not beside it.
     :ivar next: a ready call that returns more about it.
     """
 
@@ -159,7 +160,16 @@ class DataTool(ResponseModel):
     per_record: Lenient[bool | None] = None
     options: Lenient[list[dict[str, Any]] | None] = None
     response: Lenient[dict[str, Any] | None] = None
+    execute: Lenient[dict[str, Any] | None] = None
     next: Lenient[dict[str, Any] | None] = None
+
+    @property
+    def address(self) -> str:
+        """Its `provider/capability`, whichever field has it."""
+        for part in ({"provider": self.provider, "capability": self.capability}, self.execute):
+            if isinstance(part, dict) and part.get("provider") and part.get("capability"):
+                return f"{part['provider']}/{part['capability']}"
+        return self.id or ""
 
     @property
     def is_complete(self) -> bool:

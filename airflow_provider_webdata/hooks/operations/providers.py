@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from airflow_provider_webdata.api import endpoints, models
-from airflow_provider_webdata.api.errors import InvalidResponseError, error_class
+from airflow_provider_webdata.api.errors import InvalidRequestError, InvalidResponseError, error_class
 from airflow_provider_webdata.hooks.calls import Body, Call, body_for
 from airflow_provider_webdata.hooks.operations.base import Operations
 
@@ -73,6 +73,10 @@ class ProviderOperations(Operations):
         :raises TermsRequiredError: the terms of a provider are not accepted.
         :raises RequestIdUsedError: the id was used for other calls.
         """
+        if "alexandria" in (extra_body or {}):
+            raise InvalidRequestError(
+                endpoints.RUN_PROVIDER.label, ["extra_body: give calls as such, not as alexandria"]
+            )
         request = calls if isinstance(calls, models.ProviderRequest) else {"calls": list(calls)}
         call = Call(
             endpoints.RUN_PROVIDER,
@@ -116,8 +120,7 @@ class ProviderOperations(Operations):
             if options is None:
                 break
             page = _page(await self._execute(_lookup(options)))
-            found = next(
-                (t for t in page.items if (t.provider, t.capability) == (provider, capability)), found
-            )
+            listed = (tool for tool in page.items if tool.address == f"{provider}/{capability}")
+            found = next(listed, found)
             options = None if found is None or found.is_complete else _following(found.next)
         return found

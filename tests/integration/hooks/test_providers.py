@@ -86,10 +86,13 @@ async def test_the_contract_of_a_summary_is_followed(serve: Any) -> None:
     link = {"provider": "firecrawl", "capability": "find-tools", "options": {"capabilities": ["p/c"]}}
 
     def page(**tool: Any) -> dict[str, Any]:
-        data = {"level": "tools", "items": [{"provider": "p", "capability": "c", **tool}], "total": 1}
+        data = {"level": "tools", "items": [{"id": "p/c", **tool}], "total": 1}
         return {"success": True, "data": {"alexandria": [{"data": data}], "creditsCost": 0}}
 
-    server, hook = serve(page(next=link), page(options=[], response={"fields": [{"name": "a"}]}))
+    server, hook = serve(
+        page(next=link),
+        page(execute={"provider": "p", "capability": "c"}, options=[], response={"fields": [{"name": "a"}]}),
+    )
     assert hook.data_tool("p", "c").fields == [{"name": "a"}]
     assert json.loads(server.requests[1].body)["alexandria"] == [link]
 
@@ -124,8 +127,11 @@ async def test_terms(sandbox: SandboxServer, hook: Any) -> None:
     ):
         hook.run_provider([EPISODES])
     accept = {"provider": "firecrawl", "capability": "terms/accept", "options": {"provider": "episode-index"}}
-    with pytest.raises(errors.InvalidRequestError, match="accepted by an administrator"):
-        hook.run_provider([accept])
+    for calls in ([accept], [{**accept, "provider": " Firecrawl "}]):
+        with pytest.raises(errors.InvalidRequestError, match="accepted by an administrator"):
+            hook.run_provider(calls)
+    with pytest.raises(errors.InvalidRequestError, match="extra_body"):
+        hook.run_provider([HISTORY], extra_body={"alexandria": [accept]})
     assert len(sandbox.control.requests("/v2/scrape")) == 1
 
 

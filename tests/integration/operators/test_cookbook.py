@@ -155,6 +155,15 @@ def on_demand(outcome: Outcome, folder: Path) -> None:
     assert lines(result(outcome, "crawl")["path"])[0]["markdown"]
 
 
+def companies(outcome: Outcome, folder: Path) -> None:
+    facts = result(outcome, "companies")
+    assert (facts["creditsUsed"], facts["changes"]["new"]) == (2, 2)
+    assert {row["number"]: row["change"] for row in rows(facts["path"])} == {
+        "SC-1001": "new",
+        "SC-1002": "new",
+    }
+
+
 def answer(outcome: Outcome, folder: Path) -> None:
     assert result(outcome, "first_answer")["text"]
 
@@ -174,6 +183,7 @@ CHECKS = {
     "Stop before the credits run out": guarded,
     "A check before publishing": checked,
     "A crawl that colleagues start from the UI": on_demand,
+    "Company records by provider": companies,
     "The hook in a task of your own": answer,
 }
 
