@@ -42,7 +42,7 @@ class WebDataProviderOperator(
 
     :param provider: id of the provider. It may be a template, as may the next two.
     :param capability: what it is asked, such as `prices/history`.
-    :param options: as the contract of the capability says.
+    :param options: as the contract of the capability says. Numbers and switches may be text, as templates render them.
     :param calls: 1 to 10 mappings with `provider`, `capability`, `options`, `version`, in place of the three; or JSON
         text of such a list (templated).
     :param record_key: field that identifies a record in all runs, for `changes`. Default: its `url`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypedDict
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 KEY = "webdata_provider"
 _SHOWN_FAILURES = 5
+_TYPED: Mapping[str, tuple[type, ...]] = {"integer": (int,), "number": (int, float), "boolean": (bool,)}
 _TRANSIENT = frozenset({408, 425, 429})
 
 
@@ -51,6 +53,7 @@ class ProviderRun(CallRun):
         request, extra_body = self.request(ProviderRequest)
         most_errors = checked_number(self.operation, "max_error_ratio", task.max_error_ratio, 1) or 0.0
         tools = self._contracts(request)
+        request = _by_contract(request, tools)
         request_id = self._request_id(request, extra_body)
         answer = self.paid(
             request,
@@ -122,7 +125,7 @@ class ProviderRun(CallRun):
         That needs Airflow's task state store (3.3): without a note, the next attempt gets the same answer again.
         """
         attempt = Attempt(self.context)
-        billed = any(result.get("creditsCost") or error_is_billed(result) for result in results)
+        billed = any(result.get("creditsCost") or _is_billed_error(result) for result in results)
         if billed or attempt.store is None or attempt.is_last or not any(map(_is_transient, failed)):
             return False
         earlier = attempt.read(KEY, _Record).values.get("failed", 0)
@@ -151,7 +154,28 @@ class ProviderRun(CallRun):
         self.log.info("%d calls; credits used: %s", len(results), "unknown" if used is None else used)
 
 
-def error_is_billed(result: Mapping[str, Any]) -> bool:
+def _by_contract(request: ProviderRequest, tools: Sequence[DataTool | None]) -> ProviderRequest:
+    """Return a request with the types of its contracts: a template renders numbers and switches to text."""
+    calls = []
+    for call, tool in zip(request.calls, tools, strict=True):
+        listed = () if tool is None else tool.options or ()
+        types = {option.get("name"): option.get("type") for option in listed}
+        options = {name: _typed(value, types.get(name)) for name, value in (call.options or {}).items()}
+        calls.append({**call.to_wire(), **({} if call.options is None else {"options": options})})
+    return ProviderRequest.model_validate({**request.to_wire(), "alexandria": calls})
+
+
+def _typed(value: Any, kind: Any) -> Any:
+    if not isinstance(value, str) or kind not in _TYPED:
+        return value
+    try:
+        found = json.loads(value.strip().lower())
+    except ValueError:
+        return value
+    return found if type(found) in _TYPED[kind] else value
+
+
+def _is_billed_error(result: Mapping[str, Any]) -> bool:
     """Return whether a call that failed was billed anyway."""
     return bool((result.get("error") or {}).get("chargeId"))
 

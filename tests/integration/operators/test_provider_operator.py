@@ -357,6 +357,13 @@ def test_bad_input_fails_before_any_request(here: SandboxServer, arguments: Any,
     assert here.control.requests() == []
 
 
+def test_rendered_options_have_the_types_of_the_contract(here: SandboxServer) -> None:
+    options = {"symbol": "{{ 'URM' }}", "days": "{{ 1 + 1 }}"}
+    assert len(direct.run(task(**{**HISTORY, "options": options})).value["data"]) == 2
+    limited = {"query": "river", "limit": "{{ 1 }}"}
+    assert direct.run(task(**{**SEARCH, "options": limited}, credit_limit=1)).value["creditsUsed"] == 1
+
+
 def test_calls_as_json_text(here: SandboxServer) -> None:
     outcome = direct.run(task(calls="{{ '" + json.dumps([HISTORY]) + "' }}"))
     assert [item["call"] for item in outcome.value["data"]] == [0] * 5
