@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.api.models import DataTool
 
-KEY = "webdata_provider"
+_KEY = "webdata_provider"
 _SHOWN_FAILURES = 5
 _TYPED: Mapping[str, tuple[type, ...]] = {"integer": (int,), "number": (int, float), "boolean": (bool,)}
 _TRANSIENT = frozenset({408, 425, 429})
@@ -114,7 +114,7 @@ class ProviderRun(CallRun):
 
     def _request_id(self, request: ProviderRequest, extra_body: Mapping[str, Any] | None) -> str:
         attempt = Attempt(self.context)
-        failed = attempt.read(KEY, _Record).values.get("failed", 0)
+        failed = attempt.read(_KEY, _Record).values.get("failed", 0)
         return JobIdentity.of(attempt).request_id([request.to_wire(), extra_body], failed)
 
     def _may_be_mended(
@@ -128,8 +128,8 @@ class ProviderRun(CallRun):
         billed = any(result.get("creditsCost") or _is_billed_error(result) for result in results)
         if billed or attempt.store is None or attempt.is_last or not any(map(_is_transient, failed)):
             return False
-        earlier = attempt.read(KEY, _Record).values.get("failed", 0)
-        attempt.write(KEY, {"failed": earlier + 1})
+        earlier = attempt.read(_KEY, _Record).values.get("failed", 0)
+        attempt.write(_KEY, {"failed": earlier + 1})
         return True
 
     def _report(self, results: Sequence[Mapping[str, Any]], used: Any) -> None:

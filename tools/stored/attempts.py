@@ -87,11 +87,11 @@ def _budget() -> Any:
 
 def _failed_calls() -> Any:
     from airflow_provider_webdata.common.attempt import Attempt
-    from airflow_provider_webdata.runs.provider import KEY
+    from airflow_provider_webdata.runs.provider import _KEY
 
     store = StateStore()
-    Attempt(context_of(TaskInstance(max_tries=MAX_TRIES), store)).write(KEY, {"failed": 1})
-    return store.get(KEY)
+    Attempt(context_of(TaskInstance(max_tries=MAX_TRIES), store)).write(_KEY, {"failed": 1})
+    return store.get(_KEY)
 
 
 def _remembered(key: str, act: Callable[[Any], Any]) -> Any:

@@ -21,7 +21,7 @@ from airflow.sdk.exceptions import (
     TaskDeferred,
 )
 
-from airflow_provider_webdata.api.models import MonitorCheck
+from airflow_provider_webdata.api.models import MonitorCheck, ProviderRequest
 from airflow_provider_webdata.hooks.budget import Budget
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.hooks.webhooks import key_of
@@ -29,6 +29,7 @@ from airflow_provider_webdata.inbox_server.http.parameters import query_of
 from airflow_provider_webdata.inbox_server.storage.records import NewDelivery
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.monitor import WebDataRunMonitorOperator
+from airflow_provider_webdata.operators.provider import WebDataProviderOperator
 from airflow_provider_webdata.runs.intent import Intent
 from airflow_provider_webdata.runs.jobs.record import StartRecord
 from airflow_provider_webdata.runs.kept_records import FileRecords, StoreRecords
@@ -222,6 +223,20 @@ def test_the_budget_of_a_task(stored: Stored) -> None:
     store.set("webdata_budget", stored["task_state"]["webdata_budget"]["reserved"])
     context: Any = context_of(TaskInstance(max_tries=attempts.MAX_TRIES, try_number=2), store)
     assert (Budget(9, context).spent, Budget(9, context).is_unsettled("search")) == (3, True)
+
+
+def test_the_failed_requests_of_data_providers(stored: Stored) -> None:
+    """The next request has another id than the one that failed as a whole."""
+    store = StateStore()
+    store.set("webdata_provider", stored["task_state"]["webdata_provider"]["failed"])
+    request = ProviderRequest.model_validate({"calls": [{"provider": "p", "capability": "c"}]})
+
+    def request_id(known: StateStore) -> str:
+        context: Any = context_of(TaskInstance(max_tries=attempts.MAX_TRIES, try_number=2), known)
+        task = WebDataProviderOperator(task_id="t", provider="p", capability="c")
+        return str(task.new_run(context)._request_id(request, None))
+
+    assert request_id(store) != request_id(StateStore())
 
 
 def test_the_keys_of_a_job(stored: Stored) -> None:
