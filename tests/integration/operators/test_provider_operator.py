@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from airflow_provider_webdata.options import Changes, Schema
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support import direct
 from tests.support.direct import StateStore, TaskInstance, context_of, killed_in_a_call
+from tests.support.fault_server import FaultServer, answer
+from tests.support.service import SANDBOX_KEY
 
 IMPORT = "from airflow_provider_webdata.operators.provider import WebDataProviderOperator"
 HISTORY: dict[str, Any] = {
@@ -382,3 +385,23 @@ def test_a_search_returns_tools(here: SandboxServer, tmp_path: Path) -> None:
         with (tmp_path / name).open() as file:
             (row,) = csv.DictReader(file)
         assert (row["provider"], row["credits_cost"]) == ("episode-index", "15.0")
+
+
+@pytest.mark.rule("provider-request-id")
+def test_an_execution_in_flight_is_waited_for_without_a_worker(connect: Callable[..., None]) -> None:
+    """The task is rescheduled, and sends the same request under the same id."""
+    tool = {"id": "p/c", "creditsCost": 1, "options": [], "response": {"fields": [{"name": "a"}]}}
+    lookup = {"success": True, "data": {"alexandria": [{"data": {"items": [tool]}}], "creditsCost": 0}}
+    busy = {"success": False, "error": "Still executing", "code": "request_in_flight"}
+    result = {"provider": "p", "capability": "c", "data": {"a": 1}, "creditsCost": 1}
+    good = {"success": True, "scrape_id": "s", "data": {"alexandria": [result], "creditsCost": 1}}
+    steps = [answer(body=json.dumps(lookup)), answer(409, body=json.dumps(busy))]
+    steps += [answer(body=json.dumps(lookup)), answer(body=json.dumps(good))]
+    with closing(FaultServer(steps)) as server:
+        server.api_key = SANDBOX_KEY  # type: ignore[attr-defined]
+        connect(server, retry_budget=0)
+        outcome = direct.run(task(provider="p", capability="c", credit_limit=1), StateStore())
+        sent = [request.headers.get("x-request-id") for request in server.requests]
+    assert (outcome.ended, outcome.reschedules) == (("success", 1), 1)
+    assert outcome.value["data"] == [{"a": 1}]
+    assert sent[1] == sent[3] is not None
