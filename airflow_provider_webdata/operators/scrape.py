@@ -62,6 +62,9 @@ class WebDataScrapeOperator(
         documented publicly.
     :param zero_data_retention: keep nothing, for teams that have it; with neither screenshots nor `only_clean_content`.
         Default: false.
+    :param domain_tools: also find tools of data providers that have data of the page's site, for `tools`. Default:
+        false.
+    :param tool_detail: what is said of each tool: `compact`, `summary` or `full`, which is with its contract.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
@@ -114,6 +117,8 @@ class WebDataScrapeOperator(
         check_prompt_injection: bool | str | None = None,
         safe_mode: bool | str | None = None,
         zero_data_retention: bool | str | None = None,
+        domain_tools: bool | str | None = None,
+        tool_detail: str | None = None,
         origin: str | None = None,
         integration: str | None = None,
         output: Output | str | None = None,
@@ -155,6 +160,8 @@ class WebDataScrapeOperator(
         self.check_prompt_injection = check_prompt_injection
         self.safe_mode = safe_mode
         self.zero_data_retention = zero_data_retention
+        self.domain_tools = domain_tools
+        self.tool_detail = tool_detail
         self.origin = origin
         self.integration = integration
         self.output_to = Output.of(output)

@@ -248,9 +248,14 @@ class ScrapeRequest(PageRequest):
     """Body of `POST /v2/scrape`. The scrape options are at the top level, beside `url`.
 
     :param url: the page.
+    :param domain_tools: also find tools of data providers that have data of the page's site, for `tools`. Default:
+        false.
+    :param tool_detail: what is said of each tool: `compact`, `summary` or `full`, which is with its contract.
     """
 
     url: WebAddress
+    domain_tools: Switch | None = None
+    tool_detail: Literal["compact", "summary", "full"] | None = None
 
 
 def check_zero_data_retention(options: ScrapeOptions, prefix: str = "") -> None:

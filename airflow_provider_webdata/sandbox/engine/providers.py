@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from .words import words
 
@@ -390,3 +391,26 @@ def matches(provider: Provider, item: Capability, query: str) -> bool:
     """Return whether a tool fits a query: they share a word."""
     text = f"{provider.title} {provider.description} {item.title} {item.description}"
     return bool(set(words(query)) & set(words(text)))
+
+
+def found_tools(urls: Iterable[str], query: str | None, detail: str | None) -> list[Json]:
+    """Return the tools that have data of a page's site, or fit a query.
+
+    :param urls: of the pages.
+    :param detail: ``compact``, ``summary``, or ``full``.
+    """
+    parts = ("options", "response", "examples") if detail == "full" else ()
+    found = []
+    for provider, item in tools():
+        matched = [url for url in urls if urlsplit(url).hostname in provider.hosts]
+        fits = query is not None and matches(provider, item, query)
+        if not (fits or matched):
+            continue
+        tool = contract(provider, item, parts)
+        if detail == "compact":
+            tool = {name: tool[name] for name in ("provider", "capability", "description")}
+        else:
+            tool["matchedBy"] = [name for name, is_so in (("semantic", fits), ("domain", matched)) if is_so]
+            tool["matchedUrls"] = matched
+        found.append(tool)
+    return found

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from airflow_provider_webdata.sandbox.engine.admission import admit
 from airflow_provider_webdata.sandbox.engine.formats import PAGE_BREAK
+from airflow_provider_webdata.sandbox.engine.providers import found_tools
 from airflow_provider_webdata.sandbox.engine.scraper import PageError
 from airflow_provider_webdata.sandbox.reference.errors import ServiceError
 from airflow_provider_webdata.sandbox.reference.scrape_options import options_of
@@ -89,7 +90,10 @@ class Scrape:
             credits.spend(int(error.code == "SCRAPE_LOCKDOWN_CACHE_MISS"))
             raise
         credits.spend(scraped.credits)
-        return Reply(200, {"success": True, "data": scraped.document})
+        document = scraped.document
+        if body.get("domainTools"):
+            document = {**document, "tools": found_tools([url], None, body.get("toolDetail"))}
+        return Reply(200, {"success": True, "data": document})
 
     async def status(self, call: Call) -> Reply:
         """Return an earlier scrape of any operation."""

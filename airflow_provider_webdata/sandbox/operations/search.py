@@ -6,11 +6,10 @@ import asyncio
 import uuid
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from airflow_provider_webdata.sandbox.engine.admission import refuse_unsupported
 from airflow_provider_webdata.sandbox.engine.index import Filters, Index, category_of, highlight
-from airflow_provider_webdata.sandbox.engine.providers import contract, matches, tools
+from airflow_provider_webdata.sandbox.engine.providers import found_tools
 from airflow_provider_webdata.sandbox.engine.scraper import PageError, Scraper
 from airflow_provider_webdata.sandbox.reference.errors import ServiceError
 from airflow_provider_webdata.sandbox.reference.prices import search_cost
@@ -24,17 +23,10 @@ from .endpoint import Endpoint
 from .validation import details_of, refuse_unknown_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from airflow_provider_webdata.sandbox.engine.page import Page
     from airflow_provider_webdata.sandbox.state.core import Core
 
 MOST_HOSTS = 20
-_TOOL_PARTS: dict[str, tuple[str, ...] | None] = {
-    "compact": None,
-    "summary": (),
-    "full": ("options", "response", "examples"),
-}
 
 
 class Search:
@@ -162,7 +154,9 @@ class Search:
         if body.get("threatProtection", {}).get("mode") == "normal":
             cost += 2 * sum(map(len, data.values()))
         if "alexandria" in sources or body.get("domainTools"):
-            data["tools"] = _found_tools(body, data.get("web", ()), "alexandria" in sources)[:limit]
+            urls = [item["url"] for item in data.get("web", ())] if body.get("domainTools") else []
+            query = body["query"] if "alexandria" in sources else None
+            data["tools"] = found_tools(urls, query, body.get("toolDetail"))[:limit]
         return data, cost
 
     def _web(
@@ -254,26 +248,6 @@ class Search:
             return int(error.code == "SCRAPE_LOCKDOWN_CACHE_MISS"), error
         item.update(scraped.document)
         return scraped.credits, None
-
-
-def _found_tools(body: Json, pages: Iterable[Json], by_words: bool) -> list[Json]:
-    """Return the tools of data providers that fit the query, or have data of a result's site."""
-    parts = _TOOL_PARTS[body.get("toolDetail", "summary")]
-    urls = [item["url"] for item in pages] if body.get("domainTools") else []
-    found = []
-    for provider, capability in tools():
-        matched = [url for url in urls if urlsplit(url).hostname in provider.hosts]
-        fits = by_words and matches(provider, capability, body["query"])
-        if not (fits or matched):
-            continue
-        tool = contract(provider, capability, parts or ())
-        if parts is None:
-            tool = {name: tool[name] for name in ("provider", "capability", "description")}
-        else:
-            tool["matchedBy"] = [name for name, is_so in (("semantic", fits), ("domain", matched)) if is_so]
-            tool["matchedUrls"] = matched
-        found.append(tool)
-    return found
 
 
 def _filters(body: Json) -> Filters:

@@ -310,8 +310,19 @@ def _job_webhook(*events: str) -> Schema:
 
 
 LABELS: dict[str, Schema] = {"origin": STRING, "integration": {"type": ["string", "null"]}}
+DOMAIN_TOOLS: dict[str, Schema] = {
+    "domainTools": BOOLEAN,
+    "toolDetail": _one_of("compact", "summary", "full"),
+}
 SCRAPE = _object(
-    {"url": _text(1), **SCRAPE_OPTIONS["properties"], "zeroDataRetention": BOOLEAN, **LABELS}, "url"
+    {
+        "url": _text(1),
+        **SCRAPE_OPTIONS["properties"],
+        "zeroDataRetention": BOOLEAN,
+        **DOMAIN_TOOLS,
+        **LABELS,
+    },
+    "url",
 )
 PROVIDER_CALLS = _object(
     {
@@ -499,8 +510,7 @@ SEARCH = _object(
         "ignoreInvalidURLs": BOOLEAN,
         "highlights": BOOLEAN,
         "enterprise": _array(_one_of("anon", "zdr", "default")),
-        "domainTools": BOOLEAN,
-        "toolDetail": _one_of("compact", "summary", "full"),
+        **DOMAIN_TOOLS,
         "scrapeOptions": _object({**SCRAPE_OPTIONS["properties"], "zeroDataRetention": BOOLEAN}),
         "threatProtection": THREAT_PROTECTION,
         # Not documented, but taken by the service.

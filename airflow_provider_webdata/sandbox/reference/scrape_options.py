@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 _OTHER_FIELDS = (
     *("url", "urls", "origin", "integration", "webhook", "maxConcurrency"),
-    *("ignoreInvalidURLs", "appendToId"),
+    *("ignoreInvalidURLs", "appendToId", "domainTools", "toolDetail"),
 )
 """Fields of bodies that hold scrape options at the top level, and are none."""
 

@@ -66,6 +66,13 @@ def test_tools_in_a_search(client: Firecrawl) -> None:
     assert found.tools[0].matched_by == ["semantic"]
 
 
+def test_tools_of_a_page(client: Firecrawl) -> None:
+    document = client.scrape("https://river.example/floods", domain_tools=True, tool_detail="summary")
+    assert document.markdown
+    assert document.tools[0].id == "episode-index/episodes/search"
+    assert document.tools[0].next["capability"] == "find-tools"
+
+
 def test_the_asynchronous_client(sandbox: SandboxServer) -> None:
     async def calls() -> None:
         client = AsyncFirecrawl(api_key=sandbox.api_key, api_url=sandbox.url)

@@ -232,6 +232,18 @@ def test_a_search_finds_tools_of_its_results_sites(api) -> None:
     assert "next" in tool
 
 
+@pytest.mark.rule("scrape-domain-tools")
+def test_a_scrape_finds_tools_of_its_site(sandbox, api) -> None:
+    before = credits_of(sandbox)
+    body = {"url": "https://river.example/floods", "domainTools": True, "toolDetail": "full"}
+    (tool,) = api.http.post("/v2/scrape", json=body).json()["data"]["tools"]
+    assert (tool["id"], tool["matchedBy"]) == ("episode-index/episodes/search", ["domain"])
+    assert tool["options"]
+    assert credits_of(sandbox) == before - 1
+    again = api.http.post("/v2/scrape", json={"url": body["url"]}).json()["data"]
+    assert "tools" not in again
+
+
 def website(url: str = "https://river.example/", **body: Any) -> dict[str, Any]:
     given = {"url": url, "requestedFunctionality": "levels by hour"}
     return {
