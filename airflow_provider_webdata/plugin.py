@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     Message = MutableMapping[str, Any]
 
 require_airflow()
+
+log = logging.getLogger(__name__)
 
 _NO = ("false", "f", "0", "no", "off")
 
@@ -78,7 +81,7 @@ def _assets() -> Any:
 
 
 class _Lazy:
-    """An ASGI application that comes into being at its first request.
+    """An ASGI application that is created when it is opened, at the latest by its first request.
 
     :param module: where it is made.
     :param factory: the function that makes it.
@@ -89,15 +92,35 @@ class _Lazy:
         self.factory = factory
         self._application: Any = None
 
+    def open(self) -> Any:
+        """Return the application."""
+        if self._application is None:
+            self._application = getattr(import_module(self.module), self.factory)()
+        return self._application
+
     async def __call__(
         self,
         scope: MutableMapping[str, Any],
         receive: Callable[[], Awaitable[Message]],
         send: Callable[[Message], Awaitable[None]],
     ) -> None:
-        if self._application is None:
-            self._application = getattr(import_module(self.module), self.factory)()
-        await self._application(scope, receive, send)
+        await self.open()(scope, receive, send)
+
+
+inbox = _Lazy("airflow_provider_webdata.inbox_server.application", "application_or_unavailable")
+
+
+def open_inbox(api_server: Any) -> Any:
+    """Open the inbox when the API server starts; return the server's application unchanged.
+
+    Airflow calls it as a root middleware. Otherwise, checks whose asset events a killed server did not register would
+    wait for the next request to the inbox.
+    """
+    try:
+        inbox.open()
+    except Exception:
+        log.exception("The inbox cannot start; its first request tries again")
+    return api_server
 
 
 def views() -> list[dict[str, str]]:
@@ -129,7 +152,7 @@ class WebDataPlugin(AirflowPlugin):
     name = "webdata"
     fastapi_apps: list[dict[str, Any]] = [  # noqa: RUF012
         {
-            "app": _Lazy("airflow_provider_webdata.inbox_server.application", "application_or_unavailable"),
+            "app": inbox,
             "url_prefix": "/webdata",
             "name": "Web data inbox",
         },
@@ -138,6 +161,9 @@ class WebDataPlugin(AirflowPlugin):
             "url_prefix": UI_PATH,
             "name": "Web data pages",
         },
+    ]
+    fastapi_root_middlewares: list[dict[str, Any]] = [  # noqa: RUF012
+        {"middleware": open_inbox, "name": "Web data inbox"}
     ]
     macros: list[Callable[..., Any]] = [tbs, partition_file, partition_paths]  # noqa: RUF012
 

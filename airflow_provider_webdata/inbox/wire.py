@@ -20,6 +20,9 @@ DELIVERIES_PATH = "/webdata/deliveries"
 INLINE_BODY_BYTES = 16 * 1024
 """Larger bodies are left out where deliveries are listed, and fetched one by one."""
 
+MONITOR_NAME = "monitor"
+"""Field of a managed webhook's metadata by which its deliveries name their monitor."""
+
 MOST_VALUES = 1000
 """Keys, job ids, monitor ids and events that one request of a reader may name."""
 

@@ -57,7 +57,10 @@ def application_or_unavailable() -> ASGIApp:
     For the plugin: an error could only reach the sender of a delivery.
     """
     try:
-        return create_application()
+        application = create_application()
+        # Alone in a DMZ, the inbox may write no other tables: the API servers register what it stores.
+        application.inbox.asset_events.start()
+        return application
     except (StoreUnavailableError, ValueError) as error:
         log.error("The inbox cannot start; deliveries get a 503: %s", error)
 

@@ -46,6 +46,7 @@ DAGS = (
     "e2e_crowd",
     "e2e_indexes",
     "e2e_monitor_life",
+    "e2e_on_asset",
     "e2e_on_check",
     "e2e_secrets",
     "e2e_short_operations",
@@ -145,7 +146,7 @@ def stack(request: pytest.FixtureRequest, warm: Warm) -> Iterator[Stack]:
 def _create_known_monitors(stack: Stack) -> None:
     """Create the monitors that DAGs must know when they are parsed."""
     with contextlib.closing(Monitors(stack, SandboxControl(stack.sandbox_url))) as monitors:
-        known = {name: monitors.create(name) for name in ("crowd", "watched")}
+        known = {name: monitors.create(name) for name in ("crowd", "scheduled", "watched")}
     (stack.home / KNOWN_MONITORS).write_text(json.dumps(known))
 
 

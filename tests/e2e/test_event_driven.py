@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from tests.e2e.conftest import DATABASES, on
+import json
+
+from tests.e2e.airflow_tables import AirflowTables
+from tests.e2e.conftest import DATABASES, known_monitors, on
 from tests.e2e.killed_triggerer import EVENT_DRIVEN, KilledTriggerer
+from tests.e2e.outside import Monitors, Sender, new_key
+from tests.support.service import CHECK_COMPLETED
 from tests.support.stack import Stack
+from tests.support.waiting import wait_until
 
 
 @on(*DATABASES)
@@ -21,3 +27,31 @@ def test_one_run_for_each_check_and_none_lost_or_repeated_by_a_killed_triggerer(
         assert killed_triggerer.checks_of_events(dag_id) == killed_triggerer.checks
         runs = stack.api.runs(dag_id)
         assert (len(runs), {run["run_type"] for run in runs}) == (3, {"asset_triggered"})
+
+
+@on(*DATABASES)
+def test_one_run_for_each_check_without_a_triggerer(
+    stack: Stack, tables: AirflowTables, monitors: Monitors, sender: Sender
+) -> None:
+    dag_id, monitor = "e2e_on_asset", known_monitors(stack)["scheduled"]
+    stack.kill("triggerer")
+    checks: list[str] = []
+    for _ in range(3):
+        check = monitors.run(monitor)
+        checks.append(check)
+        # The service repeats the delivery, and the inbox cannot recognize it.
+        body = json.loads(monitors.deliveries(check)[CHECK_COMPLETED]["body"])
+        del body["webhookId"]
+        assert sender.deliver(new_key(), json.dumps(body).encode()) == "stored"
+        ran = ["success"] * len(checks)
+        assert wait_until(lambda ran=ran: tables.run_states(dag_id) == ran, pause=0.2), (
+            checks,
+            tables.run_states(dag_id),
+        )
+    stack.launch("triggerer")
+
+    runs = stack.api.runs(dag_id)
+    assert {run["run_type"] for run in runs} == {"asset_triggered"}
+    payloads = [stack.api.xcom(dag_id, run["dag_run_id"], "seen") for run in runs]
+    assert sorted(payload["check_id"] for seen in payloads for payload in seen) == sorted(checks)
+    assert {payload["monitor_id"] for seen in payloads for payload in seen} == {monitor}

@@ -7,6 +7,7 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from .asset_events import AssetEvents
 from .database import airflow_engine
 from .feed import Feed
 from .publisher import Publisher
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy.engine import Engine
 
+    from .records import NewDelivery
+
 
 @dataclass
 class Inbox:
@@ -27,11 +30,13 @@ class Inbox:
     :param store: the deliveries in the database.
     :param writer: stores deliveries.
     :param feed: reads them, and waits for them.
+    :param asset_events: registers the events of completed checks; not started.
     """
 
     store: DeliveryStore
     writer: Writer
     feed: Feed
+    asset_events: AssetEvents
     publisher: Publisher = field(repr=False)
     _pruning: asyncio.Task[None] | None = field(default=None, repr=False)
 
@@ -43,9 +48,15 @@ class Inbox:
         :param prepare: makes the tables, where that is wanted; see `DeliveryStore`.
         :raises StoreUnavailableError: this process has no access to Airflow's database.
         """
-        store = DeliveryStore(engine or airflow_engine(), prepare)
-        publisher = Publisher(store)
-        return cls(store, Writer(store, publisher.publish_soon), Feed(store, publisher), publisher)
+        engine = engine or airflow_engine()
+        store = DeliveryStore(engine, prepare)
+        publisher, asset_events = Publisher(store), AssetEvents(engine, store)
+
+        def stored(new: list[NewDelivery]) -> None:
+            publisher.publish_soon()
+            asset_events.notice(new)
+
+        return cls(store, Writer(store, stored), Feed(store, publisher), asset_events, publisher)
 
     def start_pruning(self, days: float) -> None:
         """Prune in the background of the running event loop; a second call changes nothing.
@@ -63,6 +74,7 @@ class Inbox:
 
     async def close(self) -> None:
         """Stop pruning, send waiting readers away, and store what was submitted."""
+        self.asset_events.close()
         if self._pruning is not None:
             self._pruning.cancel()
             with contextlib.suppress(asyncio.CancelledError):

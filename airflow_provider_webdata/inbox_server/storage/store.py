@@ -26,7 +26,7 @@ from .records import (
     page_hash,
 )
 from .searches import selection
-from .tables import VERSION_TABLE, delivery
+from .tables import VERSION_TABLE, asset_event, delivery
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -304,6 +304,7 @@ class DeliveryStore:
             ids = connection.execute(old).scalars().all()
             if not ids:
                 return 0
+            connection.execute(delete(asset_event).where(asset_event.c.delivery_id.in_(ids)))
             return connection.execute(delete(delivery).where(delivery.c.id.in_(ids))).rowcount
 
     def replay(self, delivery_ids: Sequence[int]) -> dict[int, int]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 DELIVERY_TABLE = "webdata_inbox_delivery"
 COUNTER_TABLE = "webdata_inbox_counter"
+ASSET_EVENT_TABLE = "webdata_asset_event"
 VERSION_TABLE = "alembic_version_webdata"
 
 CONN_ID_LENGTH = 250
@@ -120,9 +121,21 @@ delivery = Table(
     sqlite_autoincrement=True,
 )
 
+# Row 1: the newest position. Row 2: the position up to which asset events are registered.
 counter = Table(
     COUNTER_TABLE,
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("last_position", BigInteger, nullable=False),
+)
+
+# The checks whose asset events are registered. A mark is pruned with its delivery.
+asset_event = Table(
+    ASSET_EVENT_TABLE,
+    metadata,
+    Column("conn_id", exact_text(CONN_ID_LENGTH), primary_key=True),
+    Column("monitor_id", exact_text(TEXT_LENGTH), primary_key=True),
+    Column("check_id", exact_text(TEXT_LENGTH), primary_key=True),
+    Column("delivery_id", BigInteger, nullable=False),
+    Index("idx_webdata_asset_event_delivery_id", "delivery_id"),
 )

@@ -63,14 +63,14 @@ class Writer:
     """Stores deliveries through one thread; used from event loops.
 
     :param store: where to.
-    :param stored: called in the writer's thread after every commit that stored something new; must not block.
+    :param stored: called in the writer's thread after every commit with the deliveries that are new; must not block.
     :param timeout: seconds after which a caller gives up.
     """
 
     def __init__(
         self,
         store: DeliveryStore,
-        stored: Callable[[], None] = lambda: None,
+        stored: Callable[[list[NewDelivery]], None] = lambda _: None,
         *,
         timeout: float = STORE_TIMEOUT,
         most_waiting: int = MOST_WAITING,
@@ -158,12 +158,14 @@ class Writer:
                 log.exception("The inbox failed while it stored %d deliveries", len(batch))
             # Callers first: they should not compete with publishing for the interpreter.
             _resolve(batch, outcomes)
-            if any(outcome is True for outcome in outcomes):
-                self._notify_stored()
+            if new := [
+                waiting.delivery for waiting, outcome in zip(batch, outcomes, strict=True) if outcome is True
+            ]:
+                self._notify_stored(new)
 
-    def _notify_stored(self) -> None:
+    def _notify_stored(self, new: list[NewDelivery]) -> None:
         try:
-            self._stored()
+            self._stored(new)
         except BaseException:
             log.exception("The inbox could not publish what it stored; it does so with the next delivery")
 

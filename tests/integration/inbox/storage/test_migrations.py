@@ -20,7 +20,12 @@ from tests.support.warm import Warm, airflow_environ
 
 DRIVER = Path(__file__).with_name("airflow_driver.py")
 MANAGER = "airflow_provider_webdata.inbox_server.db_manager.InboxDBManager"
-TABLES = ["alembic_version_webdata", "webdata_inbox_counter", "webdata_inbox_delivery"]
+TABLES = [
+    "alembic_version_webdata",
+    "webdata_asset_event",
+    "webdata_inbox_counter",
+    "webdata_inbox_delivery",
+]
 
 
 @dataclass(frozen=True)
@@ -111,7 +116,7 @@ def test_up_and_down(homes: Homes, kind: str) -> None:
     assert adopted == made
     assert anew == made
     assert gone["tables"] == []
-    for words in ("CREATE TABLE webdata_inbox_delivery", "CREATE TABLE webdata_inbox_counter"):
+    for words in (f"CREATE TABLE {table}" for table in TABLES[1:]):
         assert words in printed
         assert words.replace("CREATE", "DROP") in printed
     # Alembic's own table remains, empty.

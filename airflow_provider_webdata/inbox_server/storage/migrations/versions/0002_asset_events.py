@@ -1,0 +1,56 @@
+"""Create the table of checks whose asset events are registered, and begin with the deliveries that follow."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+from sqlalchemy.dialects import mysql
+
+from airflow_provider_webdata.inbox_server.storage.tables import metadata
+
+revision = "9e27c4b1d058"
+down_revision = "4c1f0a7d9b21"
+branch_labels = None
+depends_on = None
+
+ASSET_EVENT = "webdata_asset_event"
+counter = sa.table(
+    "webdata_inbox_counter",
+    sa.column("id", sa.Integer()),
+    sa.column("last_position", sa.BigInteger()),
+    schema=metadata.schema,
+)
+NEWEST, REGISTERED = 1, 2
+
+
+def text(length: int) -> sa.types.TypeEngine[str]:
+    """Return the type of texts that are compared letter by letter."""
+    return sa.String(length).with_variant(mysql.VARCHAR(length, collation="utf8mb4_bin"), "mysql")
+
+
+def upgrade() -> None:
+    """Go on to this revision."""
+    # Airflow adopts tables without a version as those of the first revision.
+    if not op.get_context().as_sql and sa.inspect(op.get_bind()).has_table(
+        ASSET_EVENT, schema=metadata.schema
+    ):
+        return
+    op.create_table(
+        ASSET_EVENT,
+        sa.Column("conn_id", text(250), nullable=False),
+        sa.Column("monitor_id", text(200), nullable=False),
+        sa.Column("check_id", text(200), nullable=False),
+        sa.Column("delivery_id", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("conn_id", "monitor_id", "check_id", name=f"{ASSET_EVENT}_pkey"),
+        schema=metadata.schema,
+    )
+    op.create_index(f"idx_{ASSET_EVENT}_delivery_id", ASSET_EVENT, ["delivery_id"], schema=metadata.schema)
+    # Checks from before the upgrade start no DAGs.
+    newest = sa.select(sa.literal(REGISTERED), counter.c.last_position).where(counter.c.id == NEWEST)
+    op.execute(counter.insert().from_select(["id", "last_position"], newest))
+
+
+def downgrade() -> None:
+    """Go back to the revision before."""
+    op.execute(counter.delete().where(counter.c.id == REGISTERED))
+    op.drop_table(ASSET_EVENT, schema=metadata.schema)

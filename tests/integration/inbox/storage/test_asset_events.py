@@ -1,0 +1,365 @@
+"""Asset events of completed checks: each check starts the DAGs scheduled on its monitor once, whoever registers it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from airflow.assets import manager
+from airflow.models.asset import AssetDagRunQueue, AssetEvent
+from airflow.models.base import Base
+from airflow.models.dag import DagModel
+from airflow.models.dagbundle import DagBundleModel
+from airflow.sdk import DAG, Asset, AssetWatcher
+from sqlalchemy import delete, event, select, update
+from sqlalchemy.orm import Session
+
+from airflow_provider_webdata.assets.monitor import monitor_asset
+from airflow_provider_webdata.inbox_server.storage import asset_events
+from airflow_provider_webdata.inbox_server.storage.asset_events import AssetEvents
+from airflow_provider_webdata.inbox_server.storage.records import NewDelivery
+from airflow_provider_webdata.inbox_server.storage.retention import prune_all
+from airflow_provider_webdata.inbox_server.storage.tables import asset_event
+from airflow_provider_webdata.triggers.events import WebDataMonitorCheckEventTrigger
+from tests.support.waiting import wait_until
+
+from .conftest import Database
+
+CONN = "webdata_default"
+MONITOR = "6f2b1a34-0c5d-4e8f-9a7b-1d2e3f405162"
+OTHER = "00000000-0000-4000-8000-000000000002"
+NAME = "Prices at Bean & Kettle"
+SUMMARY = {"same": 3, "changed": 1, "new": 0, "removed": 0, "error": 0, "totalPages": 4}
+
+
+def completed(check: str, monitor: str = MONITOR, *, conn_id: str = CONN, **envelope: Any) -> NewDelivery:
+    """Return the delivery of a completed check; each has its own event id."""
+    body = {
+        "success": True,
+        "type": "monitor.check.completed",
+        "id": check,
+        "webhookId": str(uuid.uuid4()),
+        "data": [{"monitorId": monitor, "checkId": check, "status": "completed", "summary": SUMMARY}],
+        **envelope,
+    }
+    return NewDelivery.from_body(conn_id, "k", json.dumps(body).encode(), datetime.now(timezone.utc))
+
+
+class Airflow:
+    """Airflow's tables beside the inbox's, and its DAGs."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.engine = database.engine()
+        self.store = database.store()
+        Base.metadata.create_all(self.engine)
+        with Session(self.engine) as session:
+            session.add(DagBundleModel(name="tests"))
+            session.commit()
+
+    def schedule(self, *assets: Asset, paused: bool = False) -> None:
+        """Store a serialized DAG for each asset, as the DAG processor does."""
+        from airflow.serialization.definitions.dag import SerializedDAG
+        from airflow.serialization.serialized_objects import DagSerialization, LazyDeserializedDAG
+
+        dags = [
+            DAG(f"on_{number}", schedule=[asset], is_paused_upon_creation=paused)
+            for number, asset in enumerate(assets)
+        ]
+        lazy = [LazyDeserializedDAG(data=DagSerialization.to_dict(dag)) for dag in dags]
+        # Airflow adds watchers only to assets that it knows from an earlier parse.
+        for _ in range(2):
+            with Session(self.engine) as session:
+                SerializedDAG.bulk_write_to_db("tests", None, lazy, session=session)
+                session.commit()
+
+    def events(self) -> AssetEvents:
+        """Return what a server runs."""
+        return AssetEvents(self.database.engine(), self.database.store())
+
+    def checks(self) -> list[str]:
+        """Return the check of each asset event, oldest first."""
+        return [extra["payload"]["check_id"] for extra in self.extras()]
+
+    def extras(self) -> list[dict[str, Any]]:
+        with Session(self.engine) as session:
+            return list(session.scalars(select(AssetEvent.extra).order_by(AssetEvent.id)))
+
+    def queued(self) -> set[str]:
+        """Return the DAGs that the scheduler will start."""
+        with Session(self.engine) as session:
+            return set(session.scalars(select(AssetDagRunQueue.target_dag_id)))
+
+    def execute(self, statement: Any) -> None:
+        with self.engine.begin() as connection:
+            connection.execute(statement)
+
+
+@pytest.fixture
+def airflow(database: Database) -> Airflow:
+    return Airflow(database)
+
+
+@pytest.fixture
+def sqlite_airflow(sqlite_database: Database) -> Airflow:
+    return Airflow(sqlite_database)
+
+
+@pytest.fixture
+def statements() -> Iterator[Callable[[AssetEvents], list[str]]]:
+    """Record the statements that a server executes from now on."""
+
+    def record(events: AssetEvents) -> list[str]:
+        seen: list[str] = []
+        event.listen(
+            events._engine, "before_cursor_execute", lambda *args: seen.append(args[2]), propagate=True
+        )
+        return seen
+
+    return record
+
+
+def test_one_event_for_each_check(airflow: Airflow) -> None:
+    airflow.schedule(monitor_asset(MONITOR))
+    first = completed("c-1")
+    # The service repeats a delivery, and sends another event of the same check.
+    assert airflow.store.add([first, first]) == [True, False]
+    events = airflow.events()
+    events.register()
+    airflow.store.add([completed("c-1"), completed("c-2"), completed("c-3", OTHER)])
+    airflow.store.add([completed("c-4", conn_id="other")])
+    events.register()
+    airflow.events().register()
+
+    assert airflow.checks() == ["c-1", "c-2"]
+    assert airflow.queued() == {"on_0"}
+    assert airflow.extras()[0]["payload"] == {
+        "conn_id": CONN,
+        "monitor_id": MONITOR,
+        "check_id": "c-1",
+        "check_status": "completed",
+        "summary": SUMMARY,
+        "via": "webhook",
+        "delivery_id": 1,
+        "page_url": f"/webdata-ui/monitors/check?conn_id={CONN}&monitor_id={MONITOR}&check_id=c-1",
+    }
+
+
+def test_the_asset_names_the_monitor(sqlite_airflow: Airflow) -> None:
+    """By id and by name: deliveries of managed webhooks tell the name."""
+    sqlite_airflow.schedule(monitor_asset(NAME), monitor_asset(MONITOR))
+    sqlite_airflow.store.add(
+        [
+            completed("both", metadata={"dag_id": "d", "monitor": NAME}),
+            completed("by name", OTHER, metadata={"monitor": NAME}),
+            completed("by id", metadata={"monitor": "another"}),
+            completed("neither", OTHER, metadata={"monitor": " "}),
+            completed("nor", OTHER, metadata="text"),
+        ]
+    )
+    sqlite_airflow.events().register()
+    assert sqlite_airflow.checks() == ["both", "both", "by name", "by id"]
+
+
+def test_a_replay_repeats_no_event(sqlite_airflow: Airflow) -> None:
+    sqlite_airflow.schedule(monitor_asset(MONITOR))
+    sqlite_airflow.store.add([completed("c-1")])
+    sqlite_airflow.events().register()
+    sqlite_airflow.store.replay([1])
+    sqlite_airflow.events().register()
+    assert sqlite_airflow.checks() == ["c-1"]
+
+
+def _watched() -> Asset:
+    trigger = WebDataMonitorCheckEventTrigger(CONN, MONITOR)
+    return monitor_asset(MONITOR, watchers=[AssetWatcher(name="checked", trigger=trigger)])
+
+
+UNREGISTERED: dict[str, Callable[[Airflow], None]] = {
+    "no DAG": lambda _: None,
+    "a watcher": lambda airflow: airflow.schedule(_watched()),
+    "a paused DAG": lambda airflow: airflow.schedule(monitor_asset(MONITOR), paused=True),
+    "a removed DAG": lambda airflow: (
+        airflow.schedule(monitor_asset(MONITOR)),
+        airflow.execute(update(DagModel).values(is_stale=True)),
+    )[0],
+    "an inactive asset": lambda airflow: (
+        airflow.schedule(monitor_asset(MONITOR)),
+        airflow.execute(delete(Base.metadata.tables["asset_active"])),
+    )[0],
+}
+
+
+@pytest.mark.parametrize("arrange", UNREGISTERED.values(), ids=UNREGISTERED)
+def test_no_event_without_a_dag_that_waits_for_it(
+    airflow: Airflow, arrange: Callable[[Airflow], None]
+) -> None:
+    arrange(airflow)
+    airflow.store.add([completed("before")])
+    events = airflow.events()
+    events.register()
+    assert airflow.checks() == []
+
+    # What was received until then starts no DAG that is scheduled later.
+    airflow.execute(update(DagModel).values(is_stale=False, is_paused=False))
+    airflow.schedule(Asset(monitor_asset(MONITOR).uri))
+    airflow.store.add([completed("after")])
+    events.register()
+    assert airflow.checks() == ["after"]
+
+
+def test_two_servers_concurrently(airflow: Airflow) -> None:
+    airflow.schedule(monitor_asset(MONITOR))
+    checks = [f"c-{number}" for number in range(60)]
+    servers = [airflow.events() for _ in range(4)]
+    failures: list[BaseException] = []
+
+    def serve(events: AssetEvents) -> None:
+        try:
+            for check in checks:
+                # Each of them gets each delivery, in a copy that the inbox cannot recognize.
+                events._store.add([completed(check)])
+                events.register()
+        except BaseException as failure:
+            failures.append(failure)
+
+    threads = [threading.Thread(target=serve, args=(events,)) for events in servers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert sorted(airflow.checks()) == sorted(checks)
+
+
+DYING = """
+import os, signal, sys
+from sqlalchemy import create_engine
+from airflow.utils.orm_event_handlers import setup_event_handlers
+from airflow_provider_webdata.inbox_server.storage import asset_events
+from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
+
+engine = create_engine(sys.argv[1])
+setup_event_handlers(engine)
+events = asset_events.AssetEvents(engine, DeliveryStore(engine))
+register = asset_events.asset_manager.register_asset_change
+
+def die(**arguments):
+    register(**arguments)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+asset_events.asset_manager.register_asset_change = die
+events.register()
+"""
+
+
+def test_a_server_killed_between_the_delivery_and_the_event(airflow: Airflow) -> None:
+    airflow.schedule(monitor_asset(MONITOR))
+    airflow.store.add([completed("c-1"), completed("c-2")])
+    url = airflow.engine.url.render_as_string(hide_password=False)
+    killed = subprocess.run(
+        [sys.executable, "-c", DYING, url], env=os.environ, capture_output=True, text=True
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert airflow.checks() == []
+    airflow.events().register()
+    assert airflow.checks() == ["c-1", "c-2"]
+    assert airflow.queued() == {"on_0"}
+
+
+def test_a_failure_is_retried(
+    sqlite_airflow: Airflow, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(asset_events, "INTERVAL", 0.05)
+    registered: list[str] = []
+    register = manager.asset_manager.register_asset_change
+
+    def fail_first(**arguments: Any) -> Any:
+        registered.append(arguments["extra"]["payload"]["check_id"])
+        if len(registered) < 3:
+            raise RuntimeError("a listener's secret")
+        return register(**arguments)
+
+    monkeypatch.setattr(manager.asset_manager, "register_asset_change", fail_first)
+    sqlite_airflow.schedule(monitor_asset(MONITOR))
+    sqlite_airflow.store.add([completed("c-1")])
+    events = sqlite_airflow.events()
+    events.start()
+    assert wait_until(lambda: sqlite_airflow.checks() == ["c-1"])
+    assert wait_until(lambda: "again" in caplog.text)
+    events.close()
+    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert warnings == ["Completed checks start no DAGs now; their events are registered later: RuntimeError"]
+
+
+def test_listeners_are_notified_after_the_commit(
+    sqlite_airflow: Airflow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[list[str]] = []
+    monkeypatch.setattr(
+        manager.AssetManager, "notify_asset_changed", lambda **_: seen.append(sqlite_airflow.checks())
+    )
+    sqlite_airflow.schedule(monitor_asset(MONITOR))
+    sqlite_airflow.store.add([completed("c-1")])
+    sqlite_airflow.events().register()
+    assert seen == [["c-1"]]
+
+
+def test_deliveries_that_start_no_dag_cost_no_query(
+    sqlite_airflow: Airflow, statements: Callable[[AssetEvents], list[str]]
+) -> None:
+    sqlite_airflow.schedule(monitor_asset(MONITOR))
+    events = sqlite_airflow.events()
+    events.register()
+    seen = statements(events)
+    page = completed("c", type="monitor.page")
+    for number in range(1000):
+        events.notice([completed(f"c-{number}", OTHER), completed("c", conn_id="other"), page])
+    assert not events._woken.is_set()
+    assert seen == []
+    events.notice([page, completed("c-1")])
+    assert events._woken.is_set()
+
+
+def test_the_set_of_scheduled_assets_is_read_again(
+    sqlite_airflow: Airflow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events = sqlite_airflow.events()
+    events.register()
+    events.notice([completed("c-1")])
+    assert not events._woken.is_set()
+    monkeypatch.setattr(events, "_outdated_at", 0.0)
+    events.notice([completed("c-1", type="monitor.page")])
+    assert not events._woken.is_set()
+    events.notice([completed("c-1")])
+    assert events._woken.is_set()
+
+
+def test_a_backlog_is_processed_in_rounds(airflow: Airflow, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asset_events, "ROUND", 2)
+    airflow.schedule(monitor_asset(MONITOR))
+    checks = [f"c-{number}" for number in range(5)]
+    airflow.store.add([completed(check) for check in checks])
+    airflow.events().register()
+    assert airflow.checks() == checks
+
+
+def test_marks_are_pruned_with_their_deliveries(sqlite_airflow: Airflow) -> None:
+    sqlite_airflow.schedule(monitor_asset(MONITOR))
+    sqlite_airflow.store.add([completed("c-1")])
+    sqlite_airflow.events().register()
+    marks = select(asset_event.c.check_id)
+    with sqlite_airflow.engine.connect() as connection:
+        assert list(connection.scalars(marks)) == ["c-1"]
+    prune_all(sqlite_airflow.store, datetime.now(timezone.utc) + timedelta(minutes=1))
+    with sqlite_airflow.engine.connect() as connection:
+        assert list(connection.scalars(marks)) == []
