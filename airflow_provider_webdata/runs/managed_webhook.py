@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from airflow_provider_webdata.hooks.webhooks import can_receive, key_of, new_key, webhook_for
-from airflow_provider_webdata.inbox.wire import INBOX_PATH, SECRET_HEADER, is_key
+from airflow_provider_webdata.inbox.wire import INBOX_PATH, MONITOR_NAME, SECRET_HEADER, is_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,6 +48,7 @@ class ManagedWebhook:
     :param events: what to report, named as the request wants them.
     :param origin: the task that every delivery names in its metadata, from `origin_of`; a managed webhook that names
         one keeps it.
+    :param monitor_name: the monitor's name, for its deliveries to name it, too.
     """
 
     def __init__(
@@ -56,11 +57,13 @@ class ManagedWebhook:
         attach: bool | None,
         events: Sequence[str],
         origin: Mapping[str, str] | None = None,
+        monitor_name: str | None = None,
     ) -> None:
         self._hook = hook
         self._attach = attach
         self._events = events
         self._origin = origin
+        self._named = {MONITOR_NAME: monitor_name} if monitor_name else {}
 
     @property
     def _settings(self) -> ConnectionSettings:
@@ -112,7 +115,7 @@ class ManagedWebhook:
 
     def _made(self, key: str, metadata: Mapping[str, Any] | None) -> dict[str, Any]:
 
-        return webhook_for(self._settings, key, self._events, metadata)
+        return webhook_for(self._settings, key, self._events, {**(metadata or {}), **self._named})
 
     def _key(self, url: str | None, headers: Mapping[str, Any]) -> str | None:
         """Return the key of a managed webhook, also of one from before the public address moved.

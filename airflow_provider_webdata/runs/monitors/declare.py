@@ -110,7 +110,13 @@ class DeclareMonitorRun(CheckRun):
     ) -> ManagedWebhook | None:
         if request.webhook is None and "webhook" not in extra:
             origin = origin_of(self.context, DECLARED_BY)
-            managed = ManagedWebhook(self.hook, self.task.attach_webhook, self.task.webhook_events, origin)
+            managed = ManagedWebhook(
+                self.hook,
+                self.task.attach_webhook,
+                self.task.webhook_events,
+                origin,
+                monitor_name=str(extra.get("name", request.name)),
+            )
             # What is missing in the connection is said before any request.
             return managed if managed.new() else None
         if self.task.attach_webhook:

@@ -73,7 +73,8 @@ def test_attached_by_itself(run_dag: Any, sandbox: SandboxServer) -> None:
     assert stored["headers"] == HEADERS
     assert stored["events"] == ["monitor.check.completed"]
     assert stored["metadata"]["task_id"] == "keep"
-    assert set(stored["metadata"]) == {"dag_id", "task_id"}
+    assert stored["metadata"]["monitor"] == "prices"
+    assert set(stored["metadata"]) == {"dag_id", "task_id", "monitor"}
     assert "hush" not in done.log
     assert "hush" not in str(done.run)
     assert done.xcom["keep.return_value"]["webhook"]["url"] == stored["url"]
