@@ -25,15 +25,13 @@ DAGS = (*PLAIN_DAGS, INCREMENTAL, "webdata_wait", "webdata_on_check")
 POOL = "webdata"
 """The pool of an example, which says how to make it."""
 
-_WATCHED_ASSET = "webdata_checks"
-
 
 def run_examples(stack: Stack) -> dict[str, str]:
     """Run every example through the scheduler; returns each one's report."""
     stack.wait_for_dags(DAGS)
     stack.api.add_pool(POOL, 8)
-    # Event-driven: it has no run until an event arrives, and must be watching by then.
-    stack.api.start_watching("webdata_on_check")
+    # Event-driven: it has no run until a check completes, and must be unpaused by then.
+    stack.api.unpause("webdata_on_check")
     reports = {dag_id: _run(stack, dag_id) for dag_id in PLAIN_DAGS}
     reports[INCREMENTAL] = see_newest_month(stack)
     reports["webdata_wait"] = run_wait(stack)
@@ -75,7 +73,6 @@ def _newest_run(stack: Stack) -> dict[str, Any]:
 
 def run_wait(stack: Stack) -> str:
     """Let the scheduler run the DAG that waits for a check; the check ends once the task waits for it."""
-    wait_until_watched(stack)
     sandbox = SandboxControl(stack.sandbox_url)
     run_id = _started(stack, "webdata_wait")
 
@@ -110,17 +107,9 @@ def deliveries(sandbox: SandboxControl) -> list[str]:
     return lines
 
 
-def wait_until_watched(stack: Stack) -> None:
-    """Return once the triggerer watches for the event-driven DAG."""
-    if not wait_until(lambda: bool(stack.api.places(_WATCHED_ASSET)), pause=0.5):
-        raise StackError(f"Nothing watches the asset {_WATCHED_ASSET} after {PATIENCE:.0f} s.")
-    stack.say("webdata_on_check: the triggerer watches for completed checks")
-
-
 def see_event_driven_run(stack: Stack, check_id: str) -> str:
-    """Follow the runs that deliveries have made, to the one for the check: other examples have monitors too."""
+    """Follow the runs that deliveries have made, to the one for the check."""
     dag_id = "webdata_on_check"
-    stack.api.unpause(dag_id)
     followed: list[str] = []
 
     def made() -> list[str]:
@@ -133,9 +122,9 @@ def see_event_driven_run(stack: Stack, check_id: str) -> str:
         stack.say(f"{dag_id}: the delivery made {run_id}")
         follow(stack.api, dag_id, run_id, stack.say)
         payloads = stack.api.xcom(dag_id, run_id, "report")
-        if check_id in [payload["job_id"] for payload in payloads]:
+        if check_id in [payload["check_id"] for payload in payloads]:
             return "\n".join(
-                f"{payload['event']}: check {payload['job_id']} of monitor {payload['monitor_id']}"
+                f"monitor.check.completed: check {payload['check_id']} of monitor {payload['monitor_id']}"
                 for payload in payloads
             )
     raise StackError(f"{dag_id} was not run for check {check_id} within {PATIENCE:.0f} s.")

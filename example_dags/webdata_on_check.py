@@ -1,7 +1,7 @@
-"""Run once for every check that any monitor of the connection completes, with what the service reported of it.
+"""Run once for every completed check of the monitor that `webdata_wait` declares.
 
-Nothing runs and nothing waits in between: the triggerer reads the inbox, and each delivery becomes one event of the
-asset, which schedules this DAG.
+Nothing runs and nothing waits in between: the API server that receives the delivery registers one event of the
+monitor's asset, which schedules this DAG. Without a webhook, the asset needs a watcher; see docs/waiting.md.
 """
 
 from __future__ import annotations
@@ -9,23 +9,13 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from airflow.sdk import Asset, AssetWatcher, dag, task
+from airflow.sdk import dag, task
 
-from airflow_provider_webdata.triggers.events import WebDataWebhookEventTrigger
+from airflow_provider_webdata.assets.monitor import monitor_asset
 
 log = logging.getLogger(__name__)
 
-checks = Asset(
-    name="webdata_checks",
-    watchers=[
-        AssetWatcher(
-            name="check_completed",
-            trigger=WebDataWebhookEventTrigger(
-                webdata_conn_id="webdata_default", events=["monitor.check.completed"]
-            ),
-        )
-    ],
-)
+checks = monitor_asset("Coffee at Bean & Kettle")
 
 
 @dag(
@@ -41,7 +31,10 @@ def webdata_on_check():
         payloads = [event.extra["payload"] for event in triggering_asset_events[checks]]
         for payload in payloads:
             log.info(
-                "Check %s of monitor %s has completed: %s", payload["job_id"], payload["monitor_id"], payload
+                "Check %s of monitor %s has completed: %s",
+                payload["check_id"],
+                payload["monitor_id"],
+                payload,
             )
         return payloads
 

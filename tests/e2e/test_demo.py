@@ -194,9 +194,8 @@ def test_example_check_is_waited_for_and_its_delivery_runs_the_event_driven_dag(
     check_id, monitor_id = learned.split()[1], learned.split()[4]
     runs = [run for run in up.api.runs("webdata_on_check") if run["state"] == "success"]
     assert {run["run_type"] for run in runs} == {"asset_triggered"}
-    # Another example's monitor may have run a check meanwhile. Each is reported once.
     reports = [up.api.xcom("webdata_on_check", run["dag_run_id"], "report") for run in runs]
-    assert [payload["job_id"] for payloads in reports for payload in payloads].count(check_id) == 1
+    assert [payload["check_id"] for payloads in reports for payload in payloads].count(check_id) == 1
     # The provider sets the webhook up: address, key, and secret are not in the DAG.
     (monitor,) = (found for found in up.sandbox.state()["monitors"] if found["id"] == monitor_id)
     assert monitor["webhook"]["url"].startswith(f"{up.access['airflow']}/webdata/inbox/webdata_default/")

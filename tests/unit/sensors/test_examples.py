@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from airflow_provider_webdata.assets.monitor import monitor_asset
 from airflow_provider_webdata.common.supported_airflow import PARTITION_EVENTS, airflow_release
 
 EXAMPLES = Path(__file__).parents[3] / "example_dags"
@@ -35,12 +36,8 @@ def test_the_examples_survive_serialization():
         assert restored.task_dict, path
 
 
-def test_a_watcher_of_all_checks():
-    """Every check that completes makes one event, of whichever monitor."""
-    from airflow.serialization.encoders import encode_trigger
-
+def test_the_asset_of_the_monitor_that_another_example_declares():
+    """The API server that receives a delivery registers its event, without a watcher."""
     (asset,) = load("webdata_on_check")().timetable.asset_condition.objects
-    (watcher,) = asset.watchers
-    encoded = encode_trigger(watcher.trigger)
-    assert encoded["classpath"] == "airflow_provider_webdata.triggers.events.WebDataWebhookEventTrigger"
-    assert "monitor.check.completed" in str(encoded["kwargs"])
+    declared = load("webdata_wait")().get_task("keep_monitor").name
+    assert (asset.uri, asset.watchers) == (monitor_asset(declared).uri, [])
