@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from airflow_provider_webdata.api.errors import WebDataError
 
+RATE_LIMIT_TIMEOUT_SECONDS = 6 * 3600.0
+"""For how long an attempt may be rescheduled for such errors, unless the task has its own `rate_limit_timeout`."""
+
 RATE_WINDOW_SECONDS = 60.0
 """The window of the service's rate limits, waited for when a 429 names no time."""
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import airflow.sdk
 
-from airflow_provider_webdata.runs.reschedule import reschedule_delay
+from airflow_provider_webdata.runs.reschedule import RATE_LIMIT_TIMEOUT_SECONDS, reschedule_delay
 
 if TYPE_CHECKING:
     from airflow.sdk import Context, RetryDecision, RetryPolicy
@@ -15,14 +16,21 @@ if TYPE_CHECKING:
 else:
     _Base = getattr(airflow.sdk, "RetryPolicy", object)
 
+POLICIES_RESCHEDULE = hasattr(getattr(airflow.sdk, "RetryDecision", None), "reschedule")
+"""Whether a policy can reschedule the task: from Airflow 3.4 on."""
+
 
 class WebDataRetryPolicy(_Base):
     """Retries what a retry can help, at the time that the service named.
 
-    What can never succeed (bad input, an invalid API key, no credits, a missing entitlement) fails at once; a 429,
-    or a 503 that names a time, is retried at the time that the service names; all else follows the task's own
+    What can never succeed (bad input, an invalid API key, no credits, a missing entitlement) fails immediately; a 429,
+    or a 503 that names a time, runs the task again at the time that the service names; all else follows the task's own
     `retries` and `retry_delay`. It is the default of this provider's operators, and fits any task that calls
     `WebDataHook`: `@task(retries=3, retry_policy=WebDataRetryPolicy())`.
+
+    From Airflow 3.4 on, a task that waits for the service is rescheduled, which uses no retry, for up to 6 hours per
+    attempt; then `retries` and `retry_delay` apply. On Airflow 3.3 each wait uses a retry. In a `ChainRetryPolicy`,
+    put it before policies that decide about every exception.
 
     Needs Airflow 3.3. On 3.2 the class can be imported and has no effect.
     """
@@ -32,11 +40,12 @@ class WebDataRetryPolicy(_Base):
         exception: BaseException,
         try_number: int,  # noqa: ARG002
         max_tries: int,  # noqa: ARG002
-        context: Context | None = None,  # noqa: ARG002
+        context: Context | None = None,
     ) -> RetryDecision:
-        """Decide whether a failed task is retried, and when.
+        """Decide whether a failed task runs again, and when.
 
         :param exception: what the task raised.
+        :param context: the task's context.
         """
         from airflow.sdk import RetryDecision
 
@@ -45,7 +54,7 @@ class WebDataRetryPolicy(_Base):
         from airflow_provider_webdata.common.coded_errors import ArgumentError
 
         if isinstance(exception, (RateLimitError, UnavailableError)):
-            return RetryDecision.retry(delay=reschedule_delay(exception), reason=str(exception))
+            return _wait(reschedule_delay(exception), str(exception), context)
         # A query or time filter is built while templates are rendered, a mapped task when it is unmapped: before any of
         # the operator's own code runs.
         hopeless = isinstance(exception, (ArgumentError, QueryError)) or (
@@ -63,3 +72,19 @@ class WebDataRetryPolicy(_Base):
     def deserialize(cls, data: dict[str, Any]) -> WebDataRetryPolicy:  # noqa: ARG003
         """Return the policy that `serialize` described."""
         return cls()
+
+
+def _wait(delay: timedelta, reason: str, context: Context | None) -> RetryDecision:
+    """Reschedule within the limit of operators, where Airflow can; otherwise retry."""
+    from airflow.sdk import RetryDecision
+
+    # Airflow compares the time of the failure with its limit; operators, the end of the wait.
+    remaining = timedelta(seconds=RATE_LIMIT_TIMEOUT_SECONDS) - delay
+    # An operator that raises the error has reached its own `rate_limit_timeout`.
+    is_operator = hasattr((context or {}).get("task"), "rate_limit_timeout")
+    if is_operator or remaining <= timedelta(0) or not POLICIES_RESCHEDULE:
+        return RetryDecision.retry(delay=delay, reason=reason)
+    decision: RetryDecision = RetryDecision.reschedule(  # type: ignore[attr-defined]  # new in Airflow 3.4
+        delay=delay, reschedule_timeout=remaining, reason=reason
+    )
+    return decision

@@ -11,6 +11,7 @@ from airflow.sdk.configuration import conf
 
 from airflow_provider_webdata.common.arguments import seconds
 from airflow_provider_webdata.options import Option
+from airflow_provider_webdata.runs.reschedule import RATE_LIMIT_TIMEOUT_SECONDS
 from airflow_provider_webdata.tasks.checked_arguments import CheckedArguments
 from airflow_provider_webdata.tasks.links import DashboardLink
 
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from airflow.sdk import BaseOperatorLink, Context
 
     from airflow_provider_webdata.hooks.webdata import WebDataHook
-
-RATE_LIMIT_TIMEOUT_SECONDS = 6 * 3600.0
 
 HAS_RETRY_POLICIES = hasattr(BaseOperator, "retry_policy")
 """Whether this Airflow consults a retry policy: from 3.3 on."""

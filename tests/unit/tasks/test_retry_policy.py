@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import NamedTuple
 
+import airflow.sdk
 import pytest
 from airflow.sdk import BaseOperator
 
@@ -11,8 +13,9 @@ from airflow_provider_webdata.api import errors
 from airflow_provider_webdata.api.query import QueryError
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
-from airflow_provider_webdata.runs.reschedule import reschedule_delay
-from airflow_provider_webdata.tasks.retry_policy import WebDataRetryPolicy
+from airflow_provider_webdata.runs.reschedule import RATE_LIMIT_TIMEOUT_SECONDS, reschedule_delay
+from airflow_provider_webdata.tasks import retry_policy
+from airflow_provider_webdata.tasks.retry_policy import POLICIES_RESCHEDULE, WebDataRetryPolicy
 from airflow_provider_webdata.tasks.service_task import HAS_RETRY_POLICIES
 
 
@@ -24,6 +27,12 @@ def limited(seconds):
     return api(errors.RateLimitError, 429, retry_after=seconds)
 
 
+def unavailable(seconds):
+    return api(errors.UnavailableError, 503, retry_after=seconds)
+
+
+LATER = "reschedule" if POLICIES_RESCHEDULE else "retry"
+
 FAILURES = [
     (errors.InvalidRequestError("search", ["limit: too high"]), "fail"),
     (errors.ConfigurationError("no host"), "fail"),
@@ -34,9 +43,9 @@ FAILURES = [
     (api(errors.EntitlementError, 403), "fail"),
     (api(errors.CacheMissError, 404), "fail"),
     (api(errors.ClientError, 413), "fail"),
-    (limited(30), "retry"),
-    (limited(None), "retry"),
-    (api(errors.UnavailableError, 503, retry_after=30.0), "retry"),
+    (limited(30), LATER),
+    (limited(None), LATER),
+    (unavailable(30.0), LATER),
     (api(errors.NotFoundError, 404), "default"),
     (api(errors.RequestTimeoutError, 408), "default"),
     (api(errors.ConflictError, 409), "default"),
@@ -63,6 +72,76 @@ def test_decision(error, action):
         assert decision.reason is None
     else:
         assert "because" in decision.reason or decision.reason == str(error)
+
+
+class Decision(NamedTuple):
+    """Airflow 3.4's decision, as far as the policy uses it, so that older versions test the policy's part."""
+
+    action: str
+    retry_delay: timedelta | None = None
+    reason: str | None = None
+    reschedule_timeout: timedelta | None = None
+
+    @classmethod
+    def retry(cls, delay, reason):
+        return cls("retry", delay, reason)
+
+    @classmethod
+    def reschedule(cls, delay, *, reschedule_timeout, reason):
+        return cls("reschedule", delay, reason, reschedule_timeout)
+
+
+@pytest.fixture
+def decide(monkeypatch):
+    monkeypatch.setattr(airflow.sdk, "RetryDecision", Decision, raising=False)
+    monkeypatch.setattr(retry_policy, "POLICIES_RESCHEDULE", True)
+    return lambda error, task=None: WebDataRetryPolicy().evaluate(error, 1, 1, {"task": task})
+
+
+def task_of_its_own():
+    """A task that calls the hook."""
+    return BaseOperator(task_id="own")
+
+
+@pytest.mark.rule("status-429")
+@pytest.mark.parametrize("error", [limited(30), unavailable(30)], ids=["429", "503"])
+def test_a_wait_costs_no_retry_where_airflow_can_reschedule(decide, error):
+    """The wait ends within the limit of operators, which Airflow compares with its beginning."""
+    decision = decide(error, task_of_its_own())
+    assert decision.action == "reschedule"
+    assert timedelta(seconds=30) <= decision.retry_delay <= timedelta(seconds=37.5)
+    assert decision.reason == str(error)
+    assert decision.retry_delay + decision.reschedule_timeout == timedelta(seconds=RATE_LIMIT_TIMEOUT_SECONDS)
+    assert WebDataSearchOperator(task_id="t", query="q").rate_limit_timeout == RATE_LIMIT_TIMEOUT_SECONDS
+
+
+def test_a_wait_beyond_the_limit_is_a_retry(decide):
+    decision = decide(limited(RATE_LIMIT_TIMEOUT_SECONDS + 1), task_of_its_own())
+    assert decision.action == "retry"
+    assert decision.retry_delay > timedelta(seconds=RATE_LIMIT_TIMEOUT_SECONDS)
+
+
+def test_an_operator_that_has_waited_for_long_enough_is_retried(decide):
+    """It reschedules itself within its own `rate_limit_timeout`, and raises the error after that."""
+    task = WebDataSearchOperator(task_id="t", query="q", rate_limit_timeout=0)
+    assert decide(limited(30), task).action == "retry"
+
+
+@pytest.mark.skipif(not POLICIES_RESCHEDULE, reason="this Airflow has no chain of policies")
+def test_in_a_chain():
+    """Its wait stands, with its bounds; an error that it leaves to the task goes to the next policy."""
+    from airflow.sdk import ChainRetryPolicy, ExceptionRetryPolicy, RetryAction, RetryRule
+
+    others = ExceptionRetryPolicy(rules=[RetryRule(exception=Exception, action=RetryAction.FAIL)])
+    chain = ChainRetryPolicy([WebDataRetryPolicy(), others])
+    waits = chain.evaluate(limited(30), try_number=1, max_tries=0)
+    assert waits.action is RetryAction.RESCHEDULE
+    assert waits.retry_delay + waits.reschedule_timeout == timedelta(seconds=RATE_LIMIT_TIMEOUT_SECONDS)
+    assert waits.reason == f"WebDataRetryPolicy: {limited(30)}"
+    assert chain.evaluate(ValueError("its own"), 1, 0).action is RetryAction.FAIL
+    assert chain.evaluate(ValueError("its own"), 1, 0).reason.endswith(
+        "(after WebDataRetryPolicy: no decision)"
+    )
 
 
 @pytest.mark.rule("retry-after")
