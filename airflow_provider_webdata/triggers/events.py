@@ -48,6 +48,7 @@ class WebDataWebhookEventTrigger(StreamTrigger):
     :param monitor_id: the monitor's UUID.
     :param job_id: id of the job; for monitors, of the check.
     :param start: where to begin the first time: `now`, or a moment in ISO 8601 since when deliveries count.
+    :param queue: the trigger queue whose triggerers (`airflow triggerer --queues`) run it. Needs Airflow 3.4.
     :raises ArgumentError: an argument that cannot work.
     """
 
@@ -59,8 +60,10 @@ class WebDataWebhookEventTrigger(StreamTrigger):
         monitor_id: str | None = None,
         job_id: str | None = None,
         start: str = "now",
+        *,
+        queue: str | None = None,
     ) -> None:
-        super().__init__(webdata_conn_id, start)
+        super().__init__(webdata_conn_id, start, queue)
         events = [events] if isinstance(events, str) else events
         self.events = None if events is None else list(events)
         self.key = key
@@ -118,6 +121,7 @@ class WebDataMonitorCheckEventTrigger(StreamTrigger):
     :param only_if_changed: only checks with changed, new or removed pages make events.
     :param only_if_meaningful: only checks with a page whose change was judged meaningful make events.
     :param start: where to begin the first time: `now`, or a moment in ISO 8601 after which checks finished.
+    :param queue: the trigger queue whose triggerers (`airflow triggerer --queues`) run it. Needs Airflow 3.4.
     :raises ArgumentError: an argument that cannot work.
     """
 
@@ -134,8 +138,10 @@ class WebDataMonitorCheckEventTrigger(StreamTrigger):
         only_if_changed: bool = False,
         only_if_meaningful: bool = False,
         start: str = "now",
+        *,
+        queue: str | None = None,
     ) -> None:
-        super().__init__(webdata_conn_id, start)
+        super().__init__(webdata_conn_id, start, queue)
         self._policy = PollingPolicy(wait_by, poll_interval, safety_poll)
         self._criteria = CheckCriteria(
             on_failed=on_failed,

@@ -19,27 +19,41 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.waiting.streams.stream import Stream, StreamItem
 
+HAS_TRIGGER_QUEUES = hasattr(BaseEventTrigger, "queue")
+"""Whether Airflow assigns event triggers to triggerers by queue; from 3.4 on."""
+
 
 class StreamTrigger(BaseEventTrigger):
     """Base of the event triggers.
 
     :param webdata_conn_id: id of the connection.
     :param start: where to begin without a stored cursor: `now`, or a moment in ISO 8601.
-    :raises ArgumentError: `start` is neither.
+    :param queue: the trigger queue, from Airflow 3.4 on.
+    :raises ArgumentError: `start` is neither, or this Airflow has no queues for event triggers.
     """
 
-    def __init__(self, webdata_conn_id: str, start: str) -> None:
+    def __init__(self, webdata_conn_id: str, start: str, queue: str | None) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
+        if queue is not None and not HAS_TRIGGER_QUEUES:
+            raise ArgumentError(
+                f"queue needs Airflow 3.4 or newer: omit it, or upgrade Airflow (given: {queue!r})"
+            )
         if not isinstance(start, str) or (start != "now" and moment(start) is None):
             raise ArgumentError(
                 f"start must be 'now' or a moment as ISO 8601 text, such as 2026-01-31T10:00:00Z (given: {start!r})"
             )
         self.webdata_conn_id = webdata_conn_id
         self.start = start
+        self.queue = queue
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Return the class's path and its arguments, without those at their defaults."""
-        return serialized(self)
+        """Return the class's path and its arguments, without those at their defaults.
+
+        Airflow stores the queue separately: a watcher that moves to another keeps its cursor.
+        """
+        path, arguments = serialized(self)
+        arguments.pop("queue", None)
+        return path, arguments
 
     @abstractmethod
     def _stream(self, key: Hashable) -> Stream:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.api.models import MonitorCheck
+from airflow_provider_webdata.triggers.base.stream_trigger import HAS_TRIGGER_QUEUES
 from airflow_provider_webdata.triggers.events import (
     WebDataMonitorCheckEventTrigger,
     WebDataWebhookEventTrigger,
@@ -40,6 +41,28 @@ REFUSED = {
 def test_what_cannot_work_is_said_at_once(trigger: Any, arguments: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         trigger(webdata_conn_id="c", **arguments)
+
+
+EVENT_TRIGGERS = [(WebDataWebhookEventTrigger, {}), (WebDataMonitorCheckEventTrigger, MONITOR)]
+
+
+@pytest.mark.skipif(not HAS_TRIGGER_QUEUES, reason="this Airflow has no queues for event triggers")
+@pytest.mark.parametrize(("trigger", "arguments"), EVENT_TRIGGERS)
+def test_a_queue_is_stored_by_airflow_beside_the_arguments(trigger: Any, arguments: Any) -> None:
+    """The cursor of a watcher is kept under its arguments, and so outlives a change of its queue."""
+    from airflow.serialization.encoders import encode_trigger
+
+    queued = trigger("c", **arguments, queue="web")
+    assert encode_trigger(queued)["queue"] == "web"
+    assert queued.serialize() == trigger("c", **arguments).serialize()
+
+
+@pytest.mark.skipif(HAS_TRIGGER_QUEUES, reason="this Airflow has queues for event triggers")
+@pytest.mark.parametrize(("trigger", "arguments"), EVENT_TRIGGERS)
+def test_a_queue_where_airflow_has_none(trigger: Any, arguments: Any) -> None:
+    assert trigger("c", **arguments, queue=None).serialize() == trigger("c", **arguments).serialize()
+    with pytest.raises(ValueError, match=r"queue needs Airflow 3\.4 or newer: omit it"):
+        trigger("c", **arguments, queue="web")
 
 
 @pytest.mark.parametrize("trigger", [WebDataWebhookEventTrigger, WebDataWebhookTrigger])
