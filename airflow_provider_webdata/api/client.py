@@ -9,8 +9,6 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Any
 
-import httpx
-
 from airflow_provider_webdata.api import exchange, spans
 from airflow_provider_webdata.api.config import ClientConfig
 from airflow_provider_webdata.api.deadline import AsyncDeadline, Deadline, hold_to_deadlines
@@ -18,6 +16,7 @@ from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.api.file_transfer import FileTransfer
 from airflow_provider_webdata.api.pools import AsyncPools
 from airflow_provider_webdata.api.retry import Attempts
+from airflow_provider_webdata.common.http_library import httpx
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping

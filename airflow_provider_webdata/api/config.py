@@ -9,9 +9,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-import httpx
-
 from airflow_provider_webdata.api.errors import ConfigurationError
+from airflow_provider_webdata.common.http_library import httpx
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,8 +10,8 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 import anyio
-import httpcore
-import httpx
+
+from airflow_provider_webdata.common.http_library import httpcore, httpx
 
 if TYPE_CHECKING:
     import ssl

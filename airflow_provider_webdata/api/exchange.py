@@ -17,7 +17,6 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any, Generic
 from urllib.parse import quote, urljoin, urlsplit
 
-import httpx
 import msgspec
 from pydantic import ValidationError
 from pydantic_core import from_json, to_json
@@ -43,6 +42,7 @@ from airflow_provider_webdata.api.errors import (
 )
 from airflow_provider_webdata.api.multipart import MultipartBody, Upload
 from airflow_provider_webdata.api.retry import named_wait
+from airflow_provider_webdata.common.http_library import httpx
 from airflow_provider_webdata.common.surrogates import escape_halves, is_utf8
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-import httpx
 from anyio.to_thread import run_sync
 
 from airflow_provider_webdata.api.config import HEADER_VALUE, TOKEN
@@ -30,6 +29,7 @@ from airflow_provider_webdata.common.hosts import (
     normal_host,
     url_host,
 )
+from airflow_provider_webdata.common.http_library import httpx
 from airflow_provider_webdata.common.surrogates import is_utf8
 
 if TYPE_CHECKING:

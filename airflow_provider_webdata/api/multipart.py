@@ -12,10 +12,10 @@ import os
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
 from typing import Protocol, runtime_checkable
 
-import httpx
 from anyio.to_thread import run_sync
 
 from airflow_provider_webdata.api.errors import InvalidRequestError, UploadError, UploadTooLargeError
+from airflow_provider_webdata.common.http_library import httpx
 
 BLOCK_BYTES = 256 * 1024
 """How much of a file is in memory at a time."""

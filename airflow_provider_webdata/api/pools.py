@@ -13,7 +13,7 @@ from collections import deque
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-import httpx
+from airflow_provider_webdata.common.http_library import httpx
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    import httpx
+    from airflow_provider_webdata.common.http_library import httpx
 
 # What programs read in different ways: one may see another host there than the next.
 _AMBIGUOUS = re.compile(r"[\\\x00-\x20\x7f-\xa0\u2028\u2029\ud800-\udfff]")

@@ -9,11 +9,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-import httpx
-
 from airflow_provider_webdata import __version__
 from airflow_provider_webdata.api.errors import ConfigurationError, trimmed
 from airflow_provider_webdata.common.hosts import is_public
+from airflow_provider_webdata.common.http_library import httpx
 from airflow_provider_webdata.hooks.inbox import inbox_address
 from airflow_provider_webdata.hooks.webhooks import can_receive, new_key
 from airflow_provider_webdata.inbox.probe import is_proven, new_probe

@@ -22,10 +22,9 @@ from airflow_provider_webdata.inbox.tokens import LEEWAY
 from .finding import Finding
 
 if TYPE_CHECKING:
-    import httpx
-
     from airflow_provider_webdata.api.config import ClientConfig
     from airflow_provider_webdata.api.models import CreditUsage, QueueStatus
+    from airflow_provider_webdata.common.http_library import httpx
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
     from airflow_provider_webdata.hooks.diagnosis import Diagnosis
 

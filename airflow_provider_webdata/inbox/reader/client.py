@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import httpx
+from airflow_provider_webdata.common.http_library import httpx
 
 from . import protocol
 from .address import client_options

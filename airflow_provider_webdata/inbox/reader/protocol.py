@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-import httpx
 import msgspec
 from typing_extensions import TypedDict
 
 from airflow_provider_webdata.api.errors import trimmed
 from airflow_provider_webdata.api.retry import named_wait
+from airflow_provider_webdata.common.http_library import httpx
 from airflow_provider_webdata.inbox import tokens
 from airflow_provider_webdata.inbox.wire import DELIVERIES_PATH, LISTS
 

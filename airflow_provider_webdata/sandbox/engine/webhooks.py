@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
-    import httpx
-
+    from airflow_provider_webdata.common.http_library import httpx
     from airflow_provider_webdata.sandbox.reference.wire import Json
     from airflow_provider_webdata.sandbox.state.core import Core
 
@@ -129,7 +128,8 @@ class Webhooks:
             self._plan(delivery)
 
     async def _post(self, delivery: Json) -> tuple[int | None, str | None]:
-        import httpx  # only a sandbox that sends webhooks pays for it
+        # Its import is slow, and only a sandbox that sends webhooks needs it.
+        from airflow_provider_webdata.common.http_library import httpx
 
         if self._client is None:
             self._client = httpx.AsyncClient(timeout=self._timeout, trust_env=False)
