@@ -6,10 +6,13 @@ import json
 import re
 import shutil
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from airflow.sdk import DeadlineReference
+from airflow.sdk.module_loading import import_string
 from pyarrow import parquet
 
 from airflow_provider_webdata.sandbox.server import SandboxServer
@@ -32,6 +35,7 @@ CI = "Testing in CI"
 CHANGES, NEW = "Changed pages to a message", "Only pages not seen before"
 FAILED, HISTORY = "Retry only the failed queries", "Backfill a year of searches"
 APPROVED = "Ask before a paid crawl"
+LATE, EACH_CHECK = "A check that is late", "A report after each check and every morning"
 asks_a_person = pytest.mark.skipif(
     not HAS_RETRY_POLICIES, reason="in Airflow 3.2, dag.test() does not wait for a person's answer"
 )
@@ -46,6 +50,8 @@ BY_HAND = "logical_dates = [None]\n"
 SETTINGS = {
     "A DAG for each new file": "dags = [crawl_docs, load_docs]\n",
     APPROVED: 'responses = {"approve": "Approve"}\n',
+    # dag.test() looks alerts up under ids that only a DAG from Airflow's database has.
+    LATE: "dag.deadline = None\n",
 }
 """The reader's actions besides starting the DAG."""
 
@@ -129,6 +135,14 @@ def events(outcome: Outcome, folder: Path) -> None:
     assert load["xcom"]["load.return_value"] == f"{facts['count']} pages from {facts['path']}"
 
 
+def late(outcome: Outcome, folder: Path) -> None:
+    assert result(outcome, "check")["status"] == "completed"
+
+
+def each_check(outcome: Outcome, folder: Path) -> None:
+    assert result(outcome, "report").startswith("0 checks: ")
+
+
 def approved(outcome: Outcome, folder: Path) -> None:
     assert (
         outcome.run["rendered"]["approve"]["subject"]
@@ -177,6 +191,8 @@ CHECKS = {
     "One DAG for many sites": sites,
     "Chunks for a vector store": chunks,
     "An alert when a price falls": alert,
+    LATE: late,
+    EACH_CHECK: each_check,
     "A DAG for each new file": events,
     APPROVED: approved,
     "A pool for all crawls": pooled,
@@ -261,6 +277,29 @@ def test_nothing_bad_is_published(cook: Cook, sandbox: SandboxServer, tmp_path: 
     assert outcome.state("publish") == "failed"
     assert "without content: ['https://shop.example/plans']" in outcome.log
     assert not (tmp_path / "staging" / "published.jsonl").exists()
+
+
+def test_a_check_is_late_an_hour_after_the_run_was_queued() -> None:
+    """The email, of which Airflow's triggerer gets the path and the arguments, can be written."""
+    names: dict[str, Any] = {}
+    exec(RECIPES[LATE], names)
+    alert = names["dag"].deadline
+    alert = alert[0] if isinstance(alert, list) else alert
+    assert alert.interval == timedelta(hours=1)
+    assert alert.reference is DeadlineReference.DAGRUN_QUEUED_AT
+    email = import_string(alert.callback.path)(**alert.callback.kwargs)
+    assert email.subject == "No prices by 06:00"
+
+
+def test_a_report_is_due_after_each_check_and_every_morning() -> None:
+    names: dict[str, Any] = {}
+    exec(RECIPES[EACH_CHECK], names)
+    schedule = names["dag"].timetable
+    assert schedule.can_be_scheduled
+    assert schedule.timetable.expression == "0 6 * * *"
+    (checks,) = schedule.asset_condition.objects
+    (watcher,) = checks.watchers
+    assert watcher.trigger.serialize()[1]["events"] == ["monitor.check.completed"]
 
 
 def test_every_job_uses_a_slot() -> None:
