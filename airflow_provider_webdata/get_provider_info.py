@@ -25,7 +25,23 @@ def get_provider_info() -> dict[str, Any]:
         "description": "Search, scrape and crawl the web, parse files, run browsers and agents, keep monitors, and "
         "wait for webhooks, through a web data service.",
         "versions": [__version__],
-        "integrations": [{"integration-name": _INTEGRATION, "tags": ["service"]}],
+        # Airflow reads none of `lifecycle`, `toolsets`, and `retry-policies`; they are for registries, in the form of
+        # Airflow 3.4's `provider.yaml`.
+        "lifecycle": "incubation",
+        "integrations": [
+            {
+                "integration-name": _INTEGRATION,
+                "external-doc-url": "https://docs.firecrawl.dev",
+                "how-to-guide": [
+                    "/docs/operators/README.md",
+                    "/docs/monitors.md",
+                    "/docs/waiting.md",
+                    "/docs/agents.md",
+                ],
+                "logo": "/docs/integration-logos/WebData.svg",
+                "tags": ["service", "ai"],
+            }
+        ],
         "hooks": [
             {
                 "integration-name": _INTEGRATION,
@@ -80,6 +96,15 @@ def get_provider_info() -> dict[str, Any]:
                     "airflow_provider_webdata.triggers.events",
                 ],
             }
+        ],
+        "toolsets": [
+            {
+                "integration-name": _INTEGRATION,
+                "python-modules": ["airflow_provider_webdata.toolsets.webdata"],
+            }
+        ],
+        "retry-policies": [
+            {"integration-name": _INTEGRATION, "python-modules": ["airflow_provider_webdata.operators.retry"]}
         ],
         "asset-uris": [
             {

@@ -1,5 +1,5 @@
-"""Sphinx extension: HTML anchors as link targets, links from class names to the reference, and a faster
-sidebar and search index.
+"""Sphinx extension: HTML anchors as link targets, links from class names to the reference, the inventory of classes,
+and a faster sidebar and search index.
 """
 
 from __future__ import annotations
@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
 from sphinx import addnodes
+from sphinx.domains.python import ObjectEntry
 from sphinx.search.en import SearchEnglish
 from sphinx.transforms import SphinxTransform
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-from tools.docs_site.reference import place_of_class
+from tools.docs_site.reference import place_of_class, place_of_import
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
+    from sphinx.environment import BuildEnvironment
 
 _ANCHOR = re.compile(r'<a id="([^"]+)">')
 
@@ -57,6 +59,12 @@ class ClassLinks(SphinxPostTransform):
             link = nodes.reference("", "", internal=True, refuri=address)
             literal.replace_self(link)
             link += literal
+
+
+def note_classes(_app: Sphinx, env: BuildEnvironment) -> None:
+    """List the described classes in `objects.inv`, so that other projects can link to them by import path."""
+    for path, (page, anchor) in place_of_import().items():
+        env.domains.python_domain.objects[path] = ObjectEntry(page, anchor.removeprefix("#"), "class", False)
 
 
 class Sidebar:
@@ -120,6 +128,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_transform(Anchors)
     app.add_post_transform(ClassLinks)
     app.add_search_language(English)
+    app.connect("env-updated", note_classes)
     # Before the theme, which renders the sidebar in its own handler.
     app.connect("html-page-context", Sidebar().use, priority=100)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -52,15 +52,17 @@ def pages() -> dict[str, str]:
 
 
 def places() -> dict[str, tuple[str, str]]:
-    """Return the page, without its suffix, and the anchor of each class that these pages describe, by its name."""
+    """Return the page, without its suffix, and the anchor of each class that these pages describe, by import path."""
     found = {
-        error.__name__: ("reference/errors", f"#{error.__name__.lower()}") for error in _tree(WebDataError)
+        f"{cls.__module__}.{cls.__name__}": (f"reference/{page}", f"#{cls.__name__.lower()}")
+        for page, classes in (("errors", _tree(WebDataError)), ("options", OPTIONS))
+        for cls in classes
     }
-    found |= {option.__name__: ("reference/options", f"#{option.__name__.lower()}") for option in OPTIONS}
-    found |= dict.fromkeys(("WebDataHook", "AsyncWebDataHook"), ("reference/hook", ""))
+    found[f"{PACKAGE}.hooks.webdata.WebDataHook"] = ("reference/hook", "")
+    found[f"{PACKAGE}.hooks.webdata_async.AsyncWebDataHook"] = ("reference/hook", "")
     if HAS_AGENTS:
-        found["WebDataToolset"] = ("reference/toolset", "")
-    return found | {"WebDataRetryPolicy": ("reference/templates", "#retry-policy")}
+        found[f"{PACKAGE}.toolsets.webdata.WebDataToolset"] = ("reference/toolset", "")
+    return found | {f"{PACKAGE}.operators.retry.WebDataRetryPolicy": ("reference/templates", "#retry-policy")}
 
 
 def _options() -> str:

@@ -21,6 +21,16 @@ MOVED = {
 }
 """The site paths of pages that cannot keep their path; Sphinx has its own page `search`."""
 
+ALIASES = {
+    "cli-ref.md": "reference/commands.md",
+    "configurations-ref.md": "reference/configuration.md",
+    "connections/webdata.md": "connection.md",
+    "connections/index.md": "connection.md",
+    "sensors/index.md": "reference/sensors/index.md",
+    "triggers/index.md": "reference/triggers/index.md",
+}
+"""Paths that the documentation of Airflow's own providers uses, and the pages that they lead to."""
+
 NOT_SEARCHED = {"contributing/coverage.md"}
 """Pages that are not searched: this one contains every word."""
 
@@ -56,7 +66,9 @@ def collected(generated: Pages) -> Pages:
     for name, place in files.items():
         found[place] = _shown(name)
     found["index.md"] = with_toctrees(found["index.md"], generated)
-    return {**found, **generated}
+    found |= generated
+    aliases = {place: _redirect(place, target) for place, target in ALIASES.items() if target in found}
+    return {**found, **aliases}
 
 
 def write(pages: Pages, folder: Path) -> None:
@@ -140,6 +152,16 @@ def _turned(text: str, name: str, place: str, places: dict[str, str], files: dic
 
     parts = _FENCED.split(text)
     return "".join(part if number % 2 else _LINK.sub(turned, part) for number, part in enumerate(parts))
+
+
+def _redirect(place: str, target: str) -> str:
+    """Return a page that leads to another one; it stands in no table of contents and is not searched."""
+    link = posixpath.relpath(target, posixpath.dirname(place) or ".")
+    return (
+        "---\norphan: true\nnosearch: true\nmyst:\n  html_meta:\n"
+        f'    "http-equiv=refresh": "0; url={link.removesuffix(".md")}.html"\n---\n\n'
+        f"# Moved\n\n[The page is here]({link}).\n"
+    )
 
 
 def _files_in(folder: str) -> list[str]:

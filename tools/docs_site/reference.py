@@ -46,14 +46,21 @@ def pages() -> dict[str, str]:
 
 
 @cache
-def place_of_class() -> dict[str, tuple[str, str]]:
-    """Return the page, without its suffix, and the anchor of each class that the reference describes, by its name."""
+def place_of_import() -> dict[str, tuple[str, str]]:
+    """Return the page, without its suffix, and the anchor of each described class, by import path."""
     from tools.docs_site.interfaces import places
 
     found = {
-        subject.name: (f"reference/{room}/{subject.name}", "") for room in ROOMS for subject in subjects(room)
+        f"{subject.module}.{subject.name}": (f"reference/{room}/{subject.name}", "")
+        for room in ROOMS
+        for subject in subjects(room)
     }
     return found | places()
+
+
+def place_of_class() -> dict[str, tuple[str, str]]:
+    """Return the same by the names of the classes."""
+    return {path.rpartition(".")[2]: place for path, place in place_of_import().items()}
 
 
 @cache

@@ -8,6 +8,7 @@ import pytest
 
 from tools.docs_site import pages
 from tools.docs_site.links import dead_links
+from tools.docs_site.reference import pages as reference_pages
 
 INDEX = """\
 # Title
@@ -93,6 +94,22 @@ def test_links_are_turned_towards_the_site() -> None:
     assert found["contributing/coverage.md"].startswith("---\nnosearch: true\n---\n")
     assert found["files/docs/steps.md"].endswith("- [docs/steps/one.py](steps/one.py.md)\n")
     assert "````python\nx = 1\n````" in found["files/example_dags/dag.py.md"]
+
+
+@pytest.mark.usefixtures("repository")
+def test_paths_of_airflows_own_providers_lead_to_pages() -> None:
+    found = pages.collected({"reference/sensors/index.md": "# Sensors\n"})
+
+    assert found.keys() & pages.ALIASES.keys() == {"sensors/index.md"}
+    assert '"0; url=../reference/sensors/index.html"' in found["sensors/index.md"]
+    assert "[The page is here](../reference/sensors/index.md)" in found["sensors/index.md"]
+
+
+def test_no_alias_is_dead() -> None:
+    found = pages.collected(reference_pages())
+
+    assert pages.ALIASES.keys() < found.keys()
+    assert {"index.md", "operators/index.md", "security.md", "changelog.md"} < found.keys()
 
 
 def test_writing_leaves_what_has_not_changed_and_removes_what_is_gone(

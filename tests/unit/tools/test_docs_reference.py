@@ -6,6 +6,8 @@ import inspect
 import re
 from datetime import timedelta
 from functools import cache
+from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,6 +23,7 @@ from tools.docs_site.kinds import words
 from tools.docs_site.rules import SERVICE, rule_of_model
 from tools.docs_site.subjects import (
     PACKAGE,
+    ROOMS,
     DescriptionError,
     arguments_of,
     literal,
@@ -267,3 +270,21 @@ def test_choices_are_spelled_out() -> None:
 )
 def test_rules_in_words(rule: tuple[Any, ...], text: str) -> None:
     assert words(rule, "objects.md") == text
+
+
+def test_the_inventory_names_every_class_by_its_import_path() -> None:
+    """Other projects link to the classes through `objects.inv`."""
+    # Sphinx is not installed on Python 3.10.
+    note_classes = pytest.importorskip("tools.docs_site.extension").note_classes
+    objects: dict[str, Any] = {}
+    environment = SimpleNamespace(domains=SimpleNamespace(python_domain=SimpleNamespace(objects=objects)))
+    note_classes(None, environment)
+
+    for path in objects:
+        module, _, name = path.rpartition(".")
+        assert inspect.isclass(getattr(import_module(module), name)), path
+    assert objects.keys() >= {
+        f"{subject.module}.{subject.name}" for room in ROOMS for subject in subjects(room)
+    }
+    options = objects["airflow_provider_webdata.options.Output"]
+    assert (options.docname, options.node_id, options.objtype) == ("reference/options", "output", "class")
