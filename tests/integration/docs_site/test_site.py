@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,12 @@ def test_the_site_is_built(warm: Warm, tmp_path: Path) -> None:
     # Sphinx has a page named `search`, which the guide must not replace.
     assert "<h1>Searching" in (site / "searching.html").read_text(encoding="utf-8")
     assert 'id="search-results"' in (site / "search.html").read_text(encoding="utf-8")
+    # Airflow's own providers have these paths, and other projects link to classes by their import paths.
+    moved = (site / "connections" / "webdata.html").read_text(encoding="utf-8")
+    assert '<meta content="0; url=../connection.html" http-equiv="refresh" />' in moved
+    inventory = zlib.decompress((site / "objects.inv").read_bytes().split(b"\n", 4)[4]).decode()
+    crawl_operator = "airflow_provider_webdata.operators.crawl.WebDataCrawlOperator"
+    assert f"{crawl_operator} py:class 1 reference/operators/WebDataCrawlOperator.html -\n" in inventory
     search = (site / "searchindex.js").read_text(encoding="utf-8")
     assert "WebDataCrawlOperator" in search
     # Every page of the documentation is in the sidebar.
