@@ -551,6 +551,17 @@ REPLACE_THREAT_POLICY = Endpoint(
     request=lambda: models.ThreatPolicyRequest,
 )
 
+ASK = Endpoint(
+    "ask",
+    "POST",
+    "/v2/support/ask",
+    "support",
+    lambda: models.AskResponse,
+    request=lambda: models.AskRequest,
+    starts_nothing=True,
+    service_seconds=service_time.ask,
+)
+
 
 ENDPOINTS: Mapping[str, Endpoint[Any]] = {
     value.name: value for value in tuple(globals().values()) if isinstance(value, Endpoint)

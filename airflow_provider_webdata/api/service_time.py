@@ -16,6 +16,7 @@ _LONGEST_PROVIDER_SECONDS = 120.0
 _START_SECONDS = 60.0
 _PROMPT_SECONDS = 120.0
 _CODE_SECONDS = 30.0
+_ASK_SECONDS = 65.0
 
 
 def _timeout(options: Mapping[str, Any]) -> float:
@@ -62,3 +63,8 @@ def execute(body: Mapping[str, Any]) -> float:
 def interact(body: Mapping[str, Any]) -> float:
     """The first call opens a browser and repeats the scrape before the code's own time begins."""
     return _LONGEST_SCRAPE_SECONDS + execute(body)
+
+
+def ask(body: Mapping[str, Any]) -> float:  # noqa: ARG001
+    """The time after which servers give up on the support agent, which takes 15 to 30 seconds as a rule."""
+    return _ASK_SECONDS

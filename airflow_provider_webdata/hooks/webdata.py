@@ -23,6 +23,7 @@ from airflow_provider_webdata.hooks.operations.monitors import MonitorOperations
 from airflow_provider_webdata.hooks.operations.pages import PageOperations
 from airflow_provider_webdata.hooks.operations.providers import ProviderOperations
 from airflow_provider_webdata.hooks.operations.sessions import SessionOperations
+from airflow_provider_webdata.hooks.operations.support import SupportOperations
 from airflow_provider_webdata.hooks.operations.team import TeamOperations
 
 if TYPE_CHECKING:
@@ -213,6 +214,8 @@ class WebDataHook(Operations, BaseHook):
     replace_threat_policy = blocking(TeamOperations.replace_threat_policy)
     activity = blocking(TeamOperations.activity)
     iter_activity = iterating(TeamOperations.iter_activity)
+
+    ask = blocking(SupportOperations.ask)
 
     def test_connection(self) -> tuple[bool, str]:
         """Check the connection with the real key, without spending credits.

@@ -23,6 +23,7 @@ from airflow_provider_webdata.hooks.operations.monitors import MonitorOperations
 from airflow_provider_webdata.hooks.operations.pages import PageOperations
 from airflow_provider_webdata.hooks.operations.providers import ProviderOperations
 from airflow_provider_webdata.hooks.operations.sessions import SessionOperations
+from airflow_provider_webdata.hooks.operations.support import SupportOperations
 from airflow_provider_webdata.hooks.operations.team import TeamOperations
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class AsyncWebDataHook(
     FeedbackOperations,
     SessionOperations,
     MonitorOperations,
+    SupportOperations,
     TeamOperations,
     BaseHook,
 ):

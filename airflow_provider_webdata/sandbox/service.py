@@ -34,6 +34,7 @@ from airflow_provider_webdata.sandbox.operations.providers import Providers
 from airflow_provider_webdata.sandbox.operations.research import Research
 from airflow_provider_webdata.sandbox.operations.scrape import Scrape
 from airflow_provider_webdata.sandbox.operations.search import Search
+from airflow_provider_webdata.sandbox.operations.support import Support
 from airflow_provider_webdata.sandbox.operations.team import Team
 from airflow_provider_webdata.sandbox.state.core import Core
 from airflow_provider_webdata.sandbox.state.processing import Processing
@@ -88,6 +89,7 @@ class Sandbox:
             self.interact,
             Monitor(core, self._checks),
             Team(core, (self.crawl, self.batch_scrape), self.extract),
+            Support(core, (self.crawl, self.batch_scrape, self.extract, self.agent)),
             activity,
         )
 

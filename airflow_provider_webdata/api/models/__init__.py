@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.models.schedule import *
     from airflow_provider_webdata.api.models.scrape import *
     from airflow_provider_webdata.api.models.search import *
+    from airflow_provider_webdata.api.models.support import *
     from airflow_provider_webdata.api.models.team import *
     from airflow_provider_webdata.api.models.threat import *
     from airflow_provider_webdata.api.models.webhook import *
@@ -107,6 +108,7 @@ else:
             "Category CategoryFilter ImageResult NewsResult OtherSource SearchData SearchRequest"
             " SearchResponse SearchScrapeOptions Source WebResult WebSource"
         ),
+        "support": "AskRequest AskResponse Blocked Validation",
         "team": (
             "Activity ActivityItem Concurrency CreditHistory CreditPeriod CreditUsage"
             " CreditUsageResponse QueueStatus TokenHistory TokenPeriod TokenUsage TokenUsageResponse"

@@ -694,6 +694,16 @@ SIMILAR_PAPERS = _object(
     "intent",
 )
 GOVERNMENT_SEARCH = _object({"query": WORDS, "k": _integer(1, 100), **LABELS}, "query")
+ASK = _object(
+    {
+        "question": {**WORDS, "maxLength": 8000},
+        # Not documented publicly, but sent by the official command line.
+        "rationale": WORDS,
+        "jobId": WORDS,
+        "context": OBJECT,
+    },
+    "question",
+)
 
 BODIES: dict[str, Schema] = {
     "search": SEARCH,
@@ -705,6 +715,7 @@ BODIES: dict[str, Schema] = {
     "search.feedback": SEARCH_FEEDBACK,
     "feedback": FEEDBACK,
     "feedback.alexandria": PROVIDER_FEEDBACK,
+    "support.ask": ASK,
     "team.threat-protection": THREAT_POLICY,
     "monitor.create": MONITOR_CREATE,
     "monitor.update": MONITOR_UPDATE,

@@ -41,10 +41,13 @@ TIMES: list[tuple[Any, dict[str, Any] | None, dict[str, Any] | None, float]] = [
     # The scrape may have to be repeated first.
     (endpoints.INTERACT_WITH_SCRAPE, {"code": "1"}, None, 330),
     (endpoints.INTERACT_WITH_SCRAPE, {"prompt": "p", "timeout": 300}, None, 600),
+    (endpoints.ASK, {"question": "q"}, None, 65),
 ]
 
 
-@pytest.mark.rule("scrape-timeout", "search-timeout", "parse-timeout", "code-timeout", "provider-timeout")
+@pytest.mark.rule(
+    *("scrape-timeout", "search-timeout", "parse-timeout", "code-timeout", "provider-timeout", "support-statuses")
+)
 @pytest.mark.parametrize(("endpoint", "fields", "extra", "seconds"), TIMES)
 def test_reading_outlasts_the_service(endpoint: Any, fields: Any, extra: Any, seconds: float) -> None:
     body = None if fields is None else endpoint.request().model_validate(fields)

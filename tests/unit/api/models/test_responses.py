@@ -307,6 +307,11 @@ DOCUMENTED: list[tuple[type[m.ResponseModel], Body]] = [
      {"success": True, "jobsInQueue": 1, "activeJobsInQueue": 0, "waitingJobsInQueue": 1, "maxConcurrency": 2,
       "mostRecentSuccess": None}),
     (m.Activity, {"success": True, "data": [ITEM, {}], "cursor": None, "has_more": False}),
+    # Support.
+    (m.AskResponse,
+     {"requestId": "r", "answer": "a", "confidence": "high", "fixParameters": {"waitFor": 5000}, "feedback": None,
+      "validation": {"tested": True, "result": "success", "evidence": "e"}, "durationMs": 18_000}),
+    (m.AskResponse, {"answer": "", "feedback": {"blockedBy": "b", "attempted": ["logs"]}, "validation": None}),
     # Feedback.
     (m.FeedbackResponse,
      {"success": True, "feedbackId": UUID, "creditsRefunded": 1, "creditsRefundedToday": 3, "dailyRefundCap": 100}),
