@@ -29,6 +29,7 @@ _INIT = f"{_PACKAGE}.init.command"
 _DOCTOR = f"{_PACKAGE}.doctor.command"
 _COSTS = f"{_PACKAGE}.costs.command"
 _CATALOGUE = f"{_PACKAGE}.catalogue.command"
+_EXPLAIN = f"{_PACKAGE}.doctor.explain"
 
 
 class _OwnFlags(Arg):
@@ -141,6 +142,11 @@ _CATALOGUE_CONN_ID = _arg(
     help="Ask the service through this connection (default: %(default)s)",
     default="webdata_default",
 )
+_EXPLAINED_JOB_ID = _arg("job_id", help="UUID of the job")
+_ASKED_CONN_ID = _arg(
+    "--conn-id", help="Connection of the job's team (default: %(default)s)", default="webdata_default"
+)
+_QUESTION = _arg("--question", help="The question (default: why the job failed, and what must be changed)")
 
 
 def get_commands() -> list[GroupCommand]:
@@ -155,7 +161,7 @@ def get_commands() -> list[GroupCommand]:
     providers = GroupCommand(
         name="providers", help="What data providers can be asked, and what it costs", subcommands=_providers()
     )
-    subcommands = (_init(), _doctor(), _costs(), providers, inbox, sandbox)
+    subcommands = (_init(), _doctor(), _costs(), _explain(), providers, inbox, sandbox)
     return [GroupCommand(name="webdata", help="Tools for the web data service", subcommands=subcommands)]
 
 
@@ -209,6 +215,17 @@ def _providers() -> tuple[ActionCommand, ...]:
             func=lazy_load_command(f"{_CATALOGUE}.show_tool"),
             args=(_TOOL, _CATALOGUE_CONN_ID, ARG_OUTPUT, ARG_VERBOSE),
         ),
+    )
+
+
+def _explain() -> ActionCommand:
+    return ActionCommand(
+        name="explain",
+        help="Ask the service why a job failed",
+        description="Send the job's id and the question to the service's support agent, and print its answer, which "
+        "takes 15 to 30 seconds. The answer is a language model's.",
+        func=lazy_load_command(f"{_EXPLAIN}.explain"),
+        args=(_EXPLAINED_JOB_ID, _ASKED_CONN_ID, _QUESTION, ARG_VERBOSE),
     )
 
 

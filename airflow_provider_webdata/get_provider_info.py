@@ -305,4 +305,10 @@ def _connection_fields() -> dict[str, dict[str, Any]]:
             "description": "Address of the service's own dashboard, which tasks then link to.",
             "schema": text,
         },
+        "ask_on_failure": {
+            "label": "Ask on failure",
+            "description": "When a job fails, its task asks the service why, and logs the answer. This sends the "
+            "job's id and its error to the service's support agent. Default off.",
+            "schema": {"type": ["boolean", "null"], "default": False},
+        },
     }

@@ -89,6 +89,7 @@ class ConnectionSettings:
     :param webhook: settings of the deliveries.
     :param media_hosts: names and addresses (`hosts.normal_host`) that media is fetched from though they are not public.
     :param dashboard_url: address of the service's own dashboard, for links.
+    :param ask_on_failure: whether tasks ask the service why a job failed, which sends it the job's id and error.
     """
 
     conn_id: str
@@ -96,6 +97,7 @@ class ConnectionSettings:
     webhook: WebhookSettings
     media_hosts: frozenset[str] = frozenset()
     dashboard_url: str | None = None
+    ask_on_failure: bool = False
 
     def secrets(self) -> Iterator[str]:
         """Yield every value that must not be shown, for Airflow's secrets masker."""
@@ -132,7 +134,12 @@ def settings_of(
     except ConfigurationError as error:
         raise ConfigurationError(f"connection {reader.conn_id!r}: {_in_form_words(str(error))}") from None
     return ConnectionSettings(
-        reader.conn_id, client, reader.webhook(), reader.media_hosts(), reader.dashboard_url()
+        reader.conn_id,
+        client,
+        reader.webhook(),
+        reader.media_hosts(),
+        reader.dashboard_url(),
+        reader.ask_on_failure(),
     )
 
 
@@ -242,6 +249,10 @@ class _Reader:
                 _DASHBOARD_URL, "must not hold the API key", "leave it out: links show in Airflow's UI"
             )
         return self._http_address(_DASHBOARD_URL, url, "who follows it signs in")
+
+    def ask_on_failure(self) -> bool:
+        given = self._given(_ASK_ON_FAILURE)
+        return given is not None and self._switch(_ASK_ON_FAILURE, given)
 
     def _http_address(self, name: str, url: str, without_login: str) -> str:
         parts = self._address(name, url, without_login)
@@ -420,7 +431,8 @@ _CLIENT_EXTRAS: dict[str, tuple[str, Callable[[_Reader, str, Any], Any]]] = {
 
 _MEDIA_HOSTS = "media_hosts"
 _DASHBOARD_URL = "dashboard_url"
-_OTHER_EXTRAS = (_MEDIA_HOSTS, _DASHBOARD_URL)
+_ASK_ON_FAILURE = "ask_on_failure"
+_OTHER_EXTRAS = (_MEDIA_HOSTS, _DASHBOARD_URL, _ASK_ON_FAILURE)
 
 _WEBHOOK_EXTRAS = {
     "webhook_url": "url",

@@ -1,13 +1,16 @@
-"""The log of an agent run that did not complete: its last steps, and its results so far."""
+"""What the service says of a job that failed: the last steps of an agent run, and its explanation."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow.sdk.exceptions import AirflowTaskTimeout
+
 from airflow_provider_webdata.api.errors import WebDataError
+from airflow_provider_webdata.hooks.explanation import QUESTION, explanation
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from airflow_provider_webdata.hooks.webdata import WebDataHook
 
@@ -39,6 +42,27 @@ def log_last_steps(hook: WebDataHook, job_id: str, log: Any) -> None:
         job_id,
         "".join(f"\n  {_line(event)}" for event in events[-_MOST_STEPS:]),
     )
+
+
+def explain_failure(hook: WebDataHook, job_id: str, error: str, log: Any, push: Callable[..., None]) -> None:
+    """Ask the service why a job failed, if the connection allows it; log the answer and push XCom `explanation`.
+
+    :param hook: of the job's connection.
+    :param job_id: the job's UUID.
+    :param error: what became of the job. It is sent to the service.
+    :param log: of the task.
+    :param push: pushes XComs by name.
+    """
+    try:
+        if not hook.get_settings().ask_on_failure:
+            return
+        with hook.sibling() as own:
+            answer = explanation(own, job_id, f"{QUESTION} {error}")
+        log.info("The service's explanation of job %s: %s", job_id, answer)
+        push(explanation=answer)
+    except (Exception, AirflowTaskTimeout) as problem:  # noqa: BLE001
+        # The task fails because of its job, and for no other reason.
+        log.info("The service did not explain why job %s failed: %s", job_id, problem)
 
 
 def _line(event: Mapping[str, Any]) -> str:

@@ -29,6 +29,7 @@ WAITS_SHOWN = 50
 _TRIGGERS = "airflow_provider_webdata.triggers."
 _KINDS = {f"WebData{kind.title().replace('_', '')}Operator": kind for kind in ALL_JOB_KINDS}
 _IDS = ("job_id", "monitor_id", "check_id")
+_EXPLANATION = "explanation"
 _LONGEST_RESULT = 2**16
 _MOST_EVENTS = 200
 _EVENT_DELAY = timedelta(hours=1)
@@ -78,6 +79,7 @@ class TaskFacts:
     :param ids: `job_id`, `monitor_id` and `check_id`, as far as it has them.
     :param wait: what it waits for now.
     :param result: what it returned, where that is small.
+    :param explanation: the service's answer to why its job failed.
     """
 
     name: TaskName
@@ -88,6 +90,7 @@ class TaskFacts:
     ids: Mapping[str, str] = field(default_factory=dict)
     wait: Wait | None = None
     result: Any = field(default=None, repr=False)
+    explanation: str | None = field(default=None, repr=False)
 
 
 def waiting_dags() -> dict[str, int]:
@@ -276,10 +279,12 @@ def _facts(session: Session, name: TaskName, state: str | None, operator: str | 
     if conn_id is None:
         return TaskFacts(name, state, operator)
     given = waiting[0].given if waiting else {}
+    pushed = _pushed(session, name)
+    explanation = pushed.pop(_EXPLANATION, None)
     kind = given.get("kind") or _KINDS.get(operator or "") or rendered.get("kind")
     found = {
         **{key: rendered[key] for key in _IDS if isinstance(rendered.get(key), str)},
-        **_pushed(session, name),
+        **pushed,
         **{key: given[key] for key in _IDS if isinstance(given.get(key), str)},
     }
     return TaskFacts(
@@ -291,6 +296,7 @@ def _facts(session: Session, name: TaskName, state: str | None, operator: str | 
         {key: value for key, value in found.items() if value},
         waiting[0] if waiting else None,
         _result(session, name),
+        explanation,
     )
 
 
@@ -308,8 +314,9 @@ def _rendered_text() -> Any:
 
 
 def _pushed(session: Session, name: TaskName) -> dict[str, str]:
+    keys = (*_IDS, _EXPLANATION)
     rows = session.execute(
-        select(XComModel.key, XComModel.value).where(*_is(XComModel, name), XComModel.key.in_(_IDS))
+        select(XComModel.key, XComModel.value).where(*_is(XComModel, name), XComModel.key.in_(keys))
     )
     pushed = {key: _decoded(value) for key, value in rows}
     return {key: value for key, value in pushed.items() if isinstance(value, str)}

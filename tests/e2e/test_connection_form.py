@@ -31,6 +31,7 @@ EXTRA_FIELDS = {
     "signature_header": "text",
     "inbox_url": "text",
     "dashboard_url": "text",
+    "ask_on_failure": "checkbox",
 }
 
 

@@ -242,7 +242,7 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
             "task_id": "crawl",
             "operator": "WebDataCrawlOperator",
             "rendered": ours,
-            "xcoms": {"job_id": jobs["crawl"], "return_value": result},
+            "xcoms": {"job_id": jobs["crawl"], "return_value": result, "explanation": f"A queue. {HOSTILE}"},
         },
         {
             "dag_id": "shop",
