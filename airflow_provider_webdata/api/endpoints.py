@@ -66,6 +66,7 @@ class Endpoint(msgspec.Struct, Generic[ResponseT], frozen=True):
     :param service_seconds: how long the service may work on a given body before it answers, in seconds.
     :param uses_up_body: the object that the body names is gone once the service has answered, so that no repeat is
         possible.
+    :param answers_text: the answer is not JSON but text, which becomes the field `text` of the response.
     :param key_header: the header by which the service recognizes a repeat. One with the same `x-idempotency-key` is
         refused; one with the same `x-request-id`, which is always sent, returns the first answer, and is billed once.
     :param ends: when the hosted service shuts the operation down, and what replaces it.
@@ -86,6 +87,7 @@ class Endpoint(msgspec.Struct, Generic[ResponseT], frozen=True):
     judged_by_status: bool = False
     service_seconds: Callable[[Mapping[str, Any]], float] | None = None
     uses_up_body: bool = False
+    answers_text: bool = False
     key_header: Literal["x-idempotency-key", "x-request-id"] | None = None
     ends: Ending | None = None
 
@@ -446,6 +448,15 @@ EXECUTE = Endpoint(
 )
 CLOSE_SESSION = Endpoint(
     "close_session", "DELETE", "/v2/interact/{session_id}", "session", lambda: models.SessionClosed
+)
+REPLAY = Endpoint("replay", "GET", "/v2/interact/{session_id}/replay", "replay", lambda: models.Replay)
+REPLAY_PAGE = Endpoint(
+    "replay_page",
+    "GET",
+    "/v2/interact/{session_id}/replay/{page_id}",
+    "replay",
+    lambda: models.ReplayPlaylist,
+    answers_text=True,
 )
 INTERACT_WITH_SCRAPE = Endpoint(
     "interact_with_scrape",

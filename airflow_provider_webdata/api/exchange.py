@@ -425,6 +425,8 @@ class Reader(Generic[ResponseT]):
 
     def _parsed(self) -> ResponseT:
         response, body = self._endpoint.response(), self._buffer.getvalue() or b"{}"
+        if self._endpoint.answers_text:
+            return response.model_validate({"text": body.decode(errors="replace")})
         with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             # For non-ASCII text, pydantic's own parser needs twice the time. msgspec accepts slightly more (NaN, for
             # example), and pydantic reports what is wrong with the rest.

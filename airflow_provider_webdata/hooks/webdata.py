@@ -190,6 +190,8 @@ class WebDataHook(Operations, BaseHook):
     list_sessions = blocking(SessionOperations.list_sessions)
     execute = blocking(SessionOperations.execute)
     close_session = blocking(SessionOperations.close_session)
+    replay = blocking(SessionOperations.replay)
+    replay_page = blocking(SessionOperations.replay_page)
     interact_with_scrape = blocking(SessionOperations.interact_with_scrape)
     stop_scrape_interaction = blocking(SessionOperations.stop_scrape_interaction)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.options import Media
 from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator, checked_limit
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ class WebDataInteractOperator(
     fields=RequestFields(
         "InteractRequest",
         own=("steps", "scrape_id", "language", "step_timeout", "check_exit_code"),
-        options=("credit_limit",),
+        options=("media", "credit_limit"),
     ),
 ):
     """Open a browser, run steps of code in it, and close it. Bills by time.
@@ -33,6 +34,10 @@ class WebDataInteractOperator(
 
     Steps are never repeated by themselves after a lost answer; a retry of the task begins with the first step, in
     a new browser.
+
+    With `record_session=True` and `media`, the recording of the session is kept after its end: for each tab a playlist
+    `page-<id>.m3u8` and its segments, in the folder `session-<sessionId>` of `media`, which `recording` in XCom names.
+    If that fails, the task warns and goes on.
 
     XCom: a mapping with `sessionId` or `scrapeId`; `steps`, for each step that ran the wire names `stdout`, `stderr`,
     `exitCode`, `killed`, `error`, and `result`, `output` where they say more; `creditsBilled`; `sessionDurationMs`.
@@ -53,9 +58,11 @@ class WebDataInteractOperator(
     :param stream_web_view: give a URL to watch the browser at. Default: true.
     :param profile: browser state to use: `name`, `saveChanges`; changes are saved when the browser is closed.
     :param block_ads: load no advertising. Default: true. Not documented publicly, as is the next.
-    :param record_session: record the session.
+    :param record_session: record the session; `GET /v2/interact/{sessionId}/replay` returns the recording.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
+    :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: they are not
+        kept.
     :param credit_limit: most credits that all attempts may spend until the task is cleared; on Airflow 3.2, each
         attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
         cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.
@@ -90,6 +97,7 @@ class WebDataInteractOperator(
         record_session: bool | str | None = None,
         origin: str | None = None,
         integration: str | None = None,
+        media: Media | str | None = None,
         credit_limit: float | str | None = None,
         # end of fields
         **kwargs: Any,
@@ -106,6 +114,8 @@ class WebDataInteractOperator(
             raise ArgumentError(
                 f"{', '.join(without_effect)}: without effect with scrape_id, whose scrape decides on its browser"
             )
+        if media is not None and record_session in (None, False):
+            raise ArgumentError("media keeps the recording of a session: give record_session=True with it")
         kwargs.setdefault("multiple_outputs", True)
         super().__init__(**kwargs)
         self.steps = steps
@@ -122,5 +132,6 @@ class WebDataInteractOperator(
         self.record_session = record_session
         self.origin = origin
         self.integration = integration
+        self.media = Media.of(media)
         self.credit_limit = checked_limit(credit_limit)
         # end of fields

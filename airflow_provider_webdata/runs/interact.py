@@ -11,11 +11,14 @@ from airflow_provider_webdata.api.models import ExecuteRequest, InteractRequest,
 from airflow_provider_webdata.common.arguments import as_list, checked_text
 from airflow_provider_webdata.hooks.call_guard import cost_of_failure
 from airflow_provider_webdata.hooks.calls import body_for
+from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.xcom import warn_if_large
 from airflow_provider_webdata.runs.browser import ScrapeBrowser, SessionBrowser
+from airflow_provider_webdata.runs.delivery.keep_media import KeepMedia
 from airflow_provider_webdata.runs.failures import StepFailedError
 from airflow_provider_webdata.runs.intent import Intent
 from airflow_provider_webdata.runs.kill import run_outside_handler
+from airflow_provider_webdata.runs.recording import Recording
 from airflow_provider_webdata.runs.request import checked_extra_body, checked_request
 from airflow_provider_webdata.runs.run import Run
 
@@ -58,6 +61,7 @@ class InteractRun(Run):
         browser = self._browser = self._made_browser([step for _, step in named])
         self._close_leftovers(browser)
         self._hold_limit([step for _, step in named])
+        recording = self._recording()
         done: list[dict[str, Any]] = []
         failure: str | None = "The task was ended before it began"
         complete = False
@@ -78,7 +82,10 @@ class InteractRun(Run):
             if not complete:
                 # A billed result stays readable even if the task does not get to return it.
                 self.push(**outcome)
+        if recording is not None and not self._killed:
+            outcome |= recording.keep(outcome["sessionId"])
         if failure is not None:
+            self.push(**outcome)
             raise StepFailedError(failure)
         warn_if_large(outcome, self.log)
         return outcome
@@ -145,6 +152,19 @@ class InteractRun(Run):
             "prompt": any(getattr(step, "prompt", None) is not None for step in steps),
         }
         self.billing.reserve("interact", body, checked_extra_body(self.task, "interact"))
+
+    def _recording(self) -> Recording | None:
+        """Return what keeps the recording, after a check of its folder."""
+        if self.task.media is None:
+            return None
+        recording = Recording(
+            self.hook, KeepMedia(self.task.media, self.hook.get_settings, self.log), self.log
+        )
+        try:
+            recording.prepare()
+        except OutputError as error:
+            self.refuse(error)
+        return recording
 
     def _close_leftovers(self, browser: Browser) -> None:
         for session_id, leftover in browser.close_leftovers().items():

@@ -70,7 +70,7 @@ class Sandbox:
         self.batch_scrape = BatchScrape(core, self.canned, scrapes, self.webhooks)
         self.extract = Extract(core, self.web, index, scraper, self.webhooks)
         self.agent = Agent(core, self.web, index, scraper, self.webhooks)
-        self.interact = Interact(core, self.web, scrapes)
+        self.interact = Interact(core, self.web, scrapes, self.media)
         self.providers = Providers(core)
         activity = Activity(core.store, core.clock)
         operations = (

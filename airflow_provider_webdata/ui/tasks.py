@@ -29,7 +29,7 @@ WAITS_SHOWN = 50
 _TRIGGERS = "airflow_provider_webdata.triggers."
 _KINDS = {f"WebData{kind.title().replace('_', '')}Operator": kind for kind in ALL_JOB_KINDS}
 _IDS = ("job_id", "monitor_id", "check_id")
-_EXPLANATION = "explanation"
+_NOTES = ("explanation", "recording")
 _LONGEST_RESULT = 2**16
 _MOST_EVENTS = 200
 _EVENT_DELAY = timedelta(hours=1)
@@ -80,6 +80,7 @@ class TaskFacts:
     :param wait: what it waits for now.
     :param result: what it returned, where that is small.
     :param explanation: the service's answer to why its job failed.
+    :param recording: the folder with the recording of its browser session.
     """
 
     name: TaskName
@@ -91,6 +92,7 @@ class TaskFacts:
     wait: Wait | None = None
     result: Any = field(default=None, repr=False)
     explanation: str | None = field(default=None, repr=False)
+    recording: str | None = None
 
 
 def waiting_dags() -> dict[str, int]:
@@ -280,7 +282,7 @@ def _facts(session: Session, name: TaskName, state: str | None, operator: str | 
         return TaskFacts(name, state, operator)
     given = waiting[0].given if waiting else {}
     pushed = _pushed(session, name)
-    explanation = pushed.pop(_EXPLANATION, None)
+    notes = {key: pushed.pop(key, None) for key in _NOTES}
     kind = given.get("kind") or _KINDS.get(operator or "") or rendered.get("kind")
     found = {
         **{key: rendered[key] for key in _IDS if isinstance(rendered.get(key), str)},
@@ -296,7 +298,7 @@ def _facts(session: Session, name: TaskName, state: str | None, operator: str | 
         {key: value for key, value in found.items() if value},
         waiting[0] if waiting else None,
         _result(session, name),
-        explanation,
+        **notes,
     )
 
 
@@ -314,7 +316,7 @@ def _rendered_text() -> Any:
 
 
 def _pushed(session: Session, name: TaskName) -> dict[str, str]:
-    keys = (*_IDS, _EXPLANATION)
+    keys = (*_IDS, *_NOTES)
     rows = session.execute(
         select(XComModel.key, XComModel.value).where(*_is(XComModel, name), XComModel.key.in_(keys))
     )

@@ -70,8 +70,8 @@ else:
         ),
         "government": "GovernmentResults GovernmentSearchRequest GovernmentSearchResponse",
         "interact": (
-            "ExecuteRequest ExecuteResult InteractRequest InteractSession InteractSessions"
-            " ScrapeInteractRequest ScrapeInteractResult SessionClosed"
+            "ExecuteRequest ExecuteResult InteractRequest InteractSession InteractSessions Replay"
+            " ReplayPage ReplayPlaylist ScrapeInteractRequest ScrapeInteractResult SessionClosed"
         ),
         "jobs": "CancelResponse JobDocuments JobError JobErrors JobProgress JobStarted JobStatus",
         "map": "MapLink MapRequest MapResponse",

@@ -52,7 +52,7 @@ class InteractRequest(RequestModel):
     :param stream_web_view: give a URL to watch the browser at. Default: true.
     :param profile: browser state to use: `name`, `saveChanges`; changes are saved when the browser is closed.
     :param block_ads: load no advertising. Default: true. Not documented publicly, as is the next.
-    :param record_session: record the session.
+    :param record_session: record the session; `GET /v2/interact/{sessionId}/replay` returns the recording.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
     """
@@ -228,3 +228,31 @@ class SessionClosed(ResponseModel):
     session_duration_ms: Lenient[int | float | None] = None
     credits_billed: Lenient[int | float | None] = None
     cleanup_queued: Lenient[bool | None] = None
+
+
+class ReplayPage(ResponseModel):
+    """One recorded tab of a session. Times are milliseconds since the session began.
+
+    :ivar page_id: its id in `GET /v2/interact/{sessionId}/replay/{pageId}`.
+    :ivar page_url: the first page that the tab showed.
+    """
+
+    page_id: str
+    url: Lenient[str | None] = None
+    page_url: Lenient[str | None] = None
+    start_time_ms: Lenient[int | float | None] = None
+    end_time_ms: Lenient[int | float | None] = None
+
+
+class Replay(ResponseModel):
+    """The recording of a session, one entry per tab."""
+
+    success: bool | None = None
+    pages: list[ReplayPage]
+    page_count: Lenient[int | None] = None
+
+
+class ReplayPlaylist(ResponseModel):
+    """The recording of one tab as an HLS playlist; its segments are signed links that expire after some 6 hours."""
+
+    text: Annotated[str, Field(pattern=r"^\s*#EXTM3U", repr=False)]

@@ -69,6 +69,26 @@ class SessionOperations(Operations):
         except ClientError as error:
             return _closed_before(error)
 
+    async def replay(self, session_id: str) -> list[models.ReplayPage]:
+        """Return the recorded tabs of a session that was opened with `record_session`, also once it is closed.
+
+        :param session_id: the session's id.
+        :raises NotFoundError: there is no such session, or no recording of it.
+        """
+        return (await self._execute(Call(endpoints.REPLAY, path={"session_id": session_id}))).pages
+
+    async def replay_page(self, session_id: str, page_id: str) -> str:
+        """Return the recording of one tab as an HLS playlist (`.m3u8`), for any player that reads these.
+
+        Each call returns new links to the segments, which expire after some 6 hours. Any holder can watch them.
+
+        :param session_id: the session's id.
+        :param page_id: `page_id` of a `ReplayPage`.
+        :raises NotFoundError: there is no such recording.
+        """
+        path = {"session_id": session_id, "page_id": page_id}
+        return (await self._execute(Call(endpoints.REPLAY_PAGE, path=path))).text
+
     async def interact_with_scrape(
         self,
         scrape_id: str,

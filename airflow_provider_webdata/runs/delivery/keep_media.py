@@ -29,6 +29,11 @@ class KeepMedia(Step):
         self._log = log
         self._report = MediaReport()
 
+    @property
+    def folder(self) -> str:
+        """Path or URL of the folder."""
+        return str(self._media.folder)
+
     def prepare(self) -> None:
         """Check the folder."""
         if checked_text(self._media.folder) is None:
@@ -47,9 +52,13 @@ class KeepMedia(Step):
         :param items: a part of the results.
         :param report: counts the files.
         """
+        return keep_media(items, str(self._media.folder), self.settings(), report)
+
+    def settings(self) -> MediaSettings:
+        """Return how media is fetched."""
         connection = self._connection()
         client = connection.client
-        settings = MediaSettings(
+        return MediaSettings(
             max_bytes=int(self._media.max_mb * 2**20),
             concurrency=self._media.concurrency,
             verify=client.verify,
@@ -58,7 +67,6 @@ class KeepMedia(Step):
             hosts=connection.media_hosts | {url_host(client.base_url) or ""},
             keep_svg=self._media.keep_svg,
         )
-        return keep_media(items, str(self._media.folder), settings, report)
 
     def facts(self) -> Mapping[str, Any]:
         """Return the counts."""

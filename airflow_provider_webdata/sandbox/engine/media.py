@@ -18,10 +18,15 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.sandbox.state.clock import Clock
     from airflow_provider_webdata.sandbox.state.store import Store
 
-LIFETIMES = {"screenshot": 86_400, "audio": 3600, "video": 3600}
-"""Seconds an address of each kind can be used (docs/service.md#document-media-expires)."""
+LIFETIMES = {"screenshot": 86_400, "audio": 3600, "video": 3600, "recording": 21_600}
+"""Seconds an address of each kind can be used (docs/service.md#document-media-expires, #replay-playlist)."""
 
-CONTENT_TYPES = {"screenshot": "image/png", "audio": "audio/mpeg", "video": "video/mp4"}
+CONTENT_TYPES = {
+    "screenshot": "image/png",
+    "audio": "audio/mpeg",
+    "video": "video/mp4",
+    "recording": "video/mp2t",
+}
 MOST_BYTES = 1024 * 1024 * 1024
 
 
@@ -47,7 +52,7 @@ class Media:
     ) -> None:
         """Give a page a file.
 
-        :param kind: ``screenshot``, ``audio`` or ``video``.
+        :param kind: ``screenshot``, ``audio``, ``video``, or ``recording`` (a segment of a session's recording).
         :param content: the file, base64.
         :param size: generate a file of this many bytes instead.
         :raises ValueError: when the kind is unknown, or not one of content and size is given.

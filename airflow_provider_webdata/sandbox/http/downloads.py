@@ -23,6 +23,7 @@ _BEGINNINGS = {
     "image/png": b"\x89PNG\r\n\x1a\n",
     "audio/mpeg": b"ID3\x04",
     "video/mp4": b"\x00\x00\x00\x18ftypmp42",
+    "video/mp2t": b"\x47\x40\x00\x10",
     "video/webm": b"\x1a\x45\xdf\xa3",
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 import secrets
 import uuid
 from datetime import timedelta
@@ -21,6 +22,7 @@ from .validation import valid
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from airflow_provider_webdata.sandbox.engine.media import Media
     from airflow_provider_webdata.sandbox.engine.scrape_store import ScrapeStore
     from airflow_provider_webdata.sandbox.engine.web import Web
     from airflow_provider_webdata.sandbox.reference.wire import Json
@@ -41,21 +43,24 @@ PROFILE_BUSY = (
 )
 NO_SCRAPE = "Job not found."
 REPLAY_GONE = "The data needed to replay this scrape is gone. Scrape the page again."
+NO_REPLAY = "Replay not found."
 NO_MODEL = "The sandbox has no language model; these sentences of the page share a word with the prompt: "
 
 # Lifetime in seconds, in total and without activity: by the contract, and by guides and servers.
 LIFETIMES: tuple[int, int | None] = (300, None)
 LIFETIMES_ELSEWHERE = (600, 300)
 DEFAULT_TIMEOUT = 30
+SEGMENTS, SEGMENT_BYTES = 2, 1000
+"""Of each recording."""
 CODE_MAX = 100_000
 
 
 class Interact:
     """Answers all calls about browser sessions."""
 
-    def __init__(self, core: Core, web: Web, scrapes: ScrapeStore) -> None:
+    def __init__(self, core: Core, web: Web, scrapes: ScrapeStore, media: Media) -> None:
         self._core, self._store, self._clock = core, core.store, core.clock
-        self._web, self._scrapes = web, scrapes
+        self._web, self._scrapes, self._media = web, scrapes, media
         self._waiting: dict[str, set[asyncio.Event]] = {}
         self._running: dict[str, int] = {}
 
@@ -66,6 +71,10 @@ class Interact:
             Endpoint("GET", SESSIONS, self.list_sessions, "interact-execute", keyless=True),
             Endpoint("POST", SESSIONS + "/{id}/execute", self.execute, "interact-execute", keyless=True),
             Endpoint("DELETE", SESSIONS + "/{id}", self.close, "interact-execute", keyless=True),
+            Endpoint("GET", SESSIONS + "/{id}/replay", self.replay, "interact-execute"),
+            Endpoint(
+                "GET", SESSIONS + "/{id}/replay/{page}", self.replay_page, "interact-execute", free_ids=True
+            ),
             Endpoint("POST", "/v2/scrape/{id}/interact", self.interact, "interact-execute", keyless=True),
             Endpoint("DELETE", "/v2/scrape/{id}/interact", self.stop, "interact-execute", keyless=True),
         ]
@@ -150,6 +159,44 @@ class Interact:
             raise ServiceError(404, NOT_FOUND)
         return Reply(200, {"success": True, **self.destroy(session["id"]), "cleanupQueued": False})
 
+    async def replay(self, call: Call) -> Reply:
+        """List the recorded tabs of a session, of which the sandbox has one."""
+        session = self._recorded(call.params["id"])
+        page = {
+            "pageId": "0",
+            "url": f"/v2/interact/{session['id']}/replay/0",
+            "pageUrl": session["tab"]["url"],
+            "startTimeMs": 0,
+            "endTimeMs": session.get("sessionDurationMs", self._milliseconds(session)),
+        }
+        return Reply(200, {"success": True, "pages": [page], "pageCount": 1})
+
+    async def replay_page(self, call: Call) -> Reply:
+        """Answer with the playlist of a tab; the segments are made up."""
+        if not re.fullmatch(r"\d{1,3}", call.params["page"]):
+            raise ServiceError(400, "Invalid pageId.")
+        session = self._recorded(call.params["id"])
+        if call.params["page"] != "0":
+            raise ServiceError(404, NO_REPLAY)
+        lines = ["#EXTM3U", "#EXT-X-VERSION:3", "#EXT-X-TARGETDURATION:6", "#EXT-X-PLAYLIST-TYPE:VOD"]
+        for number in range(SEGMENTS):
+            address = f"https://browser.sandbox.invalid/{session['id']}/{number}"
+            self._media.put(address, "recording", size=SEGMENT_BYTES)
+            lines += ["#EXTINF:6.000,", str(self._media.link(address, "recording"))]
+        text = "\n".join([*lines, "#EXT-X-ENDLIST", ""])
+        return Reply(200, raw=text.encode(), content_type="application/vnd.apple.mpegurl")
+
+    def _recorded(self, session_id: str) -> Json:
+        """Return a session that has a recording, open or closed."""
+        session = self._session(session_id)
+        if not session.get("recorded"):
+            raise ServiceError(404, NO_REPLAY)
+        return session
+
+    def _milliseconds(self, session: Json) -> int:
+        begun = from_iso(session["createdAt"])
+        return max(0, round((self._clock.datetime() - begun).total_seconds() * 1000))
+
     def destroy(self, session_id: str) -> Json:
         """Close a session, save its profile, and bill it; return its cost.
 
@@ -159,8 +206,7 @@ class Interact:
         if session is None:
             raise KeyError(session_id)
         if session["status"] == "active":
-            begun, now = from_iso(session["createdAt"]), self._clock.datetime()
-            spent = max(0, round((now - begun).total_seconds() * 1000))
+            spent = self._milliseconds(session)
             rate = PER_MINUTE_WITH_PROMPT if session["prompted"] else PER_MINUTE
             credits = max(rate, math.ceil(spent * rate / 60_000))
             session.update(status="destroyed", sessionDurationMs=spent, creditsBilled=credits)
@@ -230,6 +276,7 @@ class Interact:
             "activityTtl": body.get("activityTtl", idle),
             "profile": profile,
             "prompted": False,
+            "recorded": body.get("recordSession", True),
             "tab": {"url": "about:blank", "kept": kept["kept"] if kept else {}},
         }
         self._store.put("session", session_id, session)

@@ -54,7 +54,14 @@ class Operation:
 
     @property
     def good(self) -> str:
+        if self.endpoint.answers_text:
+            return "#EXTM3U"
         return json.dumps({"success": True, **_response(self.endpoint.response())})
+
+    @property
+    def unsuccessful(self) -> str:
+        """A failure that is reported with status 200."""
+        return json.dumps({**_response(self.endpoint.response()), "success": False})
 
 
 def _response(annotation: Any) -> Any:

@@ -55,9 +55,7 @@ async def test_an_endpoint_that_may_be_repeated(serve: Any, name: str) -> None:
 @pytest.mark.rule("ok-but-failed", "ok-but-failed-job", "ok-but-failed-code")
 def test_success_false_fails_every_call_that_is_not_judged_by_its_status(serve: Any) -> None:
     operations = {**BILLING, **HARMLESS}
-    server = serve(
-        *[answer(body=json.dumps({**json.loads(one.good), "success": False})) for one in operations.values()]
-    )
+    server = serve(*[answer(body=one.unsuccessful) for one in operations.values()])
     accepted = set()
     with WebDataClient(ClientConfig(server.url, API_KEY)) as client:
         for name, operation in operations.items():

@@ -236,13 +236,14 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
         "count": 1,
         "creditsUsed": 3,
     }
+    notes = {"explanation": f"A queue. {HOSTILE}", "recording": "s3://bucket/session-1"}
     return [
         {
             "dag_id": "shop",
             "task_id": "crawl",
             "operator": "WebDataCrawlOperator",
             "rendered": ours,
-            "xcoms": {"job_id": jobs["crawl"], "return_value": result, "explanation": f"A queue. {HOSTILE}"},
+            "xcoms": {"job_id": jobs["crawl"], "return_value": result, **notes},
         },
         {
             "dag_id": "shop",

@@ -224,6 +224,7 @@ def test_the_tab_of_a_task(pages: Pages, ids: dict[str, Any]) -> None:
     assert ids["crawl"] in text
     assert "s3://bucket/pages.jsonl" in text
     assert f'href="{DASHBOARD}"' in text
+    assert "s3://bucket/session-1" in text
     assert "Why the job failed" in text
     assert HOSTILE not in text
     assert "A queue. &lt;script&gt;" in text

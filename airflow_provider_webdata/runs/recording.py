@@ -1,0 +1,75 @@
+"""The recording of a task's browser session, kept in the folder of its `media`."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.api.errors import NotFoundError
+from airflow_provider_webdata.results.recording import folder_of, keep_playlist
+from airflow_provider_webdata.runs.replica import until_found
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from airflow_provider_webdata.api.models import ReplayPage
+    from airflow_provider_webdata.hooks.webdata import WebDataHook
+    from airflow_provider_webdata.runs.delivery.keep_media import KeepMedia
+
+_PROCESSING_SECONDS = 10.0
+"""How long to search for a recording: it may take a moment after the end of the session."""
+
+
+class Recording:
+    """Keeps the recording of a session, where possible: the task succeeds or fails because of its steps.
+
+    :param hook: of the session's connection.
+    :param media: where files are kept.
+    :param log: of the task.
+    """
+
+    def __init__(self, hook: WebDataHook, media: KeepMedia, log: Any) -> None:
+        self._hook = hook
+        self._media = media
+        self._log = log
+
+    def prepare(self) -> None:
+        """Check the folder.
+
+        :raises OutputError: no file can be written in it.
+        """
+        self._media.prepare()
+
+    def keep(self, session_id: str) -> Mapping[str, str]:
+        """Keep the recording of a closed session; return its folder as `recording`, or nothing.
+
+        :param session_id: the session's id.
+        """
+        pages: list[ReplayPage] = []
+        try:
+            folder = folder_of(self._media.folder, session_id)
+            base_url = self._hook.get_settings().client.base_url
+            pages = until_found(partial(self._pages, session_id), _PROCESSING_SECONDS) or []
+            for page in pages:
+                playlist = self._hook.replay_page(session_id, page.page_id)
+                address = f"{base_url}/v2/interact/{session_id}/replay/{page.page_id}"
+                path = keep_playlist(playlist, address, folder, page.page_id, self._media.settings())
+                self._log.info("Kept the recording of session %s: %s", session_id, path)
+        except Exception as error:  # noqa: BLE001 - no storage error may cost what the steps returned
+            self._log.warning(
+                "The recording of session %s was not kept: %s. WebDataHook(...).replay(%r) returns it until it expires",
+                session_id,
+                error,
+                session_id,
+            )
+            return {}
+        if not pages:
+            self._log.warning("Session %s has no recording", session_id)
+            return {}
+        return {"recording": folder}
+
+    def _pages(self, session_id: str) -> list[ReplayPage]:
+        try:
+            return self._hook.replay(session_id)
+        except NotFoundError:
+            return []
