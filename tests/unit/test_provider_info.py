@@ -27,30 +27,12 @@ HAS_AGENTS = find_spec("pydantic_ai") is not None
 """Not on Python 3.10."""
 ROOMS = ("hooks", "operators", "sensors", "triggers", "retry-policies", *(["toolsets"] if HAS_AGENTS else []))
 ROOT = Path(__file__).parents[2]
-SCHEMAS = Path(__file__).parent / "provider_schemas"
-"""Those of the oldest supported Airflow, of 3.3, and of the newest prerelease, as `apache-airflow-core` has them."""
 
 
 def test_schema():
-    """Airflow's own schema of provider metadata."""
+    """The installed Airflow's own schema: the oldest supported version and the newest prerelease run this test too."""
     schema = json.loads((Path(airflow.__file__).parent / "provider_info.schema.json").read_text())
     jsonschema.validate(INFO, schema)
-
-
-@pytest.mark.parametrize("path", sorted(SCHEMAS.glob("provider_info-*.json")), ids=lambda path: path.stem)
-def test_schemas_of_other_versions(path):
-    """A key that only a newer Airflow knows is valid in an older one."""
-    jsonschema.validate(INFO, json.loads(path.read_text()))
-
-
-@pytest.mark.parametrize("key", ["integrations", "lifecycle", "retry-policies", "toolsets"])
-def test_keys_for_registries(key):
-    """Airflow's own providers state them in `provider.yaml`, whose schema knows no other field of theirs."""
-    (path,) = SCHEMAS.glob("provider.yaml-*.json")
-    schema = json.loads(path.read_text())
-    jsonschema.validate(
-        INFO[key], {**schema["properties"][key], "definitions": schema.get("definitions", {})}
-    )
 
 
 def test_guides_and_logo_exist():

@@ -7,7 +7,6 @@ or not at all.
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
