@@ -10,6 +10,7 @@ from types import ModuleType
 
 from benchmarks import (
     batch_search,
+    check_latency,
     crawl_memory,
     delivery_latency,
     import_cost,
@@ -30,6 +31,7 @@ BENCHMARKS: dict[str, ModuleType] = {
     "import_cost": import_cost,
     "inbox_throughput": inbox_throughput,
     "delivery_latency": delivery_latency,
+    "check_latency": check_latency,
     "waiting_cost": waiting_cost,
     "page_cost": page_cost,
     "manifest_cost": manifest_cost,

@@ -201,20 +201,20 @@ UNREGISTERED: dict[str, Callable[[Airflow], None]] = {
 
 @pytest.mark.parametrize("arrange", UNREGISTERED.values(), ids=UNREGISTERED)
 def test_no_event_without_a_dag_that_waits_for_it(
-    airflow: Airflow, arrange: Callable[[Airflow], None]
+    sqlite_airflow: Airflow, arrange: Callable[[Airflow], None]
 ) -> None:
-    arrange(airflow)
-    airflow.store.add([completed("before")])
-    events = airflow.events()
+    arrange(sqlite_airflow)
+    sqlite_airflow.store.add([completed("before")])
+    events = sqlite_airflow.events()
     events.register()
-    assert airflow.checks() == []
+    assert sqlite_airflow.checks() == []
 
     # What was received until then starts no DAG that is scheduled later.
-    airflow.execute(update(DagModel).values(is_stale=False, is_paused=False))
-    airflow.schedule(Asset(monitor_asset(MONITOR).uri))
-    airflow.store.add([completed("after")])
+    sqlite_airflow.execute(update(DagModel).values(is_stale=False, is_paused=False))
+    sqlite_airflow.schedule(Asset(monitor_asset(MONITOR).uri))
+    sqlite_airflow.store.add([completed("after")])
     events.register()
-    assert airflow.checks() == ["after"]
+    assert sqlite_airflow.checks() == ["after"]
 
 
 def test_two_servers_concurrently(airflow: Airflow) -> None:
@@ -344,13 +344,13 @@ def test_the_set_of_scheduled_assets_is_read_again(
     assert events._woken.is_set()
 
 
-def test_a_backlog_is_processed_in_rounds(airflow: Airflow, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_backlog_is_processed_in_rounds(sqlite_airflow: Airflow, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asset_events, "ROUND", 2)
-    airflow.schedule(monitor_asset(MONITOR))
+    sqlite_airflow.schedule(monitor_asset(MONITOR))
     checks = [f"c-{number}" for number in range(5)]
-    airflow.store.add([completed(check) for check in checks])
-    airflow.events().register()
-    assert airflow.checks() == checks
+    sqlite_airflow.store.add([completed(check) for check in checks])
+    sqlite_airflow.events().register()
+    assert sqlite_airflow.checks() == checks
 
 
 def test_marks_are_pruned_with_their_deliveries(sqlite_airflow: Airflow) -> None:
