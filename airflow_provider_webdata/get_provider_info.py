@@ -164,7 +164,7 @@ def _options() -> dict[str, dict[str, Any]]:
             "default": "True",
         },
         "inbox_create_tables": {
-            "description": "The inbox makes or migrates its tables at its first request, under the lock of "
+            "description": "The inbox makes or migrates its tables when the API server starts, under the lock of "
             "`airflow db migrate`: for where that does not run after this package is installed.",
             "version_added": "0.1.0",
             "type": "boolean",
@@ -172,8 +172,8 @@ def _options() -> dict[str, dict[str, Any]]:
             "default": "False",
         },
         "inbox_gc_freeze": {
-            "description": "At its first request, the inbox calls `gc.freeze()`: the garbage collector of the API "
-            "server's process no longer scans the objects that exist by then, which pauses requests under load. It "
+            "description": "When the API server starts, the inbox calls `gc.freeze()`: the garbage collector of the "
+            "process no longer scans the objects that exist by then, which pauses requests under load. It "
             "never frees them either.",
             "version_added": "0.1.0",
             "type": "boolean",
