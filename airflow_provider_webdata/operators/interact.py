@@ -37,7 +37,7 @@ class WebDataInteractOperator(
 
     With `record_session=True` and `media`, the recording of the session is kept after its end: for each tab a playlist
     `page-<id>.m3u8` and its segments, in the folder `session-<sessionId>` of `media`, which `recording` in XCom names.
-    If that fails, the task warns and goes on.
+    If that fails, the task warns and continues.
 
     XCom: a mapping with `sessionId` or `scrapeId`; `steps`, for each step that ran the wire names `stdout`, `stderr`,
     `exitCode`, `killed`, `error`, and `result`, `output` where they say more; `creditsBilled`; `sessionDurationMs`.

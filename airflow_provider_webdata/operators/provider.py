@@ -26,7 +26,7 @@ class WebDataProviderOperator(
 
     Give `provider`, `capability` and `options` for one call, or `calls` for up to ten in one request. Before the
     request, the contracts are looked up, which is free: they give the columns of tables, and the price by which
-    `credit_limit` is held. `airflow webdata providers list` shows what there is.
+    `credit_limit` is held. `airflow webdata providers list` shows the capabilities.
 
     A request is named by the task instance, how often it was cleared, and what it asks. After a lost answer, the next
     attempt sends it under the same name and gets the answer that was billed. A changed request is another one.

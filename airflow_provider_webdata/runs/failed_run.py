@@ -1,4 +1,4 @@
-"""What the service says of a job that failed: the last steps of an agent run, and its explanation."""
+"""The log of a failed job: the last steps of an agent run, and the service's explanation."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import airflow.sdk
 
+from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.runs.reschedule import RATE_LIMIT_TIMEOUT_SECONDS, reschedule_delay
 
 if TYPE_CHECKING:
@@ -47,11 +48,8 @@ class WebDataRetryPolicy(_Base):
         :param exception: what the task raised.
         :param context: the task's context.
         """
-        from airflow.sdk import RetryDecision
-
         from airflow_provider_webdata.api.errors import RateLimitError, UnavailableError, WebDataError
         from airflow_provider_webdata.api.query import QueryError
-        from airflow_provider_webdata.common.coded_errors import ArgumentError
 
         if isinstance(exception, (RateLimitError, UnavailableError)):
             return _wait(reschedule_delay(exception), str(exception), context)
@@ -61,8 +59,8 @@ class WebDataRetryPolicy(_Base):
             isinstance(exception, WebDataError) and exception.verdict == "never"
         )
         if hopeless:
-            return RetryDecision.fail(reason=str(exception))
-        return RetryDecision.default()
+            return airflow.sdk.RetryDecision.fail(reason=str(exception))
+        return airflow.sdk.RetryDecision.default()
 
     def serialize(self) -> dict[str, Any]:
         """Return the policy as JSON: it has no settings."""
@@ -76,15 +74,13 @@ class WebDataRetryPolicy(_Base):
 
 def _wait(delay: timedelta, reason: str, context: Context | None) -> RetryDecision:
     """Reschedule within the limit of operators, where Airflow can; otherwise retry."""
-    from airflow.sdk import RetryDecision
-
     # Airflow compares the time of the failure with its limit; operators, the end of the wait.
     remaining = timedelta(seconds=RATE_LIMIT_TIMEOUT_SECONDS) - delay
     # An operator that raises the error has reached its own `rate_limit_timeout`.
     is_operator = hasattr((context or {}).get("task"), "rate_limit_timeout")
     if is_operator or remaining <= timedelta(0) or not POLICIES_RESCHEDULE:
-        return RetryDecision.retry(delay=delay, reason=reason)
-    decision: RetryDecision = RetryDecision.reschedule(  # type: ignore[attr-defined]  # new in Airflow 3.4
+        return airflow.sdk.RetryDecision.retry(delay=delay, reason=reason)
+    decision: RetryDecision = airflow.sdk.RetryDecision.reschedule(  # type: ignore[attr-defined]  # new in Airflow 3.4
         delay=delay, reschedule_timeout=remaining, reason=reason
     )
     return decision

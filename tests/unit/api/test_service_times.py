@@ -45,16 +45,8 @@ TIMES: list[tuple[Any, dict[str, Any] | None, dict[str, Any] | None, float]] = [
 ]
 
 
-@pytest.mark.rule(
-    *(
-        "scrape-timeout",
-        "search-timeout",
-        "parse-timeout",
-        "code-timeout",
-        "provider-timeout",
-        "support-statuses",
-    )
-)
+@pytest.mark.rule("scrape-timeout", "search-timeout", "parse-timeout", "code-timeout")
+@pytest.mark.rule("provider-timeout", "support-statuses")
 @pytest.mark.parametrize(("endpoint", "fields", "extra", "seconds"), TIMES)
 def test_reading_outlasts_the_service(endpoint: Any, fields: Any, extra: Any, seconds: float) -> None:
     body = None if fields is None else endpoint.request().model_validate(fields)
