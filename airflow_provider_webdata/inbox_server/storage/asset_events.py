@@ -137,7 +137,11 @@ class AssetEvents:
             elif failing and not failure:
                 log.info("Completed checks start DAGs again")
             failing = bool(failure)
-            self._woken.wait(INTERVAL)
+            if failing:
+                # Further deliveries must not hurry a database that fails.
+                time.sleep(INTERVAL)
+            else:
+                self._woken.wait(INTERVAL)
             self._woken.clear()
 
     def _register_safely(self) -> str:
