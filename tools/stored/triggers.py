@@ -91,7 +91,7 @@ def example_triggers() -> Iterator[tuple[str, Any]]:
         if name not in TRIGGERS:
             raise LookupError(f"{name}: name its arguments in TRIGGERS of tools/stored/triggers.py")
         least, more = TRIGGERS[name]
-        parameters = inspect.signature(cls).parameters
+        parameters = _parameters(cls)
         if "webdata_conn_id" in parameters:
             least = {"webdata_conn_id": CONNECTION_ID, **least}
         every = {**least, **more}
@@ -107,7 +107,12 @@ def example_triggers() -> Iterator[tuple[str, Any]]:
 
 def attributes(trigger: Any) -> dict[str, Any]:
     """Return a trigger's arguments, including the defaults."""
-    return {name: getattr(trigger, name) for name in inspect.signature(type(trigger)).parameters}
+    return {name: getattr(trigger, name) for name in _parameters(type(trigger))}
+
+
+def _parameters(cls: type) -> dict[str, inspect.Parameter]:
+    # Airflow stores the queue separately, from 3.4 on; an older one has none.
+    return {name: one for name, one in inspect.signature(cls).parameters.items() if name != "queue"}
 
 
 def triggers() -> dict[str, Any]:
