@@ -7,11 +7,13 @@ run after the package is installed, the inbox calls `make_tables`.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import logging
+import os
 import time
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowException
 from airflow.utils.db import DBLocks, create_global_lock
@@ -25,6 +27,11 @@ from airflow_provider_webdata.inbox_server.options import creates_tables
 from airflow_provider_webdata.inbox_server.storage import tables
 from airflow_provider_webdata.inbox_server.storage.database import airflow_engine, store_error
 from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError, TablesMissingError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy.engine import Engine
 
 log = logging.getLogger(__name__)
 
@@ -142,12 +149,26 @@ def make_tables() -> None:
             session.rollback()
             # Seconds for MySQL, milliseconds for PostgreSQL.
             timeout = LOCK_SECONDS * (1 if engine.dialect.name == "mysql" else 1000)
-            with create_global_lock(session, DBLocks.MIGRATIONS, timeout):
+            with _file_lock(engine), create_global_lock(session, DBLocks.MIGRATIONS, timeout):
                 _migrate(manager)
     except exc.SQLAlchemyError as error:
         reason = store_error(error)
         raise StoreUnavailableError(f"the inbox's tables could not be made now: {reason}") from None
     log.info("The inbox has made or migrated its tables")
+
+
+@contextlib.contextmanager
+def _file_lock(engine: Engine) -> Iterator[None]:
+    """Hold a lock between processes on SQLite, for which Airflow has none: two stamps would leave two versions."""
+    if engine.dialect.name != "sqlite" or not engine.url.database:
+        yield
+        return
+    folder = os.open(Path(engine.url.database).absolute().parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
 
 
 def _migrate(manager: InboxDBManager) -> None:

@@ -17,6 +17,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -124,13 +125,16 @@ class Warm:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self.environ = airflow_environ(folder) if environ is None else environ
+        self._opening = threading.Lock()
         self._lease: socket.socket | None = None
         self._server: subprocess.Popen[bytes] | None = None
 
     def open(self) -> Path:
         """Start the process, and return its folder, for other users of it."""
-        if self._lease is None:
-            self._lease = self._leased()
+        # Threads of a test that start their programs together share one lease.
+        with self._opening:
+            if self._lease is None:
+                self._lease = self._leased()
         return self._folder
 
     def close(self) -> None:
