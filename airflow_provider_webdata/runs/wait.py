@@ -32,6 +32,7 @@ from airflow_provider_webdata.waiting.wait import wait
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
 
+    from airflow_provider_webdata.hooks.connection import ConnectionSettings
     from airflow_provider_webdata.waiting.policy import PollingPolicy
     from airflow_provider_webdata.waiting.target import Target
 
@@ -39,6 +40,23 @@ LEAST_WAIT_SECONDS = 30.0
 """A wait that is resumed past its deadline still has this long to find what happened meanwhile."""
 
 _LIMITED_SINCE = "limited_since"
+
+
+def with_hub(settings: ConnectionSettings, work: Callable[[Hub], Coroutine[Any, Any, Any]]) -> Any:
+    """Run a coroutine with a hub of a connection, in a thread; signals interrupt it.
+
+    :param settings: of the connection.
+    :param work: receives the hub.
+    """
+
+    async def run() -> Any:
+        hub = Hub(settings.conn_id, settings, lambda name, **tags: count(name, 1, {}, **tags))
+        try:
+            return await work(hub)
+        finally:
+            await hub.close()
+
+    return run_aside(run())
 
 
 class WaitRun(Run):
@@ -135,16 +153,7 @@ class WaitRun(Run):
 
         :param work: receives the hub.
         """
-        settings = self.hook.get_settings()
-
-        async def run() -> Any:
-            hub = Hub(settings.conn_id, settings, lambda name, **tags: count(name, 1, {}, **tags))
-            try:
-                return await work(hub)
-            finally:
-                await hub.close()
-
-        return run_aside(run())
+        return with_hub(self.hook.get_settings(), work)
 
     def polling_policy(self) -> PollingPolicy:
         """Return how a task waits in a worker: it polls."""

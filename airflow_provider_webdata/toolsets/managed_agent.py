@@ -18,7 +18,10 @@ from airflow.providers.common.ai.managed_agents.base import (
 
 from airflow_provider_webdata.api.errors import BadRequestError, InvalidRequestError, WebDataError
 from airflow_provider_webdata.hooks.webdata import WebDataHook
-from airflow_provider_webdata.states.jobs import JobView
+from airflow_provider_webdata.runs.wait import with_hub
+from airflow_provider_webdata.waiting.job_target import JobTarget
+from airflow_provider_webdata.waiting.policy import PollingPolicy
+from airflow_provider_webdata.waiting.wait import wait
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,20 +79,21 @@ class WebDataManagedAgentHook(BaseManagedAgentHook):
         :raises TimeoutError: the run took longer than the timeout.
         :raises WebDataError: a retry of the task may help.
         """
-        deadline = time.monotonic() + (LONGEST_SECONDS if request.timeout is None else request.timeout)
+        deadline = time.time() + (LONGEST_SECONDS if request.timeout is None else request.timeout)
         run_id = self._start(self._body(agent, request))
-        status: AgentStatus | None = None
+        is_over = False
         try:
-            status = self._finished(run_id, deadline)
+            event = self._ended(run_id, deadline)
+            is_over = event["status"] in {"done", "failed"}
         finally:
-            if status is None:
+            if not is_over:
                 self._cancel(run_id)
-        view = JobView.of("agent", run_id, status)
-        log.info("Agent run %s is %s: %s credits", run_id, view.state, view.credits_used)
-        if view.state != "completed":
-            raise ManagedAgentInvocationError(
-                f"Agent run {run_id} {view.state}: {view.error or 'no reason given'}"
-            )
+        if event["status"] == "timeout":
+            raise TimeoutError(f"Agent run {run_id} did not end in time, and is canceled")
+        if event["status"] != "done":
+            raise ManagedAgentInvocationError(str(event.get("error") or event.get("message")))
+        status = cast("AgentStatus", self._hook.job_status("agent", run_id))
+        log.info("Agent run %s is completed: %s credits", run_id, status.credits_used)
         return ManagedAgentResponse(
             text=status.message or json.dumps(status.data, ensure_ascii=False),
             raw=status.to_wire(),
@@ -123,20 +127,13 @@ class WebDataManagedAgentHook(BaseManagedAgentHook):
                 raise ManagedAgentInvocationError(str(error)) from error
             raise
 
-    def _finished(self, run_id: str, deadline: float) -> AgentStatus:
-        while True:
-            try:
-                status = cast("AgentStatus", self._hook.job_status("agent", run_id))
-                if JobView.of("agent", run_id, status).is_over:
-                    return status
-            except WebDataError as error:
-                if error.verdict == "never":
-                    raise ManagedAgentInvocationError(str(error)) from error
-                log.info("%s. Still waiting for agent run %s", error, run_id)
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise TimeoutError(f"Agent run {run_id} did not end in time, and is canceled")
-            time.sleep(min(POLL_SECONDS, left))
+    def _ended(self, run_id: str, deadline: float) -> dict[str, Any]:
+        """Return the event of the run's end."""
+        target = JobTarget("agent", run_id, PollingPolicy("polling", POLL_SECONDS, POLL_SECONDS), log)
+        event: dict[str, Any] = with_hub(
+            self._hook.get_settings(), lambda hub: wait(hub, target, deadline, at_least_once=True)
+        )
+        return event
 
     def _cancel(self, run_id: str) -> None:
         try:

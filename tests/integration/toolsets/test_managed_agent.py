@@ -21,7 +21,7 @@ MODEL = "spark-1-mini"
 
 @pytest.fixture
 def agent(sandbox: SandboxServer, monkeypatch: pytest.MonkeyPatch) -> ManagedAgentClient:
-    monkeypatch.setattr(managed_agent, "POLL_SECONDS", 0.05)
+    monkeypatch.setattr(managed_agent, "POLL_SECONDS", 1.0)
     return WebDataManagedAgentHook(options={"max_credits": 100}).agent(MODEL)
 
 
