@@ -90,7 +90,7 @@ _PORT = _arg(
 )
 _CERTIFICATE = _arg("--ssl-certfile", help="certificate, to serve https", metavar="FILE")
 _CERTIFICATE_KEY = _arg(
-    "--ssl-keyfile", help="key of the certificate, where it is in a file of its own", metavar="FILE"
+    "--ssl-keyfile", help="key of the certificate, if it is in a separate file", metavar="FILE"
 )
 _NEW_CONN_ID = _arg(
     "--conn-id", help="Id of the connection (default: %(default)s)", default="webdata_default"
@@ -159,7 +159,9 @@ def get_commands() -> list[GroupCommand]:
     )
     inbox = GroupCommand(name="inbox", help="Webhook deliveries that were received", subcommands=_inbox())
     providers = GroupCommand(
-        name="providers", help="What data providers can be asked, and what it costs", subcommands=_providers()
+        name="providers",
+        help="Show the capabilities of data providers and their prices",
+        subcommands=_providers(),
     )
     subcommands = (_init(), _doctor(), _costs(), _explain(), providers, inbox, sandbox)
     return [GroupCommand(name="webdata", help="Tools for the web data service", subcommands=subcommands)]

@@ -17,7 +17,7 @@ from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.api.prices import PROVIDER
 from airflow_provider_webdata.common.terminal import terminal_text
 from airflow_provider_webdata.hooks.webdata import WebDataHook
-from airflow_provider_webdata.inbox_server.airflow_connections import find_connection
+from airflow_provider_webdata.inbox_server.airflow_connections import named_connection
 from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _SAMPLES: dict[str, Any] = {"integer": 1, "number": 1.0, "boolean": True, "array
 @suppress_logs_and_warning
 @providers_configuration_loaded
 def list_tools(args: argparse.Namespace) -> None:
-    """Print what data providers can be asked, with prices. Nothing is billed.
+    """Print the capabilities of data providers with their prices. Nothing is billed.
 
     :param args: query; provider, a list; limit; conn_id; output.
     """
@@ -49,7 +49,7 @@ def list_tools(args: argparse.Namespace) -> None:
         _write([tool.to_wire() for tool in found], args.output)
         return
     if not found:
-        sys.stdout.write("No capability was found: use other words, or leave them out\n")
+        sys.stdout.write("No capability was found: use other words, or omit them\n")
         return
     AirflowConsole().print_as([_row(tool) for tool in found], args.output)
 
@@ -70,7 +70,7 @@ def show_tool(args: argparse.Namespace) -> None:
         tool = hook.data_tool(provider, capability)
     if tool is None:
         raise SystemExit(
-            f"The catalogue has no {args.tool}: `airflow webdata providers list` shows what it has"
+            f"The catalogue has no {args.tool}: `airflow webdata providers list` shows its capabilities"
         )
     if args.output in {"json", "yaml"}:
         _write(tool.to_wire(), args.output)
@@ -82,14 +82,7 @@ def show_tool(args: argparse.Namespace) -> None:
 @contextmanager
 def _catalogue(conn_id: str) -> Iterator[WebDataHook]:
     try:
-        connection = find_connection(conn_id)
-        if connection is None:
-            raise SystemExit(f"There is no connection {conn_id!r}: name one with --conn-id")
-        if connection.conn_type != WebDataHook.conn_type:
-            raise SystemExit(
-                f"Connection {conn_id!r} is of type {connection.conn_type!r}: name one of type webdata"
-            )
-        with WebDataHook.of(connection) as hook:
+        with WebDataHook.of(named_connection(conn_id)) as hook:
             yield hook
     except (StoreUnavailableError, WebDataError) as error:
         raise SystemExit(f"The catalogue cannot be read: {terminal_text(str(error))}") from None

@@ -20,7 +20,7 @@ from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.common.terminal import terminal_text
 from airflow_provider_webdata.hooks.webdata import WebDataHook
-from airflow_provider_webdata.inbox_server.airflow_connections import find_connection
+from airflow_provider_webdata.inbox_server.airflow_connections import named_connection
 from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
 
 from .spent import Spent, spent, total
@@ -88,14 +88,7 @@ def _row(one: Spent) -> dict[str, Any]:
 def _service(conn_id: str, since: datetime, until: datetime | None) -> dict[str, Any]:
     """Return what the service says of the billing periods that the time touches."""
     try:
-        connection = find_connection(conn_id)
-        if connection is None:
-            raise SystemExit(f"There is no connection {conn_id!r}: name one with --conn-id")
-        if connection.conn_type != WebDataHook.conn_type:
-            raise SystemExit(
-                f"Connection {conn_id!r} is of type {connection.conn_type!r}: name one of type webdata"
-            )
-        with WebDataHook.of(connection) as hook:
+        with WebDataHook.of(named_connection(conn_id)) as hook:
             usage = hook.credit_usage()
             periods = hook.credit_history().periods
     except (StoreUnavailableError, WebDataError) as error:

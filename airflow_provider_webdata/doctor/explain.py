@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from airflow.utils.cli import suppress_logs_and_warning
 from airflow.utils.providers_configuration_loader import providers_configuration_loaded
 
-from airflow_provider_webdata.api.errors import ConfigurationError, WebDataError
+from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.common.terminal import terminal_text
 from airflow_provider_webdata.hooks.explanation import QUESTION, explanation
 from airflow_provider_webdata.hooks.webdata import WebDataHook
-from airflow_provider_webdata.inbox_server.airflow_connections import find_webdata_connection
+from airflow_provider_webdata.inbox_server.airflow_connections import named_connection
 from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
 
 if TYPE_CHECKING:
@@ -27,9 +27,7 @@ def explain(args: argparse.Namespace) -> None:
     :param args: job_id; conn_id; question.
     """
     try:
-        if (connection := find_webdata_connection(args.conn_id)) is None:
-            raise ConfigurationError(f"There is no connection {args.conn_id!r} of type webdata")
-        with WebDataHook.of(connection) as hook:
+        with WebDataHook.of(named_connection(args.conn_id)) as hook:
             answer = explanation(hook, args.job_id, args.question or QUESTION)
     except (StoreUnavailableError, WebDataError) as error:
         raise SystemExit(f"The service did not explain the job: {terminal_text(str(error))}") from None

@@ -17,7 +17,7 @@ REMEDIES: Mapping[str, str] = {
     "WD-032": "look at the check, or let such checks pass",
     "WD-036": "look at the service's dashboard",
     "WD-037": "compare with the monitors that its team has",
-    "WD-062": "give the request an id of its own",
+    "WD-062": "give each request a different id",
     "WD-063": "wait: the same request returns the answer later",
     "WD-061": "look at XCom 'validation', and change the schema or the prompt",
     "WD-401": 'check "API Key"',

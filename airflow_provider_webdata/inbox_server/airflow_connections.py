@@ -84,6 +84,22 @@ def find_webdata_connection(conn_id: str) -> Connection | None:
     return connection if connection is not None and connection.conn_type == "webdata" else None
 
 
+def named_connection(conn_id: str) -> Connection:
+    """Return the connection of type `webdata` that a command's user named.
+
+    :raises SystemExit: it is missing or of another type.
+    :raises StoreUnavailableError: see `find_connection`.
+    """
+    connection = find_connection(conn_id)
+    if connection is None:
+        raise SystemExit(f"There is no connection {conn_id!r}: name one with --conn-id")
+    if connection.conn_type != "webdata":
+        raise SystemExit(
+            f"Connection {conn_id!r} is of type {connection.conn_type!r}: name one of type webdata"
+        )
+    return connection
+
+
 def _may_not_read(error: Exception) -> bool:
     """Return whether the database has refused a table for want of rights."""
     original = getattr(error, "orig", None)

@@ -28,7 +28,7 @@ class WebDataProviderOperator(
     request, the contracts are looked up, which is free: they give the columns of tables, and the price by which
     `credit_limit` is held. `airflow webdata providers list` shows the capabilities.
 
-    A request is named by the task instance, how often it was cleared, and what it asks. After a lost answer, the next
+    A request is named by the task instance, how often it was cleared, and its calls. After a lost answer, the next
     attempt sends it under the same name and gets the answer that was billed. A changed request is another one.
 
     A call that fails does not stop the others: an item with `error` stands for it. If more calls fail than
@@ -41,7 +41,7 @@ class WebDataProviderOperator(
     `bytes` in place of `data`. With `calls`, each record has in front `call`, its number from 0, and `tool`.
 
     :param provider: id of the provider. It may be a template, as may the next two.
-    :param capability: what it is asked, such as `prices/history`.
+    :param capability: name of a capability, such as `prices/history`.
     :param options: as the contract of the capability says. Numbers and switches may be text, as templates render them.
     :param calls: 1 to 10 mappings with `provider`, `capability`, `options`, `version`, in place of the three; or JSON
         text of such a list (templated).

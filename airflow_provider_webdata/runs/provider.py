@@ -136,7 +136,7 @@ class ProviderRun(CallRun):
         for result in results:
             tool, error = f"{result.get('provider')}/{result.get('capability')}", result.get("error")
             if error:
-                self.log.warning("%s failed: %s", tool, _told(error))
+                self.log.warning("%s failed: %s", tool, _error_text(error))
             else:
                 records = result.get("records")
                 self.log.info(
@@ -208,7 +208,7 @@ def _without_data(result: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in result.items() if name != "data"}
 
 
-def _told(error: Mapping[str, Any]) -> str:
+def _error_text(error: Mapping[str, Any]) -> str:
     code, message = error.get("code"), error.get("message")
     return f"{code}: {message}" if code else str(message)
 
@@ -222,5 +222,5 @@ def _too_many(failed: Sequence[Mapping[str, Any]], calls: int, most: float) -> s
     """Return a message if more calls failed than may, or None."""
     if len(failed) <= most * calls:
         return None
-    shown = "; ".join(map(_told, failed[:_SHOWN_FAILURES]))
+    shown = "; ".join(map(_error_text, failed[:_SHOWN_FAILURES]))
     return f"{len(failed)} of {calls} calls failed, more than max_error_ratio={most:g} allows. The first: {shown}"

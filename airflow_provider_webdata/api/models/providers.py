@@ -1,4 +1,4 @@
-"""Calls of data providers, and the catalogue of what they can be asked."""
+"""Calls of data providers, and the catalogue of their capabilities."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class ProviderResponse(ResponseModel):
 
 
 class DataTool(ResponseModel):
-    """What a provider can be asked, as the catalogue describes it; or a provider, group or category of it.
+    """A capability of a provider, as the catalogue describes it; or a provider, group or category of it.
 
     :ivar id: `provider/capability` of a tool.
     :ivar credits_cost: credits of a call, or of a record with `per_record`; None: only the answer says it.

@@ -247,7 +247,7 @@ class ImageResult(ResponseModel):
 class SearchData(ResponseModel):
     """Results by source; which arrays are there depends on `sources`.
 
-    `tools` has what data providers can be asked. `research` is where the service announced that results of that
+    `tools` has capabilities of data providers. `research` is where the service announced that results of that
     category move to.
     """
 

@@ -9,13 +9,14 @@ from pydantic import ValidationError
 
 from airflow_provider_webdata.api import endpoints, models
 from airflow_provider_webdata.api.errors import InvalidRequestError, InvalidResponseError, error_class
+from airflow_provider_webdata.api.models.providers import CATALOGUE
 from airflow_provider_webdata.hooks.calls import Body, Call, body_for
 from airflow_provider_webdata.hooks.operations.base import Operations
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-CATALOGUE, FIND = "firecrawl", "find-tools"
+FIND = "find-tools"
 
 
 def _lookup(options: Mapping[str, Any]) -> Call[models.ProviderResponse]:
@@ -90,7 +91,7 @@ class ProviderOperations(Operations):
     async def find_tools(
         self, request: models.FindToolsRequest | Body | None = None
     ) -> AsyncIterator[models.DataTool]:
-        """Yield what providers can be asked, page by page; or providers, groups or categories. Bills nothing.
+        """Yield capabilities of providers, page by page; or providers, groups, or categories. Bills nothing.
 
         :param request: filters and the `level`; without any, all providers.
         """

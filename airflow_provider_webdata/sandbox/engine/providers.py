@@ -59,7 +59,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Capability:
-    """What a provider can be asked.
+    """A capability of a provider.
 
     :param credits: price of a call, or of a record if ``per_record``; None: only the answer says it.
     :param key: name of the list in the answer that holds the records; None: the answer is one record.

@@ -1,4 +1,4 @@
-"""Calls of data providers, and the catalogue of what they can be asked."""
+"""Calls of data providers, and the catalogue of their capabilities."""
 
 from __future__ import annotations
 
