@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypedDict
 
+from airflow_provider_webdata.api.errors import trimmed
 from airflow_provider_webdata.api.models import ProviderRequest
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.results.provider_records import (
@@ -210,7 +211,7 @@ def _without_data(result: Mapping[str, Any]) -> dict[str, Any]:
 
 def _error_text(error: Mapping[str, Any]) -> str:
     code, message = error.get("code"), error.get("message")
-    return f"{code}: {message}" if code else str(message)
+    return trimmed(f"{code}: {message}" if code else str(message))
 
 
 def _is_transient(error: Mapping[str, Any]) -> bool:
