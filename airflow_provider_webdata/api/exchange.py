@@ -9,7 +9,6 @@ import ssl
 import uuid
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
@@ -87,8 +86,7 @@ _NOT_SENT = (
 )
 
 
-@dataclass(frozen=True)
-class Prepared(Generic[ResponseT]):
+class Prepared(msgspec.Struct, Generic[ResponseT], frozen=True):
     """A call ready to be sent, any number of times.
 
     :param endpoint: what is called.
@@ -312,8 +310,9 @@ def _key_header(endpoint: Endpoint[Any], key: str) -> str:
 
 def _features(wire: Mapping[str, Any]) -> tuple[str, ...]:
     options = wire.get("scrapeOptions")
-    holders = (wire, options) if isinstance(options, Mapping) else (wire,)
-    return tuple(label for key, label in _ENTITLED.items() if any(holder.get(key) for holder in holders))
+    if not isinstance(options, Mapping):
+        options = {}
+    return tuple([label for key, label in _ENTITLED.items() if wire.get(key) or options.get(key)])
 
 
 @contextmanager

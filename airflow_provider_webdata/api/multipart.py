@@ -7,12 +7,11 @@ changed meanwhile as a broken connection.
 
 from __future__ import annotations
 
+import asyncio
 import io
 import os
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
 from typing import Protocol, runtime_checkable
-
-from anyio.to_thread import run_sync
 
 from airflow_provider_webdata.api.errors import InvalidRequestError, UploadError, UploadTooLargeError
 from airflow_provider_webdata.common.http_library import httpx
@@ -115,9 +114,9 @@ class Upload:
             async for block in self._source:
                 yield count.take(block)
         else:
-            await run_sync(self._rewind)
+            await asyncio.to_thread(self._rewind)
             pieces = iter(_pieces(self._source))
-            while (piece := await run_sync(next, pieces, _END)) is not _END:
+            while (piece := await asyncio.to_thread(next, pieces, _END)) is not _END:
                 yield count.take(piece)
         count.finish()
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
+
+import msgspec
 
 from airflow_provider_webdata.common.hosts import url_host
 
@@ -37,7 +38,10 @@ _PAGE_OF_X = 29
 _X = (".x.com", ".twitter.com")
 _BROWSER_MINUTE, _BROWSER_MINUTE_WITH_PROMPT = 2, 7
 
-_FREE_CAPABILITIES = frozenset({"firecrawl/find-tools", "firecrawl/terms/show"})
+CATALOGUE = "firecrawl"
+"""The data provider of the catalogue and of terms."""
+
+_FREE_CAPABILITIES = frozenset({f"{CATALOGUE}/find-tools", f"{CATALOGUE}/terms/show"})
 
 _DEFAULT_RESULTS = 10
 _DEFAULT_PAPERS = 40
@@ -47,8 +51,7 @@ _DEFAULT_AGENT_CREDITS = 2500
 _DEFAULT_BROWSER_SECONDS = 600
 
 
-@dataclass(frozen=True)
-class PriceBound:
+class PriceBound(msgspec.Struct, frozen=True):
     """The most that one request may cost.
 
     :param credits: what of it has a documented price.
@@ -66,8 +69,7 @@ class PriceBound:
         return not self.unknown
 
 
-@dataclass(frozen=True)
-class Price:
+class Price(msgspec.Struct, frozen=True):
     """What the calls of an operation bill.
 
     :param operation: its name in limits, accounts, and metrics.

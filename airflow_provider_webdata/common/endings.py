@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from urllib.parse import urlsplit
+
+import msgspec
 
 from airflow_provider_webdata.get_provider_info import HOSTED_URL
 
@@ -12,8 +13,7 @@ HOSTED_HOSTS = frozenset({urlsplit(HOSTED_URL).hostname})
 """Hosts whose operations end; a self-hosted server may keep them."""
 
 
-@dataclass(frozen=True)
-class Ending:
+class Ending(msgspec.Struct, frozen=True):
     """The end of an operation on the hosted service.
 
     :param operation: the operation, such as `/v2/extract`.

@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 import threading
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic
+
+from msgspec.structs import replace
 
 from airflow_provider_webdata.api.endpoints import SEARCH, Endpoint, ResponseT
 from airflow_provider_webdata.api.errors import (

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+import msgspec
 from pydantic import ValidationError
 
 from airflow_provider_webdata.api.endpoints import Endpoint, ResponseT
@@ -23,8 +23,7 @@ PAGE_SIZE = 100
 """Most items that one page of a list holds. See docs/service.md#monitor-list, #check-list."""
 
 
-@dataclass(frozen=True)
-class Call(Generic[ResponseT]):
+class Call(msgspec.Struct, Generic[ResponseT], frozen=True):
     """One call, ready for a client.
 
     :param endpoint: what is called.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ssl
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 from airflow_provider_webdata.api.errors import (
     APIError,
@@ -28,8 +29,7 @@ Part = Literal["fields", "host", "tls", "service", "rate", "key", "rights", "cre
 """What of a connection an error is about; what stands before it works."""
 
 
-@dataclass(frozen=True)
-class Diagnosis:
+class Diagnosis(msgspec.Struct, frozen=True):
     """Why the credits could not be read.
 
     :param part: what it is about.

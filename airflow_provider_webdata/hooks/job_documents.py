@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from airflow_provider_webdata.api.endpoints import JOBS
 from airflow_provider_webdata.api.errors import InvalidResponseError, UnfinishedJobError
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api import models
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentPart:
+class DocumentPart(msgspec.Struct, frozen=True):
     """One part of a job's documents.
 
     :param documents: with wire names, as the service sent them; in order of completion.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
 
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 
@@ -75,8 +76,7 @@ def last_events(kind: JobKind) -> tuple[str, ...]:
     return tuple(f"{kind}.{name}" for name in _EVENTS[kind] if name != "started")
 
 
-@dataclass(frozen=True)
-class JobView:
+class JobView(msgspec.Struct, frozen=True):
     """How a job stands.
 
     :param kind: of the job.

@@ -15,8 +15,7 @@ from pydantic import Field
 
 from airflow_provider_webdata.api.errors import InvalidRequestError, NotFoundError, trimmed
 from airflow_provider_webdata.api.models import ProviderResult
-from airflow_provider_webdata.api.models.providers import CATALOGUE
-from airflow_provider_webdata.api.prices import MAP_CREDITS, page_extras
+from airflow_provider_webdata.api.prices import CATALOGUE, MAP_CREDITS, page_extras
 from airflow_provider_webdata.hooks.call_guard import cost_of_failure
 from airflow_provider_webdata.hooks.once import Once
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook

@@ -62,7 +62,7 @@ class WebDataJobTrigger(WaitTrigger):
 
     def _target(self) -> Target:
         policy = PollingPolicy.deserialize(self.policy)
-        return JobTarget(checked_kind(self.kind), self.job_id, policy, self.log, reports=self.reports)
+        return JobTarget(checked_kind(self.kind), self.job_id, policy, self.logger(), reports=self.reports)
 
     async def on_kill(self) -> None:
         """Cancel the job if a user has ended the task that waits for it; see `still_waits`."""

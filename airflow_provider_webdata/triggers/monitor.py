@@ -59,4 +59,4 @@ class WebDataMonitorCheckTrigger(WaitTrigger):
     def _target(self) -> Target:
         after = self._after() or start_of_run(self.task_instance)
         queue = CheckQueue(CheckCriteria.deserialize(self.criteria), after, self.check_id)
-        return CheckTarget(self.monitor_id, queue, PollingPolicy.deserialize(self.policy), self.log)
+        return CheckTarget(self.monitor_id, queue, PollingPolicy.deserialize(self.policy), self.logger())

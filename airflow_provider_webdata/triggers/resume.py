@@ -10,7 +10,6 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from airflow_provider_webdata.triggers.base.announcement import Announcement
 from airflow_provider_webdata.triggers.base.serialization import serialized
-from airflow_provider_webdata.waiting.target import waiting_for
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -36,9 +35,9 @@ class ResumeTrigger(BaseTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Sleep by the wall clock, then yield the event."""
-        with Announcement(self.log) as announcement:
+        with Announcement(self.logger()) as announcement:
             what = "the time at which the service lets the result be read"
-            announcement.announce(waiting_for(what, "by the clock", self.when))
+            announcement.announce(what, "by the clock", self.when)
             while (left := self.when - time.time()) > 0:
                 await asyncio.sleep(min(left, _LONGEST_NAP))
         yield TriggerEvent(self.event)  # type: ignore[no-untyped-call]

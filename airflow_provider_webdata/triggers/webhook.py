@@ -58,7 +58,7 @@ class WebDataWebhookTrigger(WaitTrigger):
             since = start_of_run(self.task_instance)
         return DeliveryTarget(
             self.webdata_conn_id,
-            self.log,
+            self.logger(),
             key=self.key,
             job_id=self.job_id,
             monitor_id=self.monitor_id,

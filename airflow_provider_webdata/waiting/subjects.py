@@ -157,7 +157,8 @@ class MonitorSubject(Subject):
         self.fingerprint: object = None
         self._missing: dict[str, float] | None = None
         self._webhook: tuple[str, tuple[str, ...]] | None = None
-        self._last_over: MonitorCheck | None = None
+        # Not the check itself: ten thousand of them would take some 2 kB each.
+        self._last_over = ""
 
     @property
     def pause(self) -> float:
@@ -177,7 +178,8 @@ class MonitorSubject(Subject):
                 over.add(check.id)
                 end = finished_at(check)
                 if end is not None and (newest is None or end > newest):
-                    newest, self._last_over = end, check
+                    newest = end
+                    self._last_over = f"{check.id} ({check.status}, {check.finished_at})"
         for check_id in over.intersection(self.hints or ()):
             del self.hints[check_id]  # type: ignore[union-attr]
         self.unanswered("the service does not show it as over")
@@ -240,7 +242,6 @@ class MonitorSubject(Subject):
         return known != self.fingerprint or self.polled_at is None
 
     def _last(self) -> str:
-        last = self._last_over
-        if last is None:
+        if not self._last_over:
             return f"the service showed no check of {self.label} that was over"
-        return f"the last check that was over was {last.id} ({last.status}, {last.finished_at or 'without an end'})"
+        return f"the last check that was over was {self._last_over}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from datetime import datetime, timezone
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow_provider_webdata.api.errors import ConfigurationError
@@ -62,6 +63,9 @@ class Target(ABC):
     def name(self) -> str:
         """The target's name in messages."""
 
+    def __str__(self) -> str:
+        return self.name
+
     @property
     def key(self) -> SubjectKey:
         """What is polled; empty if nothing is."""
@@ -113,20 +117,22 @@ def listens(policy: PollingPolicy, settings: ConnectionSettings) -> bool:
     return False
 
 
+@cache
 def polls(interval: float) -> str:
     """Return how often the service is polled, as text."""
     return f"polling the service every {interval:g} s"
 
 
+@cache
 def by_webhook(safety_poll: float) -> str:
     """Return that deliveries are expected, as text."""
     return f"by webhook, and {polls(safety_poll)} in case a delivery is lost"
 
 
-def waiting_for(name: str, how: str, deadline: float | None) -> str:
+def waiting_for(subject: object, how: str, deadline: float | None) -> str:
     """Return the line with which a wait begins.
 
-    :param name: what is waited for.
+    :param subject: what is waited for: a target, or a text.
     :param how: how its end is detected.
     :param deadline: seconds since the epoch; None: none.
     """
@@ -134,4 +140,4 @@ def waiting_for(name: str, how: str, deadline: float | None) -> str:
     if deadline is not None:
         moment = datetime.fromtimestamp(deadline, timezone.utc)
         until = f"until {moment.isoformat(timespec='seconds').replace('+00:00', 'Z')}"
-    return f"Waiting for {name}, {how}, {until}"
+    return f"Waiting for {subject}, {how}, {until}"

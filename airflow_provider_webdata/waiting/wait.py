@@ -31,7 +31,7 @@ async def wait(
     hub: Hub,
     target: Target,
     deadline: float | None = None,
-    announce: Callable[[str], None] | None = None,
+    announce: Callable[[Target, str, float | None], None] | None = None,
     *,
     at_least_once: bool = False,
 ) -> Event:
@@ -44,7 +44,8 @@ async def wait(
     :param hub: of the connection.
     :param target: what to wait for.
     :param deadline: seconds since the epoch; None: none.
-    :param announce: logs the line with which the wait begins. Default: immediately, in the target's log.
+    :param announce: logs the line of `waiting_for`, with which the wait begins. Default: immediately, in the target's
+        log.
     :param at_least_once: look once even if the deadline comes before the first answer.
     :raises ConfigurationError: the connection cannot work, or has no webhook to wait for.
     :raises ArgumentError: no delivery can have a value that the target requires.
@@ -52,7 +53,7 @@ async def wait(
     # Ten thousand waits hold their frames: what only the beginning needs is in another one.
     with hub.mailbox(deadline) as target.mailbox:
         try:
-            await _begin(hub, target, deadline, announce or target.log.info)
+            await _begin(hub, target, deadline, announce)
             return target.event(await next_found(hub, target))
         except ExpiredError:
             if at_least_once and (event := await _first_look(hub, target)):
@@ -65,8 +66,17 @@ async def wait(
             leave(hub, target)
 
 
-async def _begin(hub: Hub, target: Target, deadline: float | None, announce: Callable[[str], None]) -> None:
-    announce(waiting_for(target.name, await follow(hub, target), deadline))
+async def _begin(
+    hub: Hub,
+    target: Target,
+    deadline: float | None,
+    announce: Callable[[Target, str, float | None], None] | None,
+) -> None:
+    how = await follow(hub, target)
+    if announce is None:
+        target.log.info(waiting_for(target, how, deadline))
+    else:
+        announce(target, how, deadline)
 
 
 async def follow(hub: Hub, target: Target) -> str:

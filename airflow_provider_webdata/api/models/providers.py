@@ -8,12 +8,10 @@ from pydantic import Field, model_validator
 
 from airflow_provider_webdata.api.models.base import Lenient, RequestModel, ResponseModel, problem
 from airflow_provider_webdata.api.models.fields import Integer, JsonObject, Listed, Text
+from airflow_provider_webdata.api.prices import CATALOGUE
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-CATALOGUE = "firecrawl"
-"""The provider of the catalogue and of terms."""
 
 
 class ProviderCall(RequestModel):

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from airflow_provider_webdata.api import endpoints, models
 from airflow_provider_webdata.api.errors import InvalidRequestError, InvalidResponseError, error_class
-from airflow_provider_webdata.api.models.providers import CATALOGUE
+from airflow_provider_webdata.api.prices import CATALOGUE
 from airflow_provider_webdata.hooks.calls import Body, Call, body_for
 from airflow_provider_webdata.hooks.operations.base import Operations
 

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
+from contextvars import Context, copy_context
 from typing import Any
+from weakref import WeakKeyDictionary
+
+from airflow_provider_webdata.waiting.target import waiting_for
 
 AT_ONCE, PAUSE = 20, 0.5
 """So many lines are logged immediately, and from then on one after each pause in seconds.
@@ -15,45 +20,62 @@ for each trigger.
 """
 
 _next_turn = float("-inf")
+_queues: WeakKeyDictionary[asyncio.AbstractEventLoop, deque[Announcement]] = WeakKeyDictionary()
 
 
 class Announcement:
     """Logs one line in its turn, and at the latest when the block of this context manager ends.
 
-    After an exception it is not logged any more.
+    After an exception it is not logged any more. Ten thousand of them wait for their turn: they share one timer, and
+    the line is formatted when it is logged.
 
     :param log: of the trigger.
     """
 
-    __slots__ = ("_line", "_log", "_turn")
+    __slots__ = ("_context", "_deadline", "_how", "_log", "_subject")
 
     def __init__(self, log: Any) -> None:
         self._log = log
-        self._line: str | None = None
-        self._turn: asyncio.TimerHandle | None = None
+        self._subject: object = None
+        self._how = ""
+        self._deadline: float | None = None
+        self._context: Context | None = None
 
-    def announce(self, line: str) -> None:
-        """Log a line in its turn."""
-        global _next_turn
-        self._line = line
-        now = time.monotonic()
-        turn = max(_next_turn, now - (AT_ONCE - 1) * PAUSE)
-        _next_turn = turn + PAUSE
-        if turn <= now:
-            self._log_line()
-        else:
-            self._turn = asyncio.get_running_loop().call_later(turn - now, self._log_line)
+    def announce(self, subject: object, how: str, deadline: float | None) -> None:
+        """Log in its turn the line of `waiting_for`, of which these are the arguments."""
+        self._subject, self._how, self._deadline = subject, how, deadline
+        # Airflow finds the trigger's log by a context variable.
+        self._context = copy_context()
+        queue = _queues.setdefault(asyncio.get_running_loop(), deque())
+        queue.append(self)
+        if len(queue) == 1:
+            _log_due(queue)
 
-    def _log_line(self) -> None:
-        line, self._line, self._turn = self._line, None, None
-        if line is not None:
-            self._log.info(line)
+    def log_line(self) -> bool:
+        """Log the line, unless it was logged; return whether there was one."""
+        if self._context is None:
+            return False
+        line = waiting_for(self._subject, self._how, self._deadline)
+        self._context.run(self._log.info, line)
+        self._context = self._subject = None
+        return True
 
     def __enter__(self) -> Announcement:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if self._turn is not None:
-            self._turn.cancel()
         if kind is None:
-            self._log_line()
+            self.log_line()
+        self._context = self._subject = None
+
+
+def _log_due(queue: deque[Announcement]) -> None:
+    global _next_turn
+    while queue:
+        now = time.monotonic()
+        turn = max(_next_turn, now - (AT_ONCE - 1) * PAUSE)
+        if turn > now:
+            asyncio.get_running_loop().call_later(turn - now, _log_due, queue)
+            return
+        if queue.popleft().log_line():
+            _next_turn = turn + PAUSE

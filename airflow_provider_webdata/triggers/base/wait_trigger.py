@@ -61,7 +61,7 @@ class WaitTrigger(BaseTrigger):
         """Wait and yield one event."""
         began = time.monotonic()
         resumable_at = began + self._hold_back_seconds()
-        with Announcement(self.log) as announcement:
+        with Announcement(self.logger()) as announcement:
             try:
                 target = self._target()
                 hub = Hub.of(self.webdata_conn_id)

@@ -9,6 +9,7 @@ import weakref
 from typing import Any
 
 import pytest
+from msgspec.structs import force_setattr
 
 from airflow_provider_webdata.api import errors, models
 from airflow_provider_webdata.api.endpoints import JOBS
@@ -246,7 +247,7 @@ async def test_only_one_part_is_held(serve: Any) -> None:
         for _ in range(3):
             one = await first(reading)
             watched = Watched(one.documents)
-            object.__setattr__(one, "documents", watched)
+            force_setattr(one, "documents", watched)
             seen.append(weakref.ref(watched))
             del one, watched
         assert [reference() for reference in seen] == [None, None, None]
