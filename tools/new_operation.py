@@ -310,7 +310,6 @@ INSERTIONS = (
         r"\| Map \|.*\n",
         "| $Title | `WebData${Class}Operator` | `$name` | not needed: answers immediately | [$title]($name.md) |\n",
     ),
-    ("docs/index.md", r"- \[Map\].*\n", "- [$Title](operators/$name.md)\n"),
     (
         "docs/costs.md",
         r"\| \[map\]\(operators/map\.md\).*\n",

@@ -56,12 +56,14 @@ def test_texts_stay_in_their_boxes(drawing: Path) -> None:
 
 @pytest.mark.parametrize("drawing", DRAWINGS, ids=name_of)
 def test_a_drawing_is_readable_on_any_background(drawing: Path) -> None:
-    """It brings its own background, as a page may be dark though the reader's system is light; and fonts that exist."""
+    """It brings its own background, light and dark, and fonts that exist."""
     root = ElementTree.parse(drawing).getroot()
     _, _, whole, height = map(float, root.attrib["viewBox"].split())
     [first] = [child for child in root if child.tag == f"{SVG}rect"][:1]
-    assert first.attrib["fill"] == "#ffffff"
+    assert first.attrib["class"] == "page"
     assert float(first.attrib["width"]) >= whole - 1
     assert float(first.attrib["height"]) >= height - 1
-    assert "sans-serif" in (root.findtext(f"{SVG}style") or "")
+    light, dark = (root.findtext(f"{SVG}style") or "").split("@media (prefers-color-scheme: dark)")
+    assert "sans-serif" in light
+    assert all(".page { fill:" in styles for styles in (light, dark))
     assert root.findtext(f"{SVG}title")

@@ -31,6 +31,9 @@ ALIASES = {
 }
 """Paths that the documentation of Airflow's own providers uses, and the pages that they lead to."""
 
+GROUPS = {"operators/": "operators/index.md"}
+"""Folders whose pages stand below one page in the sidebar, which folds them."""
+
 NOT_SEARCHED = {"contributing/coverage.md"}
 """Pages that are not searched: this one contains every word."""
 
@@ -66,6 +69,14 @@ def collected(generated: Pages) -> Pages:
     for name, place in files.items():
         found[place] = _shown(name)
     found["index.md"] = with_toctrees(found["index.md"], generated)
+    for folder, index in GROUPS.items():
+        found[index] += _toctree(
+            [
+                f"/{place.removesuffix('.md')}"
+                for place in sorted(found)
+                if place.startswith(folder) and place != index
+            ]
+        )
     found |= generated
     aliases = {place: _redirect(place, target) for place, target in ALIASES.items() if target in found}
     return {**found, **aliases}
@@ -102,12 +113,12 @@ def with_toctrees(index: str, generated: Pages) -> str:
             listed = [place for place in generated if place.count("/") == 1 or place.endswith("/index.md")]
             lines += ["", *(f"- [{generated[place].partition(chr(10))[0][2:]}]({place})" for place in listed)]
         entries = [f"{match[1]} <{match[2]}>" for line in lines if (match := _ENTRY.match(line))]
-        parts.append(
-            "\n".join(
-                [*lines, "", "```{toctree}", ":hidden:", f":caption: {caption}", "", *entries, "```", "", ""]
-            )
-        )
+        parts.append("\n".join(lines) + _toctree(entries, f":caption: {caption}"))
     return "".join(parts)
+
+
+def _toctree(entries: list[str], *options: str) -> str:
+    return "\n".join(["", "", "```{toctree}", ":hidden:", *options, "", *entries, "```", "", ""])
 
 
 _ENTRY = re.compile(r"- \[([^\]]+)\]\(([^)#]+)\.md\)")
