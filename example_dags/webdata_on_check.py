@@ -12,6 +12,7 @@ from typing import Any
 from airflow.sdk import dag, task
 
 from airflow_provider_webdata.assets.monitor import monitor_asset
+from airflow_provider_webdata.hooks.webdata import WebDataHook
 
 log = logging.getLogger(__name__)
 
@@ -27,15 +28,15 @@ checks = monitor_asset("Coffee at Bean & Kettle")
 def webdata_on_check():
     @task
     def report(triggering_asset_events: Any = None) -> list[dict[str, Any]]:
-        """Checks that complete at the same time may come together, as several events of one run."""
-        payloads = [event.extra["payload"] for event in triggering_asset_events[checks]]
-        for payload in payloads:
-            log.info(
-                "Check %s of monitor %s has completed: %s",
-                payload["check_id"],
-                payload["monitor_id"],
-                payload,
-            )
+        """Return the payloads of the events. Checks that complete at the same time may start one run together."""
+        payloads = []
+        for event in triggering_asset_events[checks]:
+            payload = event.extra["payload"]
+            payloads.append(payload)
+            log.info("Check %s of monitor %s has completed", payload["check_id"], payload["monitor_id"])
+            with WebDataHook(payload["conn_id"]) as hook:
+                for page in hook.changed_pages(event):
+                    log.info("%s: %s", page.status, page.url)
         return payloads
 
     report()

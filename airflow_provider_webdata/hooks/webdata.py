@@ -205,6 +205,7 @@ class WebDataHook(Operations, BaseHook):
     list_monitor_checks = blocking(MonitorOperations.list_monitor_checks)
     get_monitor_check = blocking(MonitorOperations.get_monitor_check)
     iter_monitor_check_pages = iterating(MonitorOperations.iter_monitor_check_pages)
+    changed_pages = iterating(MonitorOperations.changed_pages)
 
     credit_usage = blocking(TeamOperations.credit_usage)
     credit_history = blocking(TeamOperations.credit_history)

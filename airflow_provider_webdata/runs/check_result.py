@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.errors import NotFoundError
 from airflow_provider_webdata.runs.replica import REPLICA_WAIT_SECONDS, until_found
-from airflow_provider_webdata.states.checks import is_over
+from airflow_provider_webdata.states.checks import CHANGED_STATUSES, is_over
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.hooks.webdata import WebDataHook
 
     PagesWanted: TypeAlias = bool | Literal["changed"] | tuple[str, ...]
-
-CHANGED_STATUSES = ("changed", "new", "removed")
 
 
 def log_end(log: Any, event: Mapping[str, Any]) -> None:
@@ -83,6 +81,5 @@ def _pages(
     return [
         page.to_wire(mask_headers=True)
         for status in statuses
-        for part in hook.iter_monitor_check_pages(monitor_id, check_id, status=status)
-        for page in part.pages or ()
+        for page in hook.iter_monitor_check_pages(monitor_id, check_id, status=status)
     ]

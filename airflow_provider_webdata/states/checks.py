@@ -11,7 +11,7 @@ from airflow_provider_webdata.states.stored import Stored
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from airflow_provider_webdata.api.models import MonitorCheck, MonitorCheckDetail
+    from airflow_provider_webdata.api.models import MonitorCheck, MonitorCheckPage
 
 Choice = Literal["fail", "accept", "wait"]
 """What a check that did not go well means: the wait fails, takes it all the same, or goes on to the next one."""
@@ -28,6 +28,7 @@ TERMINAL_CHECK_STATES = frozenset({"completed", "partial", "failed", "skipped_ov
 """States that a check does not leave. The set is open: any check with `finishedAt` is over."""
 
 MEANINGFUL_STATUSES = ("changed", "new")
+CHANGED_STATUSES = ("changed", "new", "removed")
 """Pages that a judgment can call meaningful."""
 
 
@@ -141,12 +142,12 @@ def has_changes(check: MonitorCheck) -> bool:
     return summary is not None and bool((summary.changed or 0) + (summary.new or 0) + (summary.removed or 0))
 
 
-def has_meaningful(part: MonitorCheckDetail) -> bool:
-    """Return whether a part of a check holds a page whose change was judged meaningful.
+def is_meaningful_change(page: MonitorCheckPage) -> bool:
+    """Return whether the change of a page was judged meaningful.
 
-    :param part: one part of the pages, read with each status of `MEANINGFUL_STATUSES`.
+    :param page: of a check, with a status of `MEANINGFUL_STATUSES`.
     """
-    return any(page.judgment is not None and page.judgment.meaningful is True for page in part.pages or ())
+    return page.judgment is not None and page.judgment.meaningful is True
 
 
 def event_of(check: MonitorCheck, decision: Decision, *, monitor_id: str, via: str) -> dict[str, Any]:

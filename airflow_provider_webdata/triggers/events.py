@@ -120,7 +120,9 @@ class WebDataMonitorCheckEventTrigger(StreamTrigger):
     :param on_skipped: the same for skipped checks.
     :param only_if_changed: only checks with changed, new or removed pages make events.
     :param only_if_meaningful: only checks with a page whose change was judged meaningful make events.
-    :param start: where to begin the first time: `now`, or a moment in ISO 8601 after which checks finished.
+    :param start: where to begin the first time: a moment in ISO 8601 after which checks finished, or `now`, the time
+        at which the DAG was unpaused as far as a trigger can know it: 30 s and Airflow's `min_file_process_interval`
+        before it starts.
     :param queue: the trigger queue whose triggerers (`airflow triggerer --queues`) run it. Needs Airflow 3.4.
     :raises ArgumentError: an argument that cannot work.
     """

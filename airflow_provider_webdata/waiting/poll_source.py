@@ -16,7 +16,7 @@ from airflow_provider_webdata.api.errors import (
     WebDataError,
 )
 from airflow_provider_webdata.hooks.calls import MonitorPages
-from airflow_provider_webdata.states.checks import MEANINGFUL_STATUSES, has_meaningful
+from airflow_provider_webdata.states.checks import MEANINGFUL_STATUSES, is_meaningful_change
 from airflow_provider_webdata.waiting import subjects
 from airflow_provider_webdata.waiting.backoff import LONGEST_PAUSE, Backoff
 from airflow_provider_webdata.waiting.mailbox import Notice, WaitFailedError
@@ -267,7 +267,7 @@ class PollSource:
 async def is_meaningful(hook: AsyncWebDataHook, monitor_id: str, check_id: str) -> bool:
     """Return whether a check has a page whose change was judged meaningful."""
     for status in MEANINGFUL_STATUSES:
-        async for part in hook.iter_monitor_check_pages(monitor_id, check_id, status=status):
-            if has_meaningful(part):
+        async for page in hook.iter_monitor_check_pages(monitor_id, check_id, status=status):
+            if is_meaningful_change(page):
                 return True
     return False

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api import endpoints, models
 from airflow_provider_webdata.api.errors import InvalidResponseError
+from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.hooks.calls import PAGE_SIZE, Body, Call, CheckPages, MonitorPages
 from airflow_provider_webdata.hooks.operations.base import Operations
+from airflow_provider_webdata.states.checks import CHANGED_STATUSES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -166,8 +168,8 @@ class MonitorOperations(Operations):
 
     async def iter_monitor_check_pages(
         self, monitor_id: str, check_id: str, *, status: str | None = None
-    ) -> AsyncIterator[models.MonitorCheckDetail]:
-        """Yield a check in parts until all its pages were read, each page once.
+    ) -> AsyncIterator[models.MonitorCheckPage]:
+        """Yield the pages of a check, each once.
 
         Read a check that has ended: pages are added while it runs.
 
@@ -179,8 +181,28 @@ class MonitorOperations(Operations):
         call = _get_monitor_check(monitor_id, check_id, PAGE_SIZE, None, status)
         answer = await self._execute(call)
         while True:
-            yield pages.take(answer.data)
+            for page in pages.take(answer.data).pages or ():
+                yield page
             link = pages.next_link(answer.next, answer.data.next)
             if link is None:
                 return
             answer = await self._follow(call.endpoint, link)
+
+    async def changed_pages(self, event: Any) -> AsyncIterator[models.MonitorCheckPage]:
+        """Yield the changed, new, and removed pages of the check that an asset event reports.
+
+        :param event: the event, its `extra`, or the payload in that: `monitor_id` and `check_id` are read.
+        :raises ArgumentError: it names no check.
+        """
+        extra = getattr(event, "extra", event)
+        payload = extra if "monitor_id" in extra else extra.get("payload") or {}
+        monitor_id, check_id = payload.get("monitor_id"), payload.get("check_id") or payload.get("job_id")
+        if not (monitor_id and check_id):
+            raise ArgumentError(
+                "changed_pages needs an asset event of a monitor, with monitor_id and check_id in its payload"
+            )
+        for status in CHANGED_STATUSES:
+            # Of this class: the blocking hook has another form of it.
+            pages = MonitorOperations.iter_monitor_check_pages(self, monitor_id, check_id, status=status)
+            async for page in pages:
+                yield page

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
+
+from airflow.sdk.configuration import conf
 
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.states.check_queue import LATE_CHECKS, CheckQueue
@@ -22,6 +24,18 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.waiting.policy import PollingPolicy
 
 log = logging.getLogger(__name__)
+
+_MARGIN = timedelta(seconds=30)
+
+
+def start_lag() -> timedelta:
+    """Return how long after a DAG is unpaused Airflow may take to start its watchers.
+
+    Airflow stores them when it next parses the DAG's file. It does not report to a trigger when that DAG was unpaused.
+    """
+    interval = conf.getint("dag_processor", "min_file_process_interval", fallback=30)
+    return timedelta(seconds=interval) + _MARGIN
+
 
 _EVERY_CHECK = CheckCriteria(on_failed="accept", on_partial="accept", on_skipped="accept")
 
@@ -50,16 +64,16 @@ class CheckStream(Stream):
                     # The stream opened before its first watcher joined.
                     await mailbox.get()
                 # Follow the monitor from the earliest moment on that a watcher is at.
-                now = datetime.now(timezone.utc)
+                begin = datetime.now(timezone.utc) - start_lag()
                 starts = [
-                    moment(join.cursor["after"] if join.cursor else join.start) or now for join in joins
+                    moment(join.cursor["after"] if join.cursor else join.start) or begin for join in joins
                 ]
                 queue = CheckQueue(_EVERY_CHECK, min(starts if after is None else [*starts, after]))
                 target = CheckTarget(self._monitor_id, queue, self._policy, log)
                 target.mailbox = mailbox
                 try:
                     await follow(hub, target)
-                    yield Joined(frozenset(joins), {"after": now.isoformat(), "ids": []})
+                    yield Joined(frozenset(joins), {"after": begin.isoformat(), "ids": []})
                     while True:
                         after = queue.after
                         yield StreamItem(await next_found(hub, target))

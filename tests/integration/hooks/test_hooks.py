@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from airflow.sdk._shared.secrets_masker import redact
 
 from airflow_provider_webdata.api.errors import ConfigurationError, InvalidRequestError, NotFoundError
+from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.hooks.operations import monitors
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
@@ -89,9 +92,13 @@ async def test_all_pages_of_a_check_once(hook, sandbox, monkeypatch, quirks):
     check = await settled(hook.run_monitor(monitor.id))
     sandbox.control.settle()
     sandbox.control.set_quirks(quirks)
-    parts = await settled(hook.iter_monitor_check_pages(monitor.id, check.id))
-    assert len(parts) >= 3
-    assert sorted(page.url for part in parts for page in part.pages) == sorted(urls)
+    pages = await settled(hook.iter_monitor_check_pages(monitor.id, check.id))
+    assert sorted(page.url for page in pages) == sorted(urls)
+    event = SimpleNamespace(extra={"payload": {"monitor_id": monitor.id, "check_id": check.id}})
+    changed = await settled(hook.changed_pages(event))
+    assert sorted((page.url, page.status) for page in changed) == [(url, "new") for url in sorted(urls)]
+    with pytest.raises(ArgumentError, match="needs an asset event of a monitor"):
+        await settled(hook.changed_pages({"payload": {}}))
 
 
 async def test_an_invalid_request_is_not_sent(hook, sandbox):

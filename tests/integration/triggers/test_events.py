@@ -16,7 +16,7 @@ from airflow_provider_webdata.triggers.events import (
     WebDataMonitorCheckEventTrigger,
     WebDataWebhookEventTrigger,
 )
-from airflow_provider_webdata.waiting.streams import stream
+from airflow_provider_webdata.waiting.streams import check_stream, stream
 from airflow_provider_webdata.waiting.streams.stream import Joined
 
 try:
@@ -289,11 +289,12 @@ def for_checks(monitor: str, **given: Any) -> WebDataMonitorCheckEventTrigger:
     ],
 )
 async def test_each_check_becomes_one_event(world: Any, tools: Any, shared: bool, webhook: bool) -> None:
+    """A check that completed just before the watcher began is among them: the DAG may have been unpaused by then."""
     monitor = world.monitor(webhook=webhook)
-    await asyncio.to_thread(world.run, monitor)
+    checks = [await asyncio.to_thread(world.run, monitor)]
     trigger = for_checks(monitor, poll_interval=1.0, safety_poll=1.0)
     async with running(trigger, tools=tools, shared=shared, store=Store()) as triggerer:
-        checks = [await asyncio.to_thread(world.run, monitor) for _ in range(3)]
+        checks += [await asyncio.to_thread(world.run, monitor) for _ in range(2)]
         await tools.until(lambda: len(triggerer.events[0]) >= 3)
         # Later polls show the same checks again.
         world.control.clear_requests()
@@ -321,7 +322,11 @@ async def test_checks_over_a_restart(world: Any, tools: Any) -> None:
 
 
 @pytest.mark.rule("check-failed", "check-page-status")
-async def test_only_checks_that_count_become_events(world: Any, tools: Any) -> None:
+async def test_only_checks_that_count_become_events(
+    world: Any, tools: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # So that the first check completes before the watcher counts.
+    monkeypatch.setattr(check_stream, "start_lag", lambda: timedelta(0))
     world.control.set_page("https://news.example/", html="<p>one</p>")
     monitor = world.monitor("https://news.example/")
     await asyncio.to_thread(world.run, monitor)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_provider_webdata.api.models import MonitorCheck, MonitorCheckDetail
+from airflow_provider_webdata.api.models import MonitorCheck, MonitorCheckPage
 from airflow_provider_webdata.states.check_queue import CheckQueue
 from airflow_provider_webdata.states.checks import (
     CheckCriteria,
@@ -18,7 +18,7 @@ from airflow_provider_webdata.states.checks import (
     event_of,
     finished_at,
     has_changes,
-    has_meaningful,
+    is_meaningful_change,
     is_over,
 )
 
@@ -114,17 +114,10 @@ def test_an_accepted_check_needs_no_changes(status: str) -> None:
 
 @pytest.mark.rule("check-judgment")
 @pytest.mark.parametrize(
-    "judgments,meaningful",
-    [
-        ([], False),
-        ([None], False),
-        ([{"meaningful": False}], False),
-        ([{"meaningful": False}, {"meaningful": True}], True),
-    ],
+    "judgment,meaningful", [(None, False), ({"meaningful": False}, False), ({"meaningful": True}, True)]
 )
-def test_meaningful_pages(judgments: list[Any], meaningful: bool) -> None:
-    part = MonitorCheckDetail.model_validate({"id": "c", "pages": [{"judgment": each} for each in judgments]})
-    assert has_meaningful(part) is meaningful
+def test_meaningful_pages(judgment: Any, meaningful: bool) -> None:
+    assert is_meaningful_change(MonitorCheckPage.model_validate({"judgment": judgment})) is meaningful
 
 
 EVERY = CheckCriteria(on_failed="accept", on_partial="accept", on_skipped="accept")
