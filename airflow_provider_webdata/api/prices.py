@@ -49,6 +49,7 @@ DEFAULT_LINKS = 5000
 _DEFAULT_CRAWL_PAGES = 10_000
 _DEFAULT_AGENT_CREDITS = 2500
 _DEFAULT_BROWSER_SECONDS = 600
+_MOST_PDF_PAGES = 10_000
 
 
 class PriceBound(msgspec.Struct, frozen=True):
@@ -75,11 +76,14 @@ class Price(msgspec.Struct, frozen=True):
     :param operation: its name in limits, accounts, and metrics.
     :param bound: returns the most that a request may cost.
     :param fixed: credits of a call whose response does not report its cost.
+    :param pages: field of the request that has the scrape options of its pages; empty: the request itself; None: a
+        request that does not fetch pages.
     """
 
     operation: str
     bound: Callable[[Wire], PriceBound]
     fixed: float | None = None
+    pages: str | None = None
 
     def most(self, body: Wire, extra_body: Wire | None = None) -> PriceBound:
         """Return the most that a request may cost.
@@ -93,6 +97,32 @@ class Price(msgspec.Struct, frozen=True):
             return most
         unchecked = "extra_body is sent unchecked, and may change what is billed: leave it out"
         return PriceBound(most.credits, most.how, (*most.unknown, unchecked))
+
+    def pdf_parsers(self, body: Wire, credits: float) -> list[dict[str, Any]] | None:
+        """Return the parsers that hold a request within a number of credits: a PDF bills each of its pages.
+
+        :param body: the request.
+        :param credits: the most that it may cost.
+        :return: the most pages per PDF that the credits allow, at least 1; None where no PDF is parsed, or the request
+            says how.
+        """
+        if self.pages is None or "parsers" in self._page_options(body) or self.bound(body).is_known:
+            return None
+        one, two = (self.bound(self.with_parsers(body, _pdf(pages))).credits for pages in (1, 2))
+        more = (credits - one) // (two - one) if two > one else 0
+        return _pdf(min(max(1 + int(more), 1), _MOST_PDF_PAGES))
+
+    def with_parsers(self, body: Wire, parsers: list[dict[str, Any]]) -> dict[str, Any]:
+        """Return a request whose pages are parsed by these parsers."""
+        options = {**self._page_options(body), "parsers": parsers}
+        return {**body, self.pages: options} if self.pages else {**body, **options}
+
+    def _page_options(self, body: Wire) -> Wire:
+        return (body.get(self.pages) or {}) if self.pages else body
+
+
+def _pdf(pages: int) -> list[dict[str, Any]]:
+    return [{"type": "pdf", "maxPages": pages}]
 
 
 INCLUDED: Literal["included"] = "included"
@@ -367,12 +397,12 @@ def _is_x(url: str) -> bool:
     return host is None or f".{host}".endswith(_X)
 
 
-SEARCH = Price("search", _search)
+SEARCH = Price("search", _search, pages="scrapeOptions")
 DEVELOPER_SEARCH = Price("developer_search", _developer_search)
 PAPER_SEARCH = Price("paper_search", _paper_search)
-SCRAPE = Price("scrape", _scrape)
-BATCH_SCRAPE = Price("batch_scrape", _batch_scrape)
-CRAWL = Price("crawl", _crawl)
+SCRAPE = Price("scrape", _scrape, pages="")
+BATCH_SCRAPE = Price("batch_scrape", _batch_scrape, pages="")
+CRAWL = Price("crawl", _crawl, pages="scrapeOptions")
 PROVIDER = Price("provider", _provider)
 MAP = Price("map", _map, fixed=MAP_CREDITS)
 PARSE = Price("parse", _parse)

@@ -71,6 +71,14 @@ class BatchSearchRun(CallRun):
             self.fail(batch.rate_limit)
         if batch.stopped:
             raise AirflowException("The task was ended; its next attempt goes on from the results so far")
+        if batch.tally.left:
+            self.log.warning(
+                "%d of %d searches were not begun: the next one may exceed credit_limit=%g. They are in XCom 'left'; "
+                "give them to queries= of another task, or raise the limit and clear this one",
+                len(batch.tally.left),
+                len(queries),
+                limit,
+            )
         too_many = self._too_many(batch.tally, most_errors)
         if too_many and kept.lasts and self._can_be_mended(batch.tally):
             raise TooManyFailuresError(f"{too_many}; the next attempt makes these again, and no others")
@@ -221,5 +229,6 @@ def _facts(tally: Tally) -> dict[str, Any]:
             for failure in tally.failed
         ],
         "left": [query.given for query in tally.left],
+        "notBegun": len(tally.left),
         "creditsUsed": tally.credits_used,
     }

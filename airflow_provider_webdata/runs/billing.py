@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow_provider_webdata.api.endpoints import PRICES, label_of
 from airflow_provider_webdata.common.attempt import Attempt
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from airflow.sdk import Context
+
+    from airflow_provider_webdata.api.models.base import RequestModel
+
+    RequestT = TypeVar("RequestT", bound=RequestModel)
 
 
 class Billing:
@@ -54,6 +58,29 @@ class Billing:
         """Push what earlier attempts spent: Airflow deletes the XComs of each before the next."""
         if Attempt(self.context).number > 1 and not self.account.is_empty:
             self._push(credits=self.account.to_wire())
+
+    def held(self, operation: str, request: RequestT) -> RequestT:
+        """Return a request whose price the limit bounds: one that does not say how PDFs are parsed gets a page limit.
+
+        :param operation: as its `Price` names it.
+        :param request: the request.
+        """
+        limit, price = self.budget.limit, PRICES.get(operation)
+        if limit is None or price is None:
+            return request
+        body = request.to_wire()
+        parsers = price.pdf_parsers(body, limit)
+        if parsers is None:
+            return request
+        self._log.info(
+            "%s: a PDF bills each of its pages. credit_limit=%g allows %d per PDF, so the request has parsers=%r. Set "
+            "parsers for another limit, or to [] for PDFs as base64",
+            label_of(operation),
+            limit,
+            parsers[0]["maxPages"],
+            parsers,
+        )
+        return type(request).model_validate(price.with_parsers(body, parsers))
 
     def reserve(
         self,

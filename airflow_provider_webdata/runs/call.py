@@ -67,7 +67,8 @@ class CallRun(Run):
         :raises InvalidRequestError: a field breaks a documented rule.
         """
         name = label_of(self.operation)
-        return checked_request(self.task, model, name), checked_extra_body(self.task, name)
+        request = checked_request(self.task, model, name)
+        return self.billing.held(self.operation, request), checked_extra_body(self.task, name)
 
     def paid(
         self,

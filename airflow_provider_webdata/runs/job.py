@@ -20,7 +20,7 @@ from airflow_provider_webdata.runs.kill import run_outside_handler
 from airflow_provider_webdata.runs.managed_webhook import ManagedWebhook, origin_of
 from airflow_provider_webdata.runs.request import checked_extra_body, checked_request
 from airflow_provider_webdata.runs.wait import WaitRun
-from airflow_provider_webdata.states.jobs import events_to_ask_for, first_few
+from airflow_provider_webdata.states.jobs import PAGED_KINDS, events_to_ask_for, first_few
 from airflow_provider_webdata.waiting.job_target import JobTarget
 from airflow_provider_webdata.waiting.policy import JOB_TRIGGER
 
@@ -134,7 +134,21 @@ class JobRun(WaitRun):
     def result_of(self, event: Mapping[str, Any]) -> Any:
         """Return the result of the job."""
         self._running = None
+        if (used := event.get("over_limit")) is not None:
+            self._stop(str(event["job_id"]), used)
         return self.deliver_job(event["job_id"])
+
+    def _stop(self, job_id: str, used: float) -> None:
+        """Cancel a job that exceeds the task's limit; its pages so far are the result."""
+        stopped = self._cancel(self.hook, job_id, True)
+        self.log.warning(
+            "Job %s has used %g credits, more than credit_limit=%s: it %s. The task returns the pages so far",
+            job_id,
+            used,
+            self.task.credit_limit,
+            "was cancelled" if stopped else "was over before it could be cancelled",
+        )
+        self.push(overCreditLimit=True)
 
     def deliver_job(self, job_id: str) -> Any:
         """Deliver the result of the job, and return the task's XCom.
@@ -180,9 +194,10 @@ class JobRun(WaitRun):
         model, given = self.request()
         request = checked_request(self.task, model, self._start_name, given)
         body, extra_body = request.to_wire(), checked_extra_body(self.task, self._start_name)
+        held = self.billing.held(self.kind, request).to_wire()
 
         def send(webhook: Mapping[str, Any] | None, idempotency_key: str) -> JobStarted:
-            fields = given if webhook is None else {**given, "webhook": webhook}
+            fields = held if webhook is None else {**held, "webhook": webhook}
             return self.send(body_for(model, fields, self._start_name), idempotency_key)
 
         return JobStart(
@@ -191,7 +206,7 @@ class JobRun(WaitRun):
             self.context,
             self._managed_webhook(origin_of(self.context)),
             self.targets(),
-            lambda: self.billing.reserve(self.kind, body, extra_body),
+            lambda: self.billing.reserve(self.kind, held, extra_body),
             send,
             self.log,
             request={
@@ -238,10 +253,18 @@ class JobRun(WaitRun):
                 "policy": task.polling_policy.serialize(),
                 "reports": job.reports,
                 "cancel_on_kill": task.wait.cancel_on_kill,
+                "credit_limit": self._watched_limit,
             }
             self.defer_until(deadline, JOB_TRIGGER, trigger_kwargs, resumed=resumed)
-        target = JobTarget(self.kind, job.job_id, self.polling_policy(), self.log)
+        target = JobTarget(
+            self.kind, job.job_id, self.polling_policy(), self.log, credit_limit=self._watched_limit
+        )
         return self._finish(self._at_timeout(self.wait_here(target, deadline)))
+
+    @property
+    def _watched_limit(self) -> float | None:
+        """Credits beyond which the job is cancelled; None for one whose results so far cannot be read."""
+        return self.billing.budget.limit if self.kind in PAGED_KINDS else None
 
     def _finish(self, event: Mapping[str, Any]) -> Any:
         self._count_lost(event)

@@ -37,6 +37,8 @@ class WebDataJobTrigger(WaitTrigger):
     :param reports: whether the job was started with the managed webhook, which reports to this Airflow's inbox.
     :param cancel_on_kill: whether to cancel the job when a user ends the task.
     :param deadline: seconds since the epoch; None: a minute before Airflow's own timeout of the deferral.
+    :param credit_limit: the wait ends once the job has used more credits; its event is `done` with `over_limit`, what
+        it has used. None: no limit.
     """
 
     def __init__(
@@ -48,6 +50,7 @@ class WebDataJobTrigger(WaitTrigger):
         reports: bool = False,
         cancel_on_kill: bool = False,
         deadline: float | None = None,
+        credit_limit: float | None = None,
     ) -> None:
         super().__init__(webdata_conn_id, None, deadline)
         self.kind = kind
@@ -55,6 +58,7 @@ class WebDataJobTrigger(WaitTrigger):
         self.policy = policy
         self.reports = reports
         self.cancel_on_kill = cancel_on_kill
+        self.credit_limit = credit_limit
 
     @property
     def _kind(self) -> str:
@@ -62,7 +66,14 @@ class WebDataJobTrigger(WaitTrigger):
 
     def _target(self) -> Target:
         policy = PollingPolicy.deserialize(self.policy)
-        return JobTarget(checked_kind(self.kind), self.job_id, policy, self.logger(), reports=self.reports)
+        return JobTarget(
+            checked_kind(self.kind),
+            self.job_id,
+            policy,
+            self.logger(),
+            reports=self.reports,
+            credit_limit=self.credit_limit,
+        )
 
     async def on_kill(self) -> None:
         """Cancel the job if a user has ended the task that waits for it; see `still_waits`."""

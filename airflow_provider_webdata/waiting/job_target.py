@@ -29,9 +29,11 @@ class JobTarget(Target):
     :param policy: how the end is detected.
     :param log: of the waiting task.
     :param reports: whether the job is known to report to this connection's inbox.
+    :param credit_limit: credits beyond which a job that runs ends the wait too; None: no limit.
     """
 
     __slots__ = (
+        "_credit_limit",
         "_interval",
         "_is_delivered",
         "_job_id",
@@ -43,13 +45,21 @@ class JobTarget(Target):
     )
 
     def __init__(
-        self, kind: JobKind, job_id: str, policy: PollingPolicy, log: Any, *, reports: bool = False
+        self,
+        kind: JobKind,
+        job_id: str,
+        policy: PollingPolicy,
+        log: Any,
+        *,
+        reports: bool = False,
+        credit_limit: float | None = None,
     ) -> None:
         super().__init__(log)
         self._kind: JobKind = kind
         self._job_id = job_id
         self._policy = policy
         self._reports = reports
+        self._credit_limit = credit_limit
         self._interval = policy.poll_interval
         self._progress = ProgressLog(log)
         self._is_delivered = False
@@ -101,9 +111,15 @@ class JobTarget(Target):
         return None
 
     def decide(self) -> JobView | None:
-        """Return the job once it is over."""
-        return self._view if self._view is not None and self._view.is_over else None
+        """Return the job once it is over, or has used more credits than it may."""
+        view = self._view
+        return view if view is not None and (view.is_over or self._exceeds(view)) else None
 
     def event(self, found: JobView) -> dict[str, Any]:
-        """Return the event for a job that is over."""
-        return found.event("webhook" if self._is_delivered else "polling")
+        """Return the event for a job that is over, or exceeds its limit."""
+        if found.is_over:
+            return found.event("webhook" if self._is_delivered else "polling")
+        return {**self.facts, "status": "done", "job_status": found.state, "over_limit": found.credits_used}
+
+    def _exceeds(self, view: JobView) -> bool:
+        return self._credit_limit is not None and (view.credits_used or 0) > self._credit_limit

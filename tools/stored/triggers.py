@@ -31,7 +31,7 @@ TRIGGERS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     ),
     "job.WebDataJobTrigger": (
         {"kind": "crawl", "job_id": "job", "policy": POLICY},
-        {"reports": True, "cancel_on_kill": True, **_WAIT},
+        {"reports": True, "cancel_on_kill": True, "credit_limit": 500.0, **_WAIT},
     ),
     "webhook.WebDataWebhookTrigger": (
         {},

@@ -106,6 +106,12 @@ class Compare(Step):
         self._facts = {
             name: counts[name] for name in CHANGES if name != "known" or counts[name] or results.known
         }
+        if comparison.known and not (self._flowing or results.known):
+            self._facts["knownBefore"] = comparison.known
+            log.warning(
+                "This run has no results, and earlier ones knew %d pages. Look at the site and at the task's filters",
+                comparison.known,
+            )
         if comparison.held_back:
             self._facts["heldBack"] = comparison.held_back
             log.warning(
@@ -143,7 +149,12 @@ class Compare(Step):
         """Skip the task if nothing changed and `on_unchanged` says so."""
         changed = any(map(self._facts.get, ("new", "changed", "removed")))
         if self.changes.on_unchanged == "skip" and not changed:
-            raise AirflowSkipException("Nothing is new, changed or removed since the last run")
+            empty = self._facts.get("knownBefore")
+            raise AirflowSkipException(
+                f"No results, and earlier runs knew {empty} pages"
+                if empty
+                else "Nothing is new, changed or removed since the last run"
+            )
 
     def _saw_all(self, results: Results) -> bool:
         """Return whether what this run did not see may be gone."""

@@ -138,6 +138,9 @@ class Delivery:
             counts: Mapping[str, Any] = {"count": len(data)}
         else:
             counts = self._write(self.path, items, columns)
+        # A comparison says itself what is missing; an agent may answer with text alone.
+        if not counts["count"] and self.compare is None and not results.summary.get("message"):
+            self._log.warning("There are no results")
         self.facts = {
             name: fact for step in steps if step is not self.media for name, fact in step.facts().items()
         }

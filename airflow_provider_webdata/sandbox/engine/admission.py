@@ -44,8 +44,6 @@ def refuse_unsupported(options: Json) -> None:
         raise UnsupportedHereError("clean content with a language model (onlyCleanContent)")
     if options.get("redactPII") not in (None, False):
         raise UnsupportedHereError("find personal data (redactPII)")
-    if options.get("parsers") == []:
-        raise UnsupportedHereError("return a PDF as base64 (empty parsers); its PDFs exist as text only")
     for name in ("includeTags", "excludeTags"):
         _refuse_selectors(name, options.get(name, []))
     attributes = (format_options(options, "attributes") or {}).get("selectors", [])

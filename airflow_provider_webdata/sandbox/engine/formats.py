@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -85,6 +86,9 @@ def _format(name: str, page: Page, chosen: HtmlElement, text: str) -> Any:
 def markdown_of(page: Page, options: Json, chosen: HtmlElement, sections: list[str]) -> str:
     """Return the markdown of a page under the options."""
     filtered = options.get("includeTags") or options.get("excludeTags")
+    if page.is_pdf and options.get("parsers") == []:
+        # The sandbox's PDFs exist as text only.
+        return base64.b64encode((page.markdown or "").encode()).decode()
     if sections:
         text = _joined(sections, markers=pdf_parser(options).get("pageMarkers", False))
     elif page.markdown is not None and not filtered:

@@ -192,7 +192,7 @@ def test_the_credit_limit_ends_a_batch_cleanly(here, tmp_path):
     assert [result["query"] for result in rest["results"]] == ["glider", "zeppelin 1"]
 
 
-def test_credits_of_earlier_tries_count(here, tmp_path):
+def test_credits_of_earlier_tries_count(here, tmp_path, log):
     """The limit is the task's, not the attempt's."""
     output = str(tmp_path / "a.jsonl")
     here.control.add_fault("status", path=SEARCH, status=500, body=OOPS)
@@ -201,6 +201,8 @@ def test_credits_of_earlier_tries_count(here, tmp_path):
         execute(TaskInstance(max_tries=1), output=output, **arguments)
     value = execute(TaskInstance(try_number=2, max_tries=1), output=output, **arguments)
     assert (value["done"], value["left"], value["creditsUsed"]) == (2, ["zeppelin"], 4)
+    assert value["notBegun"] == 1
+    assert "1 of 3 searches were not begun: the next one may exceed credit_limit=4" in log()
 
 
 AMBIGUOUS = {

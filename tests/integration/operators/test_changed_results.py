@@ -224,6 +224,15 @@ def test_a_limit_hides_pages_and_removes_none(site: Site) -> None:
     assert site.crawl(3, removed_after=1)[0] == counts(same=3, failed=1)
 
 
+def test_no_results_after_some_are_a_warning(site: Site, log: Any) -> None:
+    site.crawl(1)
+    operator, arguments = CRAWL
+    empty = site.run(2, (operator, {**arguments, "include_paths": ["^/elsewhere"]}), on_unchanged="skip")
+    assert (empty.state, str(empty.error)) == ("skipped", "No results, and earlier runs knew 3 pages")
+    assert empty.xcom["changes"]["knownBefore"] == 3
+    assert "This run has no results, and earlier ones knew 3 pages" in log()
+
+
 def test_a_site_that_is_down_loses_no_page(site: Site) -> None:
     site.crawl(1, removed_after=1)
     site.control.delete_page("https://corner.example/")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -63,7 +64,7 @@ CALLS: dict[str, tuple[Any, dict[str, Any], float, float, Credits, Credits]] = {
     "batch_search": (WebDataBatchSearchOperator, {"queries": ["river", "coffee"]}, 1, 4, {"batch_search": 4}, {}),
 }  # fmt: skip
 UNBOUNDED: dict[str, tuple[Any, dict[str, Any], str]] = {
-    "any page": (WebDataScrapeOperator, {"url": URL}, PDF_HINT),
+    "any page": (WebDataScrapeOperator, {"url": URL, "parsers": ["pdf"]}, PDF_HINT),
     "many": (WebDataBatchSearchOperator, {"queries": ["q"], "scrape_options": MARKDOWN}, "search 'q': a PDF"),
     "unchecked": (WebDataMapOperator, {"url": URL, "extra_body": {"limit": 5}}, "extra_body is sent unchecked"),
     "agent": (
@@ -123,10 +124,31 @@ def test_nothing_is_sent_where_nothing_documented_bounds_the_price(
     here: SandboxServer, task: Any, name: str
 ) -> None:
     operator, arguments, words = UNBOUNDED[name]
-    outcome = direct.run(task(operator, arguments, credit_limit=1000))
+    outcome = direct.run(task(operator, arguments, credit_limit="{{ 1000 }}"))
     assert here.control.requests() == []
     assert outcome.ended == ("failed", 1)
     assert words in str(outcome.error)
+
+
+@pytest.mark.rule("credits-pdf")
+def test_a_limit_bounds_the_pages_of_pdfs(here: SandboxServer, task: Any, log: Any) -> None:
+    """Where `parsers` is not given; an empty list returns PDFs as base64."""
+    home, pdf = "https://papers.example/", "https://papers.example/levels.pdf"
+    here.control.set_page(home, f'<a href="{pdf}">levels</a>')
+    here.control.set_page(
+        pdf, markdown="\f".join(f"page {n}" for n in range(9)), content_type="application/pdf"
+    )
+    arguments = {"url": home, "limit": 2, **WAITING, "scrape_options": {"proxy": "basic"}}
+    outcome = direct.run(task(WebDataCrawlOperator, arguments, credit_limit=9))
+    assert here.control.requests("/v2/crawl")[0]["body"]["scrapeOptions"]["parsers"] == [
+        {"type": "pdf", "maxPages": 4}
+    ]
+    assert outcome.xcom["credits"]["used"] == 1 + 4
+    assert "crawl: a PDF bills each of its pages. credit_limit=9 allows 4 per PDF, so" in log()
+    unparsed = direct.run(
+        task(WebDataScrapeOperator, {"url": pdf, "proxy": "basic", "parsers": []}, credit_limit=1)
+    )
+    assert base64.b64decode(unparsed.value["markdown"]).startswith(b"page 0")
 
 
 # Attempts.
@@ -222,7 +244,7 @@ def test_an_attempt_that_fails_before_its_call_tells_of_the_earlier_ones(here: S
     store = StateStore()
     broken = "https://never-there.example/"
     attempt(undeliverable(WebDataSearchOperator(task_id="t", query="river")), store, 1)
-    assert attempt(WebDataScrapeOperator(task_id="t", url=broken, credit_limit=0), store, 2) == {
+    assert attempt(WebDataScrapeOperator(task_id="t", url=broken, credit_limit="0"), store, 2) == {
         "failed": True,
         "credits": {"used": 2, "saved": 0, "unknown": 0, "byOperation": {"search": 2}, "byFormat": {}},
     }

@@ -119,7 +119,7 @@ def test_an_answer_that_could_not_be_delivered_is_billed_once(
 
 @pytest.mark.parametrize("operator", BILLING)
 def test_a_limit_of_nothing_sends_nothing(here: SandboxServer, tmp_path: Path, operator: Any) -> None:
-    outcome = direct.run(task(operator, tmp_path, credit_limit=0, retries=1))
+    outcome = direct.run(task(operator, tmp_path, credit_limit="{{ 0 }}", retries=1))
     assert billed(here) == []
     # A batch reports the queries that it leaves.
     if operator.__name__ != "WebDataBatchSearchOperator":

@@ -413,6 +413,21 @@ def test_a_timeout_while_polling(service: JobService, kind: str, cancel: bool, c
     assert len(service.cancels()) == cancelled
 
 
+@pytest.mark.parametrize("deferrable", [True, False])
+def test_a_job_beyond_its_credit_limit_is_cancelled_and_its_pages_are_kept(
+    service: JobService, log: Callable[[], str], deferrable: bool
+) -> None:
+    """The service bills more than is documented."""
+    fields = ended("crawl", creditsUsed=12)
+    service.ends_after, service.ends_as = 0, {name: fields[name] for name in fields if name != "status"}
+    arguments = {"limit": 2, "scrape_options": {"proxy": "basic"}, "credit_limit": 10}
+    outcome = direct.run(job("crawl", **arguments, deferrable=deferrable))
+    assert len(service.started()) == len(service.cancels()) == 1
+    assert (outcome.value["status"], outcome.value["data"]) == ("cancelled", PAGES)
+    assert (outcome.xcom["overCreditLimit"], outcome.xcom["credits"]["used"]) == (True, 12)
+    assert "has used 12 credits, more than credit_limit=10: it was cancelled" in log()
+
+
 @pytest.mark.rule("job-cancel-ended")
 def test_a_job_that_ends_at_the_timeout_while_polling(service: JobService) -> None:
     service.ends_after, service.ends_at_cancel, service.ends_as = None, True, ended("batch_scrape")

@@ -109,7 +109,6 @@ def test_what_the_sandbox_cannot_read(api) -> None:
         ("a.doc", {}),
         ("a.rtf", {}),
         ("a.pdf", {"parsers": [{"type": "pdf", "mode": "ocr"}]}),
-        ("a.pdf", {"parsers": []}),
         ("a.pdf", {"parsers": [{"type": "pdf", "blocks": True}]}),
         ("a.html", {"redactPII": True}),
     ):

@@ -73,7 +73,6 @@ def test_the_formats_that_were_asked_for(api) -> None:
         {"actions": [{"type": "click", "selector": "a"}]},
         {"redactPII": True},
         {"onlyCleanContent": True},
-        {"parsers": []},
     ],
 )
 def test_what_it_cannot_do_it_says(api, body: dict[str, Any]) -> None:

@@ -138,7 +138,6 @@ def test_pdf_pages_are_capped_and_billed(api, options: dict[str, Any], pages: in
             {"onlyCleanContent": True},
             {"redactPII": True},
             {"redactPII": {"mode": "fast"}},
-            {"parsers": []},
             {"includeTags": ["div >"]},
         )
     ],

@@ -242,3 +242,31 @@ def test_a_parse(body: dict[str, Any], parsers: Any, pdf_pages: int) -> None:
 def test_a_browser(ttl: int, prompt: bool, part: float) -> None:
     rate = PER_MINUTE_WITH_PROMPT if prompt else PER_MINUTE
     holds("interact", {"ttl": ttl, "prompt": prompt}, max(rate, math.ceil(ttl * part * rate / 60)))
+
+
+@examples(20)
+@given(
+    pages=st.integers(1, 50),
+    credits=st.integers(0, 500_000),
+    basic=st.booleans(),
+    formats=st.sampled_from([[], ["markdown"], ["json"]]),
+    prefix=st.sampled_from(["crawl", "batch_scrape"]),
+)
+def test_pdf_parsers_hold_a_request_within_the_credits(
+    pages: int, credits: int, basic: bool, formats: list[str], prefix: str
+) -> None:
+    """With the most pages that fit, and at least one."""
+    options: dict[str, Any] = {"formats": formats, **({"proxy": "basic"} if basic else {})}
+    body = (
+        {"url": URL, "limit": pages, "scrapeOptions": options}
+        if prefix == "crawl"
+        else {"urls": [URL] * pages, **options}
+    )
+    price = PRICES[prefix]
+    parsers = price.pdf_parsers(body, credits)
+    assert parsers is not None
+    most = parsers[0]["maxPages"]
+    larger = [{"type": "pdf", "maxPages": most + 1}]
+    assert price.most(price.with_parsers(body, parsers)).credits <= credits or most == 1
+    assert price.most(price.with_parsers(body, larger)).credits > credits or most == 10_000
+    assert price.pdf_parsers(price.with_parsers(body, parsers), credits) is None
