@@ -106,7 +106,7 @@ def _unreachable(error: TransportError) -> Diagnosis:
         )
     return Diagnosis(
         "host",
-        f"The host is not reachable: {error.reason}",
+        f"The host is not reachable: {error.reason.removeprefix('cannot reach ')}",
         'Check "Base URL" and "Proxy", and the network.',
     )
 

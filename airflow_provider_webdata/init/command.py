@@ -55,7 +55,7 @@ def _init(args: argparse.Namespace) -> None:
     _say(f"Testing {address(connection)} ...")
     works, finding = WebDataHook.of(connection).test_connection()
     if not works:
-        raise ConfigurationError(finding)
+        raise SystemExit(f"{finding}\nNothing was stored.")
     _store(connection, example)
 
     _say(finding)

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pluggy import HookimplMarker
 
 from airflow_provider_webdata.sandbox.control import SandboxControl
 from airflow_provider_webdata.sandbox.server import SandboxServer
@@ -22,10 +23,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from airflow.sdk import BaseOperator
+    from airflow.sdk import DAG, BaseOperator
     from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 DEFAULT_CONN_ID = "webdata_default"
+
+# Airflow's own marker; importing Airflow here would read its settings before the fixtures set them.
+hookimpl = HookimplMarker("airflow")
 
 
 class ConnectedSandbox(SandboxControl):
@@ -110,6 +114,44 @@ class ConnectedSandbox(SandboxControl):
                 event = asyncio.run(_first_event(deferred.trigger))
                 found = {**(deferred.kwargs or {}), "event": event.payload}
                 go_on = partial(task.resume_execution, deferred.method_name, found, given)
+
+    def run(self, dag: DAG, **arguments: Any) -> Any:
+        """Run a DAG to its end with `dag.test()`, and return its run.
+
+        :param dag: the DAG.
+        :param arguments: of `dag.test()`, such as `run_conf`.
+        :raises pytest.fail.Exception: the run failed; the message has each failed task's own error.
+        """
+        from airflow.sdk.execution_time.task_runner import get_listener_manager  # type: ignore[attr-defined]
+
+        failures: Any = _Failures()
+        listeners: Any = get_listener_manager()
+        listeners.add_listener(failures)
+        try:
+            run = dag.test(**arguments)
+        finally:
+            listeners.pm.unregister(failures)
+        if run is not None and run.state == "failed":
+            pytest.fail(
+                f"DAG {dag.dag_id!r} failed: {failures.text() or 'no task reports an error'}", pytrace=False
+            )
+        return run
+
+
+class _Failures:
+    """Airflow listener that keeps the last error of each task."""
+
+    def __init__(self) -> None:
+        self._errors: dict[str, Any] = {}
+
+    @hookimpl
+    def on_task_instance_failed(self, task_instance: Any, error: Any) -> None:
+        index = getattr(task_instance, "map_index", None)
+        mapped = "" if index is None or index < 0 else f" [{index}]"
+        self._errors[f"{task_instance.task_id}{mapped}"] = error
+
+    def text(self) -> str:
+        return "".join(f"\n  {task}: {type(error).__name__}: {error}" for task, error in self._errors.items())
 
 
 async def _first_event(trigger: BaseTrigger) -> TriggerEvent:

@@ -111,6 +111,11 @@ def test_the_schedule_of_a_monitor(webdata_sandbox):
 
 def test_a_dag_that_waits_by_webhook(webdata_sandbox):
     webdata_sandbox.configure(page_seconds=0.1)
-    run = dag.test()
-    assert run.state == "success"
+    webdata_sandbox.run(dag)
     assert {delivery["status"] for delivery in webdata_sandbox.deliveries()} == {"delivered"}
+
+
+def test_a_failed_run_shows_the_error_of_the_task(webdata_sandbox):
+    webdata_sandbox.add_fault("status", path="/v2/crawl", status=401, body={"error": "No such key."})
+    with pytest.raises(pytest.fail.Exception, match=r"(?s)^DAG '.*' failed: \n  .*: .*No such key"):
+        webdata_sandbox.run(dag)
