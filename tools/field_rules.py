@@ -13,6 +13,8 @@ from pydantic.fields import FieldInfo
 
 from airflow_provider_webdata.api import models
 from airflow_provider_webdata.api.models.base import RequestModel
+from airflow_provider_webdata.api.models.monitor import ScrapeTarget
+from airflow_provider_webdata.api.models.schedule import MonitorSchedule
 from airflow_provider_webdata.api.models.webhook import WebhookConfig
 from airflow_provider_webdata.tasks.literal_check import TEXT_CHECKS, snake_case
 
@@ -29,6 +31,13 @@ RULES: dict[str, dict[str, tuple[Any, ...]]] = {
 '''
 
 Rule = tuple[Any, ...]
+
+SHORT_FORMS: dict[type[RequestModel], str] = {
+    WebhookConfig: "_receiver",
+    MonitorSchedule: "_schedule",
+    ScrapeTarget: "_watched_address",
+}
+"""Models that accept text in place of the object, and the name of its check."""
 
 
 def field_rules(names: list[str]) -> str:
@@ -107,12 +116,8 @@ def _rule(annotation: Any, metadata: list[Any]) -> Rule:
         known = next((kind for kind in reversed(kinds) if kind in TEXT_CHECKS), None)
         return ("text", limits.get("max_length"), limits.get("pattern"), known)
     if isinstance(annotation, type) and issubclass(annotation, RequestModel):
-        # The URL of a webhook alone is accepted.
-        return (
-            "object",
-            annotation.__name__,
-            *(["_receiver"] if issubclass(annotation, WebhookConfig) else []),
-        )
+        checks_of_text = [check for model, check in SHORT_FORMS.items() if issubclass(annotation, model)]
+        return ("object", annotation.__name__, *checks_of_text)
     return ()
 
 
@@ -123,7 +128,8 @@ def _one_of(annotation: Any) -> Rule:
         for model in _models(annotation)
         for kind in get_args(model.model_fields["type"].annotation)
     }
-    return ("one_of", names, by_type)
+    checks_of_text = [SHORT_FORMS[model] for model in _models(annotation) if model in SHORT_FORMS]
+    return ("one_of", names, by_type, *checks_of_text)
 
 
 def _literals(annotation: Any) -> Iterator[tuple[Any, ...]]:

@@ -30,9 +30,9 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from airflow_provider_webdata.api import models
 from airflow_provider_webdata.api.models.base import RequestModel
-from airflow_provider_webdata.api.models.webhook import WebhookConfig
+from airflow_provider_webdata.api.models.fields import JsonSchema
 from airflow_provider_webdata.tasks.operator import TEMPLATED_OPTIONS, RequestFields
-from tools.field_rules import field_rules
+from tools.field_rules import SHORT_FORMS, field_rules
 from tools.option_arguments import OPTIONS
 
 ROOT = Path(__file__).parents[1]
@@ -122,6 +122,8 @@ def _loose(annotation: Any) -> Iterator[str]:
         yield from _SCALARS[annotation]
     elif origin is Annotated:
         yield from _loose(args[0])
+        if annotation == JsonSchema:
+            yield "type"
     elif origin in (Union, UnionType):
         # A float accepts an int.
         parts = [part for part in args if part is not NoneType and not (part is int and float in args)]
@@ -133,8 +135,7 @@ def _loose(annotation: Any) -> Iterator[str]:
         yield f"Sequence[{loose_type(args[0])}]"
     elif origin is dict:
         yield f"Mapping[str, {'str' if args[1] is str else 'Any'}]"
-    elif issubclass(annotation, WebhookConfig):
-        # Its URL alone is accepted.
+    elif issubclass(annotation, tuple(SHORT_FORMS)):
         yield from ("Mapping[str, Any]", "str")
     elif issubclass(annotation, RequestModel):
         yield "Mapping[str, Any]"

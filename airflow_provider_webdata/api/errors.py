@@ -97,6 +97,9 @@ def _problem(issue: Mapping[str, Any], python_names: Mapping[str, str]) -> str:
     if first in python_names:
         path = f"{python_names[first]}{path[len(first) :]} (sent as {first})"
     message = issue["msg"].removeprefix("Value error, ")
+    if issue["type"] in {"too_long", "too_short"} and isinstance(issue["input"], str):
+        # pydantic counts the characters of a validated text as items.
+        message = message.replace(" item", " character")
     if issue["type"] == "literal_error" and isinstance(issue["input"], str):
         near = nearest(issue["input"], re.findall("'([^']*)'", message))
         message += f"; did you mean {near!r}?" if near else ""

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any, NoReturn, Protocol
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from airflow.sdk.exceptions import AirflowNotFoundException
+
 from airflow_provider_webdata.api.config import ClientConfig
 from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.common.hosts import normal_host
@@ -23,6 +25,7 @@ from airflow_provider_webdata.common.spelling import nearest
 
 log = logging.getLogger(__name__)
 
+CONN_TYPE = "webdata"
 DEFAULT_SIGNATURE_HEADER = "X-Firecrawl-Signature"
 
 _HOST = "host (Base URL)"
@@ -117,6 +120,22 @@ def _given_of(current: str | None, previous: str | None) -> tuple[str, ...]:
     return tuple(secret for secret in (current, previous) if secret)
 
 
+def existing(find: Callable[[str], Any], conn_id: str) -> Any:
+    """Return a connection.
+
+    :param find: looks it up.
+    :param conn_id: its id.
+    :raises AirflowNotFoundException: it does not exist; the message says how to create it.
+    """
+    try:
+        return find(conn_id)
+    except AirflowNotFoundException:
+        raise AirflowNotFoundException(
+            f"Connection {conn_id!r} does not exist. Create it: airflow webdata init --conn-id {conn_id}, or in "
+            f"Airflow under Admin, Connections, with the type {CONN_TYPE!r}"
+        ) from None
+
+
 def settings_of(
     connection: AirflowConnection, warn: Callable[[str], None] = log.warning
 ) -> ConnectionSettings:
@@ -128,6 +147,7 @@ def settings_of(
         the remedy, and never a secret.
     """
     reader = _Reader(connection, warn)
+    reader.check_type()
     options = reader.client_options()
     try:
         client = ClientConfig(**options)
@@ -169,6 +189,16 @@ class _Reader:
 
     def _refuse(self, name: str, rule: str, remedy: str) -> NoReturn:
         raise ConfigurationError(f"connection {self.conn_id!r}: {name} {rule}; {remedy}")
+
+    def check_type(self) -> None:
+        given = getattr(self._connection, "conn_type", None)
+        if given not in (None, "", CONN_TYPE):
+            self._refuse(
+                "type",
+                f"is {given!r}, not {CONN_TYPE!r}",
+                "change it, or create another connection (airflow webdata init --conn-id NAME) and name it in "
+                "webdata_conn_id",
+            )
 
     def _warn(self, text: str) -> None:
         self._tell(f"connection {self.conn_id!r}: {text}")

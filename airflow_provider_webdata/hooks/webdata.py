@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from airflow.sdk import BaseHook
@@ -10,7 +11,13 @@ from airflow.sdk import BaseHook
 from airflow_provider_webdata.api.client import WebDataClient
 from airflow_provider_webdata.api.errors import CallRefusedError, WebDataError
 from airflow_provider_webdata.hooks.blocking import blocking, iterating
-from airflow_provider_webdata.hooks.connection import AirflowConnection, ConnectionSettings, settings_of
+from airflow_provider_webdata.hooks.connection import (
+    CONN_TYPE,
+    AirflowConnection,
+    ConnectionSettings,
+    existing,
+    settings_of,
+)
 from airflow_provider_webdata.hooks.diagnosis import credits_left, diagnose
 from airflow_provider_webdata.hooks.masking import mask
 from airflow_provider_webdata.hooks.operations.agents import AgentOperations
@@ -57,7 +64,7 @@ class WebDataHook(Operations, BaseHook):
 
     conn_name_attr = "webdata_conn_id"
     default_conn_name = "webdata_default"
-    conn_type = "webdata"
+    conn_type = CONN_TYPE
     hook_name = "Web Data"
 
     def __init__(self, webdata_conn_id: str = default_conn_name) -> None:
@@ -72,7 +79,7 @@ class WebDataHook(Operations, BaseHook):
         if self._settings is None:
             with _FIRST_USE:
                 if self._settings is None:
-                    self._settings = _read(self.get_connection(self.webdata_conn_id))
+                    self._settings = _read(existing(self.get_connection, self.webdata_conn_id))
         return self._settings
 
     def get_conn(self) -> WebDataClient:
@@ -221,13 +228,17 @@ class WebDataHook(Operations, BaseHook):
     ask = blocking(SupportOperations.ask)
 
     def test_connection(self) -> tuple[bool, str]:
-        """Check the connection with the real key, without spending credits.
+        """Check the connection with the real key, in one attempt and without spending credits.
 
         :return: whether it works, and a message with the problem or with the credits left.
         """
         try:
-            with self:
-                return True, credits_left(self.credit_usage())
+            settings = self.get_settings()
+            hook = self.sibling()
+            # A person waits for the answer.
+            hook._settings = replace(settings, client=replace(settings.client, retry_budget=0.0))
+            with hook:
+                return True, credits_left(hook.credit_usage())
         except WebDataError as error:
             return diagnose(error)
 

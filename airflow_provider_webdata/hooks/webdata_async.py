@@ -11,7 +11,7 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 
 from airflow_provider_webdata.api.client import AsyncWebDataClient
 from airflow_provider_webdata.api.errors import CallRefusedError
-from airflow_provider_webdata.hooks.connection import ConnectionSettings, settings_of
+from airflow_provider_webdata.hooks.connection import ConnectionSettings, existing, settings_of
 from airflow_provider_webdata.hooks.masking import amask
 from airflow_provider_webdata.hooks.once import Once
 from airflow_provider_webdata.hooks.operations.agents import AgentOperations
@@ -105,7 +105,7 @@ class AsyncWebDataHook(
             connection = await self.aget_connection(self.webdata_conn_id)
         except AirflowNotFoundException:
             # `airflow dags test` runs a trigger where only the blocking way leads to Airflow's database (3.3.2).
-            connection = await asyncio.to_thread(self.get_connection, self.webdata_conn_id)
+            connection = await asyncio.to_thread(existing, self.get_connection, self.webdata_conn_id)
         settings = settings_of(connection)
         await amask(settings.secrets())
         return settings

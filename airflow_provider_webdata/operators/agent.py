@@ -71,7 +71,7 @@ class WebDataAgentOperator(
         prompt: str,
         urls: Sequence[str] | None = None,
         strict_constrain_to_urls: bool | str | None = None,
-        schema: Mapping[str, Any] | None = None,
+        schema: Mapping[str, Any] | type | None = None,
         max_credits: float | str | None = None,
         model: str | None = None,
         audit_metadata: Mapping[str, Any] | None = None,

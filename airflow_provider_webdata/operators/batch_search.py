@@ -46,9 +46,10 @@ class WebDataBatchSearchOperator(
 
     XCom, each also under its own key: `done` (how many searches were answered), `failed` (mappings with `query`,
     `error`, `ambiguous`), `left` (the items of `queries` that were not begun, fit for the same argument of another
-    task), `creditsUsed`; with `output` also `path`, `count` and `bytes`, else `results`: for each answered search, in
-    the order of `queries`, `query`, `id`, `creditsUsed`, `warning` and the lists `web`, `images`, `news` that came.
-    In the output each result carries `query` and `source`, in the order in which the searches were answered.
+    task), `notBegun` (how many), `creditsUsed`; with `output` also `path`, `count` and `bytes`, else `results`: for
+    each answered search, in the order of `queries`, `query`, `id`, `creditsUsed`, `warning` and the lists `web`,
+    `images`, `news` that came. In the output each result carries `query` and `source`, in the order in which the
+    searches were answered.
 
     :param queries: what to search: texts, or mappings with `query` and any fields of a search, which replace those
         of the task; or JSON text of such a list (templated).

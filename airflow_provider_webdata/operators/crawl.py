@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.common.literals import is_literal, is_template
+from airflow_provider_webdata.common.path_filters import globs, matches_start
 from airflow_provider_webdata.options import Changes, Media, Output, Schema
 from airflow_provider_webdata.tasks.job_operator import WebDataJobOperator
 from airflow_provider_webdata.tasks.operator import RequestFields, checked_limit
@@ -140,3 +142,17 @@ class WebDataCrawlOperator(
         self.result_schema = Schema.of(result_schema)
         self.credit_limit = checked_limit(credit_limit)
         # end of fields
+
+    def contradictions(self, fields: Mapping[str, Any]) -> Sequence[str]:
+        """Return what literal arguments show to be impossible together, one sentence each."""
+        filters = {
+            name: [text for text in fields.get(name) or () if isinstance(text, str) and not is_template(text)]
+            for name in ("include_paths", "exclude_paths")
+        }
+        problems = [text for name, expressions in filters.items() for text in globs(name, expressions)]
+        excluded, full_url = filters["exclude_paths"], fields.get("regex_on_full_url") in (True, "true")
+        if is_literal(self.url) and matches_start(self.url, excluded, full_url=full_url):
+            problems.append(
+                f"exclude_paths: an expression matches the start {self.url!r}: the crawl would find nothing"
+            )
+        return problems or super().contradictions(fields)

@@ -89,7 +89,7 @@ class WebDataExtractOperator(
         # fields of ExtractRequest, written by tools/operator_fields.py
         urls: Sequence[str] | None = None,
         prompt: str | None = None,
-        schema: Mapping[str, Any] | None = None,
+        schema: Mapping[str, Any] | type | None = None,
         enable_web_search: bool | str | None = None,
         ignore_sitemap: bool | str | None = None,
         include_subdomains: bool | str | None = None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.options import Changes, Media, Output, Schema, writes_file
 from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator, checked_limit
 
@@ -148,3 +149,17 @@ class WebDataSearchOperator(
         self.credit_limit = checked_limit(credit_limit)
         # end of fields
         self.returns = returns
+
+    def contradictions(self, fields: Mapping[str, Any]) -> Sequence[str]:
+        """Return what literal arguments show to be impossible together, one sentence each."""
+        sources = fields.get("sources") or ["web"]
+        # `domain_tools` returns tools as well, and `extra_body` may name further sources.
+        is_open = not is_literal(sources) or self.extra_body or fields.get("domain_tools") is not None
+        source = "alexandria" if self.returns == "tools" else self.returns
+        if source is None or is_open:
+            return super().contradictions(fields)
+        if source in {item if isinstance(item, str) else item.get("type") for item in sources}:
+            return super().contradictions(fields)
+        return [
+            f"returns={self.returns!r} needs this source: add {source!r} to sources (searched: {sources!r})"
+        ]

@@ -13,6 +13,7 @@ from airflow_provider_webdata.common.coded_errors import UnknownArgumentError
 from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.common.spelling import nearest
 from airflow_provider_webdata.options import RENAMED, Option
+from airflow_provider_webdata.tasks.field_rules import RULES
 from airflow_provider_webdata.tasks.literal_check import may_be_wrong
 
 if TYPE_CHECKING:
@@ -82,8 +83,6 @@ def literal_problems(model: str, fields: Mapping[str, Any]) -> Collection[str]:
     :param model: name of the request model.
     :param fields: arguments by their Python names.
     """
-    from airflow_provider_webdata.tasks.field_rules import RULES
-
     rules = RULES[model]
     suspects = {name for name, value in fields.items() if may_be_wrong(rules.get(name, ()), value)}
     # Whether a URL may be any text is said by another field, whose value may not be known yet.

@@ -317,8 +317,8 @@ RULES: dict[str, dict[str, tuple[Any, ...]]] = {
         'name': ('text', 256, None, None),
         'notification': ('object', 'MonitorNotification'),
         'retention_days': ('number', True, 1, 365, None),
-        'schedule': ('object', 'MonitorSchedule'),
-        'targets': ('list', ('one_of', (), {'scrape': 'ScrapeTarget', 'crawl': 'CrawlTarget', 'search': 'SearchTarget'}), 1, 50),
+        'schedule': ('object', 'MonitorSchedule', '_schedule'),
+        'targets': ('list', ('one_of', (), {'scrape': 'ScrapeTarget', 'crawl': 'CrawlTarget', 'search': 'SearchTarget'}, '_watched_address'), 1, 50),
         'webhook': ('object', 'MonitorWebhookConfig', '_receiver'),
     },
     'MonitorNotification': {
@@ -365,9 +365,9 @@ RULES: dict[str, dict[str, tuple[Any, ...]]] = {
         'name': ('text', 256, None, None),
         'notification': ('object', 'MonitorNotification'),
         'retention_days': ('number', True, 1, 365, None),
-        'schedule': ('object', 'MonitorSchedule'),
+        'schedule': ('object', 'MonitorSchedule', '_schedule'),
         'status': ('choice', ('active', 'paused')),
-        'targets': ('list', ('one_of', (), {'scrape': 'ScrapeTarget', 'crawl': 'CrawlTarget', 'search': 'SearchTarget'}), 1, 50),
+        'targets': ('list', ('one_of', (), {'scrape': 'ScrapeTarget', 'crawl': 'CrawlTarget', 'search': 'SearchTarget'}, '_watched_address'), 1, 50),
         'webhook': ('object', 'MonitorWebhookConfig', '_receiver'),
     },
     'MonitorWebhookConfig': {

@@ -31,6 +31,10 @@ class PageLink(BaseOperatorLink):
             return page_url(page)
         # A trigger that failed does not say what it waited for; the worker that deferred the task has written it.
         running: Any = ti_key
+        resumed = getattr(getattr(running, "_ti_context_from_server", None), "next_method", None)
+        if not resumed:
+            # Airflow logs an error for each XCom that is missing.
+            return ""
         known = running.xcom_pull(task_ids=running.task_id, key=self.xcom_key, map_indexes=running.map_index)
         return known if isinstance(known, str) else ""
 

@@ -12,7 +12,7 @@ A rule is a tuple whose first item is its kind:
 | `("list", rule, shortest, longest)` | a list of such items |
 | `("required", *names)`, under the name "" | a mapping with these fields |
 | `("object", model, check?)` | a mapping with the model's fields; or text, with a check |
-| `("one_of", names, models by type)` | one of the names, or a mapping with a `type` |
+| `("one_of", names, models by type, check?)` | a name, a mapping with a `type`; or text, with a check |
 
 What passes here may still break a rule between fields, which the task finds before it sends anything. What does not
 pass here is judged by the models, and may be right.
@@ -26,6 +26,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from airflow_provider_webdata.common.literals import is_template
+from airflow_provider_webdata.tasks.field_rules import RULES
 
 Rule = tuple[Any, ...]
 
@@ -95,7 +96,9 @@ def _object(rule: Rule, value: Any) -> bool:
 
 
 def _one_of(rule: Rule, value: Any) -> bool:
-    _, names, models = rule
+    _, names, models, *check = rule
+    if isinstance(value, str) and check:
+        return TEXT_CHECKS[check[0]](value)
     if not isinstance(value, Mapping):
         return value not in names
     kind = value.get("type")
@@ -105,8 +108,6 @@ def _one_of(rule: Rule, value: Any) -> bool:
 
 
 def _fields_may_be_wrong(model: str, value: Mapping[Any, Any]) -> bool:
-    from airflow_provider_webdata.tasks.field_rules import RULES
-
     rules = RULES[model]
     fields = {name if name in rules else snake_case(str(name)): given for name, given in value.items()}
     if any(name not in fields for name in rules.get("", ())[1:]):
@@ -195,6 +196,7 @@ def _fails(
 
 TEXT_CHECKS: dict[str, Callable[[str], bool]] = {
     "_web_address": _no_address,
+    "_watched_address": lambda value: _no_address(value) or not re.search("[./:]", value),
     "_droppable_address": _no_address,
     "_receiver": _no_address,
     "hostname": _no_host,
@@ -203,6 +205,7 @@ TEXT_CHECKS: dict[str, Callable[[str], bool]] = {
     "_email": lambda value: "@" not in value,
     "_cron": _no_cron,
     "_phrase": _no_phrase,
+    "_schedule": lambda value: (_no_phrase if value.strip()[:1].isalpha() else _no_cron)(value),
     "_tbs": _no_time_filter,
     "_time_zone": _no_time_zone,
 }

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from airflow.sdk import XComArg
+
 from airflow_provider_webdata.common.arguments import number
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import templates_of_none
+from airflow_provider_webdata.tasks.field_rules import RULES
+from airflow_provider_webdata.tasks.literal_price import price_problems
 from airflow_provider_webdata.tasks.service_task import ServiceTask
 
 if TYPE_CHECKING:
@@ -82,6 +86,7 @@ class WebDataOperator(ServiceTask):
     """What takes a list of what an argument takes one of."""
 
     _rendered_none: Sequence[str] = ()
+    _sources: Mapping[str, str] = {}
 
     def __init_subclass__(cls, *, fields: RequestFields | None = None, **kwargs: Any) -> None:
         """Take up the fields of a request, as in `fields=RequestFields("SearchRequest")`.
@@ -116,9 +121,21 @@ class WebDataOperator(ServiceTask):
         :param context: the task's context.
         """
         run = self.new_run(context)
-        if self._rendered_none:
-            run.refuse("; ".join(self._rendered_none))
+        if problems := [*self._rendered_none, *self._missing(context)]:
+            run.refuse("; ".join(problems))
         return run.execute()
+
+    def _missing(self, context: Context) -> list[str]:
+        """Return what to say of required fields that an upstream task, or the list that is mapped over, left None."""
+        index = getattr(context.get("ti"), "map_index", None)
+        where = "" if index is None or index < 0 else f" at map index {index}"
+        others = ", ".join(sorted(self.upstream_task_ids)) or "the list that is mapped over"
+        required = RULES[self.request_model].get("", ("required",))[1:] if self.request_fields else ()
+        return [
+            f"{name} is None{where}: it comes from {self._sources.get(name, others)}. Return a value there"
+            for name in required
+            if name in self.request_fields and getattr(self, name) is None
+        ]
 
     def check_literals(self) -> None:
         """Fail while the DAG file is read where a literal argument cannot work.
@@ -130,18 +147,27 @@ class WebDataOperator(ServiceTask):
         from airflow_provider_webdata.tasks.checked_arguments import literal_problems
 
         fields = self.given()
-        problems = self.lists_for_text(fields) or literal_problems(self.request_model, fields)
+        problems = (
+            self.lists_for_text(fields)
+            or literal_problems(self.request_model, fields)
+            or self.contradictions(fields)
+        )
         if problems:
             lines = "".join(f"\n  - {problem}" for problem in problems)
             raise ArgumentError(f"{type(self).__name__} {self.task_id!r} cannot work:{lines}")
+
+    def contradictions(self, fields: Mapping[str, Any]) -> Sequence[str]:
+        """Return what literal arguments show to be impossible together, one sentence each.
+
+        :param fields: of the request, by their Python names.
+        """
+        return price_problems(self.request_model, fields, getattr(self, "credit_limit", None))
 
     def lists_for_text(self, fields: Mapping[str, Any]) -> list[str]:
         """Return what to say of lists that were given where one text is expected.
 
         :param fields: of the request, by their Python names.
         """
-        from airflow_provider_webdata.tasks.field_rules import RULES
-
         rules = RULES[self.request_model]
         return [
             f"{name}: one text is expected (given: {type(value).__name__} of {len(value)}). For a task for each, use "
@@ -160,6 +186,13 @@ class WebDataOperator(ServiceTask):
         seen_oids: set[int],
     ) -> None:
         written = self.given() if parent is self else {}
+        self._sources = {
+            name: " and ".join(
+                f"XCom {key!r} of task {task.task_id!r}" for task, key in value.iter_references()
+            )
+            for name, value in written.items()
+            if isinstance(value, XComArg)
+        }
         super()._do_render_template_fields(parent, template_fields, context, jinja_env, seen_oids)
         self._rendered_none = [
             f"{name}: the template {template!r} rendered to None, which would be sent as text. Give it a value, such "

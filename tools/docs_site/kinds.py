@@ -24,11 +24,12 @@ def words(rule: Rule, objects: str) -> str:
     if kind == "choice":
         return _choice(rest[0])
     if kind == "one_of":
-        names, by_type = rest
+        names, by_type, *short = rest
         return " or ".join(
             [
                 *([_choice(names)] if names else []),
                 *(_object(name, objects) for name in dict.fromkeys(by_type.values())),
+                *(["a URL as text"] if short else []),
             ]
         )
     if kind == "list":
@@ -45,7 +46,8 @@ def words(rule: Rule, objects: str) -> str:
         )
     if kind == "object":
         name, *short = rest
-        return _object(name, objects) + (", or its URL as text" if short else "")
+        text = "a cron expression or a phrase" if short == ["_schedule"] else "its URL as text"
+        return _object(name, objects) + (f", or {text}" if short else "")
     return ""
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Annotated, Any, Literal
-from urllib.parse import urlsplit
 
 from pydantic import AliasChoices, Field, model_validator
 
@@ -19,6 +17,7 @@ from airflow_provider_webdata.api.models.fields import (
 )
 from airflow_provider_webdata.api.models.scrape import ScrapeOptions, check_zero_data_retention
 from airflow_provider_webdata.api.models.webhook import PageJobWebhookConfig
+from airflow_provider_webdata.common.path_filters import expression_of, matches_start
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -101,16 +100,8 @@ def unreadable_expressions(name: str, expressions: Sequence[str] | None) -> list
     return [
         f"{name}: {text[:80]!r} does not read as a regular expression, which the service may refuse"
         for text in expressions or ()
-        if _expression(text) is None
+        if expression_of(text) is None
     ]
-
-
-def _expression(text: str) -> re.Pattern[str] | None:
-    try:
-        return re.compile(text)
-    except (re.error, OverflowError, RecursionError):
-        # The service reads them as JavaScript does; most of what fails here fails there too, such as '*.html'.
-        return None
 
 
 class CrawlRequest(CrawlScope):
@@ -151,25 +142,19 @@ class CrawlRequest(CrawlScope):
         found = super()._own_warnings()
         if self.limit is None:
             found.append("limit: not given, so the crawl may take 10,000 pages and bill as many credits")
-        if self._start_is_left_out():
+        full_url = bool(self.regex_on_full_url)
+        if self.include_paths and matches_start(self.url, self.include_paths, full_url=full_url) is False:
             found.append(
                 "includePaths: no expression matches the path of the start URL, which is tested too, so that the "
                 "crawl may find nothing"
             )
+        if self.exclude_paths and matches_start(self.url, self.exclude_paths, full_url=full_url):
+            found.append(
+                "excludePaths: an expression matches the start URL, which is tested too: the crawl finds nothing"
+            )
         if self.scrape_options is not None and self.scrape_options.lockdown:
             found.append("scrapeOptions.lockdown: documented for single scrapes only")
         return found
-
-    def _start_is_left_out(self) -> bool:
-        if not self.include_paths:
-            return False
-        start = self.url if "://" in self.url else f"http://{self.url}"
-        try:
-            tested = start if self.regex_on_full_url else urlsplit(start).path or "/"
-        except ValueError:
-            return False
-        expressions = [_expression(text) for text in self.include_paths]
-        return all(found is not None and not found.search(tested) for found in expressions)
 
 
 class ActiveCrawl(ResponseModel):

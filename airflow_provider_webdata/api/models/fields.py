@@ -9,7 +9,14 @@ from datetime import date
 from numbers import Integral
 from typing import Annotated, Any, TypeVar, get_args
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, ValidationInfo
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainValidator,
+    PydanticUserError,
+    ValidationInfo,
+)
 from pydantic_core import to_json
 
 from airflow_provider_webdata.api.models.base import RequestModel, problem
@@ -149,6 +156,15 @@ def _json_object(value: Any) -> Any:
     if not isinstance(value, dict):
         raise problem("json_object", f"a JSON object is expected ({_TEMPLATE_HINT})")
     return json_copy(value)
+
+
+def _schema_of_model(value: Any) -> Any:
+    if not isinstance(value, type) or not hasattr(value, "model_json_schema"):
+        return value
+    try:
+        return value.model_json_schema()
+    except PydanticUserError as error:
+        raise problem("json_schema", f"{value.__name__} has no JSON Schema: {error.message}") from None
 
 
 def _json_schema(value: dict[str, Any]) -> dict[str, Any]:
@@ -322,8 +338,8 @@ Headers = Annotated[StringMap, AfterValidator(_headers)]
 JsonObject = Annotated[dict[str, Any], PlainValidator(_json_object)]
 """A JSON object of any fields."""
 
-JsonSchema = Annotated[JsonObject, AfterValidator(_json_schema)]
-"""A JSON Schema of any draft."""
+JsonSchema = Annotated[JsonObject, AfterValidator(_json_schema), BeforeValidator(_schema_of_model)]
+"""A JSON Schema of any draft, or a pydantic model."""
 
 Label = Annotated[String, AfterValidator(_label)]
 """A short name, such as `missing_markdown`."""

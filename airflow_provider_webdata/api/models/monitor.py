@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
 from airflow_provider_webdata.api.models.base import RequestModel, problem
 from airflow_provider_webdata.api.models.crawl import CrawlScope
@@ -147,7 +147,24 @@ class MonitorNotification(RequestModel):
 
 
 _Name = Annotated[Text, Field(max_length=256)]
-_Targets = Annotated[Listed[MonitorTarget], Field(min_length=1, max_length=50)]
+
+
+def _with_urls_as_target(given: Any) -> Any:
+    """Return targets with their plain URLs as one scrape target, at the place of the first one."""
+    if not isinstance(given, (list, tuple)):
+        return given
+    # A word alone is no URL that anybody means.
+    places = [n for n, item in enumerate(given) if isinstance(item, str) and re.search("[./:]", item)]
+    if not places:
+        return given
+    targets = [item for n, item in enumerate(given) if n not in places]
+    targets.insert(places[0], {"type": "scrape", "urls": [given[n] for n in places]})
+    return targets
+
+
+_Targets = Annotated[
+    Listed[MonitorTarget], BeforeValidator(_with_urls_as_target), Field(min_length=1, max_length=50)
+]
 _Goal = Annotated[String, Field(max_length=2000)]
 _RetentionDays = Annotated[Integer, Field(ge=1, le=365)]
 
@@ -163,8 +180,10 @@ class MonitorCreateRequest(RequestModel):
     A blank or null goal counts as none; any other enables judging if `judge_enabled` is omitted.
 
     :param name: 1 to 256 characters.
-    :param schedule: `cron` or `text`, and `timezone`.
-    :param targets: 1 to 50 mappings with `type` `scrape`, `crawl` or `search`.
+    :param schedule: a cron expression, a phrase such as `daily at 9:00`, or a mapping with `cron` or `text`, and
+        `timezone`.
+    :param targets: 1 to 50 mappings with `type` `scrape`, `crawl` or `search`, or URLs, which become one `scrape`
+        target.
     :param goal: description of the changes that matter, at most 2000 characters; required for search targets.
     :param judge_enabled: whether changes are judged against the goal. Default: where there is a goal.
     :param notification: whom to tell: `email` with `enabled`, `includeDiffs`, `recipients`; `slack`.
@@ -204,8 +223,9 @@ class MonitorUpdateRequest(RequestModel):
 
     :param name: a new name, 1 to 256 characters.
     :param status: `active` or `paused`.
-    :param schedule: `cron` or `text`, and `timezone`.
-    :param targets: all targets that the monitor is to have, 1 to 50.
+    :param schedule: a cron expression, a phrase such as `daily at 9:00`, or a mapping with `cron` or `text`, and
+        `timezone`.
+    :param targets: all targets that the monitor is to have, 1 to 50, as mappings or URLs.
     :param goal: which changes matter, at most 2000 characters; an empty text clears it.
     :param judge_enabled: whether changes are judged against the goal.
     :param notification: whom to tell: `email` with `enabled`, `includeDiffs`, `recipients`; `slack`.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import AfterValidator, Field, model_validator
@@ -57,6 +57,8 @@ class MonitorSchedule(RequestModel):
     between two runs counts here, the one over the full hour included (`*/7` is refused: 56 to 60), where the
     service compares the next two runs only and so accepts the same expression at one time and not at another.
 
+    Plain text in place of the object is a cron expression or a phrase.
+
     :param cron: five numeric fields, at most 128 characters. `*`, lists, ranges and steps; no names, no
         shorthands.
     :param text: at most 128 characters: `every N minutes` (N divides 60, at least 5; `starting at :MM`),
@@ -67,6 +69,14 @@ class MonitorSchedule(RequestModel):
     cron: Annotated[Text, Field(max_length=128), AfterValidator(_cron)] | None = None
     text: Annotated[Text, Field(max_length=128), AfterValidator(_phrase)] | None = None
     timezone: Annotated[Text, AfterValidator(_time_zone)] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_form(cls, data: Any) -> Any:
+        if not isinstance(data, str):
+            return data
+        # No phrase begins with a digit or a star, and no cron expression with a letter.
+        return {"text" if data.strip()[:1].isalpha() else "cron": data}
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:

@@ -74,8 +74,10 @@ class WebDataCreateMonitorOperator(
     monitor. For a text schedule, the key `applied_schedule` holds the cron that the service made of it.
 
     :param name: 1 to 256 characters.
-    :param schedule: `cron` or `text`, and `timezone`.
-    :param targets: 1 to 50 mappings with `type` `scrape`, `crawl` or `search`.
+    :param schedule: a cron expression, a phrase such as `daily at 9:00`, or a mapping with `cron` or `text`, and
+        `timezone`.
+    :param targets: 1 to 50 mappings with `type` `scrape`, `crawl` or `search`, or URLs, which become one `scrape`
+        target.
     :param goal: description of the changes that matter, at most 2000 characters; required for search targets.
     :param judge_enabled: whether changes are judged against the goal. Default: where there is a goal.
     :param notification: whom to tell: `email` with `enabled`, `includeDiffs`, `recipients`; `slack`.
@@ -122,8 +124,8 @@ class WebDataCreateMonitorOperator(
         *,
         # fields of MonitorCreateRequest, written by tools/operator_fields.py
         name: str,
-        schedule: Mapping[str, Any],
-        targets: Sequence[Mapping[str, Any]],
+        schedule: Mapping[str, Any] | str,
+        targets: Sequence[Mapping[str, Any] | str],
         goal: str | None = None,
         judge_enabled: bool | str | None = None,
         notification: Mapping[str, Any] | None = None,

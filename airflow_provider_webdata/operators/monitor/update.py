@@ -22,8 +22,9 @@ class WebDataUpdateMonitorOperator(ExistingMonitorOperator, fields=RequestFields
 
     :param name: a new name, 1 to 256 characters.
     :param status: `active` or `paused`.
-    :param schedule: `cron` or `text`, and `timezone`.
-    :param targets: all targets that the monitor is to have, 1 to 50.
+    :param schedule: a cron expression, a phrase such as `daily at 9:00`, or a mapping with `cron` or `text`, and
+        `timezone`.
+    :param targets: all targets that the monitor is to have, 1 to 50, as mappings or URLs.
     :param goal: which changes matter, at most 2000 characters; an empty text clears it.
     :param judge_enabled: whether changes are judged against the goal.
     :param notification: whom to tell: `email` with `enabled`, `includeDiffs`, `recipients`; `slack`.
@@ -40,8 +41,8 @@ class WebDataUpdateMonitorOperator(ExistingMonitorOperator, fields=RequestFields
         # fields of MonitorUpdateRequest, written by tools/operator_fields.py
         name: str | None = None,
         status: str | None = None,
-        schedule: Mapping[str, Any] | None = None,
-        targets: Sequence[Mapping[str, Any]] | None = None,
+        schedule: Mapping[str, Any] | str | None = None,
+        targets: Sequence[Mapping[str, Any] | str] | None = None,
         goal: str | None = None,
         judge_enabled: bool | str | None = None,
         notification: Mapping[str, Any] | None = None,

@@ -7,6 +7,7 @@ import logging
 
 import pytest
 from airflow.sdk import Connection
+from airflow.sdk.exceptions import AirflowNotFoundException
 
 from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.hooks.connection import (
@@ -14,13 +15,15 @@ from airflow_provider_webdata.hooks.connection import (
     settings_of,
     webhook_settings_of,
 )
+from airflow_provider_webdata.hooks.webdata import WebDataHook
 
 KEY = "wd-key-0123456789"
 
 
 def connection(host="https://api.example.com", password=KEY, extra=None, **fields) -> Connection:
     text = extra if isinstance(extra, str) else json.dumps(extra) if extra is not None else None
-    return Connection(conn_id="web", conn_type="webdata", host=host, password=password, extra=text, **fields)
+    fields = {"conn_type": "webdata", **fields}
+    return Connection(conn_id="web", host=host, password=password, extra=text, **fields)
 
 
 BASE_URLS = [
@@ -148,6 +151,7 @@ def test_switches():
 
 
 REFUSED = {
+    "another type": ({"conn_type": "http"}, "type is 'http', not 'webdata'; change it, or create another connection"),
     "no host": ({"host": None}, "host (Base URL) is empty"),
     "scheme alone": ({"host": "https://"}, "host (Base URL) is empty"),
     "not a URL": ({"host": "https://a b"}, "host (Base URL) must look like"),
@@ -232,6 +236,13 @@ def test_refused(fields, words):
     assert words in message
     assert KEY not in message
     assert "hunter22" not in message
+
+
+def test_a_connection_that_does_not_exist():
+    with pytest.raises(
+        AirflowNotFoundException, match=r"'no_such' does not exist\. Create it: airflow webdata init"
+    ):
+        WebDataHook("no_such").get_settings()
 
 
 def test_unknown_extra(caplog):

@@ -6,9 +6,11 @@ from datetime import timedelta
 
 import pytest
 from airflow.sdk import DAG
+from pydantic import BaseModel
 
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
+from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.credit_usage import WebDataCreditUsageOperator
 from airflow_provider_webdata.operators.interact import WebDataInteractOperator
 from airflow_provider_webdata.operators.map import WebDataMapOperator
@@ -20,6 +22,11 @@ from airflow_provider_webdata.operators.monitor import (
 )
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
+
+
+class Plan(BaseModel):
+    price: float
+
 
 URL = {"url": "https://a.example/"}
 TARGETS = [{"type": "scrape", "urls": ["https://a.example/"]}]
@@ -129,6 +136,41 @@ def test_contradictions_fail_while_the_dag_is_read(operator, arguments, words):
         operator(task_id="t", **arguments)
 
 
+RIGHT = {
+    "a search for what domain tools find": (
+        WebDataSearchOperator,
+        {"query": "q", "returns": "tools", "domain_tools": True},
+    ),
+    "images among others": (
+        WebDataSearchOperator,
+        {"query": "q", "returns": "images", "sources": ["web", {"type": "images"}]},
+    ),
+    "expressions with stars": (
+        WebDataCrawlOperator,
+        {**URL, "include_paths": ["^/$", "/blog/.*", "/a/?b*$"]},
+    ),
+    "a limit that is held": (WebDataCrawlOperator, {**URL, "limit": 100, "credit_limit": 500}),
+    "a limit as text": (WebDataCrawlOperator, {**URL, "limit": "100", "credit_limit": 5}),
+    "a limit for what is known later": (
+        WebDataCrawlOperator,
+        {**URL, "limit": "{{ limit }}", "credit_limit": 5},
+    ),
+    "a model for a schema": (
+        WebDataScrapeOperator,
+        {**URL, "formats": [{"type": "json", "schema": Plan}], "result_schema": Plan},
+    ),
+    "a cron and a URL": (
+        WebDataCreateMonitorOperator,
+        {**MONITOR, "schedule": "0 5 * * *", "targets": ["https://a.example/"]},
+    ),
+}
+
+
+@pytest.mark.parametrize(("operator", "arguments"), RIGHT.values(), ids=RIGHT.keys())
+def test_literals_that_can_work_pass(operator, arguments):
+    operator(task_id="t", **arguments)
+
+
 def test_time_spans():
     operator = WebDataRunMonitorOperator(
         task_id="t", monitor_id="m", replica_wait=timedelta(seconds=3), rate_limit_timeout=timedelta(hours=1)
@@ -138,6 +180,38 @@ def test_time_spans():
 
 
 WRONG = {
+    "a source that is not searched": (
+        WebDataSearchOperator,
+        {"query": "q", "returns": "images"},
+        "returns='images' needs this source: add 'images' to sources",
+    ),
+    "a glob": (
+        WebDataCrawlOperator,
+        {**URL, "include_paths": ["^/a", "/blog/*"]},
+        r"include_paths: '/blog/\*' is a glob.*write '\^/blog/\.\*\$'",
+    ),
+    "a start that is excluded": (
+        WebDataCrawlOperator,
+        {"url": "https://a.example/blog/", "exclude_paths": ["^/blog/"]},
+        "exclude_paths: an expression matches the start",
+    ),
+    "a limit below the price": (
+        WebDataCrawlOperator,
+        {"url": "{{ url }}", "limit": 100, "scrape_options": {"proxy": "basic"}, "credit_limit": 99},
+        "credit_limit=99 is below what it may cost, 100: 100 pages at 1",
+    ),
+    "a limit that nothing holds": (
+        WebDataScrapeOperator,
+        {**URL, "formats": ["branding"], "credit_limit": 99},
+        "credit_limit=99 cannot be held: no price is documented for the format 'branding'",
+    ),
+    "a phrase": (WebDataCreateMonitorOperator, {**MONITOR, "schedule": "dayly"}, "schedule"),
+    "a target that is no URL": (
+        WebDataCreateMonitorOperator,
+        {**MONITOR, "targets": ["ftp://a.example"]},
+        "targets.0..urls.0.: .*http and https only",
+    ),
+    "a long query": (WebDataSearchOperator, {"query": "q" * 501}, "at most 500 characters after"),
     "too many": (WebDataSearchOperator, {"query": "q", "limit": 1000}, "limit: .* 100 .given: 1000"),
     "too many, as text": (WebDataSearchOperator, {"query": "q", "limit": "1000"}, "limit: .* 100"),
     "a format": (WebDataScrapeOperator, {**URL, "formats": ["markdwn"]}, "formats.0.: .*'markdown'"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowFailException
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,8 +22,10 @@ from airflow_provider_webdata.operators.monitor import (
 )
 from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
+from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.options import Media
 from airflow_provider_webdata.runs.checked_number import checked_number
+from tests.support import direct
 from tests.support.direct import TaskInstance, context_of
 from tests.support.service import connection_text
 
@@ -67,6 +70,20 @@ def test_a_result_is_what_it_was_before_it_was_tagged(item: dict[str, str]) -> N
     assert untagged(marked, "query", "source") == item
 
 
+def test_a_required_argument_that_is_none_names_its_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text("http://127.0.0.1:9", retry_budget=0))
+    with DAG("d", schedule=None):
+        upstream = WebDataScrapeOperator(task_id="pick", url="https://a.example/")
+        task = WebDataSearchOperator(
+            task_id="t", query=upstream.output["word"], limit=upstream.output["limit"]
+        )
+    text = str(direct.run(task).error)
+    assert "query is None: it comes from XCom 'word' of task 'pick'. Return a value there" in text
+    task.query = None  # As Airflow makes a task of an item that is None.
+    with pytest.raises(AirflowFailException, match="query is None at map index 3: it comes from pick"):
+        task.execute(context_of(TaskInstance(map_index=3)))
+
+
 URL = {"url": "https://a.example/"}
 REFUSED = {
     "limit of nothing": (WebDataCrawlOperator, {**URL, "limit": 5}, {"limit": None}, "limit is empty"),
@@ -81,7 +98,7 @@ REFUSED = {
     "schedule that is text": (
         WebDataCreateMonitorOperator,
         {"name": "n", "schedule": {"text": "daily"}, "targets": [{"type": "scrape", "urls": ["https://a.example"]}]},
-        {"schedule": "daily"},
+        {"schedule": "dayly"},
         "schedule",
     ),
     "no folder": (WebDataScrapeOperator, {**URL, "media": "/x"}, {"media": Media("")}, "must name a folder"),

@@ -111,8 +111,8 @@ def test_mistakes_are_named(old: str, new: str, words: str) -> None:
         ("ScrapeRequest", "redact_pii", "redact_pii: bool | str | Mapping[str, Any] | None = None,"),
         ("CrawlRequest", "delay", "delay: float | str | None = None,"),
         ("CrawlRequest", "webhook", "webhook: Mapping[str, Any] | str | None = None,"),
-        ("AgentRequest", "schema", "schema: Mapping[str, Any] | None = None,"),
-        ("MonitorCreateRequest", "targets", "targets: Sequence[Mapping[str, Any]],"),
+        ("AgentRequest", "schema", "schema: Mapping[str, Any] | type | None = None,"),
+        ("MonitorCreateRequest", "targets", "targets: Sequence[Mapping[str, Any] | str],"),
     ],
 )
 def test_types_allow_templates(model: str, name: str, signature: str) -> None:
