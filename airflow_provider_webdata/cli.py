@@ -30,6 +30,7 @@ _DOCTOR = f"{_PACKAGE}.doctor.command"
 _COSTS = f"{_PACKAGE}.costs.command"
 _CATALOGUE = f"{_PACKAGE}.catalogue.command"
 _EXPLAIN = f"{_PACKAGE}.doctor.explain"
+_PUBLISH = f"{_PACKAGE}.doctor.publish"
 
 
 class _OwnFlags(Arg):
@@ -146,6 +147,7 @@ _EXPLAINED_JOB_ID = _arg("job_id", help="UUID of the job")
 _ASKED_CONN_ID = _arg(
     "--conn-id", help="Connection of the job's team (default: %(default)s)", default="webdata_default"
 )
+_REJECTED_PATH = _arg("path", help="Path or URL of the output, as the error of the task names it")
 _QUESTION = _arg("--question", help="The question (default: why the job failed, and what must be changed)")
 
 
@@ -163,7 +165,7 @@ def get_commands() -> list[GroupCommand]:
         help="Show the capabilities of data providers and their prices",
         subcommands=_providers(),
     )
-    subcommands = (_init(), _doctor(), _costs(), _explain(), providers, inbox, sandbox)
+    subcommands = (_init(), _doctor(), _costs(), _explain(), _publish(), providers, inbox, sandbox)
     return [GroupCommand(name="webdata", help="Tools for the web data service", subcommands=subcommands)]
 
 
@@ -228,6 +230,17 @@ def _explain() -> ActionCommand:
         "takes 15 to 30 seconds. The answer is a language model's.",
         func=lazy_load_command(f"{_EXPLAIN}.explain"),
         args=(_EXPLAINED_JOB_ID, _ASKED_CONN_ID, _QUESTION, ARG_VERBOSE),
+    )
+
+
+def _publish() -> ActionCommand:
+    return ActionCommand(
+        name="publish",
+        help="Publish results whose checks failed",
+        description="Move the results that a task with checks= has put into quarantine to the place of its output, "
+        "which they replace. Nothing is billed. Run it where the task can write: local files on the worker's machine.",
+        func=lazy_load_command(f"{_PUBLISH}.publish"),
+        args=(_REJECTED_PATH, ARG_VERBOSE),
     )
 
 

@@ -6,6 +6,7 @@ An operator takes each of these as one argument. Where a string is enough, it is
     media="s3://aws@lake/media"                                   Media("s3://aws@lake/media")
     changes="s3://aws@lake/seen/prices"                           Changes("s3://aws@lake/seen/prices")
     result_schema="shop.models.Product"                           Schema("shop.models.Product")
+    checks=100                                                    Checks(min_items=100)
 
 Paths are templated. Each operator works with a copy, so one object can serve several tasks.
 """
@@ -53,6 +54,13 @@ class Option(msgspec.Struct):
     def serialize(self) -> dict[str, Any]:
         """Return the fields that are not at their defaults; Airflow shows them among the rendered fields."""
         return {name: _shown(value) for name, value in nondefault_fields(self).items()}
+
+    def check_task(self, task: Any) -> None:
+        """Fail while the DAG file is parsed if the option cannot work for a task.
+
+        :param task: operator or sensor with this option.
+        :raises ArgumentError: names the field, the reason, and what to change.
+        """
 
     def templated(self) -> Iterator[Any]:
         """Yield the values of the templated fields."""
@@ -221,6 +229,113 @@ class Schema(Option):
     def rows_path(self) -> list[str]:
         """Names that lead to the list of results in the data."""
         return [] if self.rows is None else self.rows.split(".")
+
+
+_JSON_TYPES = ("string", "number", "integer", "boolean", "array", "object")
+_PAGED = {"ScrapeRequest", "BatchScrapeRequest", "CrawlRequest", "ParseOptions", "SearchRequest"}
+_SINGLE = {"ScrapeRequest", "ParseOptions"}
+
+
+class Checks(Option):
+    """What the results must be like before they replace those of earlier runs.
+
+    All results of the run count, also those that `Changes` does not emit, and pages that an incremental crawl knows. A
+    field is the path of a value in a result, such as `json.price`; `url` is the URL that a result has in all runs. If a
+    check fails, the task fails without a retry and without another request: `output` is unchanged, the results are
+    beside it under `<output>.rejected`, the manifest of `Changes` does not advance, and
+    `airflow webdata publish <output>` accepts them anyway. Without `output`, they are in the XCom of the failed task.
+
+    XCom `quality` has what was measured: `items`, `pages`, `blocked`, `coverage` (by field, 0 to 1), `creditsPerItem`,
+    and `failed`, the checks that failed. If the task fails, its name is `qualityRejected`.
+
+    :param min_items: fewest results, at least 0.
+    :param max_items: most results, at least `min_items`.
+    :param drop_vs_last: largest part by which the number of results may fall, 0 to 1, below that of the run before:
+        the latest whose data interval or partition ends before this run's, of those that this task has completed.
+        A task without such a run passes.
+    :param coverage: least part of the results, 0 to 1, that has a value, by field. Null, blank text, and an empty list
+        or object are no values.
+    :param unique: field whose values must differ, such as `url`. Each value takes about 100 bytes of memory.
+    :param blocked: largest part of the pages, 0 to 1, that may be something else: an error, a challenge, a consent or
+        login page, a soft 404, or an empty shell; see `docs/checks.md`.
+    :param fresher_than: oldest age of a page from the service's cache, a timedelta.
+    :param types: JSON type of the values by field: `string`, `number`, `integer`, `boolean`, `array`, or `object`.
+    :param on_fail: `fail`, or `warn`: log a warning and deliver the results.
+    :raises ArgumentError: a value is out of range, or a field or type is invalid.
+    """
+
+    min_items: int = 1
+    max_items: int | None = None
+    drop_vs_last: float | None = None
+    coverage: Mapping[str, float] | None = None
+    unique: str | None = None
+    blocked: float | None = None
+    fresher_than: timedelta | None = None
+    types: Mapping[str, str] | None = None
+    on_fail: Literal["fail", "warn"] = "fail"
+
+    def __post_init__(self) -> None:
+        whole_number("Checks(min_items=)", self.min_items, least=0)
+        if self.max_items is not None:
+            whole_number("Checks(max_items=)", self.max_items, least=self.min_items)
+        shares = {"drop_vs_last": self.drop_vs_last, "blocked": self.blocked}
+        shares |= {f"coverage={field!r}": share for field, share in (self.coverage or {}).items()}
+        for name, share in shares.items():
+            if (
+                isinstance(share, bool)
+                or not isinstance(share, (int, float, type(None)))
+                or not 0 <= (share or 0) <= 1
+            ):
+                raise ArgumentError(f"Checks({name}) must be a number from 0 to 1 (given: {share!r})")
+        for field in (
+            *(self.coverage or ()),
+            *(self.types or ()),
+            *([] if self.unique is None else [self.unique]),
+        ):
+            if not (isinstance(field, str) and all(field.split("."))):
+                raise ArgumentError(
+                    f"Checks: a field must be the path of a value in a result, such as 'json.price' (given: {field!r})"
+                )
+        for field, kind in (self.types or {}).items():
+            _one_of(f"Checks(types={field!r})", kind, _JSON_TYPES)
+        if self.fresher_than is not None and not (
+            isinstance(self.fresher_than, timedelta) and self.fresher_than > timedelta(0)
+        ):
+            raise ArgumentError(
+                f"Checks(fresher_than=) must be a timedelta above 0 (given: {self.fresher_than!r})"
+            )
+        _one_of("Checks(on_fail=)", self.on_fail, ("fail", "warn"))
+
+    def check_task(self, task: Any) -> None:
+        """Fail while the DAG file is parsed if a check can never pass, or has no effect, for a task.
+
+        :param task: operator or sensor with this option.
+        :raises ArgumentError: names the check, the reason, and what to change.
+        """
+        model, kind = getattr(task, "request_model", None), getattr(task, "kind", None)
+        problem = None
+        if not getattr(task, "wait_for_completion", True):
+            problem = "checks= has no effect with wait_for_completion=False; give it to WebDataJobSensor"
+        elif self.min_items > 1 and model in _SINGLE:
+            problem = f"min_items={self.min_items} can never pass: the task has one result; omit it"
+        elif model == "CrawlRequest" and type(task.limit) is int and self.min_items > task.limit:
+            problem = f"min_items={self.min_items} can never pass with limit={task.limit}; raise limit"
+        elif (
+            self.drop_vs_last is not None and not task.do_xcom_push and getattr(task, "changes", None) is None
+        ):
+            problem = "drop_vs_last needs XCom or changes=, where a run finds the one before; omit do_xcom_push=False"
+        elif (self.blocked, self.fresher_than) != (None, None) and (
+            (model is not None and model not in _PAGED)
+            or kind in ("extract", "agent")
+            or (model == "SearchRequest" and not hasattr(task, "queries") and task.scrape_options is None)
+        ):
+            problem = (
+                "blocked and fresher_than are about pages, and the results of the task are none; omit them"
+            )
+            if model == "SearchRequest":
+                problem += ", or give scrape_options with formats"
+        if problem:
+            raise ArgumentError(f"{type(task).__name__} {task.task_id!r}: Checks: {problem}")
 
 
 class Wait(Option):

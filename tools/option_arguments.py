@@ -41,6 +41,12 @@ OPTIONS = {
         "JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: the schema that the "
         "request contains, if any.",
     ),
+    "checks": OptionArgument(
+        "Checks | int | None",
+        "Checks.of(checks)",
+        "what the results must be like before they replace those of earlier runs: the fewest results, or `Checks`. "
+        "Default: anything.",
+    ),
     "credit_limit": OptionArgument(
         "float | str | None",
         "checked_limit(credit_limit)",

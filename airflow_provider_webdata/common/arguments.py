@@ -31,14 +31,15 @@ def seconds(name: str, value: float | timedelta, *, zero: bool = False) -> float
     return float(span)
 
 
-def whole_number(name: str, given: Any) -> int:
-    """Return a whole number of at least 1.
+def whole_number(name: str, given: Any, least: int = 1) -> int:
+    """Return a whole number.
 
     :param name: of the argument.
+    :param least: the smallest that is allowed.
     :raises ArgumentError: it is no such number.
     """
-    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
-        raise ArgumentError(f"{name} must be a whole number of at least 1 (given: {given!r})")
+    if isinstance(given, bool) or not isinstance(given, int) or given < least:
+        raise ArgumentError(f"{name} must be a whole number of at least {least} (given: {given!r})")
     return given
 
 

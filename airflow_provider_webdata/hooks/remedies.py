@@ -46,6 +46,7 @@ _OWN_WORDS = frozenset(
         "WD-027",
         "WD-028",
         "WD-029",
+        "WD-064",
     }
 )
 """Codes of errors that have nothing to do with what the connection leads to, or say themselves what to change."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.options import Media, Output, Schema
+from airflow_provider_webdata.options import Checks, Media, Output, Schema
 from airflow_provider_webdata.tasks.job_operator import WebDataJobOperator
 from airflow_provider_webdata.tasks.operator import RequestFields, checked_limit
 
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 class WebDataAgentOperator(
     WebDataJobOperator,
-    fields=RequestFields("AgentRequest", options=("output", "media", "result_schema", "credit_limit")),
+    fields=RequestFields(
+        "AgentRequest", options=("output", "media", "result_schema", "checks", "credit_limit")
+    ),
 ):
     """Run the service's AI agent to collect data from the web, and wait for it. Bills credits.
 
@@ -55,6 +57,8 @@ class WebDataAgentOperator(
         kept.
     :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: the
         schema that the request contains, if any.
+    :param checks: what the results must be like before they replace those of earlier runs: the fewest results, or
+        `Checks`. Default: anything.
     :param credit_limit: most credits that all attempts may spend until the task is cleared; on Airflow 3.2, each
         attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
         cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.
@@ -88,6 +92,7 @@ class WebDataAgentOperator(
         output: Output | str | None = None,
         media: Media | str | None = None,
         result_schema: Schema | Mapping[str, Any] | type | str | None = None,
+        checks: Checks | int | None = None,
         credit_limit: float | str | None = None,
         # end of fields
         **kwargs: Any,
@@ -114,5 +119,6 @@ class WebDataAgentOperator(
         self.output_to = Output.of(output)
         self.media = Media.of(media)
         self.result_schema = Schema.of(result_schema)
+        self.checks = Checks.of(checks)
         self.credit_limit = checked_limit(credit_limit)
         # end of fields

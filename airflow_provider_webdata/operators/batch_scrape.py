@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.options import Changes, Media, Output, Schema
+from airflow_provider_webdata.options import Changes, Checks, Media, Output, Schema
 from airflow_provider_webdata.tasks.job_operator import WebDataJobOperator
 from airflow_provider_webdata.tasks.operator import RequestFields, checked_limit
 
@@ -19,7 +19,7 @@ class WebDataBatchScrapeOperator(
     fields=RequestFields(
         "BatchScrapeRequest",
         defaults={"ignore_invalid_urls": True},
-        options=("output", "media", "changes", "result_schema", "credit_limit"),
+        options=("output", "media", "changes", "result_schema", "checks", "credit_limit"),
     ),
 ):
     """Scrape many pages in one job, and wait for them. Bills credits.
@@ -80,6 +80,8 @@ class WebDataBatchScrapeOperator(
         comparison.
     :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: the
         schema that the request contains, if any.
+    :param checks: what the results must be like before they replace those of earlier runs: the fewest results, or
+        `Checks`. Default: anything.
     :param credit_limit: most credits that all attempts may spend until the task is cleared; on Airflow 3.2, each
         attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
         cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.
@@ -132,6 +134,7 @@ class WebDataBatchScrapeOperator(
         media: Media | str | None = None,
         changes: Changes | str | None = None,
         result_schema: Schema | Mapping[str, Any] | type | str | None = None,
+        checks: Checks | int | None = None,
         credit_limit: float | str | None = None,
         # end of fields
         **kwargs: Any,
@@ -177,5 +180,6 @@ class WebDataBatchScrapeOperator(
         self.media = Media.of(media)
         self.changes = Changes.of(changes)
         self.result_schema = Schema.of(result_schema)
+        self.checks = Checks.of(checks)
         self.credit_limit = checked_limit(credit_limit)
         # end of fields

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.arguments import whole_number
-from airflow_provider_webdata.options import Changes, Media, Output, Schema
+from airflow_provider_webdata.options import Changes, Checks, Media, Output, Schema
 from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator, checked_limit
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ class WebDataBatchSearchOperator(
         "SearchRequest",
         without=("query",),
         own=("queries", "max_concurrency", "max_error_ratio", "repeat_ambiguous"),
-        options=("output", "media", "changes", "result_schema", "credit_limit"),
+        options=("output", "media", "changes", "result_schema", "checks", "credit_limit"),
     ),
 ):
     """Send a batch of searches, thousands if necessary, in one task. Bills credits.
@@ -82,6 +82,8 @@ class WebDataBatchSearchOperator(
         comparison.
     :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: the
         schema that the request contains, if any.
+    :param checks: what the results must be like before they replace those of earlier runs: the fewest results, or
+        `Checks`. Default: anything.
     :param credit_limit: most credits that all attempts may spend until the task is cleared; on Airflow 3.2, each
         attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
         cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.
@@ -130,6 +132,7 @@ class WebDataBatchSearchOperator(
         media: Media | str | None = None,
         changes: Changes | str | None = None,
         result_schema: Schema | Mapping[str, Any] | type | str | None = None,
+        checks: Checks | int | None = None,
         credit_limit: float | str | None = None,
         # end of fields
         max_concurrency: int = 10,
@@ -163,6 +166,7 @@ class WebDataBatchSearchOperator(
         self.media = Media.of(media)
         self.changes = Changes.of(changes)
         self.result_schema = Schema.of(result_schema)
+        self.checks = Checks.of(checks)
         self.credit_limit = checked_limit(credit_limit)
         # end of fields
         self.max_concurrency = whole_number("max_concurrency", max_concurrency)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import is_literal, is_template
 from airflow_provider_webdata.common.path_filters import globs, matches_start
-from airflow_provider_webdata.options import Changes, Media, Output, Schema
+from airflow_provider_webdata.options import Changes, Checks, Media, Output, Schema
 from airflow_provider_webdata.tasks.job_operator import WebDataJobOperator
 from airflow_provider_webdata.tasks.operator import RequestFields, checked_limit
 
@@ -22,7 +22,7 @@ class WebDataCrawlOperator(
     fields=RequestFields(
         "CrawlRequest",
         defaults={"limit": 100},
-        options=("output", "media", "changes", "result_schema", "credit_limit"),
+        options=("output", "media", "changes", "result_schema", "checks", "credit_limit"),
     ),
 ):
     """Crawl a site, and wait for its pages. Bills credits.
@@ -66,6 +66,8 @@ class WebDataCrawlOperator(
         comparison.
     :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: the
         schema that the request contains, if any.
+    :param checks: what the results must be like before they replace those of earlier runs: the fewest results, or
+        `Checks`. Default: anything.
     :param credit_limit: most credits that all attempts may spend until the task is cleared; on Airflow 3.2, each
         attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
         cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.
@@ -106,6 +108,7 @@ class WebDataCrawlOperator(
         media: Media | str | None = None,
         changes: Changes | str | None = None,
         result_schema: Schema | Mapping[str, Any] | type | str | None = None,
+        checks: Checks | int | None = None,
         credit_limit: float | str | None = None,
         # end of fields
         **kwargs: Any,
@@ -140,6 +143,7 @@ class WebDataCrawlOperator(
         self.media = Media.of(media)
         self.changes = Changes.of(changes)
         self.result_schema = Schema.of(result_schema)
+        self.checks = Checks.of(checks)
         self.credit_limit = checked_limit(credit_limit)
         # end of fields
 

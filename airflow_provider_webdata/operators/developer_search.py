@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.options import Output
+from airflow_provider_webdata.options import Checks, Output
 from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator, checked_limit
 
 if TYPE_CHECKING:
@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 
 class WebDataDeveloperSearchOperator(
-    WebDataOperator, fields=RequestFields("DeveloperSearchRequest", options=("output", "credit_limit"))
+    WebDataOperator,
+    fields=RequestFields("DeveloperSearchRequest", options=("output", "checks", "credit_limit")),
 ):
     """Search issues, pull requests, READMEs and documentation. Bills credits: 2 for each 10 results, rounded up.
 
@@ -44,6 +45,8 @@ class WebDataDeveloperSearchOperator(
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
+    :param checks: what the results must be like before they replace those of earlier runs: the fewest results, or
+        `Checks`. Default: anything.
     :param credit_limit: most credits that all attempts may spend until the task is cleared; on Airflow 3.2, each
         attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
         cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.
@@ -74,6 +77,7 @@ class WebDataDeveloperSearchOperator(
         origin: str | None = None,
         integration: str | None = None,
         output: Output | str | None = None,
+        checks: Checks | int | None = None,
         credit_limit: float | str | None = None,
         # end of fields
         **kwargs: Any,
@@ -97,5 +101,6 @@ class WebDataDeveloperSearchOperator(
         self.origin = origin
         self.integration = integration
         self.output_to = Output.of(output)
+        self.checks = Checks.of(checks)
         self.credit_limit = checked_limit(credit_limit)
         # end of fields

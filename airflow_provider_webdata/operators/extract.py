@@ -10,7 +10,7 @@ from airflow.exceptions import AirflowProviderDeprecationWarning
 from airflow_provider_webdata.common import endings
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import is_literal
-from airflow_provider_webdata.options import Media, Output, Schema
+from airflow_provider_webdata.options import Checks, Media, Output, Schema
 from airflow_provider_webdata.runs.jobs.extract_successors import KINDS, Via
 from airflow_provider_webdata.tasks.job_operator import WebDataJobOperator
 from airflow_provider_webdata.tasks.operator import RequestFields, checked_limit
@@ -26,7 +26,7 @@ class WebDataExtractOperator(
     fields=RequestFields(
         "ExtractRequest",
         own=("via",),
-        options=("output", "media", "result_schema", "credit_limit"),
+        options=("output", "media", "result_schema", "checks", "credit_limit"),
     ),
 ):
     """Extract structured data from pages and sites, and wait for it. Bills credits.
@@ -70,6 +70,8 @@ class WebDataExtractOperator(
         kept.
     :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: the
         schema that the request contains, if any.
+    :param checks: what the results must be like before they replace those of earlier runs: the fewest results, or
+        `Checks`. Default: anything.
     :param credit_limit: most credits that all attempts may spend until the task is cleared; on Airflow 3.2, each
         attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
         cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.
@@ -106,6 +108,7 @@ class WebDataExtractOperator(
         output: Output | str | None = None,
         media: Media | str | None = None,
         result_schema: Schema | Mapping[str, Any] | type | str | None = None,
+        checks: Checks | int | None = None,
         credit_limit: float | str | None = None,
         # end of fields
         **kwargs: Any,
@@ -139,5 +142,6 @@ class WebDataExtractOperator(
         self.output_to = Output.of(output)
         self.media = Media.of(media)
         self.result_schema = Schema.of(result_schema)
+        self.checks = Checks.of(checks)
         self.credit_limit = checked_limit(credit_limit)
         # end of fields

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.arguments import seconds, whole_number
-from airflow_provider_webdata.options import Changes, Media, Output, Schema
+from airflow_provider_webdata.options import Changes, Checks, Media, Output, Schema
 from airflow_provider_webdata.tasks.job_operator import WebDataJobOperator
 from airflow_provider_webdata.tasks.operator import RequestFields, checked_limit
 
@@ -23,7 +23,7 @@ class WebDataIncrementalCrawlOperator(
         own=("url", "refresh_after", "changes", "map_options", "sitemap_url", "max_sitemaps"),
         without=("urls", "append_to_id"),
         defaults={"ignore_invalid_urls": True},
-        options=("output", "media", "result_schema", "credit_limit"),
+        options=("output", "media", "result_schema", "checks", "credit_limit"),
     ),
 ):
     """Read the pages of a site that are new, old, or changed according to its sitemap, in one job. Bills credits.
@@ -89,6 +89,8 @@ class WebDataIncrementalCrawlOperator(
         kept.
     :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: the
         schema that the request contains, if any.
+    :param checks: what the results must be like before they replace those of earlier runs: the fewest results, or
+        `Checks`. Default: anything.
     :param credit_limit: most credits that all attempts may spend until the task is cleared; on Airflow 3.2, each
         attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
         cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.
@@ -152,6 +154,7 @@ class WebDataIncrementalCrawlOperator(
         output: Output | str | None = None,
         media: Media | str | None = None,
         result_schema: Schema | Mapping[str, Any] | type | str | None = None,
+        checks: Checks | int | None = None,
         credit_limit: float | str | None = None,
         # end of fields
         **kwargs: Any,
@@ -195,6 +198,7 @@ class WebDataIncrementalCrawlOperator(
         self.output_to = Output.of(output)
         self.media = Media.of(media)
         self.result_schema = Schema.of(result_schema)
+        self.checks = Checks.of(checks)
         self.credit_limit = checked_limit(credit_limit)
         # end of fields
         self.url = url

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_provider_webdata.common.coded_errors import ArgumentError
-from airflow_provider_webdata.options import Changes, Output, writes_file
+from airflow_provider_webdata.options import Changes, Checks, Output, writes_file
 from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator, checked_limit
 
 if TYPE_CHECKING:
@@ -17,7 +17,9 @@ _RESULT_KINDS = ("links", "urls")
 
 class WebDataMapOperator(
     WebDataOperator,
-    fields=RequestFields("MapRequest", own=("returns",), options=("output", "changes", "credit_limit")),
+    fields=RequestFields(
+        "MapRequest", own=("returns",), options=("output", "changes", "checks", "credit_limit")
+    ),
 ):
     """List the URLs of a site. One credit, for any number of links.
 
@@ -51,6 +53,8 @@ class WebDataMapOperator(
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
     :param changes: path or URL of a folder in which each run writes what it saw, or `Changes` (templated). Default: no
         comparison.
+    :param checks: what the results must be like before they replace those of earlier runs: the fewest results, or
+        `Checks`. Default: anything.
     :param credit_limit: most credits that all attempts may spend until the task is cleared; on Airflow 3.2, each
         attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
         cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.
@@ -85,6 +89,7 @@ class WebDataMapOperator(
         integration: str | None = None,
         output: Output | str | None = None,
         changes: Changes | str | None = None,
+        checks: Checks | int | None = None,
         credit_limit: float | str | None = None,
         # end of fields
         returns: Literal["links", "urls"] | None = None,
@@ -118,6 +123,7 @@ class WebDataMapOperator(
         self.integration = integration
         self.output_to = Output.of(output)
         self.changes = Changes.of(changes)
+        self.checks = Checks.of(checks)
         self.credit_limit = checked_limit(credit_limit)
         # end of fields
         self.returns = returns

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_provider_webdata.common.coded_errors import ArgumentError
-from airflow_provider_webdata.options import Media, Output, Schema
+from airflow_provider_webdata.options import Checks, Media, Output, Schema
 from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator, checked_limit
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ class WebDataParseOperator(
     fields=RequestFields(
         "ParseOptions",
         own=("file", "filename", "upload"),
-        options=("output", "media", "result_schema", "credit_limit"),
+        options=("output", "media", "result_schema", "checks", "credit_limit"),
     ),
 ):
     """Upload a file and get its content as markdown or another format. Bills credits.
@@ -67,6 +67,8 @@ class WebDataParseOperator(
         kept.
     :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: the
         schema that the request contains, if any.
+    :param checks: what the results must be like before they replace those of earlier runs: the fewest results, or
+        `Checks`. Default: anything.
     :param credit_limit: most credits that all attempts may spend until the task is cleared; on Airflow 3.2, each
         attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
         cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.
@@ -103,6 +105,7 @@ class WebDataParseOperator(
         output: Output | str | None = None,
         media: Media | str | None = None,
         result_schema: Schema | Mapping[str, Any] | type | str | None = None,
+        checks: Checks | int | None = None,
         credit_limit: float | str | None = None,
         # end of fields
         **kwargs: Any,
@@ -133,5 +136,6 @@ class WebDataParseOperator(
         self.output_to = Output.of(output)
         self.media = Media.of(media)
         self.result_schema = Schema.of(result_schema)
+        self.checks = Checks.of(checks)
         self.credit_limit = checked_limit(credit_limit)
         # end of fields

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.arguments import as_list, number
 from airflow_provider_webdata.common.coded_errors import ArgumentError
-from airflow_provider_webdata.options import Changes, Output, Schema
+from airflow_provider_webdata.options import Changes, Checks, Output, Schema
 from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator, checked_limit
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ class WebDataProviderOperator(
         "ProviderRequest",
         without=("calls",),
         own=("provider", "capability", "options", "calls", "record_key", "max_error_ratio"),
-        options=("output", "changes", "result_schema", "credit_limit"),
+        options=("output", "changes", "result_schema", "checks", "credit_limit"),
     ),
 ):
     """Call data providers, and return their records. Bills credits, by the contract of each capability.
@@ -56,6 +56,8 @@ class WebDataProviderOperator(
         comparison.
     :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: the
         schema that the request contains, if any.
+    :param checks: what the results must be like before they replace those of earlier runs: the fewest results, or
+        `Checks`. Default: anything.
     :param credit_limit: most credits that all attempts may spend until the task is cleared; on Airflow 3.2, each
         attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
         cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.
@@ -80,6 +82,7 @@ class WebDataProviderOperator(
         output: Output | str | None = None,
         changes: Changes | str | None = None,
         result_schema: Schema | Mapping[str, Any] | type | str | None = None,
+        checks: Checks | int | None = None,
         credit_limit: float | str | None = None,
         # end of fields
         record_key: str | None = None,
@@ -100,6 +103,7 @@ class WebDataProviderOperator(
         self.output_to = Output.of(output)
         self.changes = Changes.of(changes)
         self.result_schema = Schema.of(result_schema)
+        self.checks = Checks.of(checks)
         self.credit_limit = checked_limit(credit_limit)
         # end of fields
         self.calls = [given] if calls is None else calls

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import is_literal
-from airflow_provider_webdata.options import Changes, Media, Output, Schema, writes_file
+from airflow_provider_webdata.options import Changes, Checks, Media, Output, Schema, writes_file
 from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator, checked_limit
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ class WebDataSearchOperator(
     fields=RequestFields(
         "SearchRequest",
         own=("returns",),
-        options=("output", "media", "changes", "result_schema", "credit_limit"),
+        options=("output", "media", "changes", "result_schema", "checks", "credit_limit"),
     ),
 ):
     """Search the web, and scrape the results where `scrape_options` asks for it. Bills credits.
@@ -70,6 +70,8 @@ class WebDataSearchOperator(
         comparison.
     :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: the
         schema that the request contains, if any.
+    :param checks: what the results must be like before they replace those of earlier runs: the fewest results, or
+        `Checks`. Default: anything.
     :param credit_limit: most credits that all attempts may spend until the task is cleared; on Airflow 3.2, each
         attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
         cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.
@@ -109,6 +111,7 @@ class WebDataSearchOperator(
         media: Media | str | None = None,
         changes: Changes | str | None = None,
         result_schema: Schema | Mapping[str, Any] | type | str | None = None,
+        checks: Checks | int | None = None,
         credit_limit: float | str | None = None,
         # end of fields
         returns: Literal["web", "images", "news", "tools"] | None = None,
@@ -146,6 +149,7 @@ class WebDataSearchOperator(
         self.media = Media.of(media)
         self.changes = Changes.of(changes)
         self.result_schema = Schema.of(result_schema)
+        self.checks = Checks.of(checks)
         self.credit_limit = checked_limit(credit_limit)
         # end of fields
         self.returns = returns

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 LIST_SUFFIX = ".files.json"
 """Suffix of the list of files of a partitioned output, in place of the files' own."""
 
+QUARANTINE = ".rejected"
+"""Suffix of a quarantined file, after that of its format; see `quarantine`."""
+
 _ROOM = "airflow_provider_webdata.results"
 
 
@@ -164,8 +167,9 @@ def suffix_of(url: str) -> str:
 
     :raises OutputError: it has none.
     """
+    plain = url.removesuffix(QUARANTINE)
     for suffix in SUFFIXES:
-        if url.endswith(suffix) and not url.endswith(f"/{suffix}"):
+        if plain.endswith(suffix) and not plain.endswith(f"/{suffix}"):
             return suffix
     raise OutputError(
         f"output must be a path or URL that ends in one of {', '.join(SUFFIXES)} (given: {url!r})"
@@ -182,4 +186,4 @@ def format_of(url: str) -> Format:
 
 def is_compressed(url: str) -> bool:
     """Return whether a file is compressed by gzip."""
-    return url.endswith(".gz")
+    return suffix_of(url).endswith(".gz")

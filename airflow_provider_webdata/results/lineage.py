@@ -4,19 +4,52 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from airflow_provider_webdata.assets.monitor import dataset, monitor_uri
 from airflow_provider_webdata.common.page_urls import page_url, shown_id, shown_monitor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from airflow_provider_webdata.results.columns import Column
 
 _MOST_INPUTS = 100
 _SAME_STORE = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfs": "abfss", "": "file", "local": "file"}
+
+
+class Assertion(NamedTuple):
+    """A check of results, and its outcome.
+
+    :param check: such as `coverage`.
+    :param field: path of the values that were checked; None: it is about all results.
+    """
+
+    check: str
+    field: str | None
+    expected: str
+    actual: str
+    passed: bool
+
+    @property
+    def name(self) -> str:
+        """The check with its field."""
+        return self.check if self.field is None else f"{self.check} {self.field}"
+
+
+@dataclass(frozen=True)
+class Quality:
+    """What was measured of a file's items.
+
+    :param items: how many there are.
+    :param filled: how many of them have a value, by field.
+    :param assertions: the checks.
+    """
+
+    items: int
+    filled: Mapping[str, int]
+    assertions: Sequence[Assertion]
 
 
 @dataclass(frozen=True)
@@ -26,12 +59,14 @@ class WrittenFile:
     :param count: items in it.
     :param bytes: its size.
     :param columns: of its rows; none where it holds items.
+    :param quality: what was measured of its items, if they were checked.
     """
 
     url: str
     count: int
     bytes: int
     columns: tuple[Column, ...] = ()
+    quality: Quality | None = None
 
 
 def dataset_of_file(url: str) -> tuple[str, str]:
@@ -84,7 +119,7 @@ def operator_lineage(
     if written is not None:
         columns = {column.name: column.type for column in written.columns}
         outputs.append((dataset_of_file(written.url), written.count, written.bytes, columns))
-    return _lineage(read, outputs, page)
+    return _lineage(read, outputs, page, None if written is None else written.quality)
 
 
 def load_lineage(
@@ -102,14 +137,20 @@ def load_lineage(
 
 def _lineage(
     inputs: Iterable[tuple[str, str]],
-    outputs: Iterable[tuple[tuple[str, str], int, int | None, Mapping[str, str]]],
+    outputs: Sequence[tuple[tuple[str, str], int, int | None, Mapping[str, str]]],
     page: str = "",
+    quality: Quality | None = None,
 ) -> Any | None:
-    """Return a lineage; of outputs what they are, their rows, bytes, and types of columns."""
+    """Return a lineage; of outputs what they are, their rows, bytes, and types of columns.
+
+    :param quality: of the first output, which then is an input too: OpenLineage attaches checks to inputs only.
+    """
     try:
         from airflow.providers.openlineage.extractors import OperatorLineage
         from openlineage.client.event_v2 import InputDataset, OutputDataset
         from openlineage.client.facet_v2 import (
+            data_quality_assertions_dataset,
+            data_quality_metrics_input_dataset,
             external_query_run,
             output_statistics_output_dataset,
             schema_dataset,
@@ -130,13 +171,33 @@ def _lineage(
             outputFacets={"outputStatistics": statistics},
         )
 
+    checked = []
+    if quality is not None and outputs:
+        metrics = data_quality_metrics_input_dataset
+        counts = {
+            field: metrics.ColumnMetrics(count=filled, nullCount=quality.items - filled)
+            for field, filled in quality.filled.items()
+        }
+        assertions = [
+            data_quality_assertions_dataset.Assertion(
+                assertion=made.check, success=made.passed, column=made.field
+            )
+            for made in quality.assertions
+        ]
+        facets = {
+            "dataQualityMetrics": metrics.DataQualityMetricsInputDatasetFacet(counts, rowCount=quality.items),
+            "dataQualityAssertions": data_quality_assertions_dataset.DataQualityAssertionsDatasetFacet(
+                assertions
+            ),
+        }
+        checked = [InputDataset(*outputs[0][0], inputFacets=facets)]
     run_facets = {}
     if page:
         run_facets["externalQuery"] = external_query_run.ExternalQueryRunFacet(
             externalQueryId=shown_id(page), source=page_url(page)
         )
     return OperatorLineage(
-        inputs=[InputDataset(*named) for named in dict.fromkeys(inputs)],
+        inputs=[*(InputDataset(*named) for named in dict.fromkeys(inputs)), *checked],
         outputs=[output(*written) for written in outputs],
         run_facets=run_facets,
     )

@@ -85,30 +85,31 @@ def partition_url(url: str, partition_by: str, value: str) -> str:
     return f"{folder}{slash}{_column(partition_by)}={quote(value, safe=' ')}/{name}"
 
 
-def files_of(url: str) -> list[str]:
+def files_of(url: str, suffix: str = "") -> list[str]:
     """Return the files that a list names, which are below the list's folder; see `partition_files`."""
-    return [entry["path"] for entry in partition_files(url)]
+    return [entry["path"] for entry in partition_files(url, suffix)]
 
 
-def partition_files(url: str) -> list[dict[str, Any]]:
+def partition_files(url: str, suffix: str = "") -> list[dict[str, Any]]:
     """Return `path`, `partition`, `count`, and `bytes` of each file that a list names.
 
     The list's paths are relative to its folder, so that it can be copied with its files. Earlier versions wrote whole
     paths.
 
     :param url: URL of the list.
+    :param suffix: of its name, after that of a list; see `quarantine`.
     :raises OutputError: the list is missing or malformed, or names a file outside its folder.
     """
     folder, slash, name = url.rpartition("/")
     file_name = rf"{re.escape(name.removesuffix(LIST_SUFFIX))}(?:{_ANY_SUFFIX})"
     own = re.compile(rf"\w{{1,64}}={_VALUE}/{file_name}", re.ASCII)
     try:
-        path: Any = storage_path(url)
+        path: Any = storage_path(url + suffix)
         with path.open("rb") as file:
             listed = [{**entry, "path": entry["path"]} for entry in json.load(file)["files"]]
     except FileNotFoundError as error:
         raise OutputError(
-            f"{url} is not there; name a list that Output(partition_by=) has written"
+            f"{url}{suffix} is not there; name a list that Output(partition_by=) has written"
         ) from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise OutputError(f"{url} is no list of files: {error}") from error
@@ -135,7 +136,9 @@ class PartitionedOutput:
     :ivar files: `path`, `partition`, `count` and `bytes` of each file, once the `with` block has ended.
     """
 
-    def __init__(self, url: str, columns: Iterable[Column], partition_by: str, day: str) -> None:
+    def __init__(
+        self, url: str, columns: Iterable[Column], partition_by: str, day: str, suffix: str = ""
+    ) -> None:
         self.url = list_url(url)
         self.format = format_of(url)
         self.columns = tuple(columns)
@@ -145,6 +148,7 @@ class PartitionedOutput:
         self._target = url
         self._by = partition_by
         self._day = day
+        self._suffix = suffix
         self._spool: _Spool | None = None
 
     def __enter__(self) -> Self:
@@ -182,27 +186,38 @@ class PartitionedOutput:
         # A day without items has a file too: its consumer runs in any case.
         values = spool.partitions() or ([self._day] if self._by == "date" else [])
         for value in values:
-            with open_output(partition_url(self._target, self._by, value), self.columns) as file:
+            url = partition_url(self._target, self._by, value)
+            with open_output(url + self._suffix, self.columns) as file:
                 file.write_marked(spool.items(value))
             partition = {_column(self._by): None if value == NO_VALUE else value}
-            self.files.append(
-                {"path": file.url, "partition": partition, "count": file.count, "bytes": file.bytes}
-            )
+            self.files.append({"path": url, "partition": partition, "count": file.count, "bytes": file.bytes})
             self.bytes += file.bytes
         before: list[str] = []
         # An earlier attempt may have had partitions that are none any more.
         with suppress(OutputError):
-            before = files_of(self.url)
+            before = files_of(self.url, self._suffix)
         folder = self.url.rpartition("/")[0]
         listed = [{**entry, "path": entry["path"].removeprefix(f"{folder}/")} for entry in self.files]
-        with WholeFile(storage_path(self.url)) as out:
+        with WholeFile(storage_path(self.url + self._suffix)) as out:
             out.write(json_text({"files": listed}).encode())
-        for stale in {*before} - {entry["path"] for entry in self.files}:
-            with suppress(FileNotFoundError):
-                storage_path(stale).unlink()
+        delete_stale(before, [entry["path"] for entry in self.files], self._suffix)
 
 
-def open_partitions(url: str, columns: Iterable[Column], partition_by: str, day: str) -> PartitionedOutput:
+def delete_stale(before: Iterable[str], files: Iterable[str], suffix: str = "") -> None:
+    """Delete files that a list named before and does not name now.
+
+    :param before: paths in the former list.
+    :param files: paths in the list.
+    :param suffix: of the files' names; see `quarantine`.
+    """
+    for stale in {*before} - {*files}:
+        with suppress(FileNotFoundError):
+            storage_path(stale + suffix).unlink()
+
+
+def open_partitions(
+    url: str, columns: Iterable[Column], partition_by: str, day: str, suffix: str = ""
+) -> PartitionedOutput:
     """Return files of items by partition, to write in a `with` block.
 
     Until the block ends, the items are in temporary files of this machine. Then each partition's file is written, whole
@@ -214,9 +229,10 @@ def open_partitions(url: str, columns: Iterable[Column], partition_by: str, day:
     :param columns: of each table.
     :param partition_by: `host` of the page's URL, `date`, or a path in an item; see `checked_partition`.
     :param day: the run's date, such as `2026-01-31`.
+    :param suffix: of the names of files and list; see `quarantine`.
     :raises OutputError: its format or its storage is unknown here, or a package is missing.
     """
-    return PartitionedOutput(url, columns, partition_by, day)
+    return PartitionedOutput(url, columns, partition_by, day, suffix)
 
 
 def host_of(item: Any) -> str:

@@ -153,6 +153,22 @@ class WholeFile:
             raise
 
 
+def move_file(source: str, target: str) -> None:
+    """Move a file within a storage. A reader of the target sees the old file or the new one.
+
+    :param source: path or URL.
+    :param target: path or URL; an existing file is replaced.
+    :raises FileNotFoundError: the source does not exist.
+    """
+    old, new = storage_path(source), storage_path(target)
+    if _is_local(new):
+        Path(old.path).replace(new.path)
+        _sync_folder(Path(new.path).parent)
+    else:
+        new.fs.copy(old.path, new.path)
+        new.fs.rm_file(old.path)
+
+
 class _Draft(Protocol):
     @property
     def file(self) -> Any: ...

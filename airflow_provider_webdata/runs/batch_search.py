@@ -84,13 +84,14 @@ class BatchSearchRun(CallRun):
             raise TooManyFailuresError(f"{too_many}; the next attempt makes these again, and no others")
         result = self._delivered(facts, kept, queries)
         if too_many:
-            # A task that fails returns nothing: what was billed goes where the return value would be.
-            self.push(return_value=result)
             no_retry = (
                 "" if kept.lasts else "; no retry is made, which would be billed for all again: set output="
             )
-            self.refuse(
-                TooManyFailuresError(f"{too_many}; the results are stored and in XCom all the same{no_retry}")
+            self.refuse_delivered(
+                TooManyFailuresError(
+                    f"{too_many}; the results are stored and in XCom all the same{no_retry}"
+                ),
+                result,
             )
         kept.forget()
         return result

@@ -76,3 +76,9 @@ class InvalidResultsError(CodedError, AirflowFailException):
     """Results break the schema that they are to hold, and `Schema.on_invalid` is `fail`."""
 
     help_code = "WD-061"
+
+
+class RejectedResultsError(CodedError, AirflowFailException):
+    """Results do not pass the task's `Checks`, and `on_fail` is `fail`."""
+
+    help_code = "WD-064"

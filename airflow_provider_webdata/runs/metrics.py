@@ -22,9 +22,12 @@ def count(name: str, number: float, context: Context, **tags: str) -> None:
     Stats.incr(name, round(number), tags=tags)
 
 
-def gauge(name: str, number: float, context: Context) -> None:
-    """Set a gauge, tagged with the task."""
+def gauge(name: str, number: float, context: Context, **tags: str) -> None:
+    """Set a gauge, tagged with the task.
 
-    ti = context.get("ti")
-    tags = None if ti is None else {"dag_id": ti.dag_id, "task_id": ti.task_id}
+    :param tags: further tags.
+    """
+
+    if (ti := context.get("ti")) is not None:
+        tags = {"dag_id": ti.dag_id, "task_id": ti.task_id, **tags}
     Stats.gauge(name, number, tags=tags)

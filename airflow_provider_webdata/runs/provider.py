@@ -90,15 +90,14 @@ class ProviderRun(CallRun):
             Results(items, KIND, summary, inputs, covers_all=lambda _: not failed, columns=columns, key=key)
         )
         if too_many:
-            # A task that fails returns nothing: what was billed goes where the return value would be.
-            self.push(return_value=result)
             if self.answer is not None:
                 self.answer.delivered()
                 self.answer = None
-            self.refuse(
+            self.refuse_delivered(
                 TooManyFailuresError(
                     f"{too_many}; the results are stored and in XCom anyway. Clear the task to make all calls again"
-                )
+                ),
+                result,
             )
         return result
 

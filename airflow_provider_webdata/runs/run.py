@@ -17,7 +17,7 @@ from airflow_provider_webdata.hooks.remedies import advice_for
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.runs.billing import Billing
 from airflow_provider_webdata.runs.delivery.delivery import Delivery
-from airflow_provider_webdata.runs.failures import InvalidResultsError
+from airflow_provider_webdata.runs.failures import InvalidResultsError, RejectedResultsError
 from airflow_provider_webdata.runs.request import request_body
 from airflow_provider_webdata.runs.reschedule import reschedule_delay
 
@@ -172,6 +172,7 @@ class Run:
             media=getattr(task, "media", None),
             changes=getattr(task, "changes", None),
             schema=getattr(task, "result_schema", None),
+            checks=getattr(task, "checks", None),
             request=self.validated_request,
         )
 
@@ -188,7 +189,7 @@ class Run:
         self.push(**self.delivery.facts)
         if self.delivery.written is not None and not self.task.multiple_outputs:
             # For `task.output["path"]`, without a copy of the other facts.
-            self.push(path=self.delivery.written.url)
+            self.push(path=result["path"])
         return result
 
     def finished(self, result: Any) -> Any:
@@ -198,8 +199,16 @@ class Run:
         """
         try:
             self.delivery.verdict()
-        except InvalidResultsError as error:
-            # A task that fails returns nothing: what was billed goes where the return value would be.
-            self.push(return_value=result)
-            self.refuse(error)
+        except (InvalidResultsError, RejectedResultsError) as error:
+            self.refuse_delivered(error, result)
         return result
+
+    def refuse_delivered(self, error: CodedError, result: Any) -> NoReturn:
+        """Fail the task for good, and push its result anyway; rejected results are the first reason.
+
+        :param error: an error that no retry helps.
+        :param result: the XCom.
+        """
+        # A task that fails returns nothing: what was billed goes where the return value would be.
+        self.push(return_value=result)
+        self.refuse(self.delivery.rejection or error)

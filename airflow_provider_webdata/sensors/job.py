@@ -12,7 +12,7 @@ from airflow_provider_webdata.common.arguments import checked_text, number
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.common.page_urls import job_page
-from airflow_provider_webdata.options import Media, Output, Schema, Wait
+from airflow_provider_webdata.options import Checks, Media, Output, Schema, Wait
 from airflow_provider_webdata.states.jobs import checked_kind
 from airflow_provider_webdata.tasks.sensor import WebDataSensor
 from airflow_provider_webdata.waiting.policy import JOB_POLL_INTERVAL, JOB_SAFETY_POLL, JOB_TRIGGER
@@ -41,6 +41,8 @@ class WebDataJobSensor(WebDataSensor):
     :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: they are not
         kept.
     :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: none.
+    :param checks: what the results must be like before they replace those of earlier runs: the fewest results, or
+        `Checks`. Default: anything.
     :param max_error_ratio: fail the task if a larger part of the pages than this, from 0 to 1, failed (templated). None
         (default): never. The result is stored and pushed anyway.
     :param kwargs: arguments of `WebDataSensor` and `BaseSensorOperator`, such as `deferrable`, `timeout`, `mode`, and
@@ -67,6 +69,7 @@ class WebDataJobSensor(WebDataSensor):
         output: Output | str | None = None,
         media: Media | str | None = None,
         result_schema: Schema | Mapping[str, Any] | type | str | None = None,
+        checks: Checks | int | None = None,
         max_error_ratio: float | str | None = None,
         **kwargs: Any,
     ) -> None:
@@ -84,6 +87,7 @@ class WebDataJobSensor(WebDataSensor):
         self.output_to = Output.of(output)
         self.media = Media.of(media)
         self.result_schema = Schema.of(result_schema)
+        self.checks = Checks.of(checks)
         self.polling_policy = Wait.of_sensor(wait).policy(JOB_POLL_INTERVAL, JOB_SAFETY_POLL)
         self.max_error_ratio = max_error_ratio
         self.start_in_triggerer(knows_when=True)

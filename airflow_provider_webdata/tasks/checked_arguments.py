@@ -40,6 +40,7 @@ class CheckedArguments(BaseOperatorMeta):
             task.check_literals()
             for option in vars(task).values():
                 if isinstance(option, Option):
+                    option.check_task(task)
                     XComArg.apply_upstream_relationship(task, [*option.templated()])
         return task
 

@@ -30,8 +30,8 @@ class RequestFields:
     :param own: arguments of the operator that are no fields.
     :param without: fields that the operator does not take.
     :param defaults: what is sent where nothing is given, in place of the service's own default.
-    :param options: option arguments that the operator accepts, of `output`, `media`, `changes`, `result_schema`, and
-        `credit_limit`.
+    :param options: option arguments that the operator accepts, of `output`, `media`, `changes`, `result_schema`,
+        `checks`, and `credit_limit`.
     """
 
     def __init__(

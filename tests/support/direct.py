@@ -48,8 +48,12 @@ class TaskInstance:
         # As Airflow stores it: a value that is not JSON fails here.
         self.xcom[key] = json.loads(json.dumps(value))
 
-    def xcom_pull(self, key: str, **_: Any) -> Any:
-        return self.earlier.get(key)
+    def xcom_pull(self, key: str, task_ids: Any = None, **_: Any) -> Any:
+        found = self.earlier.get(key)
+        if isinstance(task_ids, list):
+            # Of all runs.
+            return found if isinstance(found, list) else [found]
+        return found[0] if isinstance(found, list) else found
 
     def get_first_reschedule_date(self, context: Any) -> Any:
         return self.first_reschedule

@@ -50,6 +50,7 @@ class _Header(TypedDict, total=False):
     mapIndex: int
     compare: str
     comparedWith: list[str]
+    items: int
 
 
 @dataclass(frozen=True)
@@ -90,11 +91,13 @@ class Known:
     :param files: names of the files that it was read from, newest first.
     :param entries: the pages, by key.
     :param compares: by what the files' runs compared.
+    :param items: how many results the newest of these runs had; None where its file does not say.
     """
 
     files: list[str] = field(default_factory=list)
     entries: dict[str, Entry] = field(default_factory=dict)
     compares: set[str] = field(default_factory=set)
+    items: int | None = None
 
 
 class ManifestFolder:
@@ -152,6 +155,8 @@ class ManifestFolder:
             header = next(lines)
             self._check_writer(header, writers)
             if name not in covered:
+                if not known.files:
+                    known.items = header.get("items")
                 known.files.append(name)
                 known.compares.add(str(header.get("compare")))
                 pages.append([*lines])
@@ -170,8 +175,13 @@ class ManifestFolder:
                 known.entries[entry.key] = entry
         return known
 
-    def write(self, run: Run, known: Known, entries: Iterable[Entry], compare: str) -> str:
-        """Write the file of a run, in place of the one that it may have written before, and return its URL."""
+    def write(
+        self, run: Run, known: Known, entries: Iterable[Entry], compare: str, items: int | None = None
+    ) -> str:
+        """Write the file of a run, in place of the one that it may have written before, and return its URL.
+
+        :param items: how many results the run had, with existing pages that it did not request.
+        """
         header = {
             "format": _FORMAT,
             "moment": run.stored_moment,
@@ -181,6 +191,7 @@ class ManifestFolder:
             "mapIndex": run.map_index,
             "compare": compare,
             "comparedWith": known.files,
+            **({} if items is None else {"items": items}),
         }
         path = f"{self.url}/{run.file_name}"
         with WholeFile(storage_path(path)) as file, compressed(file) as lines:

@@ -39,7 +39,7 @@ class Compare(Step):
     def __init__(self, changes: Changes, context: Context, log: Any) -> None:
         self.changes = changes
         self._log = log
-        self.run = _run_of(context)
+        self.run = run_of(context)
         self._flowing: list[bool] = []
         self._facts: dict[str, Any] = {}
 
@@ -137,7 +137,8 @@ class Compare(Step):
 
     def written(self) -> None:
         """Write what this run saw."""
-        path = self.folder.write(self.run, self.known, self._comparison.entries(), self._by)
+        items = len(self._flowing) + self._comparison.counts["known"]
+        path = self.folder.write(self.run, self.known, self._comparison.entries(), self._by, items)
         self.folder.tidy(self.run, self.changes.keep)
         self._log.info(
             "%d results are new, %d changed, %d the same, %d removed; %d failed. What was seen is in %s",
@@ -174,7 +175,8 @@ class Compare(Step):
         return bool(counts["new"] or counts["changed"] or counts["same"]) or not counts["failed"]
 
 
-def _run_of(context: Context) -> Run:
+def run_of(context: Context) -> Run:
+    """Return the run of a task, with the moment by which runs are ordered."""
     ti = context["ti"]
     # Files that were written before partitions counted have the time at which their run was due. They stay in the
     # order of those times: a run may compare with an older one, or with none, and count its pages as new or changed

@@ -12,13 +12,16 @@ from airflow_provider_webdata.results.assets import (
 )
 from airflow_provider_webdata.results.columns import columns_of
 from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.results.formats import QUARANTINE
 from airflow_provider_webdata.results.lineage import WrittenFile
 from airflow_provider_webdata.results.output import check_output, open_output
 from airflow_provider_webdata.results.partitions import PartitionedOutput, open_partitions
+from airflow_provider_webdata.results.quarantine import publish
 from airflow_provider_webdata.results.result_schema import ResultSchema, requested_schema
 from airflow_provider_webdata.results.retrieval import KIND as DOCUMENTS
 from airflow_provider_webdata.results.retrieval import flat_documents
 from airflow_provider_webdata.results.xcom import warn_if_large
+from airflow_provider_webdata.runs.delivery.check import Check
 from airflow_provider_webdata.runs.delivery.compare import Compare
 from airflow_provider_webdata.runs.delivery.keep_media import KeepMedia
 from airflow_provider_webdata.runs.delivery.validate import Validate
@@ -29,10 +32,11 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
-    from airflow_provider_webdata.options import Changes, Media, Output, Schema
+    from airflow_provider_webdata.options import Changes, Checks, Media, Output, Schema
     from airflow_provider_webdata.results.columns import Column
     from airflow_provider_webdata.results.output import Output as OutputFile
     from airflow_provider_webdata.runs.delivery.step import Results, Step
+    from airflow_provider_webdata.runs.failures import RejectedResultsError
 
     Value = Callable[[list[Any], dict[str, Any]], Any]
 
@@ -47,6 +51,7 @@ class Delivery:
     :param media: where media are kept; None: nowhere.
     :param changes: what to compare with; None: nothing.
     :param schema: what the results must match; None: the schema that the request contains.
+    :param checks: what the results must be like; None: anything.
     :param request: returns the request in wire form.
     :ivar path: path or URL of the file; None: the results go to XCom.
     :ivar facts: what XCom says about the items, after `deliver`.
@@ -64,6 +69,7 @@ class Delivery:
         media: Media | None = None,
         changes: Changes | None = None,
         schema: Schema | None = None,
+        checks: Checks | None = None,
         request: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
         self.context = context
@@ -73,6 +79,7 @@ class Delivery:
         self._schema = schema
         self._request = request
         self.compare = None if changes is None else Compare(changes, context, log)
+        self.checks = None if checks is None else Check(checks, context, log, self.compare)
         self.media = None if media is None else KeepMedia(media, connection, log)
         self._steps: Sequence[Step] = ()
         self.facts: dict[str, Any] = {}
@@ -85,6 +92,11 @@ class Delivery:
         if self.compare is None:
             raise ValueError("The task does not compare")
         return self.compare
+
+    @property
+    def rejection(self) -> RejectedResultsError | None:
+        """The error of results that do not pass the checks, after `deliver`."""
+        return None if self.checks is None else self.checks.rejection
 
     @property
     def _emits_partitions(self) -> bool:
@@ -110,7 +122,7 @@ class Delivery:
 
         With a file, the items are written one at a time, and the XCom is the summary with `path`, `count`, and `bytes`.
         Otherwise it is what `value` makes of the items, or the summary with `count` and the items under `data`. A
-        warning names `output` if that is large.
+        warning names `output` if that is large. Rejected results are written to the quarantine, and nothing else.
 
         :param results: of a call or a job.
         :param value: makes the XCom of the items and the facts (the summary, `count`, `media`, ...).
@@ -118,7 +130,7 @@ class Delivery:
         self.inputs = tuple(results.inputs)
         kind, columns = results.kind, results.columns or columns_of(results.kind)
         self._steps = steps = [
-            step for step in (self.compare, self._validation(), self.media) if step is not None
+            step for step in (self.checks, self.compare, self._validation(), self.media) if step is not None
         ]
         items = results.items
         for step in steps:
@@ -135,6 +147,8 @@ class Delivery:
         data: list[Any] = []
         if self.path is None:
             data = [*items]
+            if self.checks is not None:
+                self.checks.judge(None)
             counts: Mapping[str, Any] = {"count": len(data)}
         else:
             counts = self._write(self.path, items, columns)
@@ -151,6 +165,8 @@ class Delivery:
         else:
             result = {**facts, "data": data} if value is None else value(data, facts)
             warn_if_large(result, self._log)
+        if self.rejection is not None:
+            return result
         if self._emits_partitions:
             emit_partitions(self.context, facts)
         else:
@@ -165,6 +181,8 @@ class Delivery:
         :raises CodedError: the results cannot be accepted.
         :raises AirflowSkipException: nothing changed.
         """
+        if self.rejection is not None:
+            raise self.rejection
         for step in reversed(self._steps):
             step.verdict()
 
@@ -183,17 +201,26 @@ class Delivery:
 
     def _write(self, path: str, items: Iterable[Any], columns: tuple[Column, ...]) -> dict[str, Any]:
         """Write the items, and return what XCom says about the file or files."""
-        with self._opened(path, columns) as file:
+        checks = self.checks
+        suffix = QUARANTINE if checks is not None and checks.holds_back else ""
+        with self._opened(path, columns, suffix) as file:
             file.write(items)
+        url = file.url.removesuffix(suffix)
+        if checks is not None:
+            checks.judge(url)
+        if suffix and self.rejection is None:
+            publish(url)
+            suffix = ""
         typed = () if file.format.columns is None else file.columns
-        self.written = WrittenFile(file.url, file.count, file.bytes, typed)
-        self._log.info("Wrote %d results, %d bytes, to %s", file.count, file.bytes, file.url)
-        counts: dict[str, Any] = {"path": file.url, "count": file.count, "bytes": file.bytes}
+        quality = None if checks is None else checks.quality
+        self.written = WrittenFile(url + suffix, file.count, file.bytes, typed, quality)
+        self._log.info("Wrote %d results, %d bytes, to %s", file.count, file.bytes, self.written.url)
+        counts: dict[str, Any] = {"path": url, "count": file.count, "bytes": file.bytes}
         return {**counts, "files": file.files} if isinstance(file, PartitionedOutput) else counts
 
-    def _opened(self, path: str, columns: tuple[Column, ...]) -> OutputFile | PartitionedOutput:
+    def _opened(self, path: str, columns: tuple[Column, ...], suffix: str) -> OutputFile | PartitionedOutput:
         partition_by = None if self._output is None else self._output.partition_by
         if partition_by is None:
-            return open_output(path, columns)
+            return open_output(path + suffix, columns)
         start, _ = run_span(self.context["dag_run"], time_zone_of(self.context.get("dag")))
-        return open_partitions(path, columns, partition_by, start.date().isoformat())
+        return open_partitions(path, columns, partition_by, start.date().isoformat(), suffix)

@@ -233,13 +233,12 @@ class JobResult:
         most = number("max_error_ratio", task.max_error_ratio, 1)
         if most is None or errors.ratio <= most:
             return
-        # A task that fails returns nothing, so the billed result is pushed under the key of the return value.
-        self._run.push(return_value=value)
-        self._run.refuse(
+        self._run.refuse_delivered(
             TooManyFailuresError(
                 f"{errors.count} of {errors.count + errors.succeeded} pages failed, more than "
                 f"max_error_ratio={most:g} allows; the result is stored and in XCom all the same"
-            )
+            ),
+            value,
         )
 
     @property

@@ -1,0 +1,32 @@
+"""The command that publishes quarantined results."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from airflow.utils.cli import suppress_logs_and_warning
+from airflow.utils.providers_configuration_loader import providers_configuration_loaded
+
+from airflow_provider_webdata.common.terminal import terminal_text
+from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.results.quarantine import publish as publish_output
+
+if TYPE_CHECKING:
+    import argparse
+
+
+@suppress_logs_and_warning
+@providers_configuration_loaded
+def publish(args: argparse.Namespace) -> None:
+    """Move results whose checks failed to the place of their output; exit with 1 if that is impossible.
+
+    :param args: path.
+    """
+    try:
+        publish_output(args.path)
+    except (OutputError, OSError) as error:
+        raise SystemExit(f"Nothing was published: {terminal_text(str(error))}") from None
+    sys.stdout.write(
+        f"Published {terminal_text(args.path)}. Mark the task as success to run those that follow it\n"
+    )

@@ -1,0 +1,287 @@
+"""The checks that results must pass before they are committed; see `options.Checks`."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections import Counter
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.common.dates import moment, span
+from airflow_provider_webdata.results.encoding import json_text
+from airflow_provider_webdata.results.formats import QUARANTINE
+from airflow_provider_webdata.results.item_paths import at_path
+from airflow_provider_webdata.results.item_urls import url_of
+from airflow_provider_webdata.results.lineage import Assertion, Quality
+from airflow_provider_webdata.results.not_the_page import is_page, not_the_page
+from airflow_provider_webdata.runs.delivery.compare import run_of
+from airflow_provider_webdata.runs.delivery.step import Step
+from airflow_provider_webdata.runs.failures import RejectedResultsError
+from airflow_provider_webdata.runs.metrics import count, gauge
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from airflow.sdk import Context
+
+    from airflow_provider_webdata.options import Checks
+    from airflow_provider_webdata.runs.delivery.compare import Compare
+    from airflow_provider_webdata.runs.delivery.step import Results
+
+FACTS = "quality"
+"""XCom key of what was measured."""
+
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "string": (str,),
+    "number": (int, float),
+    "integer": (int,),
+    "boolean": (bool,),
+    "array": (list,),
+    "object": (Mapping,),
+}
+_MOST_FIELDS = 50
+_SHOWN_CHARACTERS = 80
+
+
+class Check(Step):
+    """Measures the items as they pass, and judges them after the last one.
+
+    :param checks: the option.
+    :param context: the task's context.
+    :param compare: the comparison with earlier runs, if the task has one.
+    """
+
+    def __init__(self, checks: Checks, context: Context, log: Any, compare: Compare | None) -> None:
+        self.checks = checks
+        self._context = context
+        self._log = log
+        self._compare = compare
+        self._fields = [*(checks.coverage or ())]
+        self._found: Counter[str] = Counter()
+        """Counts: `items`, `known`, `pages`, `repeated`, and `old`."""
+        self._filled: Counter[str] = Counter(dict.fromkeys(self._fields, 0))
+        self._blocked: Counter[str] = Counter()
+        self._mistyped: Counter[str] = Counter()
+        self._examples: dict[str, str] = {}
+        self._assertions: list[Assertion] = []
+        self._credits: float | None = None
+        self.rejection: RejectedResultsError | None = None
+
+    @property
+    def holds_back(self) -> bool:
+        """Whether results that fail are not committed."""
+        return self.checks.on_fail == "fail"
+
+    def items(self, items: Iterable[Any], results: Results) -> Iterator[Any]:
+        """Yield the items unchanged."""
+        seen: set[int] = set()
+        for item in items:
+            self._measure(item, seen)
+            yield item
+        self._found["known"] = len(results.known)
+        used = results.summary.get("creditsUsed")
+        if isinstance(used, (int, float)) and self._found["items"]:
+            self._credits = round(used / self._found["items"], 4)
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return what was measured, under another name if the results are rejected: no run compares with that."""
+        run, items = run_of(self._context), self._found["items"]
+        facts = {
+            "items": items + self._found["known"],
+            "pages": self._found["pages"],
+            "blocked": dict(self._blocked),
+            "coverage": {field: round(filled / items, 4) for field, filled in self._filled.items() if items},
+            "creditsPerItem": self._credits,
+            "failed": [{**made._asdict()} for made in self._failed],
+            "until": run.stored_moment,
+            "mapIndex": run.map_index,
+            "hasLogicalDate": self._has_logical_date,
+        }
+        return {FACTS if self.rejection is None else f"{FACTS}Rejected": facts}
+
+    @property
+    def quality(self) -> Quality:
+        """What was measured, for OpenLineage."""
+        return Quality(self._found["items"], dict(self._filled), self._assertions)
+
+    def judge(self, url: str | None) -> None:
+        """Judge the items, log and count the outcome, and set `rejection` if they must not be committed.
+
+        :param url: of the output; None: the results go to XCom.
+        """
+        self._assertions = [*self._judged()]
+        self._report()
+        if not self._failed:
+            return
+        listed = "; ".join(
+            f"{made.name}: expected {made.expected}, got {made.actual}" for made in self._failed
+        )
+        text = f"{len(self._failed)} of {len(self._assertions)} checks failed: {listed}"
+        if not self.holds_back:
+            self._log.warning("%s. The results are delivered, because of Checks(on_fail='warn')", text)
+            return
+        accept = (
+            "The results are in XCom; to accept them anyway, mark the task as success"
+            if url is None
+            else f"{url} is unchanged, and the results are in quarantine beside it ({QUARANTINE}). To accept them "
+            f"anyway, run: airflow webdata publish {shlex.quote(url)}"
+        )
+        self.rejection = RejectedResultsError(f"{text}. {accept}; to request them again, clear the task")
+
+    @property
+    def _failed(self) -> list[Assertion]:
+        return [made for made in self._assertions if not made.passed]
+
+    def _measure(self, item: Mapping[str, Any], seen: set[int]) -> None:
+        checks, found = self.checks, self._found
+        found["items"] += 1
+        for field, value in item.items():
+            if field not in self._fields and (field in self._filled or len(self._filled) < _MOST_FIELDS):
+                self._filled[field] += _has_content(value)
+        for field in self._fields:
+            self._filled[field] += _has_content(_value(item, field))
+        for field, kind in (checks.types or {}).items():
+            value = _value(item, field)
+            is_other = not isinstance(value, _TYPES[kind]) or (isinstance(value, bool) and kind != "boolean")
+            if value is not None and is_other:
+                self._mistyped[field] += 1
+                self._examples.setdefault(f"types {field}", _shown(value))
+        if checks.unique is not None and _has_content(value := _value(item, checks.unique)):
+            digest = hash(value if isinstance(value, str) else json_text(value))
+            if digest in seen:
+                found["repeated"] += 1
+                self._examples.setdefault("unique", _shown(value))
+            seen.add(digest)
+        if is_page(item):
+            found["pages"] += 1
+            if kind_found := not_the_page(item):
+                self._blocked[kind_found] += 1
+                self._examples.setdefault("blocked", str(url_of(item)))
+            if checks.fresher_than is not None:
+                self._measure_age(item["metadata"])
+
+    def _measure_age(self, metadata: Mapping[str, Any]) -> None:
+        cached = moment(str(metadata.get("cachedAt"))) if metadata.get("cacheState") == "hit" else None
+        age = None if cached is None else datetime.now(timezone.utc) - cached
+        if age is not None and age > self.checks.fresher_than:  # type: ignore[operator]
+            self._found["old"] += 1
+            self._examples.setdefault("fresher_than", span(age.total_seconds()))
+
+    def _judged(self) -> Iterator[Assertion]:
+        checks, found = self.checks, self._found
+        items, known, pages = found["items"], found["known"], found["pages"]
+        total = items + known
+        yield Assertion(
+            "min_items", None, f"at least {checks.min_items}", str(total), total >= checks.min_items
+        )
+        if checks.max_items is not None:
+            yield Assertion(
+                "max_items", None, f"at most {checks.max_items}", str(total), total <= checks.max_items
+            )
+        if checks.drop_vs_last is not None and (before := self._items_before()):
+            least = math.ceil(round(before * (1 - checks.drop_vs_last), 6))
+            expected = f"at least {least}, since the run before had {before}"
+            yield Assertion("drop_vs_last", None, expected, str(total), total >= least)
+        for field, share in (checks.coverage or {}).items() if items else ():
+            filled = self._filled[field]
+            yield Assertion(
+                "coverage", field, f"at least {share:.4g}", _part(filled, items), filled >= share * items
+            )
+        if checks.unique is not None:
+            repeated = found["repeated"]
+            yield self._none("unique", checks.unique, "no repeated value", repeated, "unique", "such as")
+        if checks.blocked is not None and pages:
+            blocked = self._blocked.total()
+            actual = _part(blocked, pages) + (f", such as {self._examples['blocked']}" if blocked else "")
+            yield Assertion(
+                "blocked", None, f"at most {checks.blocked:.4g}", actual, blocked <= checks.blocked * pages
+            )
+        if checks.fresher_than is not None:
+            expected = f"no page older than {span(checks.fresher_than.total_seconds(), exact=True)}"
+            yield self._none(
+                "fresher_than", None, expected, found["old"], "fresher_than", "such as one of an age of"
+            )
+        for field, kind in (checks.types or {}).items():
+            yield self._none(
+                "types", field, f"only {kind}", self._mistyped[field], f"types {field}", "such as"
+            )
+
+    def _none(
+        self, check: str, field: str | None, expected: str, number: int, example: str, words: str
+    ) -> Assertion:
+        actual = f"{number}, {words} {self._examples[example]}" if number else "0"
+        return Assertion(check, field, expected, actual, not number)
+
+    def _report(self) -> None:
+        context, items, blocked = self._context, self._found["items"], self._blocked.total()
+        gauge("webdata.quality.items", items + self._found["known"], context)
+        gauge("webdata.quality.blocked", blocked, context)
+        for field in self._fields if items else ():
+            gauge("webdata.quality.coverage", self._filled[field] / items, context, field=field)
+        if self._credits is not None:
+            gauge("webdata.quality.credits_per_item", self._credits, context)
+        for made in self._failed:
+            count("webdata.checks.failed", 1, context, check=made.check)
+        kinds = ", ".join(f"{number} {kind}" for kind, number in self._blocked.most_common())
+        self._log.info(
+            "Checked %d results: %d of %d checks passed; %d of %d pages blocked%s; coverage %s; %s credits each",
+            items,
+            len(self._assertions) - len(self._failed),
+            len(self._assertions),
+            blocked,
+            self._found["pages"],
+            f" ({kinds})" if kinds else "",
+            ", ".join(f"{field} {_part(self._filled[field], items)}" for field in self._fields)
+            or "not checked",
+            "unknown" if self._credits is None else self._credits,
+        )
+
+    @property
+    def _has_logical_date(self) -> bool:
+        return getattr(self._context.get("dag_run"), "logical_date", None) is not None
+
+    def _items_before(self) -> int | None:
+        """Return how many results the run before had, by the manifest or by XCom; None if neither has it."""
+        compare = self._compare
+        if compare is not None and not compare.changes.shared and compare.known.items is not None:
+            return compare.known.items
+        ti: Any = self._context["ti"]
+        # The newest by logical date. Databases sort runs without one first or last: then all are read.
+        found = ti.xcom_pull(key=FACTS, include_prior_dates=True)
+        if found and not (self._precedes(found) and found.get("hasLogicalDate") == self._has_logical_date):
+            every = ti.xcom_pull(task_ids=[ti.task_id], key=FACTS, include_prior_dates=True)
+            found = max(filter(self._precedes, every), key=lambda facts: facts["until"], default=None)
+        if not found:
+            self._log.info("No run before this one has its number of results: drop_vs_last passes")
+            return None
+        return int(found["items"])
+
+    def _precedes(self, facts: Any) -> bool:
+        run = run_of(self._context)
+        return (
+            isinstance(facts, Mapping)
+            and isinstance(facts.get("items"), int)
+            and facts.get("mapIndex") == run.map_index
+            and str(facts.get("until", "~")) < run.stored_moment
+        )
+
+
+def _value(item: Mapping[str, Any], field: str) -> Any:
+    return url_of(item) if field == "url" else at_path(item, field)
+
+
+def _has_content(value: Any) -> bool:
+    if isinstance(value, str):
+        return bool(value) and not value.isspace()
+    return value is not None and value != [] and value != {}
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
+
+
+def _part(number: int, of: int) -> str:
+    return f"{number / of:.4g} ({number} of {of})" if of else "none"

@@ -1,0 +1,111 @@
+"""Results that are checked: compared by data interval in a real Airflow, billed once, held back in an object store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
+from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
+from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
+from airflow_provider_webdata.operators.search import WebDataSearchOperator
+from airflow_provider_webdata.options import Checks, Output, Wait
+from airflow_provider_webdata.results.quarantine import publish
+from airflow_provider_webdata.sandbox.server import SandboxServer
+from tests.integration.results.conftest import CONNECTION, bucket, s3_client, s3_connection, s3_server
+from tests.support import direct
+from tests.support.dag_runner import Airflow, dag_runner
+
+__all__ = ["bucket", "s3_client", "s3_connection", "s3_server"]
+
+SITE = "https://checked.example/"
+DAYS = [*(f"2026-01-0{day}T00:00:00+00:00" for day in (1, 5, 3, 7)), None]
+
+
+def test_a_run_compares_with_the_one_before_it_by_data_interval(
+    airflow: Airflow, here: SandboxServer
+) -> None:
+    """Also a backfill between two runs, and a run without a logical date; a rejected run does not count."""
+    pages = [f"{SITE}{number}" for number in range(10)]
+    for url in pages:
+        here.control.set_page(url, f"<p>{url}</p>")
+    done = dag_runner(airflow, here)(
+        f"""
+        WebDataBatchScrapeOperator(
+            task_id="t", urls="{{{{ {pages}[:params.count[dag_run.logical_date | string]] }}}}",
+            wait=Wait(poll_interval=1), checks=Checks(drop_vs_last=0.3),
+        )
+        dag.params["count"] = {{"2026-01-01 00:00:00+00:00": 4, "2026-01-05 00:00:00+00:00": 10,
+            "2026-01-03 00:00:00+00:00": 4, "2026-01-07 00:00:00+00:00": 6, "None": 8}}
+        dag.render_template_as_native_obj = True
+        """,
+        f"""
+        from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
+        from airflow_provider_webdata.options import Checks
+        logical_dates = {DAYS}
+        """,
+    )
+    found = [run["xcom"].get("t.quality", run["xcom"].get("t.qualityRejected")) for run in done.runs]
+    assert [(quality["items"], len(quality["failed"])) for quality in found] == [
+        (4, 0),
+        (10, 0),
+        (4, 0),
+        (6, 1),
+        (8, 0),
+    ]
+    assert "expected at least 7, since the run before had 10, got 6" in done.log_of("t")
+
+
+CALLS: dict[str, tuple[Any, dict[str, Any], str]] = {
+    "scrape": (WebDataScrapeOperator, {"url": SITE}, "/v2/scrape"),
+    "search": (WebDataSearchOperator, {"query": "river", "limit": 2}, "/v2/search"),
+    "batch search": (WebDataBatchSearchOperator, {"queries": ["river"], "limit": 2}, "/v2/search"),
+    "crawl": (WebDataCrawlOperator, {"url": SITE, "wait": Wait(poll_interval=1)}, "/v2/crawl$"),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_rejected_results_are_billed_once(here: SandboxServer, name: str) -> None:
+    """They are delivered to the quarantine: nothing is kept for a retry, of which there is none."""
+    here.control.set_page(SITE, "<title>Page not found</title><p>Oops.</p>")
+    operator, arguments, path = CALLS[name]
+    store = direct.StateStore()
+    checks = Checks(min_items=0, max_items=0)
+    outcome = direct.run(operator(task_id="t", checks=checks, retries=2, **arguments), store)
+    assert outcome.ended == ("failed", 1)
+    assert "max_items: expected at most 0" in str(outcome.error)
+    assert "(WD-064)" in str(outcome.error)
+    assert outcome.xcom["return_value"]
+    assert (
+        outcome.xcom["credits"]["used"]
+        == outcome.xcom["qualityRejected"]["items"] * (outcome.xcom["qualityRejected"]["creditsPerItem"])
+    )
+    assert len(here.control.requests(path, "POST")) == 1
+    assert not any("answer" in value for value in store.values.values())
+
+
+def test_in_an_object_store(here: SandboxServer, s3_client: Any, bucket: str) -> None:
+    keys: Callable[[], list[str]] = lambda: sorted(  # noqa: E731
+        found["Key"] for found in s3_client.list_objects_v2(Bucket=bucket).get("Contents", ())
+    )
+    url = f"s3://{CONNECTION}@{bucket}/found/all.jsonl"
+
+    def run(output: Output, checks: Checks) -> direct.Outcome:
+        task = WebDataSearchOperator(
+            task_id="t", query="river", limit=3, returns="web", output=output, checks=checks
+        )
+        return direct.run(task)
+
+    assert run(Output(url), Checks()).state == "success"
+    assert keys() == ["found/all.jsonl"]
+    assert run(Output(url), Checks(min_items=4)).state == "failed"
+    assert keys() == ["found/all.jsonl", "found/all.jsonl.rejected"]
+    publish(url)
+    assert keys() == ["found/all.jsonl"]
+    assert run(Output(url, partition_by="date"), Checks(min_items=4)).state == "failed"
+    assert all(key.endswith(".rejected") for key in {*keys()} - {"found/all.jsonl"})
+    publish(url.replace(".jsonl", ".files.json"))
+    assert len(keys()) == 3
+    assert not any(key.endswith(".rejected") for key in keys())

@@ -1,0 +1,322 @@
+"""Results that are checked before they are committed: each check, the quarantine, and how it is published."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.observability.stats import Stats
+
+from airflow_provider_webdata.cli import get_commands
+from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
+from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
+from airflow_provider_webdata.operators.map import WebDataMapOperator
+from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
+from airflow_provider_webdata.operators.search import WebDataSearchOperator
+from airflow_provider_webdata.options import Changes, Checks, Output, Schema
+from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.results.quarantine import publish
+from airflow_provider_webdata.runs.delivery.step import Results
+from airflow_provider_webdata.sensors.job import WebDataJobSensor
+from tests.support.direct import TaskInstance, context_of
+from tests.support.tables import each_row
+
+DAY = datetime(2026, 1, 2, tzinfo=timezone.utc)
+OLD = (datetime.now(timezone.utc) - timedelta(days=4, hours=1)).isoformat()
+
+
+def page(
+    number: int, price: Any = 2, markdown: str = "A kettle of steel, 1.7 l.", **metadata: Any
+) -> dict[str, Any]:
+    url = f"https://{'ab'[number % 2]}.example/{number}"
+    return {
+        "markdown": markdown,
+        "json": {"price": price},
+        "metadata": {"title": "Kettle", "sourceURL": url, "statusCode": 200, **metadata},
+    }
+
+
+PAGES = [page(number) for number in range(10)]
+CRAWL: dict[str, Any] = {"task_id": "crawl", "url": "https://a.example/"}
+
+
+def context(ti: TaskInstance, day: datetime = DAY) -> Any:
+    dag_run = SimpleNamespace(
+        run_after=day, data_interval_start=day, data_interval_end=day, logical_date=day, partition_key=None
+    )
+    return context_of(ti, dag_run=dag_run)
+
+
+def delivered(
+    items: list[Any], *, day: datetime = DAY, earlier: Any = None, known: Any = (), **arguments: Any
+) -> tuple[Any, dict[str, Any], Any]:
+    """Deliver results, and return the task's XCom or its error, what was pushed, and the run."""
+    ti = TaskInstance(run_id=str(day), earlier={} if earlier is None else {"quality": earlier})
+    run = WebDataCrawlOperator(**CRAWL, **arguments).new_run(context(ti, day))
+    run.prepare_delivery()
+    result: Any = run.deliver(Results(iter(items), "document", {"creditsUsed": 5}, known=known))
+    try:
+        result = run.finished(result)
+    except AirflowFailException as error:
+        result = error
+    return result, ti.xcom, run
+
+
+BEFORE = {"items": 20, "until": "2026-01-01T00:00:00+00:00", "mapIndex": -1, "hasLogicalDate": True}
+CHECKS: list[tuple[Checks, list[Any], str]] = [
+    (Checks(), [], "min_items: expected at least 1, got 0"),
+    (Checks(min_items=11), PAGES, "min_items: expected at least 11, got 10"),
+    (Checks(max_items=9), PAGES, "max_items: expected at most 9, got 10"),
+    (Checks(drop_vs_last=0.45), PAGES, "drop_vs_last: expected at least 11, since the run before had 20, got 10"),
+    (
+        Checks(coverage={"json.price": 0.95}),
+        [*PAGES, page(11, " "), page(12, []), {"metadata": {}}],
+        "coverage json.price: expected at least 0.95, got 0.7692 (10 of 13)",
+    ),
+    (
+        Checks(coverage={"json.colour": 0.5}, min_items=11),
+        PAGES,
+        "2 of 2 checks failed: min_items: expected at least 11, got 10; "
+        "coverage json.colour: expected at least 0.5, got 0 (0 of 10)",
+    ),
+    (
+        Checks(unique="url"),
+        [*PAGES, PAGES[0], PAGES[0]],
+        "unique url: expected no repeated value, got 2, such as 'https://a.example/0'",
+    ),
+    (Checks(unique="json.price"), PAGES, "unique json.price: expected no repeated value, got 9, such as 2"),
+    (
+        Checks(blocked=0.05),
+        [*PAGES, page(11, markdown="Verifying you are human.")],
+        "blocked: expected at most 0.05, got 0.09091 (1 of 11), such as https://b.example/11",
+    ),
+    (
+        Checks(fresher_than=timedelta(days=2)),
+        [*PAGES, page(11, cacheState="hit", cachedAt=OLD)],
+        "fresher_than: expected no page older than 2 days, got 1, such as one of an age of 4 days",
+    ),
+    (
+        Checks(types={"json.price": "number"}),
+        [*PAGES, page(11, "2 EUR"), page(12, True), page(13, None)],
+        "types json.price: expected only number, got 2, such as '2 EUR'",
+    ),
+]  # fmt: skip
+
+
+@each_row("checks, items, message", CHECKS)
+def test_a_check_that_fails(tmp_path: Path, checks: Checks, items: list[Any], message: str) -> None:
+    path = tmp_path / "with space" / "found.jsonl"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("old")
+    error, xcom, run = delivered(items, checks=checks, output=str(path), earlier=BEFORE)
+    assert message in str(error)
+    assert (
+        f"run: airflow webdata publish '{run.delivery.path}'; to request them again, clear the task (WD-064)"
+        in str(error)
+    )
+    assert path.read_text() == "old"
+    quarantined = (tmp_path / "with space" / "found.jsonl.rejected").read_text().splitlines()
+    assert [json.loads(line) for line in quarantined] == items
+    assert xcom["return_value"]["count"] == xcom["qualityRejected"]["items"] == len(items)
+    assert len(xcom["qualityRejected"]["failed"]) == str(error).count(": expected")
+    assert "quality" not in xcom
+
+    result, xcom, _ = delivered(
+        items, checks=Checks(**{**as_dict(checks), "on_fail": "warn"}), earlier=BEFORE
+    )
+    assert result["data"] == items
+    assert message.endswith(f"got {xcom['quality']['failed'][-1]['actual']}")
+
+
+def as_dict(checks: Checks) -> dict[str, Any]:
+    return {name: getattr(checks, name) for name in checks.__struct_fields__}
+
+
+PASS = Checks(
+    min_items=10,
+    max_items=10,
+    drop_vs_last=0.5,
+    coverage={"json.price": 1.0, "url": 1},
+    unique="url",
+    blocked=0,
+    fresher_than=timedelta(days=5),
+    types={"json.price": "integer", "json": "object", "markdown": "string", "json.colour": "array"},
+)
+
+
+def test_what_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gauges: dict[str, Any] = {}
+    monkeypatch.setattr(
+        Stats, "gauge", lambda name, number, tags: gauges.update({name: (number, tags.get("field"))})
+    )
+    path = tmp_path / "found.jsonl"
+    items = [*PAGES[:9], page(10, cacheState="hit", cachedAt=OLD)]
+    result, xcom, run = delivered(items, checks=PASS, output=str(path), earlier=BEFORE)
+    assert xcom["quality"] == result["quality"] == {
+        "items": 10,
+        "pages": 10,
+        "blocked": {},
+        "coverage": {"json.price": 1.0, "url": 1.0, "markdown": 1.0, "json": 1.0, "metadata": 1.0},
+        "creditsPerItem": 0.5,
+        "failed": [],
+        "until": "2026-01-02T00:00:00+00:00",
+        "mapIndex": -1,
+        "hasLogicalDate": True,
+    }  # fmt: skip
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["found.jsonl"]
+    assert len(path.read_text().splitlines()) == 10
+    assert gauges == {
+        "webdata.quality.items": (10, None),
+        "webdata.quality.blocked": (0, None),
+        "webdata.quality.coverage": (1.0, "url"),
+        "webdata.quality.credits_per_item": (0.5, None),
+    }
+    lineage = run.task.get_openlineage_facets_on_complete(None)
+    (checked,) = lineage.inputs
+    metrics, assertions = (checked.inputFacets[f"dataQuality{name}"] for name in ("Metrics", "Assertions"))
+    assert (checked.name, metrics.rowCount) == (str(path), 10)
+    assert metrics.columnMetrics["json.price"].nullCount == 0
+    assert {(made.assertion, made.column, made.success) for made in assertions.assertions} >= {
+        ("min_items", None, True),
+        ("coverage", "json.price", True),
+        ("unique", "url", True),
+    }
+
+
+def test_without_checks_nothing_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("airflow_provider_webdata.runs.delivery.check.not_the_page", None)
+    assert delivered(PAGES)[0]["data"] == PAGES
+    assert not {"quality", "qualityRejected"} & delivered(PAGES)[1].keys()
+
+
+def test_rejected_results_without_an_output_are_in_the_xcom_of_the_failed_task() -> None:
+    error, xcom, _ = delivered(PAGES, checks=11)
+    assert "The results are in XCom; to accept them anyway, mark the task as success" in str(error)
+    assert xcom["return_value"]["data"] == PAGES
+
+
+def test_the_manifest_knows_the_run_before_and_does_not_advance(tmp_path: Path) -> None:
+    """By data interval: a later run is no earlier one, and a rejected one does not count."""
+    options: dict[str, Any] = {
+        "changes": Changes(str(tmp_path / "seen"), emit="changed", on_unchanged="skip"),
+        "checks": Checks(drop_vs_last=0.3),
+        "output": str(tmp_path / "found.jsonl"),
+    }
+
+    def of_day(number: int, items: list[Any]) -> Any:
+        earlier = {**BEFORE, "items": 99} if number > 1 else None
+        return delivered(items, day=DAY + timedelta(days=number), earlier=earlier, **options)[0]
+
+    assert of_day(1, PAGES[:4])["count"] == 4
+    assert of_day(5, PAGES)["count"] == 6
+    # Compared with the fifth day, it would be rejected.
+    assert of_day(3, PAGES[:5])["count"] == 1
+    assert "since the run before had 10, got 3" in str(of_day(6, PAGES[:3]))
+    assert "since the run before had 10, got 6" in str(of_day(7, PAGES[:6]))
+    # Pages that an incremental crawl knows and did not read count too.
+    known = [f"https://{'ab'[number % 2]}.example/{number}" for number in range(1, 9)]
+    day = DAY + timedelta(days=8)
+    fresh = [page(0, markdown="A kettle of copper, 1.7 l.")]
+    assert delivered(fresh, day=day, known=known, **options)[0]["quality"]["items"] == 9
+    assert len([*(tmp_path / "seen").glob("*.jsonl.gz")]) == 4
+
+
+def test_partitions_are_held_back_together(tmp_path: Path) -> None:
+    output = Output(str(tmp_path / "found.jsonl"), partition_by="host")
+    listed = tmp_path / "found.files.json"
+    delivered(PAGES[1::2], output=output)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.json*")}
+    assert len(before) == 2
+
+    error, xcom, _ = delivered(PAGES[::2], checks=Checks(max_items=2), output=output)
+    assert f"airflow webdata publish {listed}" in str(error)
+    assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path in before}
+    assert len([*tmp_path.rglob("*.rejected")]) == 2
+
+    publish(str(listed))
+    assert xcom["return_value"]["path"] == str(listed)
+    assert [path.name for path in tmp_path.glob("host=*/*")] == ["found.jsonl"]
+    assert len((tmp_path / "host=a.example" / "found.jsonl").read_text().splitlines()) == 5
+    assert [entry["partition"] for entry in json.loads(listed.read_text())["files"]] == [
+        {"host": "a.example"}
+    ]
+    assert not [*tmp_path.rglob("*.rejected")]
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (command,) = (found for found in get_commands()[0].subcommands if found.name == "publish")
+    path = tmp_path / "found.jsonl"
+    delivered(PAGES, checks=11, output=str(path))
+    assert not path.exists()
+    command.func(Namespace(path=str(path), verbose=False))  # type: ignore[union-attr]
+    assert len(path.read_text().splitlines()) == 10
+    assert f"Published {path}" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match=r"Nothing was published: .*found\.jsonl\.rejected does not exist"):
+        command.func(Namespace(path=str(path), verbose=False))  # type: ignore[union-attr]
+    with pytest.raises(OutputError, match=r"files\.json\.rejected is not there"):
+        publish(str(tmp_path / "found.files.json"))
+
+
+def test_checks_are_the_first_reason_for_a_failure(tmp_path: Path) -> None:
+    """Not the schema, nor a run without changes."""
+    schema = Schema({"type": "object", "required": ["colour"]}, on_invalid="fail")
+    error, xcom, _ = delivered(PAGES, checks=11, result_schema=schema)
+    assert "(WD-064)" in str(error)
+    assert xcom["validation"]["invalid"] == 10
+    changes = Changes(str(tmp_path), on_unchanged="skip")
+    assert "(WD-064)" in str(delivered([], checks=1, changes=changes)[0])
+
+
+MANUAL = {**BEFORE, "hasLogicalDate": False, "until": "2025-01-01T00:00:00+00:00", "items": 10}
+EARLIER: list[tuple[Any, int | None]] = [
+    (BEFORE, 20),
+    # Not this run itself, nor a later one.
+    ({**BEFORE, "until": "2026-01-02T00:00:00+00:00"}, None),
+    ({**BEFORE, "mapIndex": 3}, None),
+    ("someone else's", None),
+    # Sorted first by some databases.
+    ([MANUAL, {**BEFORE, "until": "2025-12-31T00:00:00+00:00", "items": 30}, BEFORE], 20),
+]
+
+
+@each_row("earlier, items", EARLIER)
+def test_the_run_before(earlier: Any, items: int | None) -> None:
+    result, _, run = delivered(PAGES, checks=Checks(drop_vs_last=1), earlier=earlier)
+    told = [made.expected for made in run.delivery.checks.quality.assertions if made.check == "drop_vs_last"]
+    assert told == ([] if items is None else [f"at least 0, since the run before had {items}"])
+    assert len(result["data"]) == 10
+
+
+PAGED = Checks(blocked=0.1)
+IMPOSSIBLE: list[tuple[type, dict[str, Any], str]] = [
+    (WebDataCrawlOperator, {**CRAWL, "checks": 5, "wait_for_completion": False}, "give it to WebDataJobSensor"),
+    (WebDataCrawlOperator, {**CRAWL, "checks": 5, "limit": 4}, "min_items=5 can never pass with limit=4; raise limit"),
+    (WebDataScrapeOperator, {**CRAWL, "checks": 2}, "min_items=2 can never pass: the task has one result"),
+    (WebDataMapOperator, {**CRAWL, "checks": PAGED}, "about pages, and the results of the task are none; omit them"),
+    (WebDataSearchOperator, {"task_id": "t", "query": "q", "checks": PAGED}, "or give scrape_options with formats"),
+    (WebDataJobSensor, {"task_id": "t", "kind": "agent", "job_id": "1", "checks": PAGED}, "about pages"),
+    (
+        WebDataCrawlOperator,
+        {**CRAWL, "checks": Checks(drop_vs_last=0.1), "do_xcom_push": False},
+        r"drop_vs_last needs XCom or changes=.*omit do_xcom_push=False",
+    ),
+]  # fmt: skip
+
+
+@each_row("operator, arguments, message", IMPOSSIBLE)
+def test_what_can_never_work_is_refused(operator: Any, arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        operator(**arguments)
+
+
+def test_what_works_is_not_refused() -> None:
+    WebDataBatchScrapeOperator(task_id="t", urls=["https://a.example/"], checks=PAGED)
+    WebDataSearchOperator(task_id="t", query="q", scrape_options={"formats": ["markdown"]}, checks=PAGED)
+    WebDataJobSensor(task_id="t", kind="crawl", job_id="1", checks=PAGED)
+    WebDataCrawlOperator(**CRAWL, limit="{{ 3 }}", checks=5)
