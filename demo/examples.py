@@ -19,7 +19,13 @@ CHECK_SECONDS = 60
 """Duration of a check by the sandbox's clock, which is moved forward when a task waits for the check."""
 
 SANDBOX_FLAGS = ("--check-seconds", str(CHECK_SECONDS))
-PLAIN_DAGS = ("webdata_search", "webdata_monitor", "webdata_site_to_table", "webdata_operations")
+PLAIN_DAGS = (
+    "webdata_search",
+    "webdata_monitor",
+    "webdata_site_to_table",
+    "webdata_checked_pages",
+    "webdata_operations",
+)
 INCREMENTAL = "webdata_incremental_search"
 DAGS = (*PLAIN_DAGS, INCREMENTAL, "webdata_wait", "webdata_on_check")
 POOL = "webdata"

@@ -68,6 +68,7 @@ FOUND = {
     "webdata_search": "https://river.example/",
     "webdata_site_to_table": "https://river.example/",
     "webdata_incremental_search": "https://docs.pipeline.example/",
+    "webdata_checked_pages": "100% of them with a title",
     "webdata_operations": "pages in",
     "webdata_wait": "new: https://shop.example/",
 }

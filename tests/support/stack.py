@@ -169,6 +169,15 @@ class Stack:
         """The started programs that no longer run."""
         return [name for name, session in self._sessions.items() if not session.leader_runs()]
 
+    def command(self, *argv: str) -> str:
+        """Run a command of `airflow` to its end, and return what it printed; raises `StackError` if it fails."""
+        if self.warm is None:
+            raise ValueError("The stack has no warm process")
+        done = self.warm.run(["-m", "airflow", *argv], env=self._environment, cwd=self.home)
+        if done.returncode:
+            raise StackError(f"airflow {shlex.join(argv)} failed.\n{done.stdout}{done.stderr}")
+        return str(done.stdout)
+
     def restart_sandbox(self) -> None:
         """Start the sandbox again at the same address."""
         self._start_sandbox(urlsplit(self.sandbox_url).port or 0)

@@ -1,0 +1,61 @@
+"""Crawl a shop every day, and replace yesterday's file only if today's pages pass the checks.
+
+If they do not, the task fails, the file stays, and the pages are beside it. To accept them anyway, run the command in
+the task's log, `airflow webdata publish ...`, and mark the task as success.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from typing import Any
+
+import pendulum
+from airflow.sdk import Param, dag, task
+
+from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
+from airflow_provider_webdata.options import Checks
+
+
+@dag(
+    dag_id="webdata_checked_pages",
+    schedule="@daily",
+    start_date=pendulum.datetime(2025, 1, 1, tz="UTC"),
+    catchup=False,
+    params={
+        "folder": Param(
+            f"file://{tempfile.gettempdir()}/webdata",
+            type="string",
+            description="Where the file goes: a folder that all workers share, or for example s3://conn_id@bucket/key.",
+        ),
+    },
+    tags=["webdata", "example"],
+)
+def webdata_checked_pages():
+    crawl = WebDataCrawlOperator(
+        task_id="crawl",
+        url="https://shop.example/",
+        limit=20,
+        output="{{ params.folder }}/{{ dag.dag_id }}/pages.jsonl",
+        checks=Checks(
+            min_items=3,
+            # Against the run before.
+            drop_vs_last=0.3,
+            coverage={"markdown": 0.95, "metadata.title": 0.95},
+            unique="url",
+            # Challenges, consent and login pages, soft 404s, and empty shells.
+            blocked=0.05,
+        ),
+        deferrable=True,
+        retries=2,
+    )
+
+    @task
+    def report(crawled: dict[str, Any]) -> str:
+        quality = crawled["quality"]
+        titled = quality["coverage"]["metadata.title"]
+        return f"{quality['items']} pages in {crawled['path']}, {titled:.0%} of them with a title"
+
+    report(crawl.output)
+
+
+webdata_checked_pages()

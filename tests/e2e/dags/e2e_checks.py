@@ -1,0 +1,36 @@
+"""A DAG whose results are checked; the run's configuration says where they go."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from airflow.sdk import dag, task
+
+from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
+from airflow_provider_webdata.options import Checks, Wait
+
+
+@dag(dag_id="e2e_checks", schedule=None)
+def checks():
+    crawl = WebDataCrawlOperator(
+        task_id="crawl",
+        url="https://checked.example/",
+        limit=50,
+        scrape_options={"max_age": 0},
+        output="{{ dag_run.conf['path'] }}",
+        checks=Checks(drop_vs_last=0.3, coverage={"markdown": 1}, unique="url", blocked=0.1),
+        wait=Wait(poll_interval=2),
+        deferrable=True,
+        retries=2,
+        retry_delay=timedelta(seconds=1),
+    )
+
+    @task
+    def read(crawled: dict[str, Any]) -> str:
+        return crawled["path"]
+
+    read(crawl.output)
+
+
+checks()
