@@ -255,7 +255,7 @@ class Checks(Option):
         A task without such a run passes.
     :param coverage: least part of the results, 0 to 1, that has a value, by field. Null, blank text, and an empty list
         or object are no values.
-    :param unique: field whose values must differ, such as `url`. Each value takes about 100 bytes of memory.
+    :param unique: field whose values must differ, such as `url`. Each value takes about 70 bytes of memory.
     :param blocked: largest part of the pages, 0 to 1, that may be something else: an error, a challenge, a consent or
         login page, a soft 404, or an empty shell; see `docs/checks.md`.
     :param fresher_than: oldest age of a page from the service's cache, a timedelta.

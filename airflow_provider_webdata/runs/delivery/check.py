@@ -42,6 +42,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "object": (Mapping,),
 }
 _MOST_FIELDS = 50
+_LONGEST_FIELD = 64
 _SHOWN_CHARACTERS = 80
 
 
@@ -138,7 +139,10 @@ class Check(Step):
         checks, found = self.checks, self._found
         found["items"] += 1
         for field, value in item.items():
-            if field not in self._fields and (field in self._filled or len(self._filled) < _MOST_FIELDS):
+            is_shown = field in self._filled or (
+                len(self._filled) < _MOST_FIELDS and len(field) <= _LONGEST_FIELD
+            )
+            if is_shown and field not in self._fields:
                 self._filled[field] += _has_content(value)
         for field in self._fields:
             self._filled[field] += _has_content(_value(item, field))
@@ -158,7 +162,7 @@ class Check(Step):
             found["pages"] += 1
             if kind_found := not_the_page(item):
                 self._blocked[kind_found] += 1
-                self._examples.setdefault("blocked", str(url_of(item)))
+                self._examples.setdefault("blocked", _shown(url_of(item)))
             if checks.fresher_than is not None:
                 self._measure_age(item["metadata"])
 
@@ -187,7 +191,7 @@ class Check(Step):
         for field, share in (checks.coverage or {}).items() if items else ():
             filled = self._filled[field]
             yield Assertion(
-                "coverage", field, f"at least {share:.4g}", _part(filled, items), filled >= share * items
+                "coverage", field, f"at least {share:.4g}", _part(filled, items), filled / items >= share
             )
         if checks.unique is not None:
             repeated = found["repeated"]
@@ -196,7 +200,7 @@ class Check(Step):
             blocked = self._blocked.total()
             actual = _part(blocked, pages) + (f", such as {self._examples['blocked']}" if blocked else "")
             yield Assertion(
-                "blocked", None, f"at most {checks.blocked:.4g}", actual, blocked <= checks.blocked * pages
+                "blocked", None, f"at most {checks.blocked:.4g}", actual, blocked / pages <= checks.blocked
             )
         if checks.fresher_than is not None:
             expected = f"no page older than {span(checks.fresher_than.total_seconds(), exact=True)}"

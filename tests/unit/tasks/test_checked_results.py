@@ -94,7 +94,7 @@ CHECKS: list[tuple[Checks, list[Any], str]] = [
     (
         Checks(blocked=0.05),
         [*PAGES, page(11, markdown="Verifying you are human.")],
-        "blocked: expected at most 0.05, got 0.09091 (1 of 11), such as https://b.example/11",
+        "blocked: expected at most 0.05, got 0.09091 (1 of 11), such as 'https://b.example/11'",
     ),
     (
         Checks(fresher_than=timedelta(days=2)),
@@ -132,6 +132,14 @@ def test_a_check_that_fails(tmp_path: Path, checks: Checks, items: list[Any], me
     )
     assert result["data"] == items
     assert message.endswith(f"got {xcom['quality']['failed'][-1]['actual']}")
+
+
+def test_a_share_is_met_exactly() -> None:
+    """0.1 * 30 is more than 3 in binary."""
+    items = [page(number, 1 if number < 3 else None) for number in range(30)]
+    blocked = [{**item, "markdown": "Loading..."} for item in items[:3]]
+    checks = Checks(coverage={"json.price": 0.1}, blocked=0.1)
+    assert delivered([*blocked, *items[3:]], checks=checks)[1]["quality"]["failed"] == []
 
 
 def as_dict(checks: Checks) -> dict[str, Any]:
