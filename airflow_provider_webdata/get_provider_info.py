@@ -109,9 +109,9 @@ def get_provider_info() -> dict[str, Any]:
         "asset-uris": [
             {
                 "schemes": ["webdata"],
-                "handler": "airflow_provider_webdata.assets.monitor.normalized",
+                "handler": "airflow_provider_webdata.assets.uri.normalized",
                 "factory": "airflow_provider_webdata.assets.monitor.monitor_asset",
-                "to_openlineage_converter": "airflow_provider_webdata.assets.monitor.to_openlineage",
+                "to_openlineage_converter": "airflow_provider_webdata.assets.uri.to_openlineage",
             }
         ],
         # Left out by Airflow where common-messaging is not installed.

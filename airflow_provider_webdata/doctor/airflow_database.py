@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import Engine
 
 _MOST_TASKS = 10
+_MOST_DELIVERIES = 20
 _WHERE = "Run this where Airflow's database can be reached: on a scheduler or the API server."
 _DATABASE = "Check that the database runs, and [database] sql_alchemy_conn."
 
@@ -136,7 +137,7 @@ def _uses_extract(task: Mapping[str, Any]) -> bool:
 
 
 def last_delivery(conn_id: str, *, receives: bool, engine: Engine | None = None) -> Finding:
-    """Say when the inbox stored a delivery for a connection the last time.
+    """Return when the inbox last stored a delivery for a connection, and which deliveries failed to start DAGs.
 
     :param receives: whether the connection is set up for deliveries.
     :param engine: of the database; Airflow's own by default.
@@ -144,7 +145,9 @@ def last_delivery(conn_id: str, *, receives: bool, engine: Engine | None = None)
     if not receives:
         return Finding("deliveries", "ok", "none is expected: tasks wait by polling", conn_id=conn_id)
     try:
-        found = DeliveryStore(engine or airflow_engine()).last_received(conn_id)
+        store = DeliveryStore(engine or airflow_engine())
+        found = store.last_received(conn_id)
+        failed = [str(delivery_id) for delivery_id in store.without_event(conn_id)]
     except TablesMissingError:
         return Finding("deliveries", "unknown", "see tables", conn_id=conn_id)
     except StoreUnavailableError as error:
@@ -155,6 +158,15 @@ def last_delivery(conn_id: str, *, receives: bool, engine: Engine | None = None)
             "unknown",
             "none is in the inbox",
             "The first job or check that a task waits for by webhook will show whether they come in.",
+            conn_id,
+        )
+    if failed:
+        ids = " ".join(failed[:_MOST_DELIVERIES])
+        return Finding(
+            "deliveries",
+            "wrong",
+            f"{len(failed)} started no DAG, because their asset events could not be registered",
+            f"Find the cause in the API server's log, fix it, and run `airflow webdata inbox replay {ids}`.",
             conn_id,
         )
     when = found.isoformat(sep=" ", timespec="seconds")

@@ -58,7 +58,7 @@ class InboxDBManager(BaseDBManager):
     alembic_file = str(_STORAGE / "alembic.ini")
     supports_table_dropping = True
     # The newest revision of each release of this package, for `airflow db-manager`.
-    revision_heads_map = {"0.1.0": "9e27c4b1d058"}  # noqa: RUF012
+    revision_heads_map = {"0.1.0": "b35d7e60c9a4"}  # noqa: RUF012
 
     def check_migration(self) -> bool:
         """Return whether nothing is left to do for `airflow db migrate`; says in the log what is.

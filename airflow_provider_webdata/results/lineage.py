@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from airflow_provider_webdata.assets.monitor import dataset, monitor_uri
+from airflow_provider_webdata.assets.uri import dataset, monitor_uri
 from airflow_provider_webdata.common.page_urls import page_url, shown_id, shown_monitor
 
 if TYPE_CHECKING:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS as ALL_JOB_KINDS
+from airflow_provider_webdata.common.job_kinds import JobKind as JobKind  # noqa: TC001 - others import it from here
+from airflow_provider_webdata.common.job_kinds import checked_kind as checked_kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-JobKind = Literal["crawl", "batch_scrape", "extract", "agent"]
-"""The kinds of long jobs; also what the names of their events begin with."""
-
-ALL_JOB_KINDS: tuple[JobKind, ...] = ("crawl", "batch_scrape", "extract", "agent")
+JOB_COMPLETED = "completed"
+"""The event that reports a completed job, behind its kind."""
 
 TERMINAL_JOB_STATES = frozenset({"completed", "failed", "cancelled"})
 """States that a job does not leave."""
@@ -39,17 +39,6 @@ _NAMES: dict[JobKind, str] = {
     "extract": "extract job",
     "agent": "agent run",
 }
-
-
-def checked_kind(given: Any) -> JobKind:
-    """Return the kind of a job.
-
-    :param given: one of `ALL_JOB_KINDS`.
-    :raises ArgumentError: it is none of them.
-    """
-    if given not in ALL_JOB_KINDS:
-        raise ArgumentError(f"kind must be one of {', '.join(ALL_JOB_KINDS)} (given: {given!r})")
-    return given  # type: ignore[no-any-return]
 
 
 def name_of(kind: JobKind) -> str:

@@ -10,7 +10,9 @@ from airflow.serialization.serialized_objects import DagSerialization
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_provider_webdata.assets.monitor import dataset, monitor_asset, monitor_uri, normalized
+from airflow_provider_webdata.assets.job import job_asset
+from airflow_provider_webdata.assets.monitor import monitor_asset
+from airflow_provider_webdata.assets.uri import dataset, monitor_uri, normalized
 from airflow_provider_webdata.common.page_urls import check_page, job_page, monitor_page
 from airflow_provider_webdata.results.lineage import operator_lineage
 from airflow_provider_webdata.triggers.events import WebDataMonitorCheckEventTrigger
@@ -28,6 +30,7 @@ SPELLINGS = {
     "a name with a slash": ("webdata://eu/monitors/a%2fb", "webdata://eu/monitors/a%2Fb"),
     "a connection with a colon": ("webdata://team%3Aeu/monitors/a", "webdata://team%3Aeu/monitors/a"),
     "letters of a name": ("webdata://eu/monitors/Größe", "webdata://eu/monitors/Gr%C3%B6%C3%9Fe"),
+    "jobs": ("webdata:///jobs/batch_scrape/", "webdata://webdata_default/jobs/batch_scrape"),
     "a name like digits": ("webdata://eu/monitors/00000000000000000000000000000007",) * 2,
 }
 
@@ -46,13 +49,15 @@ def test_airflow_takes_all_spellings_for_one(given_uri: str, expected: str) -> N
         "webdata://eu/monitors",
         "webdata://eu/monitor/a",
         "webdata://eu/monitors/a/b",
+        "webdata://eu/jobs/scrape",
+        "webdata://eu/jobs",
         "webdata://eu/monitors/a?x=1",
         "webdata://eu/monitors/%20",
         "webdata://%20/monitors/a",
     ],
 )
 def test_what_names_no_monitor_is_refused(uri: str) -> None:
-    with pytest.raises(ValueError, match=r"monitor|webdata_conn_id"):
+    with pytest.raises(ValueError, match=r"monitor|kind must|webdata_conn_id"):
         Asset(name="a", uri=uri)
 
 
@@ -77,6 +82,7 @@ def test_one_asset_in_every_dag() -> None:
         pass
     assert (watched.name, watched.uri) == (ONE, ONE) == (monitor_asset(ID).name, Asset(ONE).uri)
     assert ONE in str(DagSerialization.serialize_dag(dag))
+    assert job_asset("crawl", "eu", group="jobs") == Asset("webdata://eu/jobs/crawl", group="jobs")
 
 
 def test_lineage_names_the_same_dataset() -> None:

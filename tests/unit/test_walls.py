@@ -78,7 +78,7 @@ WITHOUT_AIRFLOW = {
     "the sandbox": without_airflow("sandbox.__main__"),
     "the sandbox's server": blocked("airflow") + light(["sandbox.server"], ".api .hooks"),
     "the metadata": light(["get_provider_info"], "airflow pydantic httpx"),
-    "assets": light(["assets.monitor"], "airflow pydantic"),
+    "assets": light(["assets.monitor", "assets.job"], "airflow pydantic"),
 }
 TASK_SDK = """
 from airflow.sdk import DAG, BaseOperator, BaseSensorOperator

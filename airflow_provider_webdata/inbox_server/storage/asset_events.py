@@ -1,8 +1,9 @@
-"""Asset events of completed checks, registered by the API server: they start DAGs without a watcher or a triggerer.
+"""Asset events of completed checks and jobs, registered by the API server: they start DAGs without a triggerer.
 
-A thread reads stored deliveries from a cursor onward. One transaction registers the event, marks its check, and
-advances the cursor. When a server dies, another one or the next start continues at the cursor. The cursor's row is
-locked from the start of the transaction, so that servers take turns.
+A thread reads stored deliveries from a cursor onward. One transaction queues what starts a DAG and advances the cursor.
+It then registers the oldest queued event of each monitor and kind of jobs, unless a DAG has not yet started its run for
+the event before: Airflow would join both in one run, or lose the later one. When a server dies, another one or the next
+start continues. The cursor's row is locked from the start of the transaction, so that servers take turns.
 """
 
 from __future__ import annotations
@@ -10,25 +11,28 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from airflow.assets.manager import asset_manager
-from airflow.models.asset import AssetModel, DagScheduleAssetReference
+from airflow.models.asset import AssetDagRunQueue, AssetModel, DagScheduleAssetReference
 from airflow.models.dag import DagModel
-from sqlalchemy import case, select, update
+from sqlalchemy import and_, case, func, or_, select, update
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from airflow_provider_webdata.assets.monitor import SCHEME, monitor_uri
-from airflow_provider_webdata.common.page_urls import check_page, page_url
+from airflow_provider_webdata.assets.uri import SCHEME, job_uri, monitor_uri
+from airflow_provider_webdata.common.page_urls import check_page, job_page, page_url
 from airflow_provider_webdata.inbox.envelope import NotJSONError, first_of, parse_body, split_event
 from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES, MONITOR_NAME
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED
+from airflow_provider_webdata.states.jobs import ALL_JOB_KINDS, JOB_COMPLETED, JobView
 
 from . import sequencer
-from .database import insert_or_ignore, transaction
-from .errors import StoreUnavailableError, TablesMissingError
-from .tables import asset_event, counter, delivery
+from .database import insert_or_ignore, lone_statement, store_error, transaction
+from .errors import RefusedError, StoreUnavailableError, TablesMissingError
+from .tables import FAILED, QUEUED, REGISTERED, asset_event, counter, delivery
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -42,12 +46,14 @@ log = logging.getLogger(__name__)
 
 INTERVAL = 5.0
 """Seconds between two looks for deliveries that other servers stored, and until a failure is retried."""
+SHORTEST_PAUSE = 0.25
+"""Seconds until the first look for DAGs that have started their runs for an event; each further pause is doubled."""
 ROUND = 200
 """Most deliveries in one transaction."""
 
 _CURSOR_ROW = 2
-_NAME = split_event(CHECK_COMPLETED)[1]
-_OPERATIONS = ("", "monitor")
+_CHECK = split_event(CHECK_COMPLETED)[1]
+_MONITOR_OPERATIONS = ("", "monitor")
 
 # An asset with a watcher is left to it. Airflow keeps watchers only of assets with an active DAG, too.
 _SCHEDULED = select(AssetModel).where(
@@ -58,18 +64,50 @@ _SCHEDULED = select(AssetModel).where(
     ),
     ~AssetModel.watchers.any(),
 )
+# A DAG that waits for other assets as well may never start its run.
+_SCHEDULED_ON_ONE = (
+    select(DagScheduleAssetReference.dag_id)
+    .group_by(DagScheduleAssetReference.dag_id)
+    .having(func.count() == 1)
+)
+_UNCONSUMED = (
+    select(AssetDagRunQueue.asset_id)
+    .join(DagModel, DagModel.dag_id == AssetDagRunQueue.target_dag_id)
+    .where(
+        DagModel.is_stale.is_(False), DagModel.is_paused.is_(False), DagModel.dag_id.in_(_SCHEDULED_ON_ONE)
+    )
+)
 _CURSOR = select(counter.c.last_position).where(counter.c.id == _CURSOR_ROW)
 # It takes the lock without reading first, which SQLite could not turn into a write later.
 _LOCK = update(counter).where(counter.c.id == _CURSOR_ROW).values(last_position=counter.c.last_position)
 _SMALL_BODY = case((delivery.c.size <= INLINE_BODY_BYTES, delivery.c.body)).label("body")
-_CHECKS = select(
-    *(delivery.c[name] for name in ("id", "position", "conn_id", "monitor_id", "job_id")), _SMALL_BODY
-).where(
-    delivery.c.name == _NAME,
-    delivery.c.operation.in_(_OPERATIONS),
-    delivery.c.monitor_id.is_not(None),
+_DELIVERIES = select(
+    *(
+        delivery.c[name]
+        for name in ("id", "position", "conn_id", "name", "operation", "monitor_id", "job_id")
+    ),
+    _SMALL_BODY,
+)
+_COMPLETED = _DELIVERIES.where(
+    or_(
+        and_(
+            delivery.c.name == _CHECK,
+            delivery.c.operation.in_(_MONITOR_OPERATIONS),
+            delivery.c.monitor_id.is_not(None),
+        ),
+        and_(delivery.c.name == JOB_COMPLETED, delivery.c.operation.in_(ALL_JOB_KINDS)),
+    ),
     delivery.c.job_id.is_not(None),
 )
+_QUEUE = asset_event.c.state == QUEUED
+_ANY_QUEUED = select(asset_event.c.delivery_id).where(_QUEUE).limit(1)
+_OLDEST_QUEUED = _DELIVERIES.where(
+    delivery.c.id.in_(
+        select(func.min(asset_event.c.delivery_id))
+        .where(_QUEUE)
+        .group_by(asset_event.c.conn_id, asset_event.c.subject)
+    )
+).order_by(delivery.c.id)
 
 
 class AssetEvents:
@@ -86,6 +124,7 @@ class AssetEvents:
         # The URIs on which DAGs were scheduled at the last look, by connection.
         self._scheduled: Mapping[str, set[str]] = {}
         self._outdated_at = 0.0
+        self._pause = INTERVAL
         self._woken = threading.Event()
         self._closing = False
 
@@ -105,18 +144,23 @@ class AssetEvents:
             self._woken.set()
 
     def register(self) -> None:
-        """Register the events of all deliveries after the cursor.
+        """Queue the deliveries after the cursor, and register all events for which DAGs are ready.
 
         :raises StoreUnavailableError: the database cannot do it now. The cursor stays where it is.
         """
-        if self._store.has_news(self._cursor):
+        if self._store.has_news(self._cursor) or self._any_queued():
             self._store.publish()
             while self._register_next():
                 pass
 
+    def _any_queued(self) -> bool:
+        with lone_statement(self._engine) as connection:
+            return connection.execute(_ANY_QUEUED).first() is not None
+
     def _may_start_dag(self, new: NewDelivery) -> bool:
         envelope = new.envelope
-        if envelope.name != _NAME or (envelope.operation or "") not in _OPERATIONS or not envelope.monitor_id:
+        operation = envelope.operation or ""
+        if not _subject_of(envelope.name, operation, envelope.monitor_id):
             return False
         if time.monotonic() > self._outdated_at:
             return True
@@ -124,7 +168,9 @@ class AssetEvents:
         if not scheduled:
             return False
         payload = _payload_of(new.body if len(new.body) <= INLINE_BODY_BYTES else None)
-        return not scheduled.isdisjoint(_uris_of(new.conn_id, envelope.monitor_id, payload))
+        return not scheduled.isdisjoint(
+            _uris_of(new.conn_id, envelope.name, operation, envelope.monitor_id, payload)
+        )
 
     def _work(self) -> None:
         failing = False
@@ -132,16 +178,17 @@ class AssetEvents:
             failure = self._register_safely()
             if failure and not failing:
                 log.warning(
-                    "Completed checks start no DAGs now; their events are registered later: %s", failure
+                    "Completed checks and jobs start no DAGs now; their events are registered later: %s",
+                    failure,
                 )
             elif failing and not failure:
-                log.info("Completed checks start DAGs again")
+                log.info("Completed checks and jobs start DAGs again")
             failing = bool(failure)
             if failing:
                 # Further deliveries must not hurry a database that fails.
                 time.sleep(INTERVAL)
             else:
-                self._woken.wait(INTERVAL)
+                self._woken.wait(self._pause)
             self._woken.clear()
 
     def _register_safely(self) -> str:
@@ -160,35 +207,32 @@ class AssetEvents:
         return ""
 
     def _register_next(self) -> bool:
-        """Process the next deliveries in one transaction; return whether there are more."""
-        notifications: list[Callable[[], None]] = []
+        """Process the next deliveries in one transaction; return whether there may be more."""
+        callbacks: list[Callable[[], None]] = []
         with transaction(self._engine) as connection, Session(connection) as session:
             cursor = _locked_cursor(connection)
             end = sequencer.end(connection)
             assets = {asset.uri: asset for asset in session.scalars(_SCHEDULED)}
             scheduled = _by_connection(assets)
-            rows = _checks_between(connection, scheduled, cursor, end)
+            rows = _completed_between(connection, scheduled, cursor, end)
             for row in rows:
-                payload = _payload_of(row.body)
-                uris = _uris_of(row.conn_id, row.monitor_id, payload)
-                changed = [asset for uri, asset in assets.items() if uri in uris]
-                if changed and _mark(connection, row):
-                    extra = {"payload": _facts_of(row, payload)}
-                    for asset in changed:
-                        # Airflow 3.2 ignores the sink and notifies its listeners before the commit.
-                        asset_manager.register_asset_change(
-                            asset=asset, extra=extra, session=session, callback_sink=notifications
-                        )
+                if not scheduled[row.conn_id].isdisjoint(_uris_of_row(row)):
+                    _queue(connection, row)
             is_full = len(rows) == ROUND
             processed = rows[-1].position if is_full else end
             if processed > cursor:
                 connection.execute(_LOCK.values(last_position=processed))
+            registered, held = _register_oldest(session, connection, assets, callbacks)
             session.commit()
         self._cursor = processed
         self._scheduled, self._outdated_at = scheduled, time.monotonic() + INTERVAL
-        for notify in notifications:
-            notify()
-        return is_full
+        if registered:
+            self._pause = SHORTEST_PAUSE / 2
+        else:
+            self._pause = min(2 * self._pause, INTERVAL) if held else INTERVAL
+        for call in callbacks:
+            call()
+        return is_full or registered
 
 
 def _locked_cursor(connection: Connection) -> int:
@@ -206,21 +250,93 @@ def _by_connection(uris: Iterable[str]) -> dict[str, set[str]]:
     return found
 
 
-def _checks_between(connection: Connection, conn_ids: Collection[str], after: int, end: int) -> Sequence[Any]:
+def _completed_between(
+    connection: Connection, conn_ids: Collection[str], after: int, end: int
+) -> Sequence[Any]:
     if not conn_ids or end <= after:
         return []
-    checks = _CHECKS.where(
+    found = _COMPLETED.where(
         delivery.c.conn_id.in_(conn_ids), delivery.c.position > after, delivery.c.position <= end
     )
-    return connection.execute(checks.order_by(delivery.c.position).limit(ROUND)).all()
+    return connection.execute(found.order_by(delivery.c.position).limit(ROUND)).all()
 
 
-def _mark(connection: Connection, row: Any) -> bool:
-    """Mark a check; return False if it is marked already."""
-    new = insert_or_ignore(asset_event, connection.dialect).values(
-        conn_id=row.conn_id, monitor_id=row.monitor_id, check_id=row.job_id, delivery_id=row.id
-    )
-    return bool(connection.execute(new).rowcount)
+def _key_of(row: Any) -> dict[str, Any]:
+    subject = _subject_of(row.name, row.operation, row.monitor_id)
+    return {"conn_id": row.conn_id, "subject": subject, "job_id": row.job_id}
+
+
+def _queue(connection: Connection, row: Any) -> None:
+    """Queue the event of a delivery, once; again if its registration failed."""
+    key, queued = _key_of(row), {"delivery_id": row.id, "state": QUEUED}
+    new = insert_or_ignore(asset_event, connection.dialect).values(**key, **queued)
+    if not connection.execute(new).rowcount:
+        failed = update(asset_event).filter_by(**key, state=FAILED)
+        connection.execute(failed.values(queued))
+
+
+def _register_oldest(
+    session: Session,
+    connection: Connection,
+    assets: Mapping[str, AssetModel],
+    callbacks: list[Callable[[], None]],
+) -> tuple[bool, bool]:
+    """Register the oldest queued event of each subject whose DAGs are ready.
+
+    :param callbacks: gets the calls that must follow the commit.
+    :return: whether any event left the queue, and whether any waits for a DAG.
+    """
+    registered = held = False
+    unconsumed = set(session.scalars(_UNCONSUMED))
+    for row in connection.execute(_OLDEST_QUEUED).all():
+        uris = _uris_of_row(row)
+        changed = {asset.id: asset for uri, asset in assets.items() if uri in uris}
+        if not unconsumed.isdisjoint(changed):
+            held = True
+        elif changed:
+            state = _register(session, changed.values(), row, callbacks)
+            connection.execute(update(asset_event).filter_by(**_key_of(row)).values(state=state))
+            unconsumed.update(changed)
+            registered = True
+    return registered, held
+
+
+def _register(
+    session: Session, assets: Iterable[AssetModel], row: Any, callbacks: list[Callable[[], None]]
+) -> str:
+    """Register the event of a delivery, or nothing of it; return its state.
+
+    :raises SQLAlchemyError: the database cannot do it now.
+    """
+    extra = {"payload": _facts_of(row, _payload_of(row.body))}
+    notifications: list[Callable[[], None]] = []
+    try:
+        with session.begin_nested():
+            for asset in assets:
+                # Airflow 3.2 ignores the sink and notifies its listeners before the commit.
+                asset_manager.register_asset_change(
+                    asset=asset, extra=extra, session=session, callback_sink=notifications
+                )
+    except Exception as error:
+        if isinstance(error, SQLAlchemyError) and not isinstance(store_error(error), RefusedError):
+            raise
+        log.debug("The event of delivery %d cannot be registered", row.id, exc_info=True)
+        callbacks.append(
+            partial(
+                log.error,
+                "The completed %s %s of connection %s starts no DAG: its asset event cannot be registered (%s). Later "
+                "events continue. Fix the cause, whose traceback this logger writes at level DEBUG, and run `airflow "
+                "webdata inbox replay %d`.",
+                f"check of monitor {row.monitor_id}" if row.name == _CHECK else row.operation,
+                row.job_id,
+                row.conn_id,
+                type(error).__name__,
+                row.id,
+            )
+        )
+        return FAILED
+    callbacks.extend(notifications)
+    return REGISTERED
 
 
 def _payload_of(body: bytes | None) -> dict[str, Any]:
@@ -231,24 +347,51 @@ def _payload_of(body: bytes | None) -> dict[str, Any]:
     return payload if isinstance(payload, dict) else {}
 
 
-def _uris_of(conn_id: str, monitor_id: str, payload: Mapping[str, Any]) -> set[str]:
-    """Return the URIs of a check's monitor: by its id and, from a managed webhook, by its name."""
+def _subject_of(name: str | None, operation: str, monitor_id: str | None) -> str:
+    """Return the monitor's id or the job's kind if a delivery reports a completed check or job, else an empty text."""
+    if name == JOB_COMPLETED:
+        return operation if operation in ALL_JOB_KINDS else ""
+    is_check = name == _CHECK and operation in _MONITOR_OPERATIONS
+    return monitor_id if is_check and monitor_id and monitor_id.strip() else ""
+
+
+def _uris_of_row(row: Any) -> set[str]:
+    return _uris_of(row.conn_id, row.name, row.operation, row.monitor_id, _payload_of(row.body))
+
+
+def _uris_of(
+    conn_id: str, name: str | None, operation: str, monitor_id: str | None, payload: Mapping[str, Any]
+) -> set[str]:
+    """Return the assets that a delivery changes: a monitor's by its id and, from a managed webhook, by its name."""
+    subject = _subject_of(name, operation, monitor_id)
+    if not subject:
+        return set()
+    if name == JOB_COMPLETED:
+        return {job_uri(subject, conn_id)}
     metadata = payload.get("metadata")
-    name = metadata.get(MONITOR_NAME) if isinstance(metadata, dict) else None
-    names = [monitor_id, name] if isinstance(name, str) and name.strip() else [monitor_id]
-    return {monitor_uri(name, conn_id) for name in names}
+    named = metadata.get(MONITOR_NAME) if isinstance(metadata, dict) else None
+    monitors = [subject, named] if isinstance(named, str) and named.strip() else [subject]
+    return {monitor_uri(monitor, conn_id) for monitor in monitors}
 
 
 def _facts_of(row: Any, payload: dict[str, Any]) -> dict[str, Any]:
-    """Return what the event says of the check, in the words of `WebDataMonitorCheckEventTrigger`."""
+    """Return what the event says of the check or job, in the words of the triggers that wait for one."""
     data = first_of(payload)
+    facts = {"conn_id": row.conn_id, "via": "webhook", "delivery_id": row.id}
+    if row.name == JOB_COMPLETED:
+        view = JobView(row.operation, row.job_id, JOB_COMPLETED)
+        return {
+            **view.event("webhook"),
+            **facts,
+            "credits_used": data.get("creditsUsed"),
+            "metadata": payload.get("metadata"),
+            "page_url": page_url(job_page(row.conn_id, row.operation, row.job_id)),
+        }
     return {
-        "conn_id": row.conn_id,
+        **facts,
         "monitor_id": row.monitor_id,
         "check_id": row.job_id,
         "check_status": data.get("status"),
         "summary": data.get("summary"),
-        "via": "webhook",
-        "delivery_id": row.id,
         "page_url": page_url(check_page(row.conn_id, row.monitor_id, row.job_id)),
     }

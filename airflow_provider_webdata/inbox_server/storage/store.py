@@ -26,7 +26,7 @@ from .records import (
     page_hash,
 )
 from .searches import selection
-from .tables import VERSION_TABLE, asset_event, delivery
+from .tables import FAILED, VERSION_TABLE, asset_event, delivery
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -271,6 +271,14 @@ class DeliveryStore:
         with self._transaction() as connection:
             found: datetime | None = connection.execute(statement).scalar()
         return found
+
+    def without_event(self, conn_id: str) -> list[int]:
+        """Return the deliveries of a connection whose asset events could not be registered, oldest first."""
+        failed = select(asset_event.c.delivery_id).where(
+            asset_event.c.state == FAILED, asset_event.c.conn_id == conn_id
+        )
+        with self._transaction() as connection:
+            return list(connection.scalars(failed.order_by(asset_event.c.delivery_id)))
 
     def revision(self) -> str | None:
         """Return the revision of the tables, None where there are none."""

@@ -129,13 +129,20 @@ counter = Table(
     Column("last_position", BigInteger, nullable=False),
 )
 
-# The checks whose asset events are registered. A mark is pruned with its delivery.
+QUEUED, REGISTERED, FAILED = "queued", "registered", "failed"
+
+# The completed checks and jobs that start DAGs, each with the state of its asset event: it is registered once those
+# DAGs have started their runs for the one before. A row is pruned with its delivery.
 asset_event = Table(
     ASSET_EVENT_TABLE,
     metadata,
     Column("conn_id", exact_text(CONN_ID_LENGTH), primary_key=True),
-    Column("monitor_id", exact_text(TEXT_LENGTH), primary_key=True),
-    Column("check_id", exact_text(TEXT_LENGTH), primary_key=True),
+    # The id of the monitor, or the kind of the job.
+    Column("subject", exact_text(TEXT_LENGTH), primary_key=True),
+    # For monitors, of the check.
+    Column("job_id", exact_text(TEXT_LENGTH), primary_key=True),
     Column("delivery_id", BigInteger, nullable=False),
+    Column("state", exact_text(20), nullable=False, server_default=REGISTERED),
     Index("idx_webdata_asset_event_delivery_id", "delivery_id"),
+    Index("idx_webdata_asset_event_state", "state", "conn_id", "subject", "delivery_id"),
 )

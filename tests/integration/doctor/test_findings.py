@@ -240,6 +240,12 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
         {"triggerer": ("wrong", "Airflow's own tables are missing", "Run `airflow db migrate`")},
     ),
     "a process without the database": (lambda w: w.patch.setattr(settings, "engine", None), {}),
+    "a delivery whose asset event failed": (
+        lambda w: w.execute(
+            "INSERT INTO webdata_asset_event VALUES ('webdata_default', 'crawl', 'c', 1, 'failed')"
+        ),
+        {"deliveries": ("wrong", "1 started no DAG", "`airflow webdata inbox replay 1`")},
+    ),
     "no triggerer": (
         lambda w: w.execute("DELETE FROM job"),
         {"triggerer": ("wrong", "none runs, so that deferred tasks wait for ever", "airflow triggerer")},

@@ -1,4 +1,4 @@
-"""Asset events of completed checks: each check starts the DAGs scheduled on its monitor once, whoever registers it."""
+"""Asset events of completed checks and jobs: each starts the DAGs scheduled on it once, whoever registers it."""
 
 from __future__ import annotations
 
@@ -6,25 +6,38 @@ import contextlib
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 import uuid
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
+from functools import cached_property
 from typing import Any
 
 import pytest
 from airflow.assets import manager
+from airflow.jobs.job import Job
+from airflow.jobs.scheduler_job_runner import SchedulerJobRunner
 from airflow.models.asset import AssetDagRunQueue, AssetEvent
 from airflow.models.base import Base
 from airflow.models.dag import DagModel
 from airflow.models.dagbundle import DagBundleModel
+from airflow.models.dagrun import DagRun
+from airflow.models.serialized_dag import SerializedDagModel
+from airflow.models.trigger import Trigger
 from airflow.sdk import DAG, Asset, AssetWatcher
-from sqlalchemy import delete, event, select, update
+from airflow.triggers.base import TriggerEvent
+from airflow.utils.db import synchronize_log_template
+from airflow.utils.sqlalchemy import prohibit_commit
+from sqlalchemy import delete, event, func, select, update
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
+from airflow_provider_webdata.assets.job import job_asset
 from airflow_provider_webdata.assets.monitor import monitor_asset
+from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
 from airflow_provider_webdata.inbox_server.storage import asset_events
 from airflow_provider_webdata.inbox_server.storage.asset_events import AssetEvents
 from airflow_provider_webdata.inbox_server.storage.errors import ContendedError
@@ -56,6 +69,24 @@ def completed(check: str, monitor: str = MONITOR, *, conn_id: str = CONN, **enve
     return NewDelivery.from_body(conn_id, "k", json.dumps(body).encode(), datetime.now(timezone.utc))
 
 
+def completed_job(kind: str, job: str, **envelope: Any) -> NewDelivery:
+    """Return the delivery of a completed job."""
+    body = {
+        "success": True,
+        "type": f"{kind}.completed",
+        "id": job,
+        "webhookId": str(uuid.uuid4()),
+        "data": [],
+        **envelope,
+    }
+    return NewDelivery.from_body(CONN, "k", json.dumps(body).encode(), datetime.now(timezone.utc))
+
+
+def _id_of(extra: dict[str, Any]) -> str:
+    payload = extra["payload"]
+    return str(payload.get("check_id") or payload["job_id"])
+
+
 class Airflow:
     """Airflow's tables beside the inbox's, and its DAGs."""
 
@@ -66,15 +97,20 @@ class Airflow:
         Base.metadata.create_all(self.engine)
         with Session(self.engine) as session:
             session.add(DagBundleModel(name="tests"))
+            synchronize_log_template(session=session)
             session.commit()
 
-    def schedule(self, *assets: Asset, paused: bool = False) -> None:
-        """Store a serialized DAG for each asset, as the DAG processor does."""
+    def schedule(self, *assets: Asset | list[Asset], paused: bool = False) -> None:
+        """Store a serialized DAG for each asset or list of assets, as the DAG processor does."""
         from airflow.serialization.definitions.dag import SerializedDAG
         from airflow.serialization.serialized_objects import DagSerialization, LazyDeserializedDAG
 
         dags = [
-            DAG(f"on_{number}", schedule=[asset], is_paused_upon_creation=paused)
+            DAG(
+                f"on_{number}",
+                schedule=asset if isinstance(asset, list) else [asset],
+                is_paused_upon_creation=paused,
+            )
             for number, asset in enumerate(assets)
         ]
         lazy = [LazyDeserializedDAG(data=DagSerialization.to_dict(dag)) for dag in dags]
@@ -82,6 +118,8 @@ class Airflow:
         for _ in range(2):
             with Session(self.engine) as session:
                 SerializedDAG.bulk_write_to_db("tests", None, lazy, session=session)
+                for dag in lazy:
+                    SerializedDagModel.write_dag(dag, "tests", session=session)
                 session.commit()
 
     def events(self) -> AssetEvents:
@@ -90,7 +128,7 @@ class Airflow:
 
     def checks(self) -> list[str]:
         """Return the check of each asset event, oldest first."""
-        return [extra["payload"]["check_id"] for extra in self.extras()]
+        return [_id_of(extra) for extra in self.extras()]
 
     def extras(self) -> list[dict[str, Any]]:
         with Session(self.engine) as session:
@@ -100,6 +138,39 @@ class Airflow:
         """Return the DAGs that the scheduler will start."""
         with Session(self.engine) as session:
             return set(session.scalars(select(AssetDagRunQueue.target_dag_id)))
+
+    def burst(self) -> list[str]:
+        """Return the ids of many checks; of few where a commit is slow."""
+        return [f"c-{number}" for number in range(50 if self.database.kind == "sqlite" else 5)]
+
+    def create_runs(self) -> None:
+        """Create the runs that the scheduler creates in one loop, which end at once."""
+        with Session(self.engine) as session, prohibit_commit(session) as guard:
+            self._scheduler._create_dagruns_for_dags(guard, session)
+        self.execute(update(DagRun).values(state="success"))
+
+    def run_all(self, events: AssetEvents) -> None:
+        """Register events and create runs in turn until neither does anything."""
+        before = None
+        while before != (before := self._counts()):
+            events.register()
+            self.create_runs()
+
+    @cached_property
+    def _scheduler(self) -> SchedulerJobRunner:
+        return SchedulerJobRunner(job=Job(), executors=[])
+
+    def _counts(self) -> list[int]:
+        with Session(self.engine) as session:
+            return [
+                session.scalar(select(func.count()).select_from(table)) or 0 for table in (AssetEvent, DagRun)
+            ]
+
+    def runs(self, dag_id: str = "on_0") -> list[list[str]]:
+        """Return the checks or jobs of each run of a DAG, oldest run first."""
+        with Session(self.engine) as session:
+            runs = session.scalars(select(DagRun).where(DagRun.dag_id == dag_id).order_by(DagRun.id))
+            return [[_id_of(found.extra) for found in run.consumed_asset_events] for run in runs]
 
     def execute(self, statement: Any) -> None:
         with self.engine.begin() as connection:
@@ -130,13 +201,14 @@ def statements() -> Iterator[Callable[[AssetEvents], list[str]]]:
     return record
 
 
+@pytest.mark.rule("event-check-completed", "event-check-completed-data")
 def test_one_event_for_each_check(airflow: Airflow) -> None:
     airflow.schedule(monitor_asset(MONITOR))
     first = completed("c-1")
     # The service repeats a delivery, and sends another event of the same check.
     assert airflow.store.add([first, first]) == [True, False]
     events = airflow.events()
-    events.register()
+    airflow.run_all(events)
     airflow.store.add([completed("c-1"), completed("c-2"), completed("c-3", OTHER)])
     airflow.store.add([completed("c-4", conn_id="other")])
     events.register()
@@ -168,8 +240,9 @@ def test_the_asset_names_the_monitor(sqlite_airflow: Airflow) -> None:
             completed("nor", OTHER, metadata="text"),
         ]
     )
-    sqlite_airflow.events().register()
-    assert sqlite_airflow.checks() == ["both", "both", "by name", "by id"]
+    sqlite_airflow.run_all(sqlite_airflow.events())
+    assert sqlite_airflow.runs("on_0") == [["both"], ["by name"]]
+    assert sqlite_airflow.runs("on_1") == [["both"], ["by id"]]
 
 
 def test_a_replay_repeats_no_event(sqlite_airflow: Airflow) -> None:
@@ -177,8 +250,8 @@ def test_a_replay_repeats_no_event(sqlite_airflow: Airflow) -> None:
     sqlite_airflow.store.add([completed("c-1")])
     sqlite_airflow.events().register()
     sqlite_airflow.store.replay([1])
-    sqlite_airflow.events().register()
-    assert sqlite_airflow.checks() == ["c-1"]
+    sqlite_airflow.run_all(sqlite_airflow.events())
+    assert sqlite_airflow.runs() == [["c-1"]]
 
 
 def _watched() -> Asset:
@@ -228,8 +301,8 @@ def uncontended(action: Callable[[], Any]) -> None:
 
 def test_two_servers_concurrently(airflow: Airflow) -> None:
     airflow.schedule(monitor_asset(MONITOR))
-    checks = [f"c-{number}" for number in range(60)]
-    servers = [airflow.events() for _ in range(4)]
+    checks = [f"c-{number}" for number in range(15)]
+    servers = [airflow.events() for _ in range(3)]
     failures: list[BaseException] = []
 
     def serve(events: AssetEvents) -> None:
@@ -245,10 +318,11 @@ def test_two_servers_concurrently(airflow: Airflow) -> None:
     threads = [threading.Thread(target=serve, args=(events,)) for events in servers]
     for thread in threads:
         thread.start()
-    for thread in threads:
-        thread.join()
+    while any(thread.is_alive() for thread in threads):
+        uncontended(airflow.create_runs)
     assert failures == []
-    assert sorted(airflow.checks()) == sorted(checks)
+    airflow.run_all(airflow.events())
+    assert sorted(airflow.runs()) == sorted([check] for check in checks)
 
 
 DYING = """
@@ -281,9 +355,8 @@ def test_a_server_killed_between_the_delivery_and_the_event(airflow: Airflow) ->
     )
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert airflow.checks() == []
-    airflow.events().register()
-    assert airflow.checks() == ["c-1", "c-2"]
-    assert airflow.queued() == {"on_0"}
+    airflow.run_all(airflow.events())
+    assert airflow.runs() == [["c-1"], ["c-2"]]
 
 
 def test_a_failure_is_retried(
@@ -296,7 +369,7 @@ def test_a_failure_is_retried(
     def fail_first(**arguments: Any) -> Any:
         registered.append(arguments["extra"]["payload"]["check_id"])
         if len(registered) < 3:
-            raise RuntimeError("a listener's secret")
+            raise OperationalError("INSERT", {}, sqlite3.OperationalError("database is locked"))
         return register(**arguments)
 
     monkeypatch.setattr(manager.asset_manager, "register_asset_change", fail_first)
@@ -308,7 +381,109 @@ def test_a_failure_is_retried(
     assert wait_until(lambda: "again" in caplog.text)
     events.close()
     warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
-    assert warnings == ["Completed checks start no DAGs now; their events are registered later: RuntimeError"]
+    words = "Completed checks and jobs start no DAGs now; their events are registered later: the database is locked"
+    assert warnings == [f"{words} by another transaction (WD-050)"]
+
+
+def test_an_event_that_cannot_be_registered_is_set_aside(
+    sqlite_airflow: Airflow, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The others continue. A replay after the cause is fixed starts the DAG."""
+    register = manager.asset_manager.register_asset_change
+
+    def refuse(**arguments: Any) -> Any:
+        found = register(**arguments)
+        if arguments["extra"]["payload"]["check_id"] == "refused":
+            raise RuntimeError("a listener's secret")
+        return found
+
+    sqlite_airflow.schedule(monitor_asset(MONITOR))
+    sqlite_airflow.store.add([completed("refused"), completed("c-2"), completed(" ", " ")])
+    with monkeypatch.context() as patch:
+        patch.setattr(manager.asset_manager, "register_asset_change", refuse)
+        sqlite_airflow.run_all(sqlite_airflow.events())
+    assert sqlite_airflow.runs() == [["c-2"]]
+    assert sqlite_airflow.store.without_event(CONN) == [1]
+    [error] = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    assert error.startswith(
+        f"The completed check of monitor {MONITOR} refused of connection {CONN} starts no DAG: "
+    )
+    assert error.endswith("run `airflow webdata inbox replay 1`.")
+    assert "secret" not in error
+
+    sqlite_airflow.store.replay([1])
+    sqlite_airflow.run_all(sqlite_airflow.events())
+    assert sqlite_airflow.runs() == [["c-2"], ["refused"]]
+    assert sqlite_airflow.store.without_event(CONN) == []
+
+
+@pytest.mark.rule("event-job-completed", "event-extract", "event-agent")
+def test_one_event_for_each_completed_job(airflow: Airflow) -> None:
+    airflow.schedule(*map(job_asset, ALL_JOB_KINDS), job_asset("crawl", "other"))
+    names = {"dag_id": "d", "task_id": "t"}
+    airflow.store.add(
+        [
+            delivery
+            for kind in ALL_JOB_KINDS
+            for delivery in (
+                completed_job(kind, f"{kind}-1", metadata=names, data=[{"creditsUsed": 7, "data": "x"}]),
+                # The service repeats the event with another id, and reports other events.
+                completed_job(kind, f"{kind}-1"),
+                completed_job(kind, f"{kind}-2"),
+                completed_job(kind, f"{kind}-3", type=f"{kind}.failed", success=False),
+                completed_job(kind, f"{kind}-4", type="completed"),
+            )
+        ]
+    )
+    airflow.run_all(airflow.events())
+    assert {kind: airflow.runs(f"on_{number}") for number, kind in enumerate(ALL_JOB_KINDS)} == {
+        kind: [[f"{kind}-1"], [f"{kind}-2"]] for kind in ALL_JOB_KINDS
+    }
+    assert airflow.runs("on_4") == []
+    assert airflow.extras()[0]["payload"] == {
+        "conn_id": CONN,
+        "status": "done",
+        "kind": "crawl",
+        "job_id": "crawl-1",
+        "job_status": "completed",
+        "credits_used": 7,
+        "metadata": names,
+        "via": "webhook",
+        "delivery_id": 1,
+        "page_url": f"/webdata-ui/jobs/job?conn_id={CONN}&operation=crawl&job_id=crawl-1",
+    }
+
+
+def test_a_burst_has_one_run_for_each_check(airflow: Airflow) -> None:
+    """Also while another DAG waits for a second asset, and through a pause."""
+    airflow.schedule(monitor_asset(MONITOR), [monitor_asset(MONITOR), Asset("never")])
+    checks = airflow.burst()
+    airflow.store.add([completed(check) for check in checks[:-2]])
+    events = airflow.events()
+    events.register()
+    assert airflow.checks() == checks[:1]
+    airflow.execute(update(DagModel).values(is_paused=True))
+    events.register()
+    airflow.execute(update(DagModel).values(is_paused=False))
+    airflow.store.add([completed(check) for check in checks[-2:]])
+    airflow.run_all(events)
+    assert airflow.runs() == [[check] for check in checks]
+    assert airflow.runs("on_1") == []
+
+
+def test_each_check_of_a_burst_through_a_watcher_reaches_one_run(airflow: Airflow) -> None:
+    """Airflow joins events of a burst. Those that it leaves behind are in the run for the next event."""
+    airflow.schedule(_watched())
+    checks = airflow.burst()
+    with Session(airflow.engine) as session:
+        (trigger_id,) = session.scalars(select(Trigger.id))
+        for check in [*checks, "next"]:
+            if check == "next":
+                airflow.create_runs()
+            Trigger.submit_event(trigger_id, TriggerEvent({"check_id": check}), session=session)
+            session.commit()
+    airflow.create_runs()
+    assert [check for run in airflow.runs() for check in run] == [*checks, "next"]
 
 
 def test_listeners_are_notified_after_the_commit(
@@ -359,15 +534,15 @@ def test_a_backlog_is_processed_in_rounds(sqlite_airflow: Airflow, monkeypatch: 
     sqlite_airflow.schedule(monitor_asset(MONITOR))
     checks = [f"c-{number}" for number in range(5)]
     sqlite_airflow.store.add([completed(check) for check in checks])
-    sqlite_airflow.events().register()
-    assert sqlite_airflow.checks() == checks
+    sqlite_airflow.run_all(sqlite_airflow.events())
+    assert sqlite_airflow.runs() == [[check] for check in checks]
 
 
 def test_marks_are_pruned_with_their_deliveries(sqlite_airflow: Airflow) -> None:
     sqlite_airflow.schedule(monitor_asset(MONITOR))
     sqlite_airflow.store.add([completed("c-1")])
     sqlite_airflow.events().register()
-    marks = select(asset_event.c.check_id)
+    marks = select(asset_event.c.job_id)
     with sqlite_airflow.engine.connect() as connection:
         assert list(connection.scalars(marks)) == ["c-1"]
     prune_all(sqlite_airflow.store, datetime.now(timezone.utc) + timedelta(minutes=1))

@@ -1,0 +1,89 @@
+"""URIs of assets, one spelling for each: `webdata://<connection>/monitors/<id or name>` and `.../jobs/<kind>`.
+
+An id and a name that mean the same monitor are two assets: only the service knows that they are one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import SplitResult, quote, unquote, urlsplit
+from uuid import UUID
+
+from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.common.job_kinds import checked_kind
+
+if TYPE_CHECKING:
+    from airflow.sdk import Asset
+
+SCHEME = "webdata"
+DEFAULT_CONN_ID = "webdata_default"
+
+
+def monitor_uri(monitor: str, webdata_conn_id: str = DEFAULT_CONN_ID) -> str:
+    """Return the URI of a monitor.
+
+    :param monitor: its id or name.
+    :param webdata_conn_id: id of the connection whose team has it.
+    :raises ArgumentError: one of them is empty.
+    """
+    return _uri(webdata_conn_id, "monitors", _one_spelling(monitor))
+
+
+def job_uri(kind: str, webdata_conn_id: str = DEFAULT_CONN_ID) -> str:
+    """Return the URI of the jobs of a kind.
+
+    :param kind: `crawl`, `batch_scrape`, `extract` or `agent`.
+    :param webdata_conn_id: id of the connection whose inbox receives their deliveries.
+    :raises ArgumentError: an unknown kind, or an empty `webdata_conn_id`.
+    """
+    return _uri(webdata_conn_id, "jobs", checked_kind(kind))
+
+
+_URIS = {"monitors": monitor_uri, "jobs": job_uri}
+
+
+def normalized(parts: SplitResult) -> SplitResult:
+    """Return an asset's URI in its one spelling; Airflow calls it for each asset of the scheme `webdata`.
+
+    :raises ArgumentError: it names neither a monitor nor a kind of jobs.
+    """
+    folder, _, name = parts.path.strip("/").partition("/")
+    if folder not in _URIS or not name or "/" in name or parts.query:
+        raise ArgumentError(
+            f"an asset's URI of the scheme {SCHEME} must be {SCHEME}://<connection id>/monitors/<id or name of the "
+            f"monitor> or {SCHEME}://<connection id>/jobs/<kind>, each percent-encoded (given: {parts.geturl()!r}); "
+            "monitor_asset() and job_asset() make one"
+        )
+    return urlsplit(_URIS[folder](unquote(name), unquote(parts.netloc) or DEFAULT_CONN_ID))
+
+
+def dataset(uri: str) -> tuple[str, str]:
+    """Return namespace and name of an asset, as OpenLineage names datasets.
+
+    :param uri: of the asset, in its one spelling.
+    """
+    parts = urlsplit(uri)
+    return f"{SCHEME}://{parts.netloc}", parts.path.lstrip("/")
+
+
+def to_openlineage(asset: Asset, lineage_context: Any) -> Any:  # noqa: ARG001
+    """Return the dataset of OpenLineage that an asset is; its provider calls it, where that is installed."""
+    from openlineage.client.event_v2 import Dataset
+
+    namespace, name = dataset(str(asset.uri))
+    return Dataset(namespace=namespace, name=name)
+
+
+def _uri(webdata_conn_id: str, folder: str, name: str) -> str:
+    if not webdata_conn_id.strip():
+        raise ArgumentError("webdata_conn_id must name a connection (given: an empty text)")
+    return f"{SCHEME}://{quote(webdata_conn_id, safe='')}/{folder}/{quote(name, safe='')}"
+
+
+def _one_spelling(monitor: str) -> str:
+    if not monitor.strip():
+        raise ArgumentError("monitor must be the id or the name of a monitor (given: an empty text)")
+    try:
+        return str(UUID(monitor)) if "-" in monitor else monitor.strip()
+    except ValueError:
+        return monitor.strip()

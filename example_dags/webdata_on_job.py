@@ -1,0 +1,35 @@
+"""Run once for every completed crawl that reports to this Airflow, whoever started it.
+
+The API server that receives the delivery registers one event of the asset per crawl. `WebDataCrawlOperator` attaches
+the webhook itself; for a crawl that you start elsewhere, give it this Airflow's inbox as its webhook.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow.sdk import dag, task
+
+from airflow_provider_webdata.assets.job import job_asset
+from airflow_provider_webdata.hooks.webdata import WebDataHook
+
+crawls = job_asset("crawl")
+
+
+@dag(dag_id="webdata_on_job", schedule=[crawls], catchup=False, tags=["webdata", "example"])
+def webdata_on_job():
+    @task
+    def pages(triggering_asset_events: Any = None) -> dict[str, int]:
+        """Return the number of pages of each crawl. One run can have several events."""
+        counts = {}
+        for event in triggering_asset_events[crawls]:
+            job = event.extra["payload"]
+            with WebDataHook(job["conn_id"]) as hook:
+                parts = hook.iter_job_documents(job["kind"], job["job_id"])
+                counts[job["job_id"]] = sum(len(part.documents) for part in parts)
+        return counts
+
+    pages()
+
+
+webdata_on_job()
