@@ -23,36 +23,34 @@ _PRICES = {
 """The price of each request that its fields determine, and a field without which the operator sends another one."""
 
 
-def price_problems(model: str, fields: Mapping[str, Any], credit_limit: Any) -> Sequence[str]:
-    """Return what makes a literal request exceed its literal `credit_limit`, or nothing.
+def price_problems(model: str, fields: Mapping[str, Any], credit_limit: float) -> Sequence[str]:
+    """Return what makes a literal request exceed its `credit_limit`, or nothing.
 
     :param model: name of the request model.
     :param fields: arguments by their Python names, all valid by themselves.
-    :param credit_limit: the argument.
+    :param credit_limit: credits.
     """
     price, subject = _PRICES.get(model, (None, ""))
-    if price is None or subject not in fields or not isinstance(credit_limit, (int, float)):
+    if price is None or subject not in fields:
         return ()
-    # The page may be known at run time only; the price depends on its host for X alone.
-    body = _wire(
-        {**fields, subject: fields[subject] if is_literal(fields[subject]) else "https://example.com"}
-    )
+    if subject != "urls" and not is_literal(fields[subject]):
+        # One page or query, known at run time: the price depends on a page's host for X alone.
+        fields = {**fields, subject: "https://example.com"}
+    body = _wire(fields)
     if not is_literal(body):
         return ()
     try:
         parsers = price.pdf_parsers(body, credit_limit)
         most = price.bound(body if parsers is None else price.with_parsers(body, parsers))
-        is_above = most.credits > credit_limit
+        is_held = most.credits <= credit_limit
     except (AttributeError, KeyError, TypeError, ValueError):
         # A number as text, for example: the run finds out.
         return ()
     if not most.is_known:
         return [f"credit_limit={credit_limit:g} cannot be held: {'; '.join(most.unknown)}"]
-    return (
-        [f"credit_limit={credit_limit:g} is below what it may cost, {most.credits:g}: {most.how}"]
-        if is_above
-        else ()
-    )
+    if is_held:
+        return ()
+    return [f"credit_limit={credit_limit:g} is below what it may cost, {most.credits:g}: {most.how}"]
 
 
 def _wire(value: Any) -> Any:

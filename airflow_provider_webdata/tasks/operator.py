@@ -10,7 +10,6 @@ from airflow_provider_webdata.common.arguments import number
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import templates_of_none
 from airflow_provider_webdata.tasks.field_rules import RULES
-from airflow_provider_webdata.tasks.literal_price import price_problems
 from airflow_provider_webdata.tasks.service_task import ServiceTask
 
 if TYPE_CHECKING:
@@ -161,7 +160,12 @@ class WebDataOperator(ServiceTask):
 
         :param fields: of the request, by their Python names.
         """
-        return price_problems(self.request_model, fields, getattr(self, "credit_limit", None))
+        limit = getattr(self, "credit_limit", None)
+        if not isinstance(limit, (int, float)):
+            return ()
+        from airflow_provider_webdata.tasks.literal_price import price_problems
+
+        return price_problems(self.request_model, fields, limit)
 
     def lists_for_text(self, fields: Mapping[str, Any]) -> list[str]:
         """Return what to say of lists that were given where one text is expected.

@@ -151,6 +151,10 @@ RIGHT = {
     ),
     "a limit that is held": (WebDataCrawlOperator, {**URL, "limit": 100, "credit_limit": 500}),
     "a limit as text": (WebDataCrawlOperator, {**URL, "limit": "100", "credit_limit": 5}),
+    "a limit for pages that are known later": (
+        WebDataBatchScrapeOperator,
+        {"urls": "{{ urls }}", "credit_limit": 5},
+    ),
     "a limit for what is known later": (
         WebDataCrawlOperator,
         {**URL, "limit": "{{ limit }}", "credit_limit": 5},
