@@ -41,6 +41,14 @@ class Attempt:
         self.store: Any = self.context.get("task_state_store")
 
     @property
+    def instance(self) -> tuple[object, ...]:
+        """Names of the task instance. Iterations of a loop (Airflow 3.4) share all but the region."""
+        names: tuple[str, ...] = ("dag_id", "run_id", "task_id", "map_index")
+        if getattr(self.ti, "region_id", None) is not None:
+            names = (*names, "region_id", "region_index")
+        return tuple(getattr(self.ti, name, None) for name in names)
+
+    @property
     def number(self) -> int:
         """Its number, from 1; also counts the attempts before the task was cleared."""
         return int(getattr(self.ti, "try_number", 1) or 1)
@@ -82,8 +90,7 @@ class Attempt:
     @cached_property
     def key(self) -> tuple[object, ...]:
         """What distinguishes the attempt from all others."""
-        names = ("id", "dag_id", "run_id", "task_id", "map_index", "try_number")
-        return tuple(getattr(self.ti, name, None) for name in names)
+        return (getattr(self.ti, "id", None), *self.instance, getattr(self.ti, "try_number", None))
 
     def read(self, key: str, kind: Any) -> Stored:
         """Return a record since the task was cleared.

@@ -276,6 +276,6 @@ def _damaged(place: str, damage: str) -> UndeliveredAnswerError:
 
 
 def _instance_name(context: Context) -> str:
-    ti: Any = context.get("ti")
-    parts = [getattr(ti, name, None) for name in ("dag_id", "run_id", "task_id", "map_index")]
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+    # A region is a UUID.
+    parts = json.dumps(Attempt(context).instance, default=str)
+    return hashlib.sha256(parts.encode()).hexdigest()[:16]

@@ -34,14 +34,10 @@ class JobIdentity:
     @classmethod
     def of(cls, attempt: Attempt) -> JobIdentity:
         """Return the identity of a task's job; outside of a task run, a random one."""
-        ti = attempt.ti
-        if ti is None:
+        if attempt.ti is None:
             return cls(secrets.token_hex())
         parts = (
-            ti.dag_id,
-            ti.run_id,
-            ti.task_id,
-            ti.map_index,
+            *attempt.instance,
             attempt.max_tries,
             # Another Airflow with the same DAGs starts its runs at other moments.
             attempt.run_start.isoformat() if attempt.run_start else "",

@@ -18,6 +18,7 @@ from pyarrow import parquet
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from airflow_provider_webdata.tasks.service_task import HAS_RETRY_POLICIES
 from tests.integration.operators.test_documentation import empty
+from tests.support.airflow_features import HAS_LOOPS
 from tests.support.dag_runner import Airflow, Outcome, connection
 from tests.support.snippets import ROOT
 
@@ -34,13 +35,17 @@ RECIPES = {
 CI = "Testing in CI"
 CHANGES, NEW = "Changed pages to a message", "Only pages not seen before"
 FAILED, HISTORY = "Retry only the failed queries", "Backfill a year of searches"
-APPROVED = "Ask before a paid crawl"
+APPROVED, LOOP = "Ask before a paid crawl", "Search until enough"
 LATE, EACH_CHECK = "A check that is late", "A report after each check and every morning"
 asks_a_person = pytest.mark.skipif(
     not HAS_RETRY_POLICIES, reason="in Airflow 3.2, dag.test() does not wait for a person's answer"
 )
+NEEDS = {
+    APPROVED: asks_a_person,
+    LOOP: pytest.mark.skipif(not HAS_LOOPS, reason="this Airflow has no loops"),
+}
 RUN = [
-    pytest.param(title, marks=asks_a_person) if title == APPROVED else title
+    pytest.param(title, marks=NEEDS.get(title, ()))
     for title in RECIPES
     if title not in (CI, CHANGES, NEW, FAILED, HISTORY)
 ]
@@ -182,6 +187,10 @@ def answer(outcome: Outcome, folder: Path) -> None:
     assert result(outcome, "first_answer")["text"]
 
 
+def loop(outcome: Outcome, folder: Path) -> None:
+    assert [line for line in outcome.log.splitlines() if "8 results, 8 wanted" in line]
+
+
 CHECKS = {
     "Prices to Parquet": prices,
     "A news digest": digest,
@@ -195,6 +204,7 @@ CHECKS = {
     EACH_CHECK: each_check,
     "A DAG for each new file": events,
     APPROVED: approved,
+    LOOP: loop,
     "A pool for all crawls": pooled,
     "Stop before the credits run out": guarded,
     "A check before publishing": checked,

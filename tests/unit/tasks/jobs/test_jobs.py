@@ -145,6 +145,8 @@ def identity(**more: Any) -> JobIdentity:
         {"run_id": "s"},
         {"task_id": "u"},
         {"map_index": 0},
+        # An iteration of a loop.
+        {"region_id": UUID(int=1), "region_index": 0},
         {"max_tries": 3},
         {"start": RUN_START + timedelta(microseconds=1)},
     ],
