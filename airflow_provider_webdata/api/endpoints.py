@@ -200,6 +200,15 @@ FEEDBACK = Endpoint(
     request=lambda: models.FeedbackRequest,
     starts_nothing=True,
 )
+PROVIDER_FEEDBACK = Endpoint(
+    "provider_feedback",
+    "POST",
+    "/v2/feedback",
+    "feedback-on-data-providers",
+    lambda: models.FeedbackResponse,
+    request=lambda: models.ProviderFeedbackRequest,
+    starts_nothing=True,
+)
 
 SCRAPE = Endpoint(
     "scrape",

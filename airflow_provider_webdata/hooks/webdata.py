@@ -192,6 +192,7 @@ class WebDataHook(Operations, BaseHook):
 
     search_feedback = blocking(FeedbackOperations.search_feedback)
     feedback = blocking(FeedbackOperations.feedback)
+    provider_feedback = blocking(FeedbackOperations.provider_feedback)
 
     open_session = blocking(SessionOperations.open_session)
     list_sessions = blocking(SessionOperations.list_sessions)

@@ -69,9 +69,9 @@ class Sandbox:
         self.crawl = Crawl(core, self.web, self.canned, scrapes, self.webhooks)
         self.batch_scrape = BatchScrape(core, self.canned, scrapes, self.webhooks)
         self.extract = Extract(core, self.web, index, scraper, self.webhooks)
-        self.agent = Agent(core, self.web, index, scraper, self.webhooks)
-        self.interact = Interact(core, self.web, scrapes, self.media)
         self.providers = Providers(core)
+        self.agent = Agent(core, self.providers, self.web, index, scraper, self.webhooks)
+        self.interact = Interact(core, self.web, scrapes, self.media)
         activity = Activity(core.store, core.clock)
         operations = (
             Search(core, index, scraper),

@@ -40,7 +40,7 @@ NAMED = {
     ("GET", "search.research.papers.{paper_id}"): "search.research.paper",
     ("GET", "search.research.papers.similar"): "search.research.similar",
 }
-NO_CALLS_OF_THE_CLIENT = {"scrapeOptions", "alexandria.find-tools", "feedback.alexandria"}
+NO_CALLS_OF_THE_CLIENT = {"scrapeOptions", "alexandria.find-tools"}
 OPERATIONS = sorted(BODIES.keys() - NO_CALLS_OF_THE_CLIENT)
 
 NOT_COMPARED = re.compile(
@@ -69,6 +69,7 @@ ONLY_IN_THE_SANDBOX = {
     "interact": {"location"},
     "interact.execute": {"origin"},
     "scrape.interact": {"existingSessionId"},
+    "support.ask": {"origin"},
     "monitor.create": {"origin"},
     "monitor.update": {"origin"},
 }
@@ -85,8 +86,10 @@ def model_of(operation: str) -> type[RequestModel]:
 
 
 def sandbox_name(endpoint: Endpoint[Any]) -> str:
-    from airflow_provider_webdata.api.endpoints import PARSE_BY_REFERENCE, RUN_PROVIDER
+    from airflow_provider_webdata.api.endpoints import PARSE_BY_REFERENCE, PROVIDER_FEEDBACK, RUN_PROVIDER
 
+    if endpoint is PROVIDER_FEEDBACK:
+        return "feedback.alexandria"
     if endpoint is PARSE_BY_REFERENCE:
         return "parse.reference"
     if endpoint is RUN_PROVIDER:
@@ -190,7 +193,8 @@ def test_both_state_every_request_and_the_same_fields() -> None:
 )
 @pytest.mark.rule("developer-types", "developer-passages", "developer-repositories", "government-query")
 @pytest.mark.rule("research-query", "research-filters", "research-similar", "feedback-rating", "feedback-job")
-@pytest.mark.rule("feedback-sources", "feedback-missing", "feedback-suggestions")
+@pytest.mark.rule("feedback-sources", "feedback-missing", "feedback-suggestions", "feedback-providers")
+@pytest.mark.rule("feedback-website", "feedback-shortcomings", "government-filters")
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_both_sides_of_each_limit_and_every_kind_of_value(operation: str) -> None:
     limits = [(edge.path, edge.body) for edge in edges(model_of(operation))]

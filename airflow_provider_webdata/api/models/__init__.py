@@ -62,7 +62,10 @@ else:
         "developer": "DeveloperPassage DeveloperResult DeveloperSearchRequest DeveloperSearchResponse",
         "document": "ActionResults Document ScrapeResponse",
         "extract": "ExtractAgent ExtractRequest ExtractStatus ExtractWebhookConfig",
-        "feedback": "FeedbackRequest FeedbackResponse MissingContent SearchFeedbackRequest ValuableSource",
+        "feedback": (
+            "CapabilityIssue FeedbackRequest FeedbackResponse MissingContent ProviderFeedbackRequest"
+            " ProviderIssue RequestedWebsite SearchFeedbackRequest ValuableSource"
+        ),
         "formats": (
             "AttributeSelector AttributesFormat ChangeTrackingFormat DeterministicJsonFormat Format"
             " HighlightsFormat JsonFormat PlainFormat QueryFormat QuestionFormat ScreenshotFormat"

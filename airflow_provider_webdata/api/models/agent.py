@@ -186,8 +186,9 @@ class AgentStatus(ResponseModel):
     :ivar thread_id: the thread that it belongs to, and in `thread_turn` its place there, from 1.
     :ivar message: its answer as text, which replaces `data` in the mode `chat`.
     :ivar suggestions: possible next requests, each with `label` and `prompt`.
-    :ivar pending_approval: what it ended to ask for: paid calls, or terms of providers.
-    :ivar exchange: what it called of providers of data.
+    :ivar pending_approval: the question that it ends with, for the thread's next run to answer: `id`, `kind` (`calls`
+        or `terms`), `reason`, `calls`, `terms`, `resolution`.
+    :ivar exchange: its paid calls of data providers, and the providers whose terms are not accepted.
     """
 
     success: bool | None = None

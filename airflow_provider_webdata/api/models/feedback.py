@@ -31,6 +31,9 @@ _SAYS_WHAT = {
 }
 """What feedback on a search has to say, by its rating: one of these at least."""
 
+_Detail = Annotated[Text, Field(max_length=2000)]
+_Name = Annotated[Text, Field(max_length=200)]
+
 
 class ValuableSource(RequestModel):
     """A result that was of use.
@@ -137,6 +140,87 @@ class FeedbackRequest(RequestModel):
                 "pageNumbers",
             )
         return self
+
+
+class RequestedWebsite(RequestModel):
+    """A website whose data is wanted.
+
+    :param url: its URL, with protocol, at most 2,048 characters.
+    :param requested_functionality: the wanted data, 1 to 2,000 characters.
+    """
+
+    url: Annotated[WholeAddress, Field(max_length=2048)]
+    requested_functionality: _Detail
+
+
+class ProviderIssue(RequestModel):
+    """A shortcoming of a data provider.
+
+    :param name: of the provider, 1 to 200 characters.
+    :param issue: `missing_provider`, `insufficient_coverage`, `provider_unavailable`, or `other`.
+    :param why: 1 to 2,000 characters.
+    """
+
+    name: _Name
+    issue: Literal["missing_provider", "insufficient_coverage", "provider_unavailable", "other"]
+    why: _Detail
+
+
+class CapabilityIssue(RequestModel):
+    """A shortcoming of a capability.
+
+    :param name: of the capability, 1 to 200 characters.
+    :param provider: id of its provider, 1 to 200 characters.
+    :param issue: `new_capability_request`, `missing_capability`, `insufficient_functionality`, `incorrect_result`,
+        `execution_error`, or `other`.
+    :param why: 1 to 2,000 characters.
+    :param requested_functionality: the wanted data, 1 to 2,000 characters; required for `new_capability_request`.
+    """
+
+    name: _Name
+    provider: _Name
+    issue: Literal[
+        "new_capability_request",
+        "missing_capability",
+        "insufficient_functionality",
+        "incorrect_result",
+        "execution_error",
+        "other",
+    ]
+    why: _Detail
+    requested_functionality: _Detail | None = None
+
+    @model_validator(mode="after")
+    def _requests_something(self) -> Self:
+        if self.issue == "new_capability_request" and self.requested_functionality is None:
+            raise problem("says_nothing", "'new_capability_request' needs requestedFunctionality")
+        return self
+
+
+class ProviderFeedbackRequest(RequestModel):
+    """Body of `POST /v2/feedback` about the data of a website.
+
+    :param endpoint: `alexandria`, which the hook sets.
+    :param rating: `good`, `partial`, or `bad`.
+    :param requested_website: `url` and `requestedFunctionality`.
+    :param rationale: what the data is for, 1 to 2,000 characters.
+    :param provider_feedback: at most 20 shortcomings of providers: `name`, `issue`, `why`.
+    :param capability_feedback: at most 20 shortcomings of capabilities: `name`, `provider`, `issue`, `why`,
+        `requestedFunctionality`.
+    :param origin: label of the caller, for the service's own statistics. Default: `api`.
+    :param integration: another such label.
+    """
+
+    nullable = frozenset({"integration"})
+
+    endpoint: Literal["alexandria"]
+    rating: Rating
+    requested_website: RequestedWebsite
+    rationale: _Detail
+    provider_feedback: Annotated[Listed[ProviderIssue], Field(max_length=20)] | None = None
+    capability_feedback: Annotated[Listed[CapabilityIssue], Field(max_length=20)] | None = None
+    origin: Text | None = None
+    integration: Text | None = None
 
 
 class FeedbackResponse(ResponseModel):

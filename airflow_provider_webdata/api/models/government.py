@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -10,18 +10,44 @@ from airflow_provider_webdata.api.models.base import Lenient, RequestModel, Resp
 from airflow_provider_webdata.api.models.fields import Integer, Text
 from airflow_provider_webdata.api.models.search import WebResult
 
+CourtType = Literal[
+    "federal-supreme",
+    "federal-appellate",
+    "federal-district",
+    "federal-bankruptcy",
+    "federal-special",
+    "military",
+    "state-supreme",
+    "state-appellate",
+    "state-trial",
+    "state-special",
+    "state-attorney-general",
+]
+
 
 class GovernmentSearchRequest(RequestModel):
     """Body of `POST /v2/search/gov`; only `query` is required. 2 credits for each 10 results, rounded up.
 
+    The filters keep pages that the index has labeled, and omit relevant ones that it has not.
+
     :param query: what to search.
     :param k: most results, 1 to 100.
+    :param jurisdiction: `us`, or `us-` and a state or territory, such as `us-ca`.
+    :param court: id of a court, such as `scotus`.
+    :param court_type: such as `federal-appellate` or `state-supreme`.
+    :param cites: a cited law or case, such as `42 U.S.C. § 1983` or `us:usc:42:1983`.
+    :param domain: a site, such as `irs.gov`.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
     """
 
     query: Text
     k: Annotated[Integer, Field(ge=1, le=100)] | None = None
+    jurisdiction: Text | None = None
+    court: Text | None = None
+    court_type: CourtType | None = None
+    cites: Text | None = None
+    domain: Text | None = None
     origin: Text | None = None
     integration: Text | None = None
 

@@ -40,3 +40,16 @@ class FeedbackOperations(Operations):
         :raises ConflictError: it cannot be taken: too late, or the call failed; `code` says which.
         """
         return await self._execute(Call.of(endpoints.FEEDBACK, request, extra_body=extra_body))
+
+    async def provider_feedback(
+        self, request: models.ProviderFeedbackRequest | Body, *, extra_body: Body | None = None
+    ) -> models.FeedbackResponse:
+        """Report how well data providers cover a website. Costs nothing; may refund a credit, up to 10 a day for each.
+
+        :param request: `rating`, `requested_website` and `rationale` are required. See
+            docs/service.md#feedback-providers.
+        :param extra_body: merged into the body unchecked.
+        """
+        if not isinstance(request, models.ProviderFeedbackRequest):
+            request = {"endpoint": "alexandria", **request}
+        return await self._execute(Call.of(endpoints.PROVIDER_FEEDBACK, request, extra_body=extra_body))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.api.errors import trimmed
 from airflow_provider_webdata.api.prices import credits_of_tokens
 from airflow_provider_webdata.common.arguments import number
 from airflow_provider_webdata.runs.cached_pages import CachedPages
@@ -157,8 +158,8 @@ class JobResult:
         found, rest = _rows_in(data, self._rows_path)
         if self._run.delivery.path is not None and rest:
             summary["data"] = rest
-        if data is None and summary.get("message"):
-            # A turn of a thread that was answered with text only.
+        if data is None and (summary.get("message") or summary.get("pendingApproval")):
+            # A turn of a thread that was answered with text only, or that waits for an approval.
             found = []
         items = [item if isinstance(item, dict) else {"value": item} for item in found]
         results = Results(items, "generic", summary, inputs)
@@ -253,7 +254,26 @@ class JobResult:
         summary: dict[str, Any] = {"id": self._id, **answer}
         self.count(summary)
         self.report(summary)
+        self._report_approval(summary)
         return self.deliver_data(data, summary, inputs)
+
+    def _report_approval(self, summary: Mapping[str, Any]) -> None:
+        """Log the question that an agent's run ends with."""
+        pending = summary.get("pendingApproval")
+        if not isinstance(pending, dict) or pending.get("resolution"):
+            return
+        terms = [
+            trimmed(str(item.get("url"))) for item in pending.get("terms") or () if isinstance(item, dict)
+        ]
+        self._log.warning(
+            "Agent run %s waits for an approval: %s%s Answer in the next run of thread %s, with exchange={'approve': "
+            "{'approvalId': %r}} or 'decline'",
+            self._id,
+            trimmed(str(pending.get("reason") or "it does not say why.")),
+            f" Have an administrator accept the terms first: {', '.join(terms)}." if terms else "",
+            summary.get("threadId"),
+            pending.get("id"),
+        )
 
     def _listed_errors(self) -> PageErrors:
         found = PageErrors()

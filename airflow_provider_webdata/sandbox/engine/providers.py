@@ -110,6 +110,14 @@ class Capability:
             records = records[: options["limit"]]
         return (records[0] if self.key is None else {self.key: records}), len(records)
 
+    def sample(self, query: str = "river") -> Json:
+        """Return options that the capability accepts.
+
+        :param query: of a capability that searches.
+        """
+        samples = {"query": query, "number": "SC-1001", "symbol": "URM"}
+        return {option.name: samples[option.name] for option in self.options if option.required}
+
     def cost(self, records: int) -> int:
         """Return the credits of a call."""
         rate = self.unlisted_credits if self.credits is None else self.credits
@@ -370,7 +378,7 @@ def contract(provider: Provider, item: Capability, parts: Iterable[str]) -> Json
         "attribution": {"required": False},
     }
     fields = [{"name": name, "type": kind, "description": text} for name, kind, text in item.fields]
-    request = {"provider": provider.name, "capability": item.name, "options": _example(item)}
+    request = {"provider": provider.name, "capability": item.name, "options": item.sample()}
     spelled: Json = {
         "options": [option.to_wire() for option in item.options],
         "response": {"fields": fields} | ({} if item.key is None else {"key": item.key}),
@@ -380,11 +388,6 @@ def contract(provider: Provider, item: Capability, parts: Iterable[str]) -> Json
     if not chosen:
         return tool | {"next": next_call(providers=[provider.name], capabilities=[item.name], level="tools")}
     return tool | {name: spelled[name] for name in chosen}
-
-
-def _example(item: Capability) -> Json:
-    samples = {"query": "river", "number": "SC-1001", "symbol": "URM"}
-    return {option.name: samples[option.name] for option in item.options if option.required}
 
 
 def matches(provider: Provider, item: Capability, query: str) -> bool:

@@ -2,7 +2,8 @@
 
 The steps are fixed at the start: a search for the words of the prompt, unless the run is limited to its addresses, and
 then a visit to each page. The answer is what those pages state (see ``engine/structured_data.py``). A later turn of a
-thread in mode ``chat`` has no steps. It answers with a message that it cannot talk.
+thread in mode ``chat`` has no steps. It answers with a message that it cannot talk. A run with an ``exchange`` also
+calls the data providers that share a word with its prompt; see ``agent_exchange.py``.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ import uuid
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_provider_webdata.sandbox.engine.structured_data import gather, missing
-from airflow_provider_webdata.sandbox.reference.errors import ServiceError, UnsupportedHereError
+from airflow_provider_webdata.sandbox.reference.errors import ServiceError
 from airflow_provider_webdata.sandbox.reference.timestamps import from_iso
 from airflow_provider_webdata.sandbox.reference.urls import canonical, with_scheme
 from airflow_provider_webdata.sandbox.reference.wire import whole_number
 
+from .agent_exchange import ANSWERS, AgentExchange, most
 from .agent_trace import AgentTrace
 from .call import Reply
 from .endpoint import Endpoint
@@ -31,13 +33,14 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.sandbox.state.core import Core
 
     from .call import Call
+    from .providers import Providers
 
 COSTS = {"search": 2, "scrape": 5}
 MAX_CREDITS = 2500
 FOUND_PAGES = 3
 DEFAULT_MODEL = "spark-1-pro"
 PAGE = 20
-INHERITED = ("mode", "urls", "schema", "exchange")
+INHERITED = ("mode", "urls", "schema")
 NO_TALK = "The sandbox has no language model: a turn in mode chat gets this answer, whatever was asked."
 
 
@@ -47,8 +50,9 @@ class Agent(StepJobs):
     kind: ClassVar[str] = "agent"
     not_found: ClassVar[str] = "Agent job not found"
 
-    def __init__(self, core: Core, *engine: Any) -> None:
+    def __init__(self, core: Core, providers: Providers, *engine: Any) -> None:
         super().__init__(core, *engine)
+        self._exchange = AgentExchange(providers)
         self._trace = AgentTrace(core.clock)
 
     def endpoints(self) -> list[Endpoint]:
@@ -70,22 +74,25 @@ class Agent(StepJobs):
         for name in ("threatProtection", "zeroDataRetention"):
             if body.get(name) and name not in self._settings.entitlements:
                 raise ServiceError(403, f"{name} is not enabled for your team.")
-        if body.get("exchange", {}).keys() & {"approve", "decline"}:
-            raise UnsupportedHereError("answer an approval, of which it asks for none (exchange)")
-        thread_id, turn = body.get("threadId", str(uuid.uuid4())), 1
+        thread_id, turn, last = body.get("threadId", str(uuid.uuid4())), 1, None
         if "threadId" in body:
             *_, last = runs = self._thread(thread_id)
             if last["finishedAt"] is None:
                 error = "This thread already has a run in progress"
                 raise ServiceError(409, error, code="thread_busy", extra={"runId": last["id"]})
             turn = len(runs) + 1
-            body = {**{name: last["request"][name] for name in INHERITED if name in last["request"]}, **body}
-        talks = turn > 1 and body.get("mode") == "chat"
+            body = _inheriting(last["request"], body)
+        exchange = self._exchange.begin(body, last)
+        steps = _steps(body, exchange)
+        talks = not steps or (turn > 1 and body.get("mode") == "chat" and not exchange["calls"])
         free = body.get("maxCredits", MAX_CREDITS) <= MAX_CREDITS and self._take_free_run()
         if not free:
             core.credits.require(BALANCE)
         more = {"threadId": thread_id, "turn": turn, "talks": talks, "trace": [], "snapshots": {}}
-        job = self.begin(body, [] if talks else _steps(body), free=free, partial=None, stop=None, **more)
+        more["exchange"] = exchange
+        job = self.begin(body, [] if talks else steps, free=free, partial=None, stop=None, **more)
+        if last is not None and self._exchange.resolve(last, job):
+            self._save(last)
         self._trace.begin(job)
         self._save(job)
         return Reply(200, {"success": True, "id": job["id"], "threadId": thread_id, "threadTurn": turn})
@@ -97,11 +104,12 @@ class Agent(StepJobs):
             "success": True,
             "status": job["status"],
             "model": job["request"].get("model", DEFAULT_MODEL),
-            "creditsUsed": 0 if job["free"] else job["spent"],
+            "creditsUsed": _billed(job),
             "expiresAt": job["expiresAt"],
             "threadId": job["threadId"],
             "threadTurn": job["turn"],
             **_further(job),
+            **self._exchange.shown(job),
         }
         if job["status"] == "completed":
             body["data"] = job["data"]
@@ -129,15 +137,14 @@ class Agent(StepJobs):
             "createdAt": runs[0]["createdAt"],
             "updatedAt": runs[-1]["finishedAt"] or runs[-1]["createdAt"],
             "status": "running" if runs[-1]["finishedAt"] is None else "idle",
-            "runs": [_turn(job, with_data=with_data) for job in runs],
+            "runs": [{**_turn(job, with_data=with_data), **self._exchange.shown(job)} for job in runs],
         }
         return Reply(200, {"success": True, "thread": thread})
 
     async def trace(self, call: Call) -> Reply:
         """Answer with the trace of a run."""
         job = self.find(call.params["id"])
-        spent = 0 if job["free"] else job["spent"]
-        body: Json = {"success": True, "id": job["id"], "events": job["trace"], "creditsUsed": spent}
+        body: Json = {"success": True, "id": job["id"], "events": job["trace"], "creditsUsed": _billed(job)}
         if call.query.get("liveView") == "true":
             body["activeBrowserSessions"] = []
         return Reply(200, body)
@@ -161,20 +168,24 @@ class Agent(StepJobs):
         return Reply(200, {"success": True})
 
     def perform(self, job: Json, step: Json) -> None:
-        """Search, or visit a page, unless that would cost more than the run may."""
-        cost = COSTS[step["action"]]
+        """Search, visit a page, or call a provider, unless that would cost more than the run may."""
+        is_call = step["action"] == "provider"
+        cost = most(step["input"]) if is_call else COSTS[step["action"]]
         limit = job["request"].get("maxCredits", MAX_CREDITS)
         if job["spent"] + cost > limit:
             job["stop"] = "credit_limit_reached"
             job["partial"], _ = gather(job["request"].get("schema"), job["known"])
             raise JobFailedError(f"The run reached its limit of {limit:g} credits.")
-        job["spent"] += cost
+        if not is_call:
+            job["spent"] += cost
         self._notify(job, "action", {"creditsUsed": job["spent"], **step})
         with self._trace.tool_call(job, step):
             self._act(job, step)
 
     def _act(self, job: Json, step: Json) -> None:
-        if step["action"] == "search":
+        if step["action"] == "provider":
+            self._exchange.call(job, step["input"])
+        elif step["action"] == "search":
             seen = {canonical(url) for url in job["request"].get("urls", [])}
             found = self._index.about(step["input"]["query"], FOUND_PAGES)
             job["steps"].extend(_visit(url) for url in found if url not in seen)
@@ -183,8 +194,10 @@ class Agent(StepJobs):
 
     def complete(self, job: Json) -> None:
         """Make the result, or the answer of a turn that talks."""
+        pending = job["exchange"]["pending"]
+        if pending is not None or job["talks"]:
+            job["message"] = pending["reason"] if pending else NO_TALK
         if job["talks"]:
-            job["message"] = NO_TALK
             return
         super().complete(job)
         self._trace.snapshot(job, json.dumps(job["data"]))
@@ -192,15 +205,14 @@ class Agent(StepJobs):
     def outcome(self, job: Json) -> Iterator[tuple[str, Json | None]]:
         """Yield the event of the end."""
         self._trace.end(job)
-        data: Json = {"creditsUsed": 0 if job["free"] else job["spent"]}
+        data: Json = {"creditsUsed": _billed(job)}
         if job["status"] == "completed":
             data["data"] = job["data"]
         yield job["status"], data
 
     def bill(self, job: Json) -> None:
-        """Settle the run, unless it is one of the day's free ones."""
-        if not job["free"]:
-            super().bill(job)
+        """Bill the run; of one of the day's free ones, the calls of data providers only."""
+        self._core.credits.spend(_billed(job))
 
     def _thread(self, thread_id: str) -> list[Json]:
         """Return the runs of a thread, oldest first.
@@ -225,7 +237,31 @@ class Agent(StepJobs):
         return True
 
 
-def _steps(body: Json) -> list[Json]:
+def _inheriting(earlier: Json, body: Json) -> Json:
+    """Return a request with the options of the thread's last one that it does not set."""
+    whole = {**{name: earlier[name] for name in INHERITED if name in earlier}, **body}
+    if "exchange" in earlier:
+        kept = {name: value for name, value in earlier["exchange"].items() if name not in ANSWERS}
+        whole["exchange"] = {**kept, **body.get("exchange", {})}
+    return whole
+
+
+def _billed(job: Json) -> int:
+    """Return the credits of a run. One of the day's free runs costs its calls of data providers."""
+    spent: int = job["spent"]
+    return min(spent, job["exchange"]["credits"]) if job["free"] else spent
+
+
+def _steps(body: Json, exchange: Json) -> list[Json]:
+    """Return the steps of a run: none while paid calls await approval, and only those calls after it."""
+    calls = [{"action": "provider", "input": item} for item in exchange["calls"]]
+    pending = exchange["pending"]
+    if "approve" in body.get("exchange", {}) or (pending and pending["kind"] == "calls"):
+        return calls
+    return [*_visits(body), *calls]
+
+
+def _visits(body: Json) -> list[Json]:
     visits = [_visit(with_scheme(url)) for url in dict.fromkeys(body.get("urls", []))]
     if visits and body.get("strictConstrainToURLs"):
         return visits
@@ -245,9 +281,6 @@ def _further(job: Json) -> Json:
     if job["stop"]:
         valid_so_far = not missing(request.get("schema"), job["partial"])
         found.update(stopReason=job["stop"], partial=job["partial"], partialSchemaValid=valid_so_far)
-    if "exchange" in request:
-        # It has no providers of data, and calls none.
-        found["exchange"] = {"enabled": request["exchange"].get("enabled", True), "paidCalls": 0}
     return found
 
 
@@ -276,7 +309,7 @@ def _turn(job: Json, *, with_data: bool) -> Json:
         "status": status,
         "createdAt": job["createdAt"],
         "finishedAt": job["finishedAt"],
-        "creditsUsed": 0 if job["free"] else job["spent"],
+        "creditsUsed": _billed(job),
         **kept,
         **_further(job),
         **({"data": job["data"]} if with_data and job["data"] is not None else {}),

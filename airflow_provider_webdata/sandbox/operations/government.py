@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 PATH = "/v2/search/gov"
 DEFAULT_RESULTS = 10
+LABELS = ("jurisdiction", "court", "courtType", "cites")
+"""Filters by labels of the index, which no page of the sandbox has."""
 
 
 class GovernmentSearch:
@@ -36,7 +38,9 @@ class GovernmentSearch:
         body = valid_query(operation, query_body(operation, call) if call.method == "GET" else call.body)
         self._core.credits.require()
         limit = body.get("k", DEFAULT_RESULTS)
-        pages = self._index.web(body["query"], Filters(), limit, categories=["gov"])
+        filters = Filters(include=(body["domain"],) if "domain" in body else ())
+        is_labeled = body.keys().isdisjoint(LABELS)
+        pages = self._index.web(body["query"], filters, limit, categories=["gov"]) if is_labeled else []
         self._core.credits.spend(search_cost(len(pages)))
         web = [
             {

@@ -66,7 +66,7 @@ class Providers:
                 raise ServiceError(409, text, code="duplicate_request")
             return Reply(200, earlier["answer"])
         self._admit(body["alexandria"])
-        results = [self._result(item) for item in body["alexandria"]]
+        results = [self.result(item) for item in body["alexandria"]]
         cost = sum(result.get("creditsCost", 0) for result in results)
         self._core.credits.spend(cost)
         answer: Json = {
@@ -103,8 +103,12 @@ class Providers:
         if most:
             self._core.credits.require(most)
 
+    def accepts(self, provider: Provider) -> bool:
+        """Return whether the team may call a provider: its terms are accepted, or it has none."""
+        return provider.terms is None or self._core.store.get("provider_terms", provider.name) is not None
+
     def _require_terms(self, provider: Provider) -> None:
-        if provider.terms is None or self._core.store.get("provider_terms", provider.name) is not None:
+        if self.accepts(provider):
             return
         raise ServiceError(
             403,
@@ -115,12 +119,13 @@ class Providers:
                     "type": "accept_terms",
                     "terms": provider.name,
                     "version": provider.terms,
-                    "url": f"{TERMS_URL}/{provider.name}",
+                    "url": terms_url(provider),
                 }
             },
         )
 
-    def _result(self, item: Json) -> Json:
+    def result(self, item: Json) -> Json:
+        """Execute one call and return its result, unbilled."""
         result: Json = {"provider": item["provider"], "capability": item["capability"]}
         try:
             return result | self._executed(item)
@@ -153,14 +158,14 @@ class Providers:
         return {
             "provider": provider.name,
             "version": provider.terms,
-            "digest": _digest(provider),
+            "digest": terms_digest(provider),
             "text": f"Terms of {provider.title}.",
             "accepted": accepted is not None,
         }
 
     def _accept_terms(self, options: Json) -> Json:
         provider = _with_terms(options)
-        wanted = {"version": provider.terms, "digest": _digest(provider), "confirmed": True}
+        wanted = {"version": provider.terms, "digest": terms_digest(provider), "confirmed": True}
         if any(options.get(name) != value for name, value in wanted.items()):
             raise CallError(
                 "invalid_options", "version, digest, and confirmed must be those of the terms", 400
@@ -257,5 +262,11 @@ def _with_terms(options: Json) -> Provider:
     return provider
 
 
-def _digest(provider: Provider) -> str:
+def terms_url(provider: Provider) -> str:
+    """Return the page on which an administrator accepts a provider's terms."""
+    return f"{TERMS_URL}/{provider.name}"
+
+
+def terms_digest(provider: Provider) -> str:
+    """Return the digest of a provider's terms, which an acceptance repeats."""
     return hashlib.sha256(f"{provider.name} {provider.terms}".encode()).hexdigest()

@@ -130,7 +130,10 @@ class StepJobs(Jobs):
             self.perform(job, step)
         except (PageError, ServiceError) as error:
             # One failed page does not end the job. It fails at the end if every page has failed.
-            job["problems"] = [*job.get("problems", []), f"{step['input'].get('url')}: {error.code}"]
+            job["problems"] = [
+                *job.get("problems", []),
+                f"{step['input'].get('url', step['action'])}: {error.code}",
+            ]
         except JobFailedError as error:
             self._fail(job, error)
 

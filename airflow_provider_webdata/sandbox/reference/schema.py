@@ -603,7 +603,7 @@ FEEDBACK = _object(
     *("endpoint", "jobId", "rating"),
 )
 
-DETAIL, NAME = _text(1, 2000), _text(1, 200)
+DETAIL, NAME = {**WORDS, "maxLength": 2000}, {**WORDS, "maxLength": 200}
 PROVIDER_FEEDBACK = _object(
     {
         "endpoint": _one_of("alexandria"),
@@ -693,7 +693,20 @@ SIMILAR_PAPERS = _object(
     },
     "intent",
 )
-GOVERNMENT_SEARCH = _object({"query": WORDS, "k": _integer(1, 100), **LABELS}, "query")
+GOVERNMENT_SEARCH = _object(
+    {
+        "query": WORDS,
+        "k": _integer(1, 100),
+        **dict.fromkeys(("jurisdiction", "court", "cites", "domain"), WORDS),
+        "courtType": _one_of(
+            *("federal-supreme", "federal-appellate", "federal-district", "federal-bankruptcy"),
+            *("federal-special", "military", "state-supreme", "state-appellate", "state-trial"),
+            *("state-special", "state-attorney-general"),
+        ),
+        **LABELS,
+    },
+    "query",
+)
 ASK = _object(
     {
         "question": {**WORDS, "maxLength": 8000},
@@ -701,6 +714,8 @@ ASK = _object(
         "rationale": WORDS,
         "jobId": WORDS,
         "context": OBJECT,
+        # The public clients send it with every body.
+        "origin": STRING,
     },
     "question",
 )

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.api import errors
+from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.integration.hooks.conftest import one_hook
 from tests.integration.hooks.test_jobs import JOB, calls_of
 from tests.support.fault_server import answer
@@ -43,4 +44,27 @@ async def test_refusals_have_their_code(serve: Any) -> None:
     with pytest.raises(errors.ConflictError, match="FEEDBACK_WINDOW_EXPIRED: Too late") as caught:
         await settled(hook.search_feedback(JOB, GOOD))
     assert caught.value.code == "FEEDBACK_WINDOW_EXPIRED"
+    await settled(hook.close())
+
+
+@pytest.mark.rule("feedback-providers", "feedback-providers-refund")
+async def test_feedback_on_data_providers(sandbox: SandboxServer, connect: Any, kind_of_hook: Any) -> None:
+    """The refunds of a website end at 10 a day."""
+    connect(sandbox.url)
+    hook = kind_of_hook()
+    lack = {"name": "levels", "provider": "gauges", "issue": "missing_capability", "why": "none has them"}
+    about = {
+        "rating": "bad",
+        "requested_website": {"url": "https://river.example/", "requested_functionality": "levels"},
+        "rationale": "a report",
+        "capability_feedback": [lack],
+    }
+    before = sandbox.control.state()["credits"]
+    found = [await settled(hook.provider_feedback(about)) for _ in range(11)]
+    assert [answer.credits_refunded for answer in found] == [1] * 10 + [0]
+    assert (found[-1].daily_cap_reached, found[-1].daily_refund_cap) == (True, 100)
+    assert sandbox.control.state()["credits"] == before + 10
+    lack["issue"] = "new_capability_request"
+    with pytest.raises(errors.InvalidRequestError, match="requestedFunctionality"):
+        await settled(hook.provider_feedback(about))
     await settled(hook.close())

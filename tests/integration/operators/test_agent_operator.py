@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.operators.agent import WebDataAgentOperator
-from airflow_provider_webdata.options import Wait
+from airflow_provider_webdata.options import Schema, Wait
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from tests.support import direct
@@ -51,6 +51,32 @@ def test_a_thread_continues(run_dag: Any, sandbox: SandboxServer, tmp_path: Path
         "chat",
     )
     assert sent[1]["threadId"] == first["threadId"]
+
+
+@pytest.mark.rule("agent-approval")
+def test_a_run_that_asks_says_so(here: SandboxServer, log: Callable[[], str], tmp_path: Path) -> None:
+    asking: dict[str, Any] = {
+        "prompt": "price",
+        "mode": "chat",
+        "exchange": {"requireApproval": True, "toolkits": ["market-prices"]},
+        "output": f"{tmp_path}/asked.jsonl",
+        "schema": {"type": "object", "properties": {"prices": {"type": "array"}}, "required": ["prices"]},
+        "result_schema": Schema(on_invalid="fail"),
+        "wait": Wait(poll_interval=1),
+    }
+    outcome = direct.run(WebDataAgentOperator(task_id="ask", **asking))
+    asked = outcome.value
+    pending = asked["pendingApproval"]
+    assert (asked["count"], len(pending["calls"])) == (0, 2)
+    assert f"next run of thread {asked['threadId']}, with exchange={{'approve': {{'approvalId': " in log()
+    answered = {
+        **asking,
+        "output": f"{tmp_path}/answered.jsonl",
+        "thread_id": asked["threadId"],
+        "exchange": {"approve": {"approvalId": pending["id"], "callIds": [pending["calls"][0]["id"]]}},
+    }
+    outcome = direct.run(WebDataAgentOperator(task_id="answer", **answered))
+    assert (outcome.value["count"], outcome.value["exchange"]["paidCalls"]) == (1, 1)
 
 
 @pytest.mark.rule("agent-partial", "agent-trace")

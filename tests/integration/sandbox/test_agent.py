@@ -166,7 +166,7 @@ class TestAgent:
             start(api, "agent", prompt="x", nonsense=1).json()["error"].startswith("Unrecognized key in body")
         )
         answer = {"threadId": NOBODY, "exchange": {"decline": {"approvalId": NOBODY}}}
-        assert start(api, "agent", prompt="x", **answer).json()["code"] == "UNSUPPORTED_IN_SANDBOX"
+        assert start(api, "agent", prompt="x", **answer).json()["code"] == "thread_not_found"
         for body in (
             {"exchange": answer["exchange"]},
             {"exchange": {"requireApproval": True}},

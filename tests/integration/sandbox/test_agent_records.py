@@ -52,7 +52,10 @@ def test_a_turn_may_answer_in_words(sandbox: Any, api: Any) -> None:
     first = start(api, "agent", prompt="levels", **fields).json()
     sandbox.control.settle()
     found = status(api, "agent", first["id"])
-    assert (found["mode"], found["exchange"]) == ("chat", {"enabled": False, "paidCalls": 0})
+    assert (found["mode"], found["exchange"]) == (
+        "chat",
+        {"enabled": False, "paidCalls": 0, "creditsUsed": None},
+    )
     assert "message" not in found
     assert found["data"]
     talk = done(sandbox, api, "agent", prompt="why?", threadId=first["threadId"])

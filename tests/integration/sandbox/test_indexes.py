@@ -120,13 +120,16 @@ def test_similar_papers(sandbox, api) -> None:
     assert "Weather" not in titles(rain, anchor=["doi:10.5555/weather"])
 
 
-@pytest.mark.rule("government-answer")
+@pytest.mark.rule("government-answer", "government-filters")
 def test_government_search(api) -> None:
     body = found(api, GOVERNMENT, query="levels warning", k=1)
     (item,) = body["data"]["web"]
     assert item["url"].startswith("https://weather.example/")
     assert item["position"] == 1
     assert api.http.get(GOVERNMENT, params={"query": "levels", "k": 5}).json()["data"]["web"]
+    for domain, count in (("weather.example", 1), ("river.example", 0)):
+        assert len(found(api, GOVERNMENT, query="levels", k=1, domain=domain)["data"]["web"]) == count
+    assert found(api, GOVERNMENT, query="levels", courtType="military")["data"]["web"] == []
 
 
 @pytest.mark.rule("credits-index")

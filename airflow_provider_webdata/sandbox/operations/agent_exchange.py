@@ -1,0 +1,193 @@
+"""The data providers that an agent's run calls, and the approvals that it requests."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.sandbox.engine.providers import PROVIDERS, Capability, Provider, matches, tools
+from airflow_provider_webdata.sandbox.reference.errors import ServiceError
+
+from .providers import OWN, terms_digest, terms_url
+
+if TYPE_CHECKING:
+    from airflow_provider_webdata.sandbox.reference.wire import Json
+
+    from .providers import Providers
+
+ANSWERS = ("approve", "decline")
+SHOWN = ("toolkits", "requireApproval", "onTermsRequired")
+
+
+class AgentExchange:
+    """Plans a run's calls of data providers by the words of its prompt.
+
+    A run has its ``calls``, the calls that are ``gated`` by terms, the ``pending`` approval that ends it, and the paid
+    calls so far.
+    """
+
+    def __init__(self, providers: Providers) -> None:
+        self._providers = providers
+
+    def begin(self, body: Json, last: Json | None) -> Json:
+        """Return the plan of a run.
+
+        :param body: the request, with the options that it inherits.
+        :param last: the last run of the thread.
+        :raises ServiceError: 404: the answered approval does not exist, or was answered before.
+        """
+        options = body.get("exchange", {})
+        earlier: Json = last["exchange"] if last else {"pending": None, "always": False}
+        plan: Json = {"calls": [], "gated": [], "pending": None, "paid": 0, "credits": 0}
+        plan["always"] = earlier["always"]
+        answer: Json | None = next((options[name] for name in ANSWERS if name in options), None)
+        asked = earlier["pending"]
+        if answer is not None and (
+            asked is None or asked["id"] != answer["approvalId"] or asked["resolution"] is not None
+        ):
+            raise ServiceError(404, "This thread has no such pending approval", code="approval_not_found")
+        if "exchange" not in body or not options.get("enabled", True) or "decline" in options:
+            return plan
+        if answer is None:
+            return self._planned(plan, options, _wanted(body))
+        if asked["kind"] == "terms":
+            return self._planned(plan, options, earlier["gated"])
+        wanted = set(answer.get("callIds", [item["id"] for item in asked["calls"]]))
+        plan["calls"] = [item for item in asked["calls"] if item["id"] in wanted]
+        plan["gated"] = earlier["gated"]
+        plan["always"] |= answer.get("always", False)
+        return _asking_for_terms(plan, options)
+
+    def resolve(self, last: Json | None, run: Json) -> bool:
+        """Record in the last run how this one answers its approval; return whether it does."""
+        options = run["request"].get("exchange", {})
+        if last is None or not options.keys() & set(ANSWERS):
+            return False
+        approval, pending = options.get("approve", {}), last["exchange"]["pending"]
+        pending["resolution"] = {
+            "approved": "approve" in options,
+            "callIds": [item["id"] for item in run["exchange"]["calls"]] if pending["calls"] else [],
+            "always": bool(pending["calls"]) and approval.get("always", False),
+            "byRunId": run["id"],
+        }
+        return True
+
+    def call(self, run: Json, item: Json) -> None:
+        """Call a provider; keep its data.
+
+        :raises ServiceError: the provider refuses the call.
+        """
+        provider, capability = _tool(item)
+        result = self._providers.result(
+            {"provider": provider.name, "capability": capability.name, "options": item["input"]}
+        )
+        if "error" in result:
+            error = result["error"]
+            raise ServiceError(error["status"], error["message"], code=error["code"])
+        run["spent"] += result["creditsCost"]
+        run["exchange"]["paid"] += 1
+        run["exchange"]["credits"] += result["creditsCost"]
+        about = {
+            "url": f"{provider.name}/{capability.name}",
+            "title": capability.title,
+            "description": capability.description,
+        }
+        run["known"].append({**about, **result["data"]})
+
+    def _planned(self, plan: Json, options: Json, wanted: list[Json]) -> Json:
+        """Divide calls into those that terms gate and others, which may need an approval."""
+        for item in wanted:
+            is_open = self._providers.accepts(_tool(item)[0])
+            plan["calls" if is_open else "gated"].append(item)
+        plan["calls"] = plan["calls"][: options.get("maxCalls")]
+        if plan["calls"] and options.get("requireApproval") and not plan["always"]:
+            reason = f"{len(plan['calls'])} paid calls may answer this."
+            plan["pending"] = _approval("calls", reason, calls=plan["calls"])
+            plan["calls"] = []
+            return plan
+        return _asking_for_terms(plan, options)
+
+    def shown(self, run: Json) -> Json:
+        """Return the fields of a status about data providers."""
+        if "exchange" not in run["request"]:
+            return {}
+        options, plan = run["request"]["exchange"], run["exchange"]
+        summary: Json = {"enabled": options.get("enabled", True)}
+        summary |= {name: options[name] for name in SHOWN if name in options}
+        summary |= {"paidCalls": plan["paid"], "creditsUsed": plan["credits"] if plan["paid"] else None}
+        gates = [_gate(item) for item in plan["gated"]]
+        if gates:
+            summary["skippedProviders"] = [_skipped(gate) for gate in gates]
+        pending = plan["pending"] if run["finishedAt"] else None
+        if pending is None:
+            return {"exchange": summary}
+        if pending["kind"] == "terms":
+            providers = [{**gate, **_calls_for_terms(gate)} for gate in gates]
+            action = {"type": "accept_terms", "approvalId": pending["id"], "providers": providers}
+            summary["requiresAction"] = action
+        return {"exchange": summary, "pendingApproval": pending}
+
+
+def most(item: Json) -> int:
+    """Return the most credits that a planned call may cost."""
+    return _tool(item)[1].most(item["input"])
+
+
+def _tool(item: Json) -> tuple[Provider, Capability]:
+    provider = PROVIDERS[item["provider"]]
+    return provider, next(known for known in provider.capabilities if known.name == item["capability"])
+
+
+def _wanted(body: Json) -> list[Json]:
+    """Return a call of each capability that shares a word with the prompt."""
+    toolkits = body["exchange"].get("toolkits")
+    return [
+        {
+            "id": str(uuid.uuid4()),
+            "provider": provider.name,
+            "capability": item.name,
+            "input": item.sample(body["prompt"]),
+            "creditsEstimate": None if item.credits is None else item.most(item.sample(body["prompt"])),
+        }
+        for provider, item in tools()
+        if matches(provider, item, body["prompt"]) and (toolkits is None or provider.name in toolkits)
+    ]
+
+
+def _asking_for_terms(plan: Json, options: Json) -> Json:
+    if plan["gated"] and options.get("onTermsRequired") == "ask":
+        terms = [_gate(item) for item in plan["gated"]]
+        reason = f"{', '.join(item['name'] for item in terms)} may have more data."
+        plan["pending"] = _approval("terms", reason, calls=[], terms=terms)
+    return plan
+
+
+def _approval(kind: str, reason: str, **fields: Any) -> Json:
+    return {"id": str(uuid.uuid4()), "kind": kind, "reason": reason, "resolution": None, **fields}
+
+
+def _gate(item: Json) -> Json:
+    provider, capability = _tool(item)
+    return {
+        "provider": provider.name,
+        "name": provider.title,
+        "capability": capability.name,
+        "adds": capability.description,
+        "version": provider.terms,
+        "digest": terms_digest(provider),
+        "url": terms_url(provider),
+    }
+
+
+def _skipped(gate: Json) -> Json:
+    kept = {name: gate[name] for name in ("provider", "name", "capability", "adds", "version")}
+    return {**kept, "reason": "terms_required", "termsUrl": gate["url"]}
+
+
+def _calls_for_terms(gate: Json) -> Json:
+    asked = {"provider": gate["provider"]}
+    agreed = {**asked, "version": gate["version"], "digest": gate["digest"], "confirmed": True}
+    return {
+        "show": {"provider": OWN, "capability": "terms/show", "options": asked},
+        "accept": {"provider": OWN, "capability": "terms/accept", "options": agreed},
+    }
