@@ -1,1 +1,1 @@
-"""`make conformance`: checks the sandbox and the provider against a public client and the public description."""
+"""`make conformance`: checks the sandbox and the provider against the public clients and the public description."""

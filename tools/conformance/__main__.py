@@ -1,8 +1,8 @@
-"""Drive the sandbox with another public client, and let a proxy check it against the service's public description.
+"""Drive the sandbox with the public clients, and let a proxy check it against the service's public description.
 
 python -m tools.conformance [DESCRIPTION]
 
-Node's packages go to `build/conformance`. The client must succeed in every step. With DESCRIPTION, the path of the
+Node's packages go to `build/conformance`. The clients must succeed in every step. With DESCRIPTION, the path of the
 OpenAPI description of version 2, all its calls and one of each kind of the provider's own go through Prism too; what
 that refuses and `KNOWN` does not explain fails the command.
 """
@@ -20,8 +20,10 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from airflow_provider_webdata.sandbox.server import SandboxServer
+from tools.conformance import client
 from tools.conformance.own_calls import failures
 
 HERE = Path(__file__).parent
@@ -49,18 +51,14 @@ KNOWN = {
 
 
 def main() -> int:
-    """Run the client, and the proxy if a description is given; return 0 on success."""
-    if shutil.which("npm") is None:
-        print("Node and npm are not on this machine: install Node 20 or newer", file=sys.stderr)
+    """Run the clients, and the proxy if a description is given; return 0 on success."""
+    if missing := _install():
+        print(missing, file=sys.stderr)
         return 2
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    for name in ("package.json", "client.mjs"):
-        shutil.copy(HERE / name, FOLDER)
-    subprocess.run(
-        ["npm", "install", "--no-audit", "--no-fund", "--no-package-lock", "--silent"], cwd=FOLDER, check=True
-    )
     with SandboxServer() as sandbox:
-        problems = _driven(sandbox.url, sandbox.api_key)
+        problems = _failed("Python", client.steps(sandbox.url, sandbox.api_key))
+    with SandboxServer() as sandbox:
+        problems += _driven(sandbox.url, sandbox.api_key)
     if len(sys.argv) > 1:
         with SandboxServer() as sandbox, _proxy(Path(sys.argv[1]), sandbox.url) as (url, log):
             _driven(url, sandbox.api_key)
@@ -70,15 +68,35 @@ def main() -> int:
     return 1 if problems else 0
 
 
+def _install() -> str | None:
+    """Install the Node client; return what is missing, if it cannot be installed."""
+    if shutil.which("node") is None or shutil.which("npm") is None:
+        return "The Node client cannot run: node and npm are not on this machine. Install Node 20 or newer"
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name in ("package.json", "client.mjs"):
+        shutil.copy(HERE / name, FOLDER)
+    options = ["--no-audit", "--no-fund", "--no-package-lock", "--silent"]
+    if subprocess.run(["npm", "install", *options], cwd=FOLDER).returncode:
+        packages = json.loads((HERE / "package.json").read_text(encoding="utf-8"))["dependencies"]
+        wanted = ", ".join(f"{name} {version}" for name, version in packages.items())
+        return f"The Node client cannot run: npm did not install {wanted}. Check its registry and the network"
+    return None
+
+
+def _failed(client: str, steps: list[dict[str, Any]]) -> list[str]:
+    """Print how many steps of a client succeeded; return the others."""
+    print(f"{sum(step['ok'] for step in steps)} of {len(steps)} steps of the {client} client succeed")
+    return [f"{client}: {step['name']}: {step['why']}" for step in steps if not step["ok"]]
+
+
 def _driven(url: str, key: str) -> list[str]:
-    """Run the client, print a line for each step, and return the failed steps."""
+    """Run the Node client, and return the failed steps."""
     environ = {**os.environ, "SERVICE_URL": url, "SERVICE_KEY": key}
     done = subprocess.run(
         ["node", "client.mjs"], cwd=FOLDER, env=environ, capture_output=True, text=True, timeout=10 * PATIENCE
     )
     steps = [json.loads(line) for line in done.stdout.splitlines()]
-    print(f"{sum(step['ok'] for step in steps)} of {len(steps)} steps of the client succeed at {url}")
-    failed = [f"{step['name']}: {step['why']}" for step in steps if not step["ok"]]
+    failed = _failed("Node", steps)
     return failed if steps and done.returncode in (0, 1) else [*failed, done.stderr[-1000:]]
 
 

@@ -23,6 +23,12 @@ async function step(name, call, isRight = (found) => found !== undefined) {
   return found ?? {};
 }
 
+async function refusal(name, call, isRight) {
+  let refused;
+  await step(name, () => call().then(() => undefined, (error) => (refused = error)), isRight);
+  return refused?.requiresAction?.terms;
+}
+
 await step("search", () => client.search("river", { limit: 3, sources: ["web", "news"] }), (found) => found.web.length === 3);
 await step(
   "search and scrape",
@@ -81,7 +87,7 @@ await step("code in a browser", () => client.browserExecute(session.id, { code: 
 await step("list of browsers", () => client.listBrowsers());
 await step("close a browser", () => client.deleteBrowser(session.id), (found) => found.success);
 
-await step("developer search", () => client.developerSearch("pipeline"), (found) => found.results.length > 0);
+await step("developer search", () => client.developerSearch("pipeline", { k: 2 }), (found) => found.results.length === 2);
 await step("paper search", () => client.research.searchPapers("river"), (found) => found.results.length > 0);
 const HISTORY = { provider: "market-prices", capability: "prices/history", options: { symbol: "URM" } };
 await step(
@@ -103,6 +109,96 @@ await step(
   "tools in a search",
   () => client.search("podcasts", { sources: ["alexandria"], toolDetail: "full" }),
   (found) => found.tools[0].id === "episode-index/episodes/search",
+);
+await step(
+  "tools of a page",
+  () => client.scrape("https://river.example/floods", { domainTools: true, toolDetail: "summary" }),
+  (found) => found.tools[0].next.capability === "find-tools",
+);
+const EPISODES = { provider: "episode-index", capability: "episodes/search", options: { query: "river" } };
+const terms = await refusal("terms that were not accepted", () => client.scrape({ alexandria: EPISODES }), (error) => {
+  const { type, terms } = error.requiresAction;
+  return error.status === 403 && type === "accept_terms" && terms === "episode-index";
+});
+await step(
+  "terms of a provider",
+  () => client.scrape({ alexandria: { provider: "firecrawl", capability: "terms/show", options: { provider: terms } } }),
+  (found) => found.alexandria[0].data.accepted === false,
+);
+
+// An agent that calls data providers: one asks before paid calls, one before terms.
+async function ended(options) {
+  const { id } = await client.startAgent(options);
+  let found;
+  do {
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    found = await client.getAgentStatus(id);
+  } while (found.status === "processing");
+  return found;
+}
+const ASKING = { requireApproval: true, toolkits: ["market-prices"] };
+const asked = await step(
+  "an agent that asks",
+  () => ended({ prompt: "price", mode: "chat", exchange: ASKING }),
+  (found) => found.pendingApproval.calls.length === 2 && found.exchange.paidCalls === 0,
+);
+const approve = { approvalId: asked.pendingApproval?.id, callIds: [asked.pendingApproval?.calls[0].id] };
+await step(
+  "an approval",
+  () => ended({ prompt: "go on", threadId: asked.threadId, exchange: { approve } }),
+  (found) => found.exchange.paidCalls === 1 && found.exchange.creditsUsed === 5,
+);
+await step(
+  "a thread with an approval",
+  () => client.getAgentThread(asked.threadId),
+  (found) => found.thread.runs[0].pendingApproval.resolution.approved,
+);
+await refusal(
+  "an approval that was given before",
+  () => ended({ prompt: "again", threadId: asked.threadId, exchange: { approve } }),
+  (error) => error.status === 404 && error.code === "approval_not_found",
+);
+const gated = await step(
+  "an agent that asks for terms",
+  () => ended({ prompt: "podcast", mode: "chat", exchange: { onTermsRequired: "ask" } }),
+  (found) => found.pendingApproval.kind === "terms" && found.exchange.requiresAction.providers.length === 1,
+);
+await step(
+  "an agent that is told no",
+  () =>
+    ended({ prompt: "no", threadId: gated.threadId, exchange: { decline: { approvalId: gated.pendingApproval.id } } }),
+  (found) => found.exchange.paidCalls === 0 && found.pendingApproval === undefined,
+);
+
+// What the client has no method for goes through its own transport, with its headers and its handling of answers.
+const http = client.http;
+await step(
+  "feedback on data providers",
+  () =>
+    http.post("/v2/feedback", {
+      endpoint: "alexandria",
+      rating: "bad",
+      requestedWebsite: { url: URL, requestedFunctionality: "levels by hour" },
+      rationale: "a report",
+    }),
+  (found) => found.data.creditsRefunded === 1,
+);
+await step(
+  "a question about a job",
+  () => http.post("/v2/support/ask", { question: "what went wrong?", jobId: crawl.id }),
+  (found) => found.data.answer.includes(crawl.id),
+);
+const recorded = await step("open a recorded browser", () => http.post("/v2/interact", { recordSession: true }));
+await step("close a recorded browser", () => client.deleteBrowser(recorded.data.id));
+const replay = await step(
+  "a recording",
+  () => http.get(`/v2/interact/${recorded.data.id}/replay`),
+  (found) => found.data.pageCount === 1,
+);
+await step(
+  "a page of a recording",
+  () => http.get(`/v2/interact/${recorded.data.id}/replay/${replay.data.pages[0].pageId}`),
+  (found) => found.data.startsWith("#EXTM3U"),
 );
 await step(
   "feedback on a page",
