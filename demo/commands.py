@@ -78,7 +78,9 @@ def chaos() -> None:
 
     minutes = float(os.environ.get("MINUTES") or 20)
     seed = int(os.environ.get("SEED") or random.randrange(2**32))
-    show({f"{minutes:g} minutes of faults": run_chaos(minutes, seed, SANDBOX_FLAGS, _progress())})
+    sqlite = os.environ.get("DATABASE") == "sqlite"
+    report = run_chaos(minutes, seed, SANDBOX_FLAGS, _progress(), sqlite=sqlite)
+    show({f"{minutes:g} minutes of faults": report})
 
 
 def show(results: dict[str, str]) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import psutil
+from sqlalchemy.exc import DBAPIError
 
 from demo.pairs import API_SERVERS, TRIGGERERS
 
@@ -31,8 +33,12 @@ class Fault:
     happen: Callable[[], AbstractContextManager[None]]
 
 
-def faults_of(stack: ChaosStack, database: StarvedPostgres) -> list[Fault]:
-    """Return every fault that can happen to a stack and its database."""
+# Seconds until an API server is killed even though every event is registered.
+_PATIENCE = 15.0
+
+
+def faults_of(stack: ChaosStack, database: StarvedPostgres | None) -> list[Fault]:
+    """Return every fault that can happen to a stack and its database; on SQLite, only API servers die."""
 
     @contextmanager
     def killed(name: str) -> Iterator[None]:
@@ -41,6 +47,15 @@ def faults_of(stack: ChaosStack, database: StarvedPostgres) -> list[Fault]:
         yield
         stack.launch(name)
         stack.down.discard(name)
+
+    @contextmanager
+    def killed_before_registration(name: str) -> Iterator[None]:
+        end = time.monotonic() + _PATIENCE
+        with contextlib.suppress(DBAPIError):
+            while time.monotonic() < end and not stack.has_unregistered_events():
+                time.sleep(0.005)
+        with killed(name):
+            yield
 
     @contextmanager
     def hung(name: str) -> Iterator[None]:
@@ -52,6 +67,15 @@ def faults_of(stack: ChaosStack, database: StarvedPostgres) -> list[Fault]:
         for process in members:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.resume()
+
+    def of_component(what: str, way: Callable[[str], AbstractContextManager[None]], name: str) -> Fault:
+        return Fault(f"{name} {what}", (2.0, 25.0), lambda: way(name))
+
+    deaths = [
+        of_component("killed before registration", killed_before_registration, name) for name in API_SERVERS
+    ]
+    if database is None:
+        return [*deaths, *(of_component("killed", killed, name) for name in API_SERVERS)]
 
     @contextmanager
     def crashed() -> Iterator[None]:
@@ -72,10 +96,8 @@ def faults_of(stack: ChaosStack, database: StarvedPostgres) -> list[Fault]:
         yield
         database.free_disk()
 
-    def of_component(what: str, way: Callable[[str], AbstractContextManager[None]], name: str) -> Fault:
-        return Fault(f"{name} {what}", (2.0, 25.0), lambda: way(name))
-
     return [
+        *deaths,
         *(of_component("killed", killed, name) for name in stack.components),
         *(of_component("hung", hung, name) for name in (*API_SERVERS, *TRIGGERERS, "scheduler")),
         Fault("database crashed", (1.0, 10.0), crashed),

@@ -18,10 +18,13 @@ if TYPE_CHECKING:
     from demo.chaos.stack import ChaosStack
 
 DAG = "webdata_chaos"
+EVENT_DAGS = ("webdata_chaos_on_webdata_default", "webdata_chaos_on_webdata_other_api_server")
 SITE = "https://chaos.example/p"
 CRAWLS_PER_RUN = 6
 PAGES_PER_JOB = 100
 JOBS_AT_ONCE = 4
+# Jobs of one page that are started together, and complete together.
+BURST = 5
 
 
 class Load:
@@ -81,15 +84,15 @@ class Load:
             under_way = [job for job in under_way if self._status(job) == "scraping"]
             if len(under_way) < JOBS_AT_ONCE:
                 conn_id, url = next(targets)
-                body = {
-                    "urls": [f"{SITE}/{next(pages)}" for _ in range(PAGES_PER_JOB)],
-                    "webhook": {
-                        "url": delivery_url(url, conn_id, None),
-                        "headers": {SECRET_HEADER: self._stack.webhook_secret},
-                        "events": ["started", "page", "completed"],
-                    },
+                webhook = {
+                    "url": delivery_url(url, conn_id, None),
+                    "headers": {SECRET_HEADER: self._stack.webhook_secret},
+                    "events": ["started", "page", "completed"],
                 }
-                under_way.append(self._call("POST", "/v2/batch/scrape", json=body)["id"])
+                for size in (PAGES_PER_JOB, *[1] * BURST):
+                    body = {"urls": [f"{SITE}/{next(pages)}" for _ in range(size)], "webhook": webhook}
+                    job = self._call("POST", "/v2/batch/scrape", json=body)["id"]
+                    under_way += [job] if size > 1 else []
 
     def _status(self, job: str) -> str:
         return str(self._call("GET", f"/v2/batch/scrape/{job}?limit=1")["status"])

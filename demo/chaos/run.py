@@ -6,19 +6,18 @@ import json
 import random
 import time
 from collections import Counter
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
 import httpx
-import psycopg2
 
 from airflow_provider_webdata.sandbox.control import SandboxControl
 from demo.books import Books
 from demo.chaos.database import StarvedPostgres
 from demo.chaos.faults import Fault, faults_of
-from demo.chaos.load import DAG, Load
-from demo.chaos.stack import ChaosStack
+from demo.chaos.load import DAG, EVENT_DAGS, Load
+from demo.chaos.stack import COMPLETED, ChaosStack
 from tests.support.airflow_api import ENDED
 from tests.support.errors import StackError
 from tests.support.stack import HOMES, Say
@@ -33,25 +32,26 @@ RUN_PAUSE = 30.0
 PAGE_SECONDS, PAGES_AT_ONCE = 0.5, 5
 
 
-def run_chaos(minutes: float, seed: int, flags: tuple[str, ...], say: Say) -> str:
+def run_chaos(minutes: float, seed: int, flags: tuple[str, ...], say: Say, *, sqlite: bool = False) -> str:
     """Let faults happen for some minutes; returns the report.
 
     Raises `StackError` if anything was lost, done twice, or billed twice.
     """
     say(f"seed {seed}")
-    with StarvedPostgres({"max_connections": "150"}) as database:
-        if not database.has_disk:
+    with nullcontext() if sqlite else StarvedPostgres({"max_connections": "150"}) as database:
+        if database is not None and not database.has_disk:
             say("the disk is never filled: that takes the right to mount a file system")
         stack = ChaosStack(
             HOMES / "chaos",
             dag_folders=(Path(__file__).parent / "dags",),
             sandbox_flags=flags,
-            database_url=database.create_database(DATABASE),
+            database_url="" if database is None else database.create_database(DATABASE),
             say=say,
         )
         with stack:
-            stack.wait_for_dags((DAG,))
-            stack.api.unpause(DAG)
+            stack.wait_for_dags((DAG, *EVENT_DAGS))
+            for dag_id in (DAG, *EVENT_DAGS):
+                stack.api.unpause(dag_id)
             # One call may send many thousand deliveries that waited for the faults to end.
             sandbox = SandboxControl(stack.sandbox_url, timeout=3600)
             sandbox.set_site("chaos.example", pages=1_000_000)
@@ -62,12 +62,12 @@ def run_chaos(minutes: float, seed: int, flags: tuple[str, ...], say: Say) -> st
                 load.stop_feeding()
                 _calm(stack, sandbox, load)
                 load.stop_reading()
-                return _books(stack, database, sandbox, load, counts).report()
+                return _books(stack, sandbox, load, counts).report()
 
 
 def _faults(
     stack: ChaosStack,
-    database: StarvedPostgres,
+    database: StarvedPostgres | None,
     chance: random.Random,
     seconds: float,
     sandbox: SandboxControl,
@@ -112,7 +112,8 @@ def _calm(stack: ChaosStack, sandbox: SandboxControl, load: Load) -> None:
             states = Counter(run["state"] for run in stack.api.runs(DAG))
         except httpx.HTTPError:
             return False
-        return sum(states[state] for state in ENDED) == len(load.runs)
+        ended = sum(states[state] for state in ENDED) == len(load.runs)
+        return ended and not stack.query("SELECT 1 FROM webdata_asset_event WHERE state = 'queued' LIMIT 1")
 
     stack.revive()
     stack.wait_until_healthy()
@@ -121,26 +122,29 @@ def _calm(stack: ChaosStack, sandbox: SandboxControl, load: Load) -> None:
     sandbox.advance(3 * 900.0)
     if not wait_until(over, CALM, pause=2.0):
         raise StackError(
-            f"Not all of the {len(load.runs)} runs ended within {CALM:.0f} s after the last fault."
+            f"Not all of the {len(load.runs)} runs ended, or not all asset events were registered, within {CALM:.0f} s "
+            "after the last fault."
         )
     sandbox.advance(3 * 900.0)
     sandbox.settle()
+    wait_until(lambda: not stack.has_unregistered_events(), CALM, pause=2.0)
+    wait_until(lambda: not stack.query("SELECT 1 FROM asset_dag_run_queue LIMIT 1"), CALM, pause=2.0)
 
 
-def _books(
-    stack: ChaosStack, database: StarvedPostgres, sandbox: SandboxControl, load: Load, counts: Counter[str]
-) -> Books:
+def _books(stack: ChaosStack, sandbox: SandboxControl, load: Load, counts: Counter[str]) -> Books:
     books = Books()
     books.lines += [f"{name}: {count}" for name, count in sorted(counts.items())]
-    _check_deliveries(books, database, sandbox, load)
+    _check_deliveries(books, stack, sandbox, load)
+    _check_events(books, stack)
     _check_tasks(books, stack, sandbox, load)
     return books
 
 
-def _check_deliveries(books: Books, database: StarvedPostgres, sandbox: SandboxControl, load: Load) -> None:
-    with closing(psycopg2.connect(database.address(DATABASE))) as connection, connection.cursor() as cursor:
-        cursor.execute("SELECT id, position, convert_from(body, 'UTF8') FROM webdata_inbox_delivery")
-        rows = [(row_id, position, json.loads(body)["webhookId"]) for row_id, position, body in cursor]
+def _check_deliveries(books: Books, stack: ChaosStack, sandbox: SandboxControl, load: Load) -> None:
+    rows = [
+        (row_id, position, json.loads(bytes(body))["webhookId"])
+        for row_id, position, body in stack.query("SELECT id, position, body FROM webdata_inbox_delivery")
+    ]
     stored = Counter(webhook_id for _, _, webhook_id in rows)
     deliveries = sandbox.deliveries()
     states = Counter(delivery["status"] for delivery in deliveries)
@@ -156,6 +160,27 @@ def _check_deliveries(books: Books, database: StarvedPostgres, sandbox: SandboxC
     books.check("positions twice or missing", len(rows) - len({row[1] for row in rows if row[1]}), 0)
     books.check("stored and not read", len({row[0] for row in rows} - load.read.keys()), 0)
     books.check("read twice", sum(count > 1 for count in load.read.values()), 0)
+
+
+def _check_events(books: Books, stack: ChaosStack) -> None:
+    """Each completed job must have one asset event, and one run that has no other."""
+    jobs = {job for (job,) in stack.query(f"SELECT job_id FROM webdata_inbox_delivery WHERE {COMPLETED}")}
+    events = Counter(_job_of(extra) for (extra,) in stack.query("SELECT extra FROM asset_event"))
+    runs = stack.query(
+        "SELECT dag_run_id, extra FROM dagrun_asset_event JOIN asset_event ON asset_event.id = event_id"
+    )
+    seen = Counter(_job_of(extra) for _, extra in runs)
+    books.lines.append(f"completed jobs that were reported: {len(jobs)}")
+    books.check("  asset events", events.total(), len(jobs))
+    books.check("  jobs without an event", len(jobs - events.keys()), 0)
+    books.check("  jobs whose event is in no run", len(jobs - seen.keys()), 0)
+    books.check("  jobs whose event is in several runs", sum(count > 1 for count in seen.values()), 0)
+    books.check("  runs with several events", len(runs) - len({run for run, _ in runs}), 0)
+
+
+def _job_of(extra: Any) -> str:
+    found = json.loads(extra) if isinstance(extra, str) else extra
+    return str(found["payload"]["job_id"])
 
 
 def _check_tasks(books: Books, stack: ChaosStack, sandbox: SandboxControl, load: Load) -> None:

@@ -2,20 +2,67 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
-from demo.pairs import OTHER_CONNECTION, PairedStack
+import sqlalchemy
+
+from demo.pairs import OTHER_CONNECTION, TRIGGERERS, PairedStack
+from tests.support.airflow_settings import DATABASE_URL
 from tests.support.service import CONNECTION_ID
+from tests.support.stack import Component
+from tests.support.waiting import PATIENCE
+
+COMPLETED = "event = 'batch_scrape.completed'"
+_UNREGISTERED = f"""
+SELECT 1 FROM webdata_asset_event WHERE state = 'queued'
+UNION ALL
+SELECT 1 FROM webdata_inbox_delivery WHERE {COMPLETED} AND (
+    position IS NULL OR position > (SELECT last_position FROM webdata_inbox_counter WHERE id = 2)
+) LIMIT 1
+"""
 
 
 @dataclass
 class ChaosStack(PairedStack):
-    """Two API servers, two triggerers and a scheduler that runs tasks itself.
+    """Two API servers, two triggerers and a scheduler that runs tasks itself; on SQLite one triggerer.
 
     :ivar down: the components that a fault keeps down.
     """
 
     down: set[str] = field(default_factory=set)
+
+    @property
+    def components(self) -> Mapping[str, Component]:
+        """Those of a pair; on SQLite, all but the API servers wait for its lock."""
+        if self.database_url:
+            return super().components
+        patient = {DATABASE_URL: f"{self._environment[DATABASE_URL]}?timeout={PATIENCE}"}
+        return {
+            name: component if name.startswith("api-server") else Component(component.argv, patient)
+            for name, component in super().components.items()
+            if name != TRIGGERERS[1]
+        }
+
+    def query(self, statement: str) -> list[sqlalchemy.Row[Any]]:
+        """Return the rows that a statement finds in Airflow's database."""
+        with self._engine.connect() as connection:
+            return list(connection.execute(sqlalchemy.text(statement)))
+
+    def has_unregistered_events(self) -> bool:
+        """Return whether a delivery is committed whose asset event is not registered."""
+        return bool(self.query(_UNREGISTERED))
+
+    @cached_property
+    def _engine(self) -> sqlalchemy.Engine:
+        if self.database_url:
+            return sqlalchemy.create_engine(
+                self.database_url, isolation_level="AUTOCOMMIT", pool_pre_ping=True
+            )
+        url = f"sqlite:///{self.home}/airflow.db"
+        return sqlalchemy.create_engine(url, isolation_level="AUTOCOMMIT", connect_args={"timeout": PATIENCE})
 
     @property
     def inboxes(self) -> dict[str, str]:
