@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.results.item_urls import url_of
 from airflow_provider_webdata.results.manifest.content import digest
-from airflow_provider_webdata.results.manifest.entries import Entry
+from airflow_provider_webdata.results.manifest.entries import Change, Entry, shared_entry
 from airflow_provider_webdata.results.manifest.urls import canonical_url
 
 if TYPE_CHECKING:
@@ -15,15 +15,13 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.results.manifest.content import Compare
 
-Change = Literal["new", "changed", "same", "known", "removed", "failed"]
-
 CHANGES: tuple[Change, ...] = ("new", "changed", "same", "known", "removed", "failed")
 
 _SITE_ERROR = 400
 
 
 class Comparison:
-    """What of a run's items is new, changed or the same.
+    """A comparison of a run's items with the known pages.
 
     :param known: the pages that were known before, by key; taken over.
     :param moment: of the run, ISO 8601.
@@ -52,17 +50,20 @@ class Comparison:
         self._compare = compare
         self._ignore_query = ignore_query
         self._own_key = key
-        self._seen: dict[str, Change] = {}
 
     def change_of(self, item: Mapping[str, Any]) -> tuple[Change, str | None]:
         """Count an item, and return whether it is new, changed, the same, or a page that failed.
 
         The second value is the URL that the item's page has in all runs, where its own is spelled otherwise.
         """
-        url, key = self._identity(item)
-        if self._own_key is not None and "error" in item:
-            self.counts["failed"] += 1
-            return "failed", None
+        if self._own_key is None:
+            url = url_of(item)
+            key = None if url is None else canonical_url(url, ignore_query=self._ignore_query)
+        else:
+            url = key = self._own_key(item)
+            if "error" in item:
+                self.counts["failed"] += 1
+                return "failed", None
         if url is None or key is None:
             # What has no URL cannot be found again.
             self.counts["new"] += 1
@@ -72,38 +73,31 @@ class Comparison:
         return change, None if key == url else key
 
     def _change_of(self, item: Mapping[str, Any], url: str, key: str) -> Change:
-        metadata = item.get("metadata")
-        metadata = metadata if isinstance(metadata, dict) else {}
-        status = metadata.get("statusCode")
-        if metadata.get("error") or (isinstance(status, int) and status >= _SITE_ERROR):
-            return "failed"
-        if (again := self._seen.get(key)) is not None:
-            return again
+        status = None
+        if isinstance(metadata := item.get("metadata"), dict):
+            code = metadata.get("statusCode")
+            status = code if isinstance(code, int) else None
+            if metadata.get("error") or (status is not None and status >= _SITE_ERROR):
+                return "failed"
         known = self._entries.get(key)
+        if known is not None and known.change is not None:
+            return known.change
         found = digest(item, self._compare)
         change = self._judged(item, known, found)
         if change is None:
             return "failed"
-        self._seen[key] = change
         moment = self._moment
-        self._entries[key] = Entry(
-            key,
-            url,
+        self._entries[key] = shared_entry(
+            None if key == url else url,
             found,
-            status if isinstance(status, int) else None,
+            status,
             moment if known is None else known.first_seen,
             moment,
             known.changed if known is not None and change == "same" else moment,
+            0,
+            change,
         )
         return change
-
-    def _identity(self, item: Mapping[str, Any]) -> tuple[str | None, str | None]:
-        """Return what an item calls itself, and what it is called in all runs."""
-        if self._own_key is not None:
-            key = self._own_key(item)
-            return key, key
-        url = url_of(item)
-        return url, None if url is None else canonical_url(url, ignore_query=self._ignore_query)
 
     def _judged(self, item: Mapping[str, Any], known: Entry | None, found: str) -> Change | None:
         """Return the change; None where the service says that the page is gone."""
@@ -121,28 +115,47 @@ class Comparison:
     def leave(self, keys: Iterable[str]) -> None:
         """Count existing pages that were not requested, and keep their known content."""
         for key in keys:
-            if key in self._entries and key not in self._seen:
-                self._seen[key] = "known"
+            entry = self._entries.get(key)
+            if entry is not None and entry.change is None:
+                self._entries[key] = _with(entry, entry.missing, "known")
                 self.counts["known"] += 1
 
-    def removed(self, after: int, most: int) -> list[Entry]:
-        """Forget, and return, the pages that the last runs have not seen; call it once, at the end of a whole run.
+    def removed(self, after: int, most: int) -> dict[str, Entry]:
+        """Forget the pages that the last runs have not seen, and return them by key.
 
-        :param after: so many runs that did not see a page make it a removed one.
-        :param most: where there are more, none is removed, and the next run decides anew.
+        Call it once, at the end of a complete run.
+
+        :param after: number of runs that did not see a page after which it is removed.
+        :param most: if there are more, none is removed, and the next run decides again.
         """
-        unseen = [entry for key, entry in self._entries.items() if key not in self._seen]
-        for entry in unseen:
-            entry.missing += 1
-        gone = [entry for entry in unseen if entry.missing >= after]
+        unseen = [key for key, entry in self._entries.items() if entry.change is None]
+        gone: dict[str, Entry] = {}
+        for key in unseen:
+            entry = self._entries[key]
+            self._entries[key] = entry = _with(entry, entry.missing + 1, None)
+            if entry.missing >= after:
+                gone[key] = entry
         if len(gone) > most:
             self.held_back = len(gone)
-            return []
-        for entry in gone:
-            del self._entries[entry.key]
+            return {}
+        for key in gone:
+            del self._entries[key]
         self.counts["removed"] += len(gone)
         return gone
 
-    def entries(self) -> Iterable[Entry]:
-        """Return the pages that are known after the run."""
-        return self._entries.values()
+    def entries(self) -> Mapping[str, Entry]:
+        """Return the pages that are known after the run, by key."""
+        return self._entries
+
+
+def _with(entry: Entry, missing: int, change: Change | None) -> Entry:
+    return shared_entry(
+        entry.url,
+        entry.digest,
+        entry.status,
+        entry.first_seen,
+        entry.last_seen,
+        entry.changed,
+        missing,
+        change,
+    )

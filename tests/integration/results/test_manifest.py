@@ -23,12 +23,12 @@ def at(day: int, run_id: str | None = None, **more: int | str) -> Run:
     return Run(FIRST + timedelta(days=day), "dag", run_id or f"run_{day}", **{"task_id": "crawl", **more})  # type: ignore[arg-type]
 
 
-def entry(name: str, digest: str = "0") -> Entry:
-    return Entry(f"https://a.example/{name}", f"https://a.example/{name}", digest, 200, "x", "y", "z")
+def entry(name: str, digest: str = "0") -> tuple[str, Entry]:
+    return f"https://a.example/{name}", Entry(None, digest, 200, "x", "y", "z")
 
 
-def wrote(folder: ManifestFolder, run: Run, *pages: Entry, by: str = "content") -> Path:
-    return Path(folder.write(run, folder.known_before(run), pages, by).removeprefix("file://"))
+def wrote(folder: ManifestFolder, run: Run, *pages: tuple[str, Entry], by: str = "content") -> Path:
+    return Path(folder.write(run, folder.known_before(run), dict(pages), by).removeprefix("file://"))
 
 
 @pytest.fixture
@@ -59,9 +59,15 @@ def test_the_same_pages_give_the_same_bytes(folder: ManifestFolder) -> None:
 
 
 def test_all_that_is_known_of_a_page_is_kept(folder: ManifestFolder) -> None:
-    full = Entry("https://a.example/a", "https://a.example/b?c", "f", 301, "1", "2", "3", 4)
-    wrote(folder, at(1), full, entry("ä\ud83d" * 3))
-    assert folder.known_before(at(2)).entries[full.key] == full
+    pages = dict(
+        [
+            ("https://a.example/a", Entry("https://a.example/b?c", "f", 301, "1", "2", "3", 4)),
+            entry("ä\ud83d" * 3),
+            entry('"\\\n\0\u2028'),
+        ]
+    )
+    wrote(folder, at(1), *pages.items())
+    assert folder.known_before(at(2)).entries == pages
 
 
 def test_runs_at_the_same_time(folder: ManifestFolder) -> None:
@@ -69,12 +75,12 @@ def test_runs_at_the_same_time(folder: ManifestFolder) -> None:
     second, third, manual = at(2), at(3), at(3, "manual")
     begun = [(run, folder.known_before(run)) for run in (second, third, manual)]
     for number, (run, before) in enumerate(begun):
-        folder.write(run, before, [entry("a", str(number)), entry(run.run_id)], "content")
+        folder.write(run, before, dict([entry("a", str(number)), entry(run.run_id)]), "content")
     after = folder.known_before(at(4))
     assert len(after.files) == 3
     assert {key.rpartition("/")[2] for key in after.entries} == {"a", "run_2", "run_3", "manual"}
     assert after.entries["https://a.example/a"].digest in "12", "the newest are right"
-    folder.write(at(4), after, after.entries.values(), "content")
+    folder.write(at(4), after, after.entries, "content")
     assert len(folder.known_before(at(5)).files) == 1
     assert known(folder, at(5)).keys() == {"a", "run_2", "run_3", "manual"}
 
@@ -219,7 +225,7 @@ def test_an_object_store(bucket: str) -> None:
     for day in (1, 2, 3):
         folder.write_plan(at(day), plan)
         assert folder.plan_of(at(day)) == plan
-        folder.write(at(day), folder.known_before(at(day)), [entry("a", str(day))], "content")
+        folder.write(at(day), folder.known_before(at(day)), dict([entry("a", str(day))]), "content")
         folder.tidy(at(day), 2)
         assert folder.plan_of(at(day)) is None
     assert known(folder, at(4)) == {"a": "3"}

@@ -268,8 +268,8 @@ def test_fuzz_of_manifests(tmp_path: Path) -> None:
     first, second = (
         Run(datetime(2026, 1, day, tzinfo=timezone.utc), "d", f"r{day}", "t", -1) for day in (1, 2)
     )
-    page = Entry("https://a.example/a", "https://a.example/a", "f", 200, "1", "2", "3", 0)
-    path = Path(folder.write(first, folder.known_before(first), [page], "content").removeprefix("file://"))
+    page = {"https://a.example/a": Entry(None, "f", 200, "1", "2", "3", 0)}
+    path = Path(folder.write(first, folder.known_before(first), page, "content").removeprefix("file://"))
     lines = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
     for number in range(ROUNDS):
         damage = damaged(draw, lines)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+from io import BytesIO
 from typing import Any
 
 import pytest
@@ -13,7 +15,7 @@ from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.manifest.comparison import Comparison
 from airflow_provider_webdata.results.manifest.content import compared, digest
-from airflow_provider_webdata.results.manifest.entries import Entry
+from airflow_provider_webdata.results.manifest.entries import Entry, decoded, encoded
 from tests.support.tables import each_row
 
 
@@ -24,6 +26,12 @@ def page(name: str, text: str = "text", **more: Any) -> dict[str, Any]:
     }
 
 
+def stored(comparison: Comparison) -> dict[str, Entry]:
+    """Return what the next run reads of a comparison."""
+    lines = gzip.compress(b"".join(encoded(comparison.entries())))
+    return dict(decoded(gzip.GzipFile(fileobj=BytesIO(lines))))
+
+
 def runs(*seen: list[dict[str, Any]], compare: Any = "content", after: int = 2, **options: Any) -> list[Any]:
     """Return, for each run, the changes of its items and the URLs of what it removed."""
     entries: dict[str, Entry] = {}
@@ -31,10 +39,10 @@ def runs(*seen: list[dict[str, Any]], compare: Any = "content", after: int = 2, 
     for number, items in enumerate(seen):
         comparison = Comparison(entries, f"2026-01-{number + 1:02}", compare, **options)
         changes = [comparison.change_of(item)[0] for item in items]
-        removed = [entry.url for entry in comparison.removed(after, most=len(entries))]
+        removed = [*comparison.removed(after, most=len(entries))]
         assert sum(comparison.counts.values()) == len(items) + len(removed)
         told.append((changes, removed))
-        entries = {entry.key: Entry.of(entry.line()) for entry in comparison.entries()}
+        entries = stored(comparison)
     return told
 
 
@@ -47,7 +55,7 @@ def test_a_site_that_loses_most_of_its_pages_keeps_them() -> None:
         changes = {comparison.change_of(page(str(name)))[0] for name in names}
         gone = comparison.removed(2, removal_limit(None, comparison.known))
         found.append((changes, len(gone), comparison.held_back))
-        entries = {entry.key: Entry.of(entry.line()) for entry in comparison.entries()}
+        entries = stored(comparison)
     held = ({"same"}, 0, 999)
     assert found == [
         *(({"new"}, 0, 0), ({"same"}, 0, 0), held, held),

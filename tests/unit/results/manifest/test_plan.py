@@ -16,7 +16,7 @@ BEFORE, AFTER = SEEN - timedelta(hours=1), SEEN + timedelta(hours=1)
 
 def entry(missing: int = 0) -> Entry:
     moment = SEEN.isoformat()
-    return Entry(PAGE, PAGE, "d", 200, moment, moment, moment, missing)
+    return Entry(None, "d", 200, moment, moment, moment, missing)
 
 
 CASES = {

@@ -42,6 +42,30 @@ def test_a_key_is_its_own_key(url: str) -> None:
     assert canonical_url(canonical_url(url)) == canonical_url(url)
 
 
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                *"aA/?&=#%+:;@._-[ \x1f\x85\xa0\tä",
+                "\ud83d",
+                "https://",
+                "a.example/",
+                "utm_x",
+                "gclid",
+                "%75tm_x",
+            ]
+        )
+    ).map("".join),
+    st.booleans(),
+)
+def test_a_simple_url_has_the_key_of_any_other(end: str, ignore_query: bool) -> None:
+    """With a space in front, a URL is split even if it is canonical."""
+    url = f"https://a.example/{end}"
+    assert canonical_url(url, ignore_query=ignore_query) == canonical_url(
+        f" {url}", ignore_query=ignore_query
+    )
+
+
 @each_row(
     "text, cleaned",
     [
