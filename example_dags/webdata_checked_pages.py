@@ -1,4 +1,4 @@
-"""Crawl a shop every day, and replace yesterday's file only if today's pages pass the checks.
+"""Scrape what a search finds every day, and replace yesterday's file only if today's pages pass the checks.
 
 If they do not, the task fails, the file stays, and the pages are beside it. To accept them anyway, run the command in
 the task's log, `airflow webdata publish ...`, and mark the task as success.
@@ -12,7 +12,7 @@ from typing import Any
 import pendulum
 from airflow.sdk import Param, dag, task
 
-from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
+from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.options import Checks
 
 
@@ -31,13 +31,15 @@ from airflow_provider_webdata.options import Checks
     tags=["webdata", "example"],
 )
 def webdata_checked_pages():
-    crawl = WebDataCrawlOperator(
-        task_id="crawl",
-        url="https://shop.example/",
-        limit=20,
+    search = WebDataSearchOperator(
+        task_id="search",
+        query="site:shop.example",
+        limit=5,
+        returns="web",
+        scrape_options={"formats": ["markdown"]},
         output="{{ params.folder }}/{{ dag.dag_id }}/pages.jsonl",
         checks=Checks(
-            min_items=3,
+            min_items=2,
             # Against the run before.
             drop_vs_last=0.3,
             coverage={"markdown": 0.95, "metadata.title": 0.95},
@@ -45,17 +47,16 @@ def webdata_checked_pages():
             # Challenges, consent and login pages, soft 404s, and empty shells.
             blocked=0.05,
         ),
-        deferrable=True,
         retries=2,
     )
 
     @task
-    def report(crawled: dict[str, Any]) -> str:
-        quality = crawled["quality"]
+    def report(found: dict[str, Any]) -> str:
+        quality = found["quality"]
         titled = quality["coverage"]["metadata.title"]
-        return f"{quality['items']} pages in {crawled['path']}, {titled:.0%} of them with a title"
+        return f"{quality['items']} pages in {found['path']}, {titled:.0%} of them with a title"
 
-    report(crawl.output)
+    report(search.output)
 
 
 webdata_checked_pages()
