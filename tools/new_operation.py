@@ -175,7 +175,7 @@ with DAG("$name", schedule="@weekly", start_date=pendulum.datetime(2026, 1, 1), 
     WebData${Class}Operator(task_id="$name", query="river")
 ```
 
-## What the task returns
+## Return value
 
 `{"count", "results": [{"url"}, ...]}`. With `output=`, the results go to a file (kind `generic`, see
 [results](../results.md)) and the return value has its path.

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from .finding import State
 
-_OUTSIDE = "docs/managed.md#how-to-see-whether-deliveries-can-come-in tells how to try it from outside."
+_OUTSIDE = "To try it from outside, see docs/managed.md#check-that-deliveries-arrive."
 _NO_DELIVERY = 0
 """An id that the inbox never gives."""
 

@@ -31,7 +31,7 @@ ALIASES = {
 }
 """Paths that the documentation of Airflow's own providers uses, and the pages that they lead to."""
 
-GROUPS = {"operators/": "operators/index.md"}
+GROUPS = {"cookbook/": "cookbook/index.md", "operators/": "operators/index.md"}
 """Folders whose pages stand below one page in the sidebar, which folds them."""
 
 NOT_SEARCHED = {"contributing/coverage.md"}

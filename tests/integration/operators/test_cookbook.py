@@ -22,14 +22,16 @@ from tests.support.airflow_features import HAS_LOOPS
 from tests.support.dag_runner import Airflow, Outcome, connection
 from tests.support.snippets import ROOT
 
-PAGE = ROOT / "docs" / "cookbook.md"
 PDF = Path(__file__).parents[1] / "sandbox" / "files" / "chromium.pdf"
 RECIPES = {
     found[1]: found[2]
-    for found in re.finditer(
-        r"^## ([^\n]+)\n\n[^\n]+\n\n```python\n(.*?)^```\n\nAdapt ",
-        PAGE.read_text(),
-        re.MULTILINE | re.DOTALL,
+    for page in sorted((ROOT / "docs" / "cookbook").glob("*.md"))
+    if (
+        found := re.match(
+            r"# ([^\n]+)\n\n[^\n]+\n\n```python\n(.*?)^```\n\nAdapt ",
+            page.read_text(),
+            re.MULTILINE | re.DOTALL,
+        )
     )
 }
 CI = "Testing in CI"

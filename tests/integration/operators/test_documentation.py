@@ -48,9 +48,7 @@ NOT_RUN = {
     **({} if HAS_RETRY_POLICIES else {"retry_policy=": "Airflow 3.2 has no retry policies"}),
     **({} if HAS_RETRY_POLICIES else {"ApprovalOperator(": "dag.test() of Airflow 3.2 waits for nobody"}),
 }
-# Its recipes are run one by one in test_cookbook.py.
-COOKBOOK = "docs/cookbook.md"
-PAGES_WITH_PYTHON = [page for page in PAGES if snippets(page) and name_of(page) != COOKBOOK]
+PAGES_WITH_PYTHON = [page for page in PAGES if snippets(page)]
 
 
 def is_run(found: Snippet) -> bool:
