@@ -5,4 +5,4 @@ from __future__ import annotations
 from airflow_provider_webdata.common.supported_airflow import airflow_release
 
 HAS_LOOPS = airflow_release() >= (3, 4)
-"""Whether a task group can be repeated."""
+"""A task group can be repeated in a loop."""
