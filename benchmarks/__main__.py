@@ -10,6 +10,7 @@ from types import ModuleType
 
 from benchmarks import (
     batch_search,
+    check_bursts,
     check_latency,
     crawl_memory,
     delivery_latency,
@@ -32,6 +33,7 @@ BENCHMARKS: dict[str, ModuleType] = {
     "inbox_throughput": inbox_throughput,
     "delivery_latency": delivery_latency,
     "check_latency": check_latency,
+    "check_bursts": check_bursts,
     "waiting_cost": waiting_cost,
     "page_cost": page_cost,
     "manifest_cost": manifest_cost,

@@ -41,16 +41,21 @@ def run() -> list[dict[str, object]]:
         url = server.create_database("airflow")
         dags = Path(__file__).parent / "airflow_files" / "check_dags"
         with Stack(Path(folder), dag_folders=(dags,), database_url=url, say=lambda _: None) as stack:
-            stack.wait_for_dags(tuple(DAGS))
-            stack.api.unpause("on_scheduled")
-            stack.api.start_watching("on_watched")
-            if not wait_until(lambda: bool(stack.api.places("watched_checks")), pause=0.5):
-                raise RuntimeError("the triggerer does not watch the asset")
+            start_watching(stack)
             engine = create_engine(url)
             rows = [_row(stack, engine, dag_id) for dag_id in DAGS]
             rows.append(_row_of_deliveries_without_dag(engine))
             engine.dispose()
     return rows
+
+
+def start_watching(stack: Stack) -> None:
+    """Unpause the DAGs; return once the triggerer watches."""
+    stack.wait_for_dags(tuple(DAGS))
+    stack.api.unpause("on_scheduled")
+    stack.api.start_watching("on_watched")
+    if not wait_until(lambda: bool(stack.api.places("watched_checks")), pause=0.5):
+        raise RuntimeError("the triggerer does not watch the asset")
 
 
 def _row(stack: Stack, engine: Engine, dag_id: str) -> dict[str, object]:
@@ -72,7 +77,7 @@ def _times(stack: Stack, engine: Engine, dag_id: str, monitor: str) -> list[floa
             start = time.perf_counter()
             response = httpx.post(
                 f"{stack.airflow_url}/webdata/inbox/{CONNECTION_ID}/benchmark",
-                content=_body(monitor),
+                content=body_of(monitor),
                 headers={SECRET_HEADER: stack.webhook_secret},
             )
             response.raise_for_status()
@@ -86,8 +91,8 @@ def _row_of_deliveries_without_dag(engine: Engine) -> dict[str, object]:
     events = AssetEvents(engine, DeliveryStore(engine))
     events.register()
     now = datetime.now(timezone.utc)
-    bodies = [_body(str(uuid.uuid4())) for _ in range(DELIVERIES)]
-    new = [NewDelivery.from_body(CONNECTION_ID, None, body, now) for body in bodies]
+    bodies = [body_of(str(uuid.uuid4())) for _ in range(DELIVERIES)]
+    new = [NewDelivery.frombody_of(CONNECTION_ID, None, body, now) for body in bodies]
     start = time.perf_counter()
     events.notice(new)
     spent = 1000 * (time.perf_counter() - start)
@@ -97,7 +102,8 @@ def _row_of_deliveries_without_dag(engine: Engine) -> dict[str, object]:
     }
 
 
-def _body(monitor: str) -> bytes:
+def body_of(monitor: str) -> bytes:
+    """Return the body of the delivery of a new completed check."""
     check = str(uuid.uuid4())
     data = {"monitorId": monitor, "checkId": check, "status": "completed", "summary": {}}
     return json.dumps({**PAYLOAD, "id": check, "webhookId": str(uuid.uuid4()), "data": [data]}).encode()

@@ -7,7 +7,7 @@ import json
 from tests.e2e.airflow_tables import AirflowTables
 from tests.e2e.conftest import DATABASES, known_monitors, on
 from tests.e2e.killed_triggerer import EVENT_DRIVEN, KilledTriggerer
-from tests.e2e.outside import Monitors, Sender, new_key
+from tests.e2e.outside import Monitors, Sender, body_of, new_key
 from tests.support.service import CHECK_COMPLETED
 from tests.support.stack import Stack
 from tests.support.waiting import wait_until
@@ -48,10 +48,28 @@ def test_one_run_for_each_check_without_a_triggerer(
             checks,
             tables.run_states(dag_id),
         )
+    # Five that complete together, and a job.
+    for _ in range(5):
+        body = json.loads(body_of(CHECK_COMPLETED, monitorId=monitor, status="completed"))
+        checks.append(body["id"])
+        assert sender.deliver(new_key(), json.dumps(body).encode()) == "stored"
+    extract = body_of("extract.completed")
+    sender.deliver(new_key(), extract)
+    ran = ["success"] * len(checks)
+    assert wait_until(lambda: tables.run_states(dag_id) == ran, pause=0.2), tables.run_states(dag_id)
+
+    def jobs() -> list[list[str]]:
+        runs = [run for run in stack.api.runs("e2e_on_job") if run["state"] == "success"]
+        seen = [stack.api.xcom("e2e_on_job", run["dag_run_id"], "seen") for run in runs]
+        return [[payload["job_id"] for payload in payloads] for payloads in seen]
+
+    assert wait_until(lambda: [json.loads(extract)["id"]] in jobs(), pause=0.5), jobs()
     stack.launch("triggerer")
 
     runs = stack.api.runs(dag_id)
     assert {run["run_type"] for run in runs} == {"asset_triggered"}
     payloads = [stack.api.xcom(dag_id, run["dag_run_id"], "seen") for run in runs]
-    assert sorted(payload["check_id"] for seen in payloads for payload in seen) == sorted(checks)
+    assert sorted([payload["check_id"] for payload in seen] for seen in payloads) == sorted(
+        [check] for check in checks
+    )
     assert {payload["monitor_id"] for seen in payloads for payload in seen} == {monitor}

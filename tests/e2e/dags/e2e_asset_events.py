@@ -1,4 +1,4 @@
-"""A DAG scheduled on a monitor's asset alone: the API server registers the events, and no triggerer is involved.
+"""DAGs scheduled on a monitor's and on jobs' asset alone: the API server registers the events, not a triggerer.
 
 The monitor's id is in a file that the tests write first.
 """
@@ -11,6 +11,7 @@ from pathlib import Path
 
 from airflow.sdk import dag, task
 
+from airflow_provider_webdata.assets.job import job_asset
 from airflow_provider_webdata.assets.monitor import monitor_asset
 
 KNOWN = Path(os.environ["AIRFLOW_HOME"]) / "monitors.json"
@@ -18,13 +19,20 @@ KNOWN = Path(os.environ["AIRFLOW_HOME"]) / "monitors.json"
 monitor = json.loads(KNOWN.read_text())["scheduled"]
 
 
+@task
+def seen(triggering_asset_events=None) -> list[dict[str, str]]:
+    return [event.extra["payload"] for events in triggering_asset_events.values() for event in events]
+
+
 @dag(dag_id="e2e_on_asset", schedule=[monitor_asset(monitor)], catchup=False)
 def on_asset():
-    @task
-    def seen(triggering_asset_events=None) -> list[dict[str, str]]:
-        return [event.extra["payload"] for events in triggering_asset_events.values() for event in events]
+    seen()
 
+
+@dag(dag_id="e2e_on_job", schedule=[job_asset("extract")], catchup=False)
+def on_job():
     seen()
 
 
 on_asset()
+on_job()
