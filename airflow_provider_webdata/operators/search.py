@@ -76,7 +76,8 @@ class WebDataSearchOperator(
         attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
         cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.
         Default: none.
-    :param returns: `web`, `images`, `news` or `tools`: return this list alone.
+    :param returns: `web`, `images`, `news` or `tools`: return this list alone. `sources` must have its source; of
+        tools that is `alexandria`, or `domain_tools`.
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
 

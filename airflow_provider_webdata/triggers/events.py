@@ -107,7 +107,7 @@ class WebDataMonitorCheckEventTrigger(StreamTrigger):
     asset state store once Airflow has stored its events. A restart therefore loses nothing. It repeats nothing
     either, but for one window: a triggerer that is killed after an event was stored and before the cursor was
     (one to two seconds) makes that event again; `check_id` tells. On Airflow 3.2 nothing is kept: every start of
-    a triggerer begins at `start`.
+    a triggerer begins at `start`, and `now` repeats the events of the last minute.
 
     :param webdata_conn_id: id of a connection of type `webdata`.
     :param monitor_id: the monitor's UUID.
