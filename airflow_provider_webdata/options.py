@@ -237,7 +237,7 @@ _SINGLE = {"ScrapeRequest", "ParseOptions"}
 
 
 class Checks(Option):
-    """What the results must be like before they replace those of earlier runs.
+    """Conditions that the results must meet before they replace those of earlier runs.
 
     All results of the run count, also those that `Changes` does not emit, and pages that an incremental crawl knows. A
     field is the path of a value in a result, such as `json.price`; `url` is the URL that a result has in all runs. If a

@@ -44,8 +44,8 @@ OPTIONS = {
     "checks": OptionArgument(
         "Checks | int | None",
         "Checks.of(checks)",
-        "what the results must be like before they replace those of earlier runs: the fewest results, or `Checks`. "
-        "Default: anything.",
+        "conditions that the results must meet before they replace those of earlier runs: the fewest results, or "
+        "`Checks`. Default: none.",
     ),
     "credit_limit": OptionArgument(
         "float | str | None",

@@ -45,8 +45,8 @@ class WebDataDeveloperSearchOperator(
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
-    :param checks: what the results must be like before they replace those of earlier runs: the fewest results, or
-        `Checks`. Default: anything.
+    :param checks: conditions that the results must meet before they replace those of earlier runs: the fewest results,
+        or `Checks`. Default: none.
     :param credit_limit: most credits that all attempts may spend until the task is cleared; on Airflow 3.2, each
         attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
         cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.

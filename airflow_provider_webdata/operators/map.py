@@ -53,8 +53,8 @@ class WebDataMapOperator(
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
     :param changes: path or URL of a folder in which each run writes what it saw, or `Changes` (templated). Default: no
         comparison.
-    :param checks: what the results must be like before they replace those of earlier runs: the fewest results, or
-        `Checks`. Default: anything.
+    :param checks: conditions that the results must meet before they replace those of earlier runs: the fewest results,
+        or `Checks`. Default: none.
     :param credit_limit: most credits that all attempts may spend until the task is cleared; on Airflow 3.2, each
         attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
         cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.

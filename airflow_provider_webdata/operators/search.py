@@ -70,8 +70,8 @@ class WebDataSearchOperator(
         comparison.
     :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: the
         schema that the request contains, if any.
-    :param checks: what the results must be like before they replace those of earlier runs: the fewest results, or
-        `Checks`. Default: anything.
+    :param checks: conditions that the results must meet before they replace those of earlier runs: the fewest results,
+        or `Checks`. Default: none.
     :param credit_limit: most credits that all attempts may spend until the task is cleared; on Airflow 3.2, each
         attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
         cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.

@@ -121,12 +121,13 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
 
         :raises ArgumentError: one is no file of results, or there is none.
         """
-        from airflow_provider_webdata.results.formats import LIST_SUFFIX, SUFFIXES
+        from airflow_provider_webdata.results.formats import LIST_SUFFIX, QUARANTINE, SUFFIXES
 
         given = as_list(self.path)
         paths = [str(one.get("path") if isinstance(one, dict) else one) for one in given]
         endings = (*SUFFIXES, LIST_SUFFIX)
-        if wrong := [path for path in paths if not path.endswith(endings)]:
+        readable = (*endings, *(suffix + QUARANTINE for suffix in SUFFIXES))
+        if wrong := [path for path in paths if not path.endswith(readable)]:
             raise ArgumentError(
                 f"path must name a file that ends in one of {', '.join(endings)} (given: {wrong[0]!r})"
             )

@@ -40,7 +40,7 @@ class Assertion(NamedTuple):
 
 @dataclass(frozen=True)
 class Quality:
-    """What was measured of a file's items.
+    """Measurements of a file's items.
 
     :param items: how many there are.
     :param filled: how many of them have a value, by field.
@@ -59,7 +59,7 @@ class WrittenFile:
     :param count: items in it.
     :param bytes: its size.
     :param columns: of its rows; none where it holds items.
-    :param quality: what was measured of its items, if they were checked.
+    :param quality: measurements of its items, if they were checked.
     """
 
     url: str

@@ -193,7 +193,7 @@ def is_page(item: Any) -> bool:
 
 
 def not_the_page(item: Mapping[str, Any]) -> Kind | None:
-    """Return what a site showed in place of the page, or None.
+    """Return the kind of page that a site showed in place of the requested one, or None.
 
     :param item: a page as the service returned it: `metadata`, and where requested `markdown`, `html`, or `rawHtml`.
     """

@@ -165,7 +165,7 @@ def move_file(source: str, target: str) -> None:
         Path(old.path).replace(new.path)
         _sync_folder(Path(new.path).parent)
     else:
-        new.fs.copy(old.path, new.path)
+        new.fs.cp_file(old.path, new.path)
         new.fs.rm_file(old.path)
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.runs.delivery.step import Results
 
 FACTS = "quality"
-"""XCom key of what was measured."""
+"""XCom key of the measurements."""
 
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "string": (str,),
@@ -72,7 +72,7 @@ class Check(Step):
 
     @property
     def holds_back(self) -> bool:
-        """Whether results that fail are not committed."""
+        """True if results that fail are held back."""
         return self.checks.on_fail == "fail"
 
     def items(self, items: Iterable[Any], results: Results) -> Iterator[Any]:
@@ -87,7 +87,7 @@ class Check(Step):
             self._credits = round(used / self._found["items"], 4)
 
     def facts(self) -> Mapping[str, Any]:
-        """Return what was measured, under another name if the results are rejected: no run compares with that."""
+        """Return the measurements, under another name if the results are rejected, since no run compares with those."""
         run, items = run_of(self._context), self._found["items"]
         facts = {
             "items": items + self._found["known"],
@@ -95,7 +95,7 @@ class Check(Step):
             "blocked": dict(self._blocked),
             "coverage": {field: round(filled / items, 4) for field, filled in self._filled.items() if items},
             "creditsPerItem": self._credits,
-            "failed": [{**made._asdict()} for made in self._failed],
+            "failed": [made._asdict() for made in self._failed],
             "until": run.stored_moment,
             "mapIndex": run.map_index,
             "hasLogicalDate": self._has_logical_date,
@@ -104,7 +104,7 @@ class Check(Step):
 
     @property
     def quality(self) -> Quality:
-        """What was measured, for OpenLineage."""
+        """The measurements, for OpenLineage."""
         return Quality(self._found["items"], dict(self._filled), self._assertions)
 
     def judge(self, url: str | None) -> None:

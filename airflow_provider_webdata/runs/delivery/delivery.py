@@ -51,7 +51,7 @@ class Delivery:
     :param media: where media are kept; None: nowhere.
     :param changes: what to compare with; None: nothing.
     :param schema: what the results must match; None: the schema that the request contains.
-    :param checks: what the results must be like; None: anything.
+    :param checks: conditions that the results must meet; None: none.
     :param request: returns the request in wire form.
     :ivar path: path or URL of the file; None: the results go to XCom.
     :ivar facts: what XCom says about the items, after `deliver`.

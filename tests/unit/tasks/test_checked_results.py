@@ -19,9 +19,11 @@ from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.map import WebDataMapOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
+from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
 from airflow_provider_webdata.options import Changes, Checks, Output, Schema
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.quarantine import publish
+from airflow_provider_webdata.results.tables.items import ResultsFile
 from airflow_provider_webdata.runs.delivery.step import Results
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from tests.support.direct import TaskInstance, context_of
@@ -255,6 +257,14 @@ def test_partitions_are_held_back_together(tmp_path: Path) -> None:
         {"host": "a.example"}
     ]
     assert not [*tmp_path.rglob("*.rejected")]
+
+
+def test_quarantined_results_can_be_read(tmp_path: Path) -> None:
+    path = f"{tmp_path}/found.jsonl.gz"
+    delivered(PAGES, checks=11, output=path)
+    load = WebDataToTableOperator(task_id="t", path=f"{path}.rejected", table="t", conn_id="c")
+    with ResultsFile(*load.paths()) as file:
+        assert len([*file.rows()]) == 10
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
