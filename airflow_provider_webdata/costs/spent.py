@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from datetime import timezone
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow.models.xcom import XComModel
@@ -12,7 +13,7 @@ from sqlalchemy import select
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from datetime import datetime
+    from datetime import date, datetime
 
     from sqlalchemy.orm import Session
 
@@ -87,6 +88,19 @@ def spent(
     return sorted(found.values(), key=lambda one: (-one.used, *map(str, one.names.values())))
 
 
+def spent_by_day(session: Session, since: datetime) -> dict[date, Counter[str]]:
+    """Return credits by day of UTC and DAG.
+
+    :param since: only what tasks reported at this time or later.
+    """
+    found: dict[date, Counter[str]] = {}
+    jobs: dict[str, float] = {}
+    for row, credits in _told(session, (), since, None):
+        day = row.timestamp.astimezone(timezone.utc).date()
+        found.setdefault(day, Counter())[row.dag_id] += _without_known(credits, jobs)["used"]
+    return found
+
+
 def total(all_spent: Iterable[Spent]) -> float:
     """Return the sum."""
     return sum(one.used for one in all_spent)
@@ -96,7 +110,12 @@ def _told(
     session: Session, dag_ids: Sequence[str], since: datetime, until: datetime | None
 ) -> Iterator[tuple[Any, dict[str, Any]]]:
     wanted = select(
-        XComModel.dag_id, XComModel.run_id, XComModel.task_id, XComModel.map_index, XComModel.value
+        XComModel.dag_id,
+        XComModel.run_id,
+        XComModel.task_id,
+        XComModel.map_index,
+        XComModel.value,
+        XComModel.timestamp,
     ).where(XComModel.key == _KEY, XComModel.timestamp >= since)
     if until is not None:
         wanted = wanted.where(XComModel.timestamp < until)

@@ -62,7 +62,8 @@ def findings(
 def quick_findings(conn_id: str, *, seconds: float = QUICK_SECONDS) -> list[Finding]:
     """Make the checks that are quick, of one connection, for a page. Blocks: call it in a thread.
 
-    These are plugin, tables, fields, webhook (whether it is set), deliveries, host, tls, key, credits and clock.
+    These are plugin, tables, triggerer, fields, webhook (whether it is set), deliveries, host, tls, key, credits and
+    clock.
 
     :param seconds: how long all of it may take.
     :return: first what all connections share, then the connection.
@@ -74,6 +75,7 @@ def quick_findings(conn_id: str, *, seconds: float = QUICK_SECONDS) -> list[Find
     groups = [
         _single("plugin", installation.plugin),
         _single("tables", partial(airflow_database.tables, needed=needed)),
+        _single("triggerer", airflow_database.triggerer),
     ]
     if settings:
         groups.append(_service(settings, limit.left(), service_answer.QUICK_CHECKS))

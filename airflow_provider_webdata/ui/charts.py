@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from markupsafe import Markup
@@ -11,53 +10,138 @@ from markupsafe import Markup
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_WIDTH, _HEIGHT = 480, 96
-_GAP = 0.25
-_WIDEST = 40.0
+SERIES = 6
+"""Colors in the style sheet: the parts of a column beyond them share the last one."""
+
+_PLOT, _ABOVE, _BELOW, _AXIS = 160, 20, 20, 52
+_TICKS = 4
+_GAP = 0.2
+_LABELED = 10
+"""Columns up to which each has its value and its label."""
+_LABEL_EVERY = 7
+_LOWEST, _HIGHEST = 1e-9, 1e300
+_FARTHEST_LINE = 2.5
+"""Times the highest column up to which the line belongs to the scale."""
 
 
-class Bar(NamedTuple):
-    """One bar of a chart.
+class Column(NamedTuple):
+    """One column of a chart.
 
-    :param label: what it counts.
-    :param value: its height, not negative.
-    :param kind: `plain`, `changed` or `error`: its colour.
+    :param label: below it.
+    :param parts: stacked values, not negative, one for each series.
+    :param is_forecast: whether the value is expected instead of measured.
     """
 
     label: str
-    value: float
-    kind: str = "plain"
+    parts: Sequence[float]
+    is_forecast: bool = False
 
 
-def bars(values: Sequence[Bar], title: str) -> Markup:
-    """Return bars side by side, the oldest first; empty where there is nothing to draw."""
-    values = [bar._replace(value=_drawable(bar.value)) for bar in values]
-    highest = max((bar.value for bar in values), default=0)
-    if highest <= 0:
+def columns_chart(
+    columns: Sequence[Column], title: str, unit: str, line: tuple[str, float] | None = None
+) -> Markup:
+    """Return stacked columns with an axis, the oldest first; empty where there is nothing to draw.
+
+    Positions across are in percent and text is in pixels, so that it is readable at every width.
+
+    :param unit: of the values, such as `credits`.
+    :param line: label and value of a horizontal line.
+    """
+    columns = [column._replace(parts=[_drawable(part) for part in column.parts]) for column in columns]
+    totals = [min(sum(column.parts), _HIGHEST) for column in columns]
+    highest = max(totals, default=0)
+    if highest < _LOWEST:
         return Markup()
-    step = min(_WIDTH / len(values), _WIDEST)
-    drawn = Markup().join(
-        Markup(
-            '<rect class="{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"><title>{}: {:,g}</title></rect>'
-        ).format(
-            bar.kind,
-            index * step + step * _GAP / 2,
-            _HEIGHT * (1 - bar.value / highest),
-            step * (1 - _GAP),
-            _HEIGHT * bar.value / highest,
-            bar.label,
-            bar.value,
-        )
-        for index, bar in enumerate(values)
+    label, limit = ("", 0.0) if line is None else (line[0], _drawable(line[1]))
+    step = _step(highest if limit > highest * _FARTHEST_LINE else max(highest, limit))
+    top = step * max(
+        math.ceil(highest / step), math.ceil(limit / step) if limit <= highest * _FARTHEST_LINE else 1
     )
+    ticks = [step * number for number in range(round(top / step) + 1)]
+    axis = Markup().join(
+        Markup('<text x="{}" y="{:.1f}">{:,g}</text>').format(_AXIS - 8, _y(tick, top) + 4, tick)
+        for tick in ticks
+    )
+    plot = Markup().join(
+        Markup('<line class="grid" x1="0" x2="100%" y1="{0:.1f}" y2="{0:.1f}"/>').format(_y(tick, top))
+        for tick in ticks
+    )
+    width = 100 / len(columns)
+    plot += Markup().join(
+        _column(column, index * width, width, top, unit) for index, column in enumerate(columns)
+    )
+    measured = [index for index, column in enumerate(columns) if not column.is_forecast]
+    are_few = len(columns) <= _LABELED
+    valued = set(range(len(columns))) if are_few else {totals.index(highest), *measured[-1:]}
+    for index, (column, total) in enumerate(zip(columns, totals, strict=True)):
+        middle = (index + 0.5) * width
+        if index in valued and total > 0:
+            plot += Markup('<text class="value" x="{:.2f}%" y="{:.1f}">{}</text>').format(
+                middle, _y(total, top) - 4, _rounded(total)
+            )
+        if are_few or (index % _LABEL_EVERY == 0 and index < len(columns) - 2):
+            plot += Markup('<text class="label{}" x="{:.2f}%" y="{}">{}</text>').format(
+                "" if index % (2 * _LABEL_EVERY) == 0 else " minor",
+                middle,
+                _ABOVE + _PLOT + 16,
+                column.label,
+            )
+    if 0 < limit <= top:
+        plot += Markup('<line class="limit" x1="0" x2="100%" y1="{0:.1f}" y2="{0:.1f}"/>').format(
+            _y(limit, top)
+        )
+    if limit:
+        plot += Markup('<text class="limit" x="100%" y="{:.1f}">{}{}</text>').format(
+            _y(limit, top) - 5, label, " ↑" if limit > top else ""
+        )
+    height = _ABOVE + _PLOT + _BELOW
     return Markup(
-        '<svg class="chart" viewBox="0 0 {} {}" preserveAspectRatio="xMinYMax" role="img" aria-label="{}">{}</svg>'
-    ).format(_WIDTH, _HEIGHT, title, drawn)
+        '<div class="chart" role="img" aria-label="{}"><svg class="axis" width="{}" height="{}">{}'
+        '<text class="unit" x="0" y="12">{}</text></svg><svg class="plot" width="100%" height="{}">{}</svg></div>'
+    ).format(title, _AXIS, height, axis, unit, height, plot)
+
+
+def _column(column: Column, x: float, width: float, top: float, unit: str) -> Markup:
+    drawn, below = Markup(), 0.0
+    for series, value in enumerate(column.parts):
+        if value > 0:
+            drawn += Markup(
+                '<rect class="s{}" x="{:.2f}%" y="{:.1f}" width="{:.2f}%" height="{:.1f}"/>'
+            ).format(
+                min(series, SERIES - 1),
+                x + width * _GAP / 2,
+                _y(below + value, top),
+                width * (1 - _GAP),
+                max(_PLOT * value / top, 0.5),
+            )
+            below += value
+    return Markup("<g{}><title>{}: {} {}{}</title>{}</g>").format(
+        Markup(' class="forecast"') if column.is_forecast else "",
+        column.label,
+        _rounded(below),
+        unit,
+        " expected" if column.is_forecast else "",
+        drawn,
+    )
+
+
+def _rounded(value: float) -> str:
+    return f"{value:,.0f}" if 10 <= value < 1e15 else f"{value:,.3g}"
+
+
+def _y(value: float, top: float) -> float:
+    return _ABOVE + _PLOT * (1 - min(value / top, 1.0))
+
+
+def _step(highest: float) -> float:
+    """Return the distance of an axis' ticks: 1, 2 or 5 with zeros."""
+    size = 10.0 ** math.floor(math.log10(highest / _TICKS))
+    return next(size * digit for digit in (1, 2, 5, 10) if size * digit * _TICKS >= highest)
 
 
 def _drawable(value: float) -> float:
-    """Return a value that can be the height of a bar: finite, and not negative."""
+    """Return a value that can be the height of a column: finite, and not negative."""
     try:
-        return 0.0 if math.isnan(value) else min(max(float(value), 0.0), sys.float_info.max)
+        return 0.0 if math.isnan(value) else min(max(float(value), 0.0), _HIGHEST)
     except OverflowError:
-        return 0.0 if value < 0 else sys.float_info.max
+        return 0.0 if value < 0 else _HIGHEST

@@ -7,12 +7,16 @@ import contextlib
 import gc
 import sys
 from dataclasses import dataclass, replace
+from datetime import datetime, time, timezone
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import anyio
+from airflow.utils.session import create_session
 
 from airflow_provider_webdata.api.errors import ConfigurationError, WebDataError
+from airflow_provider_webdata.costs.spent import spent_by_day
+from airflow_provider_webdata.doctor.airflow_database import triggerer
 from airflow_provider_webdata.doctor.connection_fields import webdata_connections
 from airflow_provider_webdata.doctor.examination import quick_findings
 from airflow_provider_webdata.doctor.side_by_side import TimeLimit
@@ -26,7 +30,9 @@ from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
 from airflow_provider_webdata.ui.threads import in_thread
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Awaitable, Callable, Coroutine, Hashable
+    from datetime import date
 
     from airflow_provider_webdata.doctor.finding import Finding
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
@@ -93,6 +99,17 @@ class Lookups:
         return await self._remembered(
             (conn_id, "health"), lambda: in_thread(quick_findings, conn_id, seconds=DEADLINE)
         )
+
+    async def spent_by_day(self, since: date) -> dict[date, Counter[str]]:
+        """Return the credits of each DAG by day of UTC, as the DAGs' tasks reported them.
+
+        :param since: the first day.
+        """
+        return await self._remembered(("spent", since), lambda: in_thread(_spent_by_day, since))
+
+    async def triggerer(self) -> Finding:
+        """Return the doctor's finding about the triggerer."""
+        return await self._remembered("triggerer", lambda: in_thread(triggerer))
 
     async def dashboard_url(self, conn_id: str) -> str | None:
         """Return the address of the service's own dashboard, where the connection names it."""
@@ -184,6 +201,11 @@ def _dashboard_url(conn_id: str) -> str | None:
         if (connection := find_webdata_connection(conn_id)) is not None:
             return settings_of(connection).dashboard_url
     return None
+
+
+def _spent_by_day(since: date) -> dict[date, Counter[str]]:
+    with create_session() as session:
+        return spent_by_day(session, datetime.combine(since, time(tzinfo=timezone.utc)))
 
 
 def _conn_ids() -> list[str]:

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow.models.asset import AssetEvent, AssetWatcherModel
+from airflow.models.log import Log
 from airflow.models.renderedtifields import RenderedTaskInstanceFields
 from airflow.models.taskinstance import TaskInstance
 from airflow.models.trigger import Trigger
 from airflow.models.xcom import XComModel
 from airflow.utils.session import create_session
-from sqlalchemy import String, and_, cast, func, select
+from airflow.utils.state import TaskInstanceState
+from sqlalchemy import String, and_, cast, func, label, select
 
 from airflow_provider_webdata.states.jobs import ALL_JOB_KINDS, name_of
+from airflow_provider_webdata.ui.previews import preview
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from sqlalchemy.orm import Session
+
+    from airflow_provider_webdata.states.jobs import JobKind
 
 WAITS_SHOWN = 50
 """Trigger arguments are encrypted: no more are decrypted for one page."""
@@ -29,8 +34,17 @@ WAITS_SHOWN = 50
 _TRIGGERS = "airflow_provider_webdata.triggers."
 _KINDS = {f"WebData{kind.title().replace('_', '')}Operator": kind for kind in ALL_JOB_KINDS}
 _IDS = ("job_id", "monitor_id", "check_id")
-_NOTES = ("explanation", "recording")
-_LONGEST_RESULT = 2**16
+_SUBJECTS = ("name", "query", "url", "prompt")
+_FACTS = (
+    *_IDS,
+    *("credits", "creditsUsed", "path", "count", "bytes", "explanation", "recording"),
+    *("changes", "validation", "media", "quality", "qualityRejected"),
+)
+"""XComs that the pages show, beside the return value."""
+_LONGEST_XCOM = 2**16
+_LONGEST_OF_RUN = 2**13
+_MOST_XCOMS = 5000
+_MOST_HAPPENED = 100
 _MOST_EVENTS = 200
 _EVENT_DELAY = timedelta(hours=1)
 """For how long after a delivery the asset event that it made is looked for."""
@@ -74,25 +88,62 @@ class TaskFacts:
     :param name: the task.
     :param state: Airflow's.
     :param operator: name of its class.
+    :param label: name of a mapped task from its `map_index_template`, or the index; empty if it is not mapped.
+    :param started: when it began; None if it has not.
+    :param ended: when it ended; None if it has not.
     :param conn_id: its connection; None: it is no task of the provider.
     :param operation: the kind of its job, if it has one.
-    :param ids: `job_id`, `monitor_id` and `check_id`, as far as it has them.
+    :param ids: those of `job_id`, `monitor_id` and `check_id` that it has.
+    :param subject: URL, query or name that its arguments give.
     :param wait: what it waits for now.
-    :param result: what it returned, where that is small.
-    :param explanation: the service's answer to why its job failed.
-    :param recording: the folder with the recording of its browser session.
+    :param pushed: its small XComs by key.
     """
 
     name: TaskName
     state: str | None
     operator: str | None
+    label: str = ""
+    started: datetime | None = None
+    ended: datetime | None = None
     conn_id: str | None = None
-    operation: str | None = None
+    operation: JobKind | None = None
     ids: Mapping[str, str] = field(default_factory=dict)
+    subject: str = ""
     wait: Wait | None = None
-    result: Any = field(default=None, repr=False)
-    explanation: str | None = field(default=None, repr=False)
-    recording: str | None = None
+    pushed: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def credits(self) -> float | None:
+        """Credits that the task reported."""
+        credits = self.pushed.get("credits")
+        used = credits.get("used") if isinstance(credits, dict) else self.fact("creditsUsed")
+        return used if _is_number(used) else None
+
+    @property
+    def count(self) -> float | None:
+        """Results that the task reported, or that its return value lists."""
+        count = self.fact("count")
+        if count is None and (found := preview(self.pushed.get("return_value"))) is not None:
+            count = found.total
+        return count if _is_number(count) else None
+
+    def fact(self, key: str) -> Any:
+        """Return an XCom, or the value of that name in the return value; None if neither is there."""
+        result = self.pushed.get("return_value")
+        return self.pushed.get(key, result.get(key) if isinstance(result, dict) else None)
+
+
+class Happened(NamedTuple):
+    """An event in the life of a task.
+
+    :param at: its time.
+    :param event: a state of Airflow, or `sent`.
+    :param attempt: number of the attempt.
+    """
+
+    at: datetime
+    event: str
+    attempt: int = 1
 
 
 def waiting_dags() -> dict[str, int]:
@@ -123,24 +174,77 @@ def waits(dag_ids: Collection[str], offset: int = 0) -> list[Wait]:
 def facts_of(name: TaskName) -> TaskFacts | None:
     """Return what is known of a task, None where there is no such task."""
     with create_session() as session:
-        row = session.execute(
-            select(TaskInstance.state, TaskInstance.operator).where(*_is(TaskInstance, name))
-        ).first()
-        return None if row is None else _facts(session, name, row.state, row.operator)
+        row = session.execute(_tasks().where(*_is(TaskInstance, name))).first()
+        if row is None:
+            return None
+        waiting = _waits(session, _waiting().where(*_is(TaskInstance, name)))
+        keys = (*_FACTS, "return_value")
+        pushed = _pushed(session, keys, *_is(XComModel, name))
+        return _facts(row, waiting[0] if waiting else None, pushed.get(name, {}))
 
 
 def facts_of_run(dag_id: str, run_id: str, most: int) -> list[TaskFacts]:
-    """Return the provider's tasks of a DAG run, in the order in which they started."""
+    """Return the provider's tasks of a DAG run, in the order in which they started, mapped ones by their index."""
     with create_session() as session:
         rows = session.execute(
-            select(*_name_columns(TaskInstance), TaskInstance.state, TaskInstance.operator)
-            .join(RenderedTaskInstanceFields, _its_rendered_fields())
+            _tasks()
             .where(TaskInstance.dag_id == dag_id, TaskInstance.run_id == run_id)
             .where(_rendered_text().contains('"webdata_conn_id"'))
             .order_by(TaskInstance.start_date, TaskInstance.task_id, TaskInstance.map_index)
             .limit(most)
         ).all()
-        return [_facts(session, TaskName(*row[:4]), row.state, row.operator) for row in rows]
+        if not rows:
+            return []
+        waits = _waiting().where(TaskInstance.dag_id == dag_id, TaskInstance.run_id == run_id)
+        waiting = {wait.task: wait for wait in _waits(session, waits.limit(WAITS_SHOWN))}
+        keys = (*_IDS, "credits", "creditsUsed", "count", "return_value")
+        in_run = (XComModel.dag_id == dag_id, XComModel.run_id == run_id)
+        pushed = _pushed(session, keys, *in_run, longest=_LONGEST_OF_RUN)
+        found = []
+        for row in rows:
+            name = TaskName(*row[:4])
+            found.append(_facts(row, waiting.get(name), pushed.get(name, {})))
+        return found
+
+
+def happened_to(name: TaskName) -> list[Happened]:
+    """Return the states that Airflow logged for a task, and when it sent its job, the oldest first."""
+    with create_session() as session:
+        logged = session.execute(
+            select(Log.dttm, Log.event, Log.try_number)
+            .where(*_is(Log, name), Log.event.in_([state.value for state in TaskInstanceState]))
+            .order_by(Log.dttm.desc())
+            .limit(_MOST_HAPPENED)
+        ).all()
+        sent = session.scalar(
+            select(func.min(XComModel.timestamp)).where(
+                *_is(XComModel, name), XComModel.key.in_(("job_id", "check_id"))
+            )
+        )
+    found = [Happened(row.dttm, row.event, row.try_number or 1) for row in logged if row.dttm]
+    if sent is not None:
+        found.append(Happened(sent, "sent", max((one.attempt for one in found), default=1)))
+    return sorted(found)
+
+
+def past_facts(name: TaskName, key: str, most: int) -> list[tuple[TaskName, Any]]:
+    """Return an XCom of the task in its newest runs, the oldest first.
+
+    :param most: runs.
+    """
+    with create_session() as session:
+        rows = session.execute(
+            select(*_name_columns(XComModel), XComModel.value)
+            .where(
+                XComModel.dag_id == name.dag_id,
+                XComModel.task_id == name.task_id,
+                XComModel.map_index == name.map_index,
+                XComModel.key == key,
+            )
+            .order_by(XComModel.timestamp.desc())
+            .limit(most)
+        ).all()
+    return [(TaskName(*row[:4]), _decoded(row.value)) for row in reversed(rows)]
 
 
 def starters_of(job_ids: Collection[str]) -> dict[str, TaskName]:
@@ -272,66 +376,68 @@ def _joined(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _facts(session: Session, name: TaskName, state: str | None, operator: str | None) -> TaskFacts:
-    waiting = _waits(session, _waiting().where(*_is(TaskInstance, name)))
-    rendered = _rendered(session, name)
-    conn_id = rendered.get("webdata_conn_id")
-    if conn_id is None and waiting:
-        conn_id = waiting[0].conn_id
-    if conn_id is None:
-        return TaskFacts(name, state, operator)
-    given = waiting[0].given if waiting else {}
-    pushed = _pushed(session, name)
-    notes = {key: pushed.pop(key, None) for key in _NOTES}
-    kind = given.get("kind") or _KINDS.get(operator or "") or rendered.get("kind")
-    found = {
-        **{key: rendered[key] for key in _IDS if isinstance(rendered.get(key), str)},
-        **pushed,
-        **{key: given[key] for key in _IDS if isinstance(given.get(key), str)},
-    }
-    return TaskFacts(
+def _tasks() -> Any:
+    return select(
+        *_name_columns(TaskInstance),
+        TaskInstance.state,
+        TaskInstance.operator,
+        label("label", TaskInstance.rendered_map_index),
+        TaskInstance.start_date,
+        TaskInstance.end_date,
+        RenderedTaskInstanceFields.rendered_fields,
+    ).outerjoin(RenderedTaskInstanceFields, _its_rendered_fields())
+
+
+def _facts(row: Any, wait: Wait | None, pushed: Mapping[str, Any]) -> TaskFacts:
+    name = TaskName(*row[:4])
+    rendered = row.rendered_fields if isinstance(row.rendered_fields, dict) else {}
+    facts = TaskFacts(
         name,
-        state,
-        operator,
-        str(conn_id),
-        kind if kind in ALL_JOB_KINDS else None,
-        {key: value for key, value in found.items() if value},
-        waiting[0] if waiting else None,
-        _result(session, name),
-        **notes,
+        row.state,
+        row.operator,
+        str(name.map_index if row.label is None else row.label) if name.map_index >= 0 else "",
+        row.start_date,
+        row.end_date,
     )
-
-
-def _rendered(session: Session, name: TaskName) -> dict[str, Any]:
-    fields = session.scalar(
-        select(RenderedTaskInstanceFields.rendered_fields)
-        .join(TaskInstance, _its_rendered_fields())
-        .where(*_is(TaskInstance, name))
+    conn_id = rendered.get("webdata_conn_id") or (wait.conn_id if wait else None)
+    if conn_id is None:
+        return facts
+    given = wait.given if wait else {}
+    kind = given.get("kind") or _KINDS.get(row.operator or "") or rendered.get("kind")
+    sources = (given, pushed, rendered)
+    ids = {key: next((one[key] for one in sources if isinstance(one.get(key), str)), "") for key in _IDS}
+    return replace(
+        facts,
+        conn_id=str(conn_id),
+        operation=kind if kind in ALL_JOB_KINDS else None,
+        ids={key: value for key, value in ids.items() if value},
+        subject=next((rendered[key] for key in _SUBJECTS if isinstance(rendered.get(key), str)), ""),
+        wait=wait,
+        pushed=pushed,
     )
-    return fields if isinstance(fields, dict) else {}
 
 
 def _rendered_text() -> Any:
     return cast(RenderedTaskInstanceFields.rendered_fields, String)
 
 
-def _pushed(session: Session, name: TaskName) -> dict[str, str]:
-    keys = (*_IDS, *_NOTES)
+def _pushed(
+    session: Session, keys: Collection[str], *where: Any, longest: int = _LONGEST_XCOM
+) -> dict[TaskName, dict[str, Any]]:
+    """Return XComs of at most `longest` characters by task and key."""
     rows = session.execute(
-        select(XComModel.key, XComModel.value).where(*_is(XComModel, name), XComModel.key.in_(keys))
+        select(*_name_columns(XComModel), XComModel.key, XComModel.value)
+        .where(*where, XComModel.key.in_(keys), func.length(cast(XComModel.value, String)) <= longest)
+        .limit(_MOST_XCOMS)
     )
-    pushed = {key: _decoded(value) for key, value in rows}
-    return {key: value for key, value in pushed.items() if isinstance(value, str)}
+    pushed: dict[TaskName, dict[str, Any]] = {}
+    for row in rows:
+        pushed.setdefault(TaskName(*row[:4]), {})[row.key] = _decoded(row.value)
+    return pushed
 
 
-def _result(session: Session, name: TaskName) -> Any:
-    text = cast(XComModel.value, String)
-    found = session.scalar(
-        select(text).where(
-            *_is(XComModel, name), XComModel.key == "return_value", func.length(text) <= _LONGEST_RESULT
-        )
-    )
-    return None if found is None else _decoded(found)
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _decoded(value: Any) -> Any:

@@ -135,7 +135,7 @@ def test_every_link_leads_somewhere(page: Page, stack: Stack, shown: Shown) -> N
     for href in airflows.values():
         page.goto(href)
         # The task that both kinds are about.
-        expect(page.get_by_text(href.rpartition("/tasks/")[2]).first).to_be_visible()
+        expect(page.get_by_text(href.rpartition("/")[2]).first).to_be_visible()
         expect(page.get_by_text("Page not found")).to_have_count(0)
 
 
@@ -151,10 +151,12 @@ def test_tabs(page: Page, stack: Stack, shown: Shown) -> None:
     page.get_by_role("link", name="Web Data").last.click()
     frame = page.frame_locator("iframe[title='Web Data']")
     expect(frame.get_by_role("heading", name="Tasks that use the web data service")).to_be_visible()
-    _open_tab_of_task(page, run, "run_check")
-    sign = frame.get_by_text("WebDataRunMonitorOperator: success")
+    _open_tab_of_task(page, run, "wait_for_check")
+    sign = frame.get_by_text("WebDataMonitorCheckSensor with connection")
     assert wait_until(sign.is_visible), frame.locator("body").inner_text()
     expect(frame.get_by_role("link", name=shown.run_check_id).first).to_be_visible()
+    _open_tab_of_task(page, run, "search")
+    expect(frame.get_by_role("cell", name="https://shop.example/plans")).to_be_visible()
     picture(page, "ui-task.png")
     _open_tab_of_task(page, run, "report_changes")
     expect(frame.get_by_text("This task does not use the web data service.")).to_be_visible()
@@ -187,7 +189,7 @@ def test_every_page(page: Page, shown: Shown, scheme: str) -> None:
             if violation["impact"] in {"serious", "critical"}
         ]
         assert serious == [], name
-        if (name, scheme) == ("check", "light"):
+        if (name, scheme) == ("monitor", "light"):
             picture(page.locator("main"), "ui-check.png")
     page.remove_listener("console", note)
     assert errors == []

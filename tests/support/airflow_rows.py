@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.models.dag import DagModel
 from airflow.models.dagbundle import DagBundleModel
 from airflow.models.dagrun import DagRun
+from airflow.models.log import Log
 from airflow.models.renderedtifields import RenderedTaskInstanceFields
 from airflow.models.taskinstance import TaskInstance, uuid7
 from airflow.models.trigger import Trigger
 from airflow.models.xcom import XComModel
 from airflow.utils.types import DagRunType
 from sqlalchemy import insert, select
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 START = datetime.now(timezone.utc) - timedelta(minutes=10)
 TRIGGERS = "airflow_provider_webdata.triggers."
@@ -29,10 +33,14 @@ def add_task(
     rendered: dict[str, Any] | None = None,
     xcoms: dict[str, Any] | None = None,
     trigger: list[Any] | None = None,
+    map_name: str | None = None,
+    map_index: int = -1,
+    logged: Sequence[str] = (),
 ) -> None:
     """Add a task instance of the DAG's one run, `run`, with its rows in Airflow's tables.
 
-    `trigger` is the path of one of our triggers, from its file on, and its arguments.
+    `trigger` is the path of one of our triggers, from its file on, and its arguments. `logged` are states in Airflow's
+    audit log, a minute apart.
     """
     if session.get(DagBundleModel, "tests") is None:
         session.add(DagBundleModel(name="tests"))
@@ -47,7 +55,7 @@ def add_task(
         )
         session.add(run)
         session.flush()
-    names: dict[str, Any] = {"dag_id": dag_id, "run_id": "run", "task_id": task_id, "map_index": -1}
+    names: dict[str, Any] = {"dag_id": dag_id, "run_id": "run", "task_id": task_id, "map_index": map_index}
     trigger_id = None
     if trigger is not None:
         classpath, arguments = trigger
@@ -66,6 +74,7 @@ def add_task(
         "pool_slots": 1,
         "try_number": 1,
         "max_tries": 0,
+        "rendered_map_index": map_name,
     }
     values = {name: value for name, value in values.items() if name in columns}
     values["id"] = uuid7()
@@ -76,5 +85,9 @@ def add_task(
         whose = attempt if hasattr(RenderedTaskInstanceFields, "task_instance_id") else names
         fields = {**whose, "rendered_fields": rendered}
         session.execute(insert(RenderedTaskInstanceFields.__table__).values(fields))
+    for number, event in enumerate(logged):
+        log = Log(event, **names, try_number=1)
+        log.dttm = START + timedelta(minutes=number)
+        session.add(log)
     for key, value in (xcoms or {}).items():
         XComModel.set(key, value, **names, session=session)

@@ -76,14 +76,17 @@ async def list_part(page: Page) -> Response:
     async with anyio.create_task_group() as group:
         for item in items:
             group.start_soon(look, item)
+    paces = await page.thread(lambda: [_pace(page, conn_id, views[item.id].value) for item in items])
     rows = [
         {
             "item": item,
             "view": views[item.id],
             "task": tasks.get(item.id),
             "started": moment(item.created_at),
+            "rate": rate,
+            "left": left,
         }
-        for item in items
+        for item, (rate, left) in zip(items, paces, strict=True)
     ]
     problems = list(dict.fromkeys(found.problem for found in lists if found.problem))
     return await page.render("jobs_list.html", title="Jobs", conn_id=conn_id, rows=rows, problems=problems)
@@ -99,6 +102,7 @@ async def one(page: Page) -> Response:
     return await page.render(
         "job.html",
         title=f"{name_of(kind).capitalize()} {job_id}",
+        name=name_of(kind).capitalize(),
         conn_id=conn_id,
         kind=kind,
         job_id=job_id,

@@ -10,7 +10,6 @@ from airflow_provider_webdata.api.models import StoredWebhook
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.hooks.webhooks import key_of
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
-from airflow_provider_webdata.ui.charts import Bar, bars
 from airflow_provider_webdata.ui.diffs import lines_of, screenshot_of, values_of
 from airflow_provider_webdata.ui.lookups import Found
 from airflow_provider_webdata.ui.rendering import in_utc
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     from starlette.responses import Response
 
-    from airflow_provider_webdata.api.models import Monitor
+    from airflow_provider_webdata.api.models import Monitor, MonitorCheck
 
     from .page import Page
 
@@ -32,6 +31,7 @@ ROWS = 50
 CHECKS = 50
 PAGES = 25
 _LONGEST_CRON = 200
+_OUTCOMES = ("error", "changed", "removed", "new")
 _WORDS = Options()
 _WORDS.use_24hour_time_format = True
 _WORDS.verbose = True
@@ -79,6 +79,7 @@ async def one(page: Page) -> Response:
         title=f"Monitor {monitor_id}",
         conn_id=conn_id,
         monitor_id=monitor_id,
+        check_id=page.text("check_id"),
         deliveries=await page.thread(deliveries_of, page, conn_id, wanted, 10),
     )
 
@@ -92,28 +93,20 @@ async def one_part(page: Page) -> Response:
     )
     row = await page.thread(_row, page, conn_id, found.value) if found.value is not None else None
     listed = (checks.value or [])[:CHECKS]
-    oldest_first = list(reversed(listed))
-    changed = [
-        Bar(
-            str(check.finished_at or check.created_at),
-            (check.summary.changed or 0) if check.summary else 0,
-            "changed",
-        )
-        for check in oldest_first
+    shown = [
+        {"check": check, "finished": _utc(check.finished_at), "outcome": _outcome(check)} for check in listed
     ]
-    credits = [
-        Bar(str(check.finished_at or check.created_at), check.actual_credits or 0) for check in oldest_first
-    ]
+    # The newest one that has something to show.
+    telling = next((check.id for check in listed if _outcome(check) != "same"), None)
     return await page.render(
         "monitor_part.html",
         title="Monitor",
         conn_id=conn_id,
         monitor_id=monitor_id,
         row=row,
-        checks=[{"check": check, "finished": _utc(check.finished_at)} for check in listed],
+        checks=shown,
+        chosen=page.text("check_id") or telling or (listed[0].id if listed else None),
         used=_sum(check.actual_credits or 0 for check in listed),
-        changed=bars(changed, "Changed pages of each check"),
-        credits=bars(credits, "Credits of each check"),
         problems=list(dict.fromkeys(item.problem for item in (found, checks) if item.problem)),
     )
 
@@ -194,6 +187,14 @@ def _row(page: Page, conn_id: str, monitor: Monitor) -> dict[str, Any]:
         "reports": ", ".join(reports) or "nobody",
         "task": task_of_monitor(monitor),
     }
+
+
+def _outcome(check: MonitorCheck) -> str:
+    """Return the gravest finding of a check."""
+    if check.status not in {"completed", "partial"}:
+        return check.status or "unknown"
+    counts = check.summary
+    return next((name for name in _OUTCOMES if counts and getattr(counts, name)), "same")
 
 
 def _sum(values: Iterable[float]) -> float | None:

@@ -1,4 +1,4 @@
-"""The service and the inbox at a glance, connection by connection."""
+"""The service, what it costs, and the inbox at a glance."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
-from airflow_provider_webdata.ui.charts import Bar, bars
+from airflow_provider_webdata.ui.spend import Period, spend_of, today
 from airflow_provider_webdata.ui.tasks import waiting_dags, waits
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 COUNTED = 10_000
 """Deliveries of one event that are counted at most."""
 _PERIODS = 12
+_DAGS = 8
 
 
 async def page(page: Page) -> Response:
@@ -32,12 +33,36 @@ async def page(page: Page) -> Response:
         "overview.html",
         title="Overview",
         connections=[
-            {"conn_id": conn_id, "inbox": found, "waits": [wait for wait in now if wait.conn_id == conn_id]}
+            {"conn_id": conn_id, "inbox": found, "waits": sum(wait.conn_id == conn_id for wait in now)}
             for conn_id, found in zip(conn_ids, inbox, strict=True)
         ],
-        waiting=sum(counts[dag_id] for dag_id in readable),
-        shown=len(now),
+        are_all_shown=sum(counts[dag_id] for dag_id in readable) == len(now),
         counted=COUNTED,
+    )
+
+
+async def spend_part(page: Page) -> Response:
+    """Show the credits that DAGs spent, in the billing period of a connection."""
+    conn_id, day = page.required("conn_id"), today()
+    usage = await page.lookups.find(conn_id, "credits", lambda hook: hook.credit_usage())
+    history = (await page.lookups.find(conn_id, "history", lambda hook: hook.credit_history())).value
+    period = Period.of(usage.value, day)
+    by_day = await page.lookups.spent_by_day(period.shown_from(day))
+    dag_ids = {dag_id for used_by in by_day.values() for dag_id in used_by}
+    readable = await page.thread(page.visitor.readable, dag_ids)
+    spend = await page.thread(spend_of, by_day, readable, period, day)
+    return await page.render(
+        "overview_spend.html",
+        title="Credits",
+        conn_id=conn_id,
+        spend=spend,
+        period=period,
+        dags=spend.dags[:_DAGS],
+        hidden=len(dag_ids - readable),
+        chart=spend.chart(),
+        periods=sorted(
+            history.periods if history else (), key=lambda one: one.start_date or "", reverse=True
+        )[:_PERIODS],
     )
 
 
@@ -51,30 +76,32 @@ async def service_part(page: Page) -> Response:
 
     async with anyio.create_task_group() as group:
         group.start_soon(find, "credits", lambda hook: hook.credit_usage())
-        group.start_soon(find, "history", lambda hook: hook.credit_history())
         group.start_soon(find, "queue", lambda hook: hook.queue_status())
-    history = results["history"].value
-    periods = sorted(history.periods if history else (), key=lambda period: period.start_date or "")
-    chart = [
-        Bar(f"{(period.start_date or '?')[:10]} to {(period.end_date or 'now')[:10]}", period.used or 0)
-        for period in periods[-_PERIODS:]
-    ]
     problems = dict.fromkeys(found.problem for found in results.values() if found.problem)
     return await page.render(
         "overview_service.html",
         title="Service",
         credits=results["credits"].value,
         queue=results["queue"].value,
-        periods=chart,
-        chart=bars(chart, "Credits used in each billing period"),
         problems=list(problems),
     )
 
 
 async def health_part(page: Page) -> Response:
-    """Show a message that says whether a connection works, and what to do if it does not."""
-    findings = await page.lookups.health(page.required("conn_id"))
-    return await page.render("overview_health.html", title="Health", findings=findings)
+    """Show in one word that a connection works, or what to do."""
+    conn_id = page.required("conn_id")
+    findings = await page.lookups.health(conn_id)
+    return await page.render(
+        "overview_health.html",
+        title="Health",
+        conn_id=conn_id,
+        wrong=[one for one in findings if one.state == "wrong"],
+        doubtful=[one for one in findings if one.state == "warning"],
+        fine=[one for one in findings if one.state == "ok"],
+        unknown=[one for one in findings if one.state == "unknown"],
+        # Before the first delivery, one check has no answer; without the service's answer, several have none.
+        has_answer=any(one.check == "key" and one.state == "ok" for one in findings),
+    )
 
 
 def _inbox(page: Page, conn_id: str) -> dict[str, Any]:

@@ -2,28 +2,70 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from datetime import datetime, timezone
+from itertools import groupby
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple
 
 from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
-from airflow_provider_webdata.ui.tasks import TaskName, facts_of, facts_of_run
+from airflow_provider_webdata.states.jobs import name_of
+from airflow_provider_webdata.ui.previews import preview
+from airflow_provider_webdata.ui.quality import quality_of
+from airflow_provider_webdata.ui.tasks import TaskName, facts_of, facts_of_run, happened_to, past_facts
 
 from .owners import deliveries_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from starlette.responses import Response
 
     from airflow_provider_webdata.inbox_server.storage.records import StoredDelivery
-    from airflow_provider_webdata.ui.tasks import TaskFacts
+    from airflow_provider_webdata.ui.tasks import Happened, TaskFacts
 
     from .page import Page
 
-TASKS = 100
-_SHOWN = ("path", "count", "creditsUsed")
+TASKS = 500
+RUNS = 30
+"""Runs of which the checks of data are compared."""
+
+
+class Step(NamedTuple):
+    """A line of a task's timeline.
+
+    :param at: when it happened.
+    :param state: one of Airflow's states, `sent` or `delivered`.
+    :param text: what happened.
+    :param delivery: the delivery that arrived.
+    """
+
+    at: datetime
+    state: str
+    text: str
+    delivery: StoredDelivery | None = None
+
+
+class Group(NamedTuple):
+    """The instances of one task in a run.
+
+    :param task_id: the task.
+    :param tasks: its instances by index.
+    :param states: how many of them are in which state.
+    :param credits: of all; None if none reported any.
+    :param results: of all; None if none reported any.
+    """
+
+    task_id: str
+    tasks: Sequence[TaskFacts]
+    states: Counter[str]
+    credits: float | None
+    results: float | None
 
 
 async def page(page: Page) -> Response:
-    """Show what one task waits for, started and wrote."""
+    """Show what one task does, wrote, cost, and went through."""
     index = page.text("map_index")
     name = TaskName(
         page.required("dag_id"),
@@ -33,37 +75,117 @@ async def page(page: Page) -> Response:
         int(index) if index.isdecimal() and len(index) < 10 else -1,
     )
     facts = await page.thread(facts_of, name)
-    deliveries = await page.thread(_deliveries, page, facts) if facts else []
-    conn_id = facts.conn_id if facts else None
-    own = conn_id is not None and await page.thread(page.visitor.may_read_connection, conn_id)
+    if facts is None or facts.conn_id is None:
+        return await page.render("task.html", title="Task", facts=None)
+    own = await page.thread(page.visitor.may_read_connection, facts.conn_id)
+    steps = await page.thread(_steps, page, facts)
+    triggerer = await page.lookups.triggerer() if facts.wait else None
+    checked = await page.thread(quality_of, facts, lambda: past_facts(name, "quality", RUNS))
     return await page.render(
         "task.html",
         title="Task",
         facts=facts,
-        deliveries=deliveries,
-        result=_result(facts),
+        steps=steps,
+        preview=preview(facts.pushed.get("return_value")),
+        quality=checked,
+        parts=_parts(facts),
         link=_link(facts),
-        # The job's part, the deliveries' rows and the dashboard are the connection's.
+        stopped=triggerer if triggerer and triggerer.state == "wrong" else None,
+        running_for=None if facts.ended or not facts.started else datetime.now(timezone.utc) - facts.started,
+        # What the service says, and its dashboard, are the connection's.
         may_read_connection=own,
-        dashboard=await page.lookups.dashboard_url(conn_id) if conn_id and own else None,
+        dashboard=await page.lookups.dashboard_url(facts.conn_id) if own else None,
     )
 
 
 async def run(page: Page) -> Response:
-    """Show the provider's tasks of a DAG run."""
+    """Show the provider's tasks of a DAG run, grouped by task."""
     dag_id, run_id = page.required("dag_id"), page.required("run_id")
     found = await page.thread(facts_of_run, dag_id, run_id, TASKS)
+    groups = _groups(found)
+    waits = any(facts.wait for facts in found)
+    triggerer = await page.lookups.triggerer() if waits else None
     return await page.render(
-        "run.html", title="Run", tasks=[(facts, _link(facts), _result(facts)) for facts in found], most=TASKS
+        "run.html",
+        title="Run",
+        groups=groups,
+        credits=_sum(group.credits for group in groups),
+        states=sum((group.states for group in groups), Counter()),
+        has_counts=any(group.results is not None for group in groups),
+        has_waits=waits,
+        stopped=triggerer if triggerer and triggerer.state == "wrong" else None,
+        most=TASKS,
+        shown=len(found),
+    )
+
+
+def _groups(tasks: Iterable[TaskFacts]) -> list[Group]:
+    """Return tasks grouped by their task, in the order in which the first instance of each started."""
+    tasks = list(tasks)
+    order = {task_id: place for place, task_id in enumerate(dict.fromkeys(one.name.task_id for one in tasks))}
+    tasks.sort(key=lambda one: (order[one.name.task_id], one.name.map_index))
+    found = []
+    for task_id, members in groupby(tasks, key=lambda one: one.name.task_id):
+        instances = list(members)
+        found.append(
+            Group(
+                task_id,
+                instances,
+                Counter(one.state or "no status" for one in instances),
+                _sum(one.credits for one in instances),
+                _sum(one.count for one in instances),
+            )
+        )
+    return found
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    try:
+        return sum(known) if known else None
+    except OverflowError:
+        return None
+
+
+def _steps(page: Page, facts: TaskFacts) -> list[Step]:
+    """Return what happened to a task, the oldest first."""
+    steps: list[Step] = []
+    happened = happened_to(facts.name)
+    for number, one in enumerate(happened):
+        earlier = {before.event for before in happened[:number] if before.attempt == one.attempt}
+        steps.append(Step(one.at, one.event, _said(one, facts, resumed="deferred" in earlier)))
+    if not steps and facts.started:
+        # Airflow's audit log may have been cleaned.
+        since = facts.wait.since if facts.wait else facts.started
+        steps.append(Step(min(facts.started, since), "running", "Started"))
+    if facts.wait and not any(step.state == "deferred" for step in steps):
+        steps.append(Step(facts.wait.since, "deferred", "Deferred"))
+    delivered = [
+        Step(one.received_at, "delivered", "Delivered", one) for one in reversed(_deliveries(page, facts))
+    ]
+    if delivered:
+        # A job is recorded after the service's answer, when its first delivery may already be here.
+        steps = [
+            step._replace(at=min(step.at, delivered[0].at)) if step.state == "sent" else step
+            for step in steps
+        ]
+    return sorted([*steps, *delivered], key=attrgetter("at"))
+
+
+def _said(one: Happened, facts: TaskFacts, *, resumed: bool) -> str:
+    if one.event == "sent":
+        return f"Sent the {name_of(facts.operation)}" if facts.operation else "Started the check"
+    if one.event == "running":
+        return "Resumed" if resumed else "Started" if one.attempt < 2 else f"Started attempt {one.attempt}"
+    return {"deferred": "Deferred: the wait holds no worker", "success": "Succeeded"}.get(
+        one.event, one.event.replace("_", " ").capitalize()
     )
 
 
 def _deliveries(page: Page, facts: TaskFacts) -> list[StoredDelivery]:
-    if facts.conn_id is None:
-        return []
     job_id = facts.ids.get("check_id") or facts.ids.get("job_id")
     key = facts.wait.given.get("key") if facts.wait else None
-    if not job_id and not key:
+    if facts.conn_id is None or not (job_id or key):
         return []
     wanted = DeliveryFilter(job_ids=(job_id,) if job_id else (), keys=(key,) if key else ())
     try:
@@ -72,22 +194,23 @@ def _deliveries(page: Page, facts: TaskFacts) -> list[StoredDelivery]:
         return []
 
 
-def _result(facts: TaskFacts | None) -> dict[str, Any]:
-    result = facts.result if facts else None
-    if not isinstance(result, dict):
-        return {}
-    return {name: result[name] for name in _SHOWN if isinstance(result.get(name), (str, int, float))}
+def _parts(facts: TaskFacts) -> list[tuple[str, float]]:
+    """Return what the credits of a task were spent on."""
+    credits = facts.pushed.get("credits")
+    parts = credits.get("byOperation") if isinstance(credits, dict) else None
+    if not isinstance(parts, dict):
+        return []
+    return [(name.replace("_", " "), used) for name, used in parts.items() if isinstance(used, (int, float))]
 
 
-def _link(facts: TaskFacts | None) -> tuple[str, dict[str, str]] | None:
-    """Return page and query of the task's job, check or monitor."""
-    if facts is None or facts.conn_id is None:
-        return None
-    ids = {"conn_id": facts.conn_id, **facts.ids}
+def _link(facts: TaskFacts) -> tuple[str, str, dict[str, str]] | None:
+    """Return name, page and query of the task's job, check or monitor."""
+    ids = {"conn_id": str(facts.conn_id), **facts.ids}
     if facts.operation and "job_id" in ids:
-        return "jobs/job", {"conn_id": ids["conn_id"], "operation": facts.operation, "job_id": ids["job_id"]}
+        query = {"conn_id": ids["conn_id"], "operation": facts.operation, "job_id": ids["job_id"]}
+        return name_of(facts.operation).capitalize(), "jobs/job", query
     if "monitor_id" in ids and "check_id" in ids:
-        return "monitors/check", {name: ids[name] for name in ("conn_id", "monitor_id", "check_id")}
+        return "Check", "monitors/check", {name: ids[name] for name in ("conn_id", "monitor_id", "check_id")}
     if "monitor_id" in ids:
-        return "monitors/monitor", {name: ids[name] for name in ("conn_id", "monitor_id")}
+        return "Monitor", "monitors/monitor", {name: ids[name] for name in ("conn_id", "monitor_id")}
     return None

@@ -24,6 +24,16 @@ function localTimes(within) {
   }
 }
 
+// Below a certain width each cell stands on its own line, with the head of its column.
+function labelCells(within) {
+  for (const table of within.querySelectorAll("table")) {
+    const heads = [...table.querySelectorAll("th")].map((head) => head.textContent);
+    for (const row of table.tBodies[0].rows) {
+      [...row.cells].forEach((cell, index) => { cell.dataset.label = heads[index]; });
+    }
+  }
+}
+
 async function load(part) {
   try {
     const answer = await fetch(part.dataset.src, { credentials: "same-origin" });
@@ -46,6 +56,7 @@ async function load(part) {
 
 function ready(within) {
   localTimes(within);
+  labelCells(within);
   for (const part of within.querySelectorAll(".part")) {
     load(part);
     if (part.dataset.every) {

@@ -672,7 +672,8 @@ def test_quick_findings_call_the_service_once_and_never_the_inbox(world: World) 
     world.sandbox.control.reset()
     found = examination.quick_findings(world.conn_id, seconds=PATIENCE)
     assert [finding.check for finding in found] == [
-        *("plugin", "tables", "fields", "host", "tls", "key", "credits", "clock", "webhook", "deliveries")
+        *("plugin", "tables", "triggerer"),
+        *("fields", "host", "tls", "key", "credits", "clock", "webhook", "deliveries"),
     ]
     assert [finding for finding in found if finding.state != "ok"] == []
     assert [request["path"] for request in world.sandbox.control.requests()] == ["/v2/team/credit-usage"]
@@ -683,7 +684,7 @@ def test_quick_findings_of_a_missing_connection(world: World) -> None:
     found = {
         finding.check: finding.state for finding in examination.quick_findings("nowhere", seconds=PATIENCE)
     }
-    assert found == {"plugin": "ok", "tables": "ok", "fields": "wrong"}
+    assert found == {"plugin": "ok", "tables": "ok", "triggerer": "ok", "fields": "wrong"}
 
 
 class Limit(TimeLimit):

@@ -35,6 +35,8 @@ SECRET = "salaries"
 """A word in everything that belongs to the hidden DAG."""
 ODD = tuple(f"odd{number}" for number in range(12))
 """Connections to `OddService`: the answers to each are cached apart."""
+EMPTY = "empty"
+"""Another connection to it, which random answers leave alone."""
 HOSTILE = "<script>alert('x')</script>\"'&{{ 7*7 }}"
 """Text of a stranger in any field that comes from outside."""
 
@@ -188,7 +190,7 @@ def pages(
         AIRFLOW_CONN_WEBDATA_DEFAULT=connection_text(sandbox.url),
         AIRFLOW_CONN_DEAD=connection_text("http://127.0.0.1:9"),
         **{f"AIRFLOW_CONN_{HIDDEN_CONN_ID.upper()}": connection_text(sandbox.url)},
-        **{f"AIRFLOW_CONN_{conn_id.upper()}": connection_text(odd.url) for conn_id in ODD},
+        **{f"AIRFLOW_CONN_{conn_id.upper()}": connection_text(odd.url) for conn_id in (*ODD, EMPTY)},
     )
     engine = create_engine(database)
     store = DeliveryStore(engine)
@@ -234,7 +236,14 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
         "status": "completed",
         "path": "s3://bucket/pages.jsonl",
         "count": 1,
-        "creditsUsed": 3,
+        "data": [{"url": "https://river.example/", "title": HOSTILE}],
+    }
+    credits = {"used": 3, "byOperation": {"crawl": 3}}
+    quality = {
+        "items": 1,
+        "failed": [{"check": HOSTILE}],
+        "coverage": {HOSTILE: 0.5},
+        "blocked": {HOSTILE: 1},
     }
     notes = {"explanation": f"A queue. {HOSTILE}", "recording": "s3://bucket/session-1"}
     return [
@@ -243,8 +252,28 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
             "task_id": "crawl",
             "operator": "WebDataCrawlOperator",
             "rendered": ours,
-            "xcoms": {"job_id": jobs["crawl"], "return_value": result, **notes},
+            "logged": ["running", "deferred", "running", "success"],
+            "xcoms": {
+                "job_id": jobs["crawl"],
+                "return_value": result,
+                "credits": credits,
+                "quality": quality,
+                **notes,
+            },
         },
+        *(
+            {
+                "dag_id": "shop",
+                "task_id": "search",
+                "operator": "WebDataSearchOperator",
+                "state": state,
+                "rendered": {**ours, "query": query},
+                "map_index": index,
+                "map_name": query,
+                "xcoms": {"credits": {"used": 2, "byOperation": {"search": 2}}, "return_value": [{}, {}]},
+            }
+            for index, (query, state) in enumerate({"bridges": "success", HOSTILE: "failed"}.items())
+        ),
         {
             "dag_id": "shop",
             "task_id": "listen",
@@ -267,6 +296,10 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
             "task_id": "secret_declare",
             "operator": "WebDataCreateMonitorOperator",
             "rendered": ours,
-            "xcoms": {"monitor_id": jobs["pushed monitor"], "job_id": jobs["hidden crawl"]},
+            "xcoms": {
+                "monitor_id": jobs["pushed monitor"],
+                "job_id": jobs["hidden crawl"],
+                "credits": {"used": 99, "byOperation": {SECRET: 99}},
+            },
         },
     ]

@@ -37,6 +37,7 @@ def params_of(path: str, ids: dict[str, Any]) -> dict[str, Any]:
     """Return a valid query of a route."""
     conn = {"conn_id": CONN_ID}
     return {
+        "/spend": conn,
         "/service": conn,
         "/health": conn,
         "/deliveries/delivery": {"id": ids["delivery"]},
@@ -191,4 +192,4 @@ def test_the_tab_of_a_task_without_the_right_to_its_connection(pages: Pages, ids
     assert "You have no right to read the connection" in text
     assert "data-src" not in text
     assert DASHBOARD not in text
-    assert "data-src" in pages.get("/task", "op", dag_id="shop", run_id="run", task_id="crawl").text
+    assert DASHBOARD in pages.get("/task", "op", dag_id="shop", run_id="run", task_id="crawl").text

@@ -33,6 +33,7 @@ TRICKS = (
 )
 PARAMETERS = {
     "/": ("conn_id",),
+    "/spend": ("conn_id",),
     "/service": ("conn_id",),
     "/health": ("conn_id",),
     "/deliveries": ("conn_id", "event", "find", "since", "until", "before"),
@@ -40,8 +41,8 @@ PARAMETERS = {
     "/deliveries/delivery/part": ("id", "at", "start"),
     "/monitors": ("conn_id",),
     "/monitors/list": ("conn_id", "offset"),
-    "/monitors/monitor": ("conn_id", "monitor_id"),
-    "/monitors/monitor/part": ("conn_id", "monitor_id"),
+    "/monitors/monitor": ("conn_id", "monitor_id", "check_id"),
+    "/monitors/monitor/part": ("conn_id", "monitor_id", "check_id"),
     "/monitors/check": ("conn_id", "monitor_id", "check_id"),
     "/monitors/check/part": ("conn_id", "monitor_id", "check_id", "skip", "status"),
     "/jobs": ("conn_id", "operation"),
@@ -104,6 +105,8 @@ def test_hostile_texts_are_escaped(pages: Pages, ids: dict[str, Any]) -> None:
         "/deliveries/delivery": {"id": delivery},
         "/": {},
         "/waits": {},
+        "/task": {"dag_id": "shop", "run_id": "run", "task_id": "crawl"},
+        "/run": {"dag_id": "shop", "run_id": "run"},
         "/monitors/list": {"conn_id": CONN_ID},
         "/monitors/monitor/part": params_of("/monitors/monitor/part", ids),
         "/monitors/check/part": params_of("/monitors/check/part", ids),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections import Counter
@@ -11,10 +12,13 @@ from html import unescape
 from typing import Any
 from urllib.parse import parse_qsl
 
+from markupsafe import escape
+
 from airflow_provider_webdata.common.page_urls import UI_PATH
 from airflow_provider_webdata.ui import lookups
 from airflow_provider_webdata.ui.application import ROUTES
-from tests.integration.ui.conftest import CONN_ID, DASHBOARD, HOSTILE, ODD, PREFIX, Pages
+from tests.integration.ui.auth_manager import HIDDEN_DAG
+from tests.integration.ui.conftest import CONN_ID, DASHBOARD, EMPTY, HOSTILE, ODD, PREFIX, Pages
 from tests.integration.ui.pages_server import SECONDS
 from tests.integration.ui.test_access import ids, params_of
 from tests.support.snippets import ROOT
@@ -26,14 +30,43 @@ CONN = {"conn_id": CONN_ID}
 
 def test_overview(pages: Pages, ids: dict[str, Any]) -> None:
     text = pages.get("/").text
-    assert "2 tasks wait" in text
     assert f">{CONN_ID}</h2>" in text
     assert "crawl.completed" in text
+    assert stat(text, "Waiting tasks") in {"0", "2"}
     service = pages.get("/service", **CONN).text
-    assert "credits left" in service
-    assert "Queue: 0 running" in service
-    assert "<svg" in service
-    assert "<table>" in service
+    assert re.fullmatch(r"[\d,]+ of [\d,]+", stat(service, "Credits left"))
+    assert stat(service, "Queued") == "0"
+
+
+def stat(text: str, name: str) -> str:
+    """Return the value below a name."""
+    found = re.search(rf"<dt>{re.escape(name)}[^<]*</dt><dd>(.*?)</dd>", text)
+    assert found, (name, text)
+    return re.sub(r"<[^>]*>", "", found[1])
+
+
+def test_spend(pages: Pages) -> None:
+    """Each visitor sees the credits of the DAGs that they may read, by day and by DAG, and the forecast."""
+    text = pages.get("/spend", **CONN).text
+    assert {stat(text, name) for name in ("Today", "Last 7 days")} == {"106"}
+    assert f">{HIDDEN_DAG}</a>" in text
+    assert '<svg class="plot"' in text
+    assert "forecast" in text
+    assert "days" in stat(text, "Runway")
+    limited = pages.get("/spend", "op", **CONN).text
+    assert stat(limited, "Today") == "7"
+    assert "1 DAG that you may not read" in limited
+
+
+def test_empty_states_have_code_that_runs(pages: Pages) -> None:
+    """Each page without content says what to do next: the code can be pasted."""
+    pages.odd.answer = lambda path: (200, json.dumps({"success": True, "data": []}).encode())
+    for path in ("/monitors/list", "/jobs/list"):
+        code = re.search(
+            r'<pre class="code"[^>]*>(.*?)</pre>', pages.get(path, conn_id=EMPTY).text, re.DOTALL
+        )
+        assert code, path
+        exec(compile(unescape(code[1]), path, "exec"), {})
 
 
 def test_every_link_begins_with_the_path_of_the_api_server(pages: Pages, ids: dict[str, Any]) -> None:
@@ -48,6 +81,9 @@ def test_health(pages: Pages) -> None:
     text = pages.get("/health", **CONN).text
     assert 'class="ok"' in text
     assert "key" in text
+    # No triggerer runs beside this API server.
+    assert "airflow triggerer" in text.partition("passed</summary>")[0]
+    assert '<details class="status" open>' in text
     assert 'class="wrong"' in pages.get("/health", conn_id="dead").text
 
 
@@ -179,8 +215,17 @@ def test_monitors(pages: Pages, ids: dict[str, Any]) -> None:
     assert "another webhook" in text
     assert "shop.keep" in text
     monitor = pages.get("/monitors/monitor/part", **CONN, monitor_id=ids["monitor"]).text
-    assert "Changed pages" in monitor
+    assert f"<h1>{escape(HOSTILE)} " in monitor
+    # A strip of checks, and beside it what the newest that found something found.
+    assert 'class="strip"' in monitor
     assert ids["check"] in monitor
+    assert "monitors/check/part?" in monitor
+    first = re.findall(r'check_id=([^"&]+)', monitor)[0]
+    chosen = pages.get("/monitors/monitor/part", **CONN, monitor_id=ids["monitor"], check_id=first).text
+    assert (
+        f"monitors/check/part?conn_id={CONN_ID}&amp;monitor_id={ids['monitor']}&amp;check_id={first}"
+        in chosen
+    )
     missing = pages.get("/monitors/monitor/part", **CONN, monitor_id="00000000-0000-4000-8000-000000000000")
     assert 'class="problem"' in missing.text
 
@@ -196,7 +241,7 @@ def test_the_default_connection_is_shown_first(pages: Pages) -> None:
 def test_a_check(pages: Pages, ids: dict[str, Any]) -> None:
     params = {**CONN, "monitor_id": ids["monitor"], "check_id": ids["check"]}
     text = pages.get("/monitors/check/part", **params).text
-    assert 'class="status changed"' in text
+    assert ">Changed</span>" in text
     assert '<span class="added">+' in text
     assert '<span class="removed">-' in text
 
@@ -207,7 +252,7 @@ def test_jobs(pages: Pages, ids: dict[str, Any]) -> None:
     assert "shop.crawl" in text
     assert "<progress" in text
     part = pages.get("/jobs/job/part", **CONN, operation="crawl", job_id=ids["crawl"]).text
-    assert "completed" in part
+    assert ">Completed</span>" in part
 
 
 def test_waits(pages: Pages) -> None:
@@ -215,6 +260,7 @@ def test_waits(pages: Pages) -> None:
     assert "crawl hidden-job" in text
     assert "by polling every 30 s" in text
     assert "by webhook" in text
+    assert "airflow triggerer" in text
     assert "of DAGs that you may not read" in pages.get("/waits", "viewer").text
 
 
@@ -229,8 +275,20 @@ def test_the_tab_of_a_task(pages: Pages, ids: dict[str, Any]) -> None:
     assert HOSTILE not in text
     assert "A queue. &lt;script&gt;" in text
     assert "A queue." not in pages.get("/task", "viewer", **params).text
+    assert (stat(text, "Results"), stat(text, "Credits")) == ("1", "3")
+    assert "https://river.example/</a></td>" in text
+    assert "Checks of the data" in text
+    steps = re.findall(r"</span> <div>([A-Z][a-z]+)", text.partition('class="timeline"')[2])
+    assert [step for step in steps if step not in {"Sent", "Delivered"}] == [
+        "Started",
+        "Deferred",
+        "Resumed",
+        "Succeeded",
+    ]
+    assert "Sent" in steps
     waiting = pages.get("/task", **{**params, "task_id": "listen"}).text
     assert "Waits for" in waiting
+    assert "airflow triggerer" in waiting
 
 
 def test_the_tab_of_another_task(pages: Pages) -> None:
@@ -246,6 +304,13 @@ def test_the_tab_of_a_run(pages: Pages, ids: dict[str, Any]) -> None:
     assert ">crawl</a>" in text
     assert ">listen</a>" in text
     assert "plain" not in text
+    # Mapped tasks are one group, with their names, states and sums.
+    group = text.partition("<summary><strong>search</strong>")[2].partition("</details>")[0]
+    assert "1 success" in group
+    assert "1 failed" in group
+    assert "4 credits, 4 results" in group
+    assert ">bridges</a>" in group
+    assert stat(text, "Credits") == "7"
     assert "No task of this run" in pages.get("/run", dag_id="shop", run_id="other").text
 
 

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.api.models import MonitorCheckPage
-from airflow_provider_webdata.ui.charts import Bar, bars
 from airflow_provider_webdata.ui.diffs import MOST_LINES, Line, Value, lines_of, screenshot_of, values_of
 
 UNIFIED = "--- a\n+++ b\n@@ -1 +1 @@\n-8 EUR\n+9 EUR\n same"
@@ -66,17 +65,3 @@ def test_a_long_diff_is_cut() -> None:
 )
 def test_screenshots(snapshot: Any, found: str | None) -> None:
     assert screenshot_of(MonitorCheckPage.model_validate({"snapshot": snapshot})) == found
-
-
-def test_bars() -> None:
-    """The highest fills the chart, and what they count is written at each."""
-    drawn = str(bars([Bar("<one>", 1), Bar("two", 4, "changed")], "Pages"))
-    assert 'height="24.0"><title>&lt;one&gt;: 1</title>' in drawn
-    assert 'class="changed"' in drawn
-    assert 'height="96.0"><title>two: 4</title>' in drawn
-    assert 'aria-label="Pages"' in drawn
-
-
-@pytest.mark.parametrize("values", [[], [Bar("none", 0)]])
-def test_nothing_to_draw(values: list[Bar]) -> None:
-    assert bars(values, "Pages") == ""

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_provider_webdata.ui.charts import Bar, bars
 from airflow_provider_webdata.ui.rendering import (
     MOST_NODES,
     moment_markup,
@@ -133,7 +132,6 @@ def test_long_texts_are_cut() -> None:
 )
 def test_odd_numbers(value: float, text: str) -> None:
     assert number(value).startswith(text)
-    assert "<svg" in bars([Bar("odd", value), Bar("plain", 1.5)], "Credits")
 
 
 @pytest.mark.parametrize("text", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00"])

@@ -1,0 +1,77 @@
+"""The first rows of a task's results, as its return value holds them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, NamedTuple
+
+ROWS = 5
+COLUMNS = 5
+_LONGEST_CELL = 160
+_SAMPLED = 50
+_FIRST = ("url", "name", "title", "position", "status", "statusCode", "description", "markdown", "text")
+
+
+class Preview(NamedTuple):
+    """The first rows of results.
+
+    :param columns: names of the columns.
+    :param rows: text of their cells.
+    :param total: number of all rows.
+    """
+
+    columns: list[str]
+    rows: list[list[str]]
+    total: int
+
+
+def preview(value: Any) -> Preview | None:
+    """Return the first rows of a return value, None if it holds none."""
+    items = _items(value)
+    if not items:
+        return None
+    rows = [_row(item) for item in items[:_SAMPLED]]
+    counts = Counter(name for row in rows for name in row)
+    place = {name: number for number, name in enumerate(_FIRST)}
+    # Ids say nothing to people.
+    named = [name for name in counts if not name.lower().endswith("id")] or list(counts)
+    columns = sorted(named, key=lambda name: (place.get(name, len(place)), -counts[name]))[:COLUMNS]
+    return Preview(columns, [[row.get(name, "") for name in columns] for row in rows[:ROWS]], len(items))
+
+
+def _items(value: Any) -> list[Any]:
+    if isinstance(value, list):
+        return value
+    if not isinstance(value, dict):
+        return []
+    if isinstance(value.get("metadata"), dict):
+        # One document.
+        return [value]
+    for name in ("data", "web", "news", "images", "links", "results", "pages", "items", "steps"):
+        part = value.get(name)
+        if part and (found := _items(part)):
+            return found
+        if part and isinstance(part, dict):
+            # One answer, such as an agent's.
+            return [part]
+    return []
+
+
+def _row(item: Any) -> dict[str, str]:
+    """Return the plain values of an item as text, with the URL and the title of its metadata."""
+    if not isinstance(item, dict):
+        return {"value": _text(item)}
+    metadata = item.get("metadata")
+    page = metadata if isinstance(metadata, dict) else {}
+    found = {**item, "url": item.get("url") or page.get("sourceURL") or page.get("url")}
+    found = {**{name: page.get(name) for name in ("title", "statusCode")}, **found}
+    return {
+        str(name): _text(one)
+        for name, one in found.items()
+        if isinstance(one, (str, int, float)) and one != ""
+    }
+
+
+def _text(value: Any) -> str:
+    text = " ".join(str(value)[: 2 * _LONGEST_CELL].split())
+    return text if len(text) <= _LONGEST_CELL else f"{text[:_LONGEST_CELL]}…"

@@ -1,0 +1,158 @@
+"""Credits of DAGs by day: sums, the forecast for the billing period, and the chart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta, timezone
+from typing import TYPE_CHECKING
+
+from airflow_provider_webdata.common.dates import moment
+from airflow_provider_webdata.ui.charts import SERIES, Column, columns_chart
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from markupsafe import Markup
+
+    from airflow_provider_webdata.api.models import CreditUsage
+
+DAYS = 14
+"""Days until today that the chart shows, where they have credits, beside the days of the period."""
+_LONGEST_PERIOD = 62
+_WEEK = 7
+_OTHERS = "other DAGs"
+
+
+@dataclass(frozen=True)
+class Period:
+    """A billing period in days of UTC.
+
+    :param start: its first day.
+    :param end: the first day after it.
+    :param plan: credits of the plan; None if unknown.
+    :param left: credits left; None if unknown.
+    """
+
+    start: date
+    end: date
+    plan: float | None = None
+    left: float | None = None
+
+    @classmethod
+    def of(cls, usage: CreditUsage | None, today: date) -> Period:
+        """Return the period that the service reports, or the calendar month if it reports none."""
+        start = today.replace(day=1)
+        end = (start + timedelta(days=32)).replace(day=1)
+        if usage is None:
+            return cls(start, end)
+        starts, ends = _day(usage.billing_period_start), _day(usage.billing_period_end)
+        longest = timedelta(days=_LONGEST_PERIOD)
+        if starts and ends and starts <= today < ends and ends - starts <= longest:
+            start, end = starts, ends
+        return cls(start, end, usage.plan_credits, usage.remaining_credits)
+
+    def shown_from(self, today: date) -> date:
+        """Return the first day that the chart may show."""
+        return min(self.start, today - timedelta(days=DAYS - 1))
+
+
+@dataclass(frozen=True)
+class DagSpend:
+    """The credits of one DAG, or of all."""
+
+    dag_id: str
+    today: float
+    week: float
+    period: float
+
+
+@dataclass(frozen=True)
+class Spend:
+    """The credits that DAGs spent.
+
+    :param total: of all DAGs.
+    :param dags: each DAG, the dearest first.
+    :param per_day: average of the last 7 days, or of the days since the first credit if those are fewer.
+    :param forecast: credits at the end of the period at this rate.
+    :param runway: days until no credits are left at this rate; None if that is unknown.
+    :param names: series of the chart.
+    :param columns: of the chart.
+    """
+
+    total: DagSpend
+    dags: list[DagSpend]
+    per_day: float
+    forecast: float
+    runway: float | None
+    names: list[str]
+    columns: list[Column]
+    plan_per_day: float | None
+
+    def chart(self) -> Markup:
+        """Return the credits by day as a chart."""
+        line = None if not self.plan_per_day else (f"Plan: {self.plan_per_day:,.0f} a day", self.plan_per_day)
+        return columns_chart(self.columns, "Credits of each day by DAG", "credits", line)
+
+
+def spend_of(
+    by_day: Mapping[date, Mapping[str, float]], dag_ids: Collection[str], period: Period, today: date
+) -> Spend:
+    """Sum the credits of some DAGs.
+
+    :param by_day: credits by day of UTC and DAG.
+    :param today: day of UTC.
+    """
+    week = today - timedelta(days=_WEEK - 1)
+    mine = {one for used_by in by_day.values() for one in used_by if one in dag_ids}
+    dags = sorted(
+        (
+            DagSpend(
+                dag_id,
+                *(
+                    sum(used_by.get(dag_id, 0) for day, used_by in by_day.items() if day >= since)
+                    for since in (today, week, period.start)
+                ),
+            )
+            for dag_id in mine
+        ),
+        key=lambda one: (-one.period, -one.week, one.dag_id),
+    )
+    total = DagSpend("", *(sum(getattr(one, name) for one in dags) for name in ("today", "week", "period")))
+    first = min(
+        (day for day, used_by in by_day.items() if any(used_by.get(one) for one in mine)), default=today
+    )
+    per_day = total.week / min(max((today - first).days + 1, 1), _WEEK)
+    names = [one.dag_id for one in dags[: SERIES - 1]]
+    others = [one.dag_id for one in dags[SERIES - 1 :]]
+    columns = []
+    day = max(period.shown_from(today), min(first, period.start))
+    while day < period.end:
+        used_by = by_day.get(day, {})
+        parts = [used_by.get(name, 0) for name in names]
+        parts += [sum(used_by.get(name, 0) for name in others)] if others else []
+        is_forecast = day > today
+        columns.append(Column(f"{day.day} {day:%b}", [per_day] if is_forecast else parts or [0], is_forecast))
+        day += timedelta(days=1)
+    return Spend(
+        total,
+        dags,
+        per_day,
+        total.period + per_day * max((period.end - today).days - 1, 0),
+        period.left / per_day if period.left is not None and per_day > 0 else None,
+        names + ([_OTHERS] if others else []),
+        columns,
+        period.plan / (period.end - period.start).days if period.plan else None,
+    )
+
+
+def _day(text: str | None) -> date | None:
+    found = moment(text)
+    try:
+        return found.astimezone(timezone.utc).date() if found else None
+    except OverflowError:
+        return None
+
+
+def today() -> date:
+    """Return the day of UTC."""
+    return datetime.now(timezone.utc).date()

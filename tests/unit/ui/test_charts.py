@@ -1,0 +1,91 @@
+"""Charts, and the numbers behind them."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, timedelta
+from typing import Any
+
+import pytest
+
+from airflow_provider_webdata.api.models import CreditUsage
+from airflow_provider_webdata.ui.charts import Column, columns_chart
+from airflow_provider_webdata.ui.spend import Period, spend_of
+
+TODAY = date(2026, 1, 20)
+
+
+def drawn(columns: list[Column], line: tuple[str, float] | None = None) -> str:
+    return str(columns_chart(columns, "Credits", "credits", line))
+
+
+def test_a_chart_has_an_axis_a_unit_and_values() -> None:
+    chart = drawn([Column("<19 Jan>", [30, 12]), Column("20 Jan", [5], is_forecast=True)])
+    assert "<19" not in chart
+    ticks = re.findall(r">([\d,]+)</text>", chart.partition('class="unit"')[0])
+    assert ticks == ["0", "20", "40", "60"]
+    assert ">credits</text>" in chart
+    assert ">42</text>" in chart
+    assert "<title>20 Jan: 5 credits expected</title>" in chart
+    # The parts of a column stand on each other.
+    (y0, h0), (y1, h1) = re.findall(r'class="s[01]" [^>]* y="([\d.]+)" [^>]*height="([\d.]+)"', chart)[:2]
+    assert float(y1) + float(h1) == pytest.approx(float(y0), abs=0.2)
+    assert float(h0) > float(h1)
+
+
+@pytest.mark.parametrize(("limit", "is_line"), [(50, True), (5000, False)])
+def test_a_limit_far_above_the_columns_does_not_flatten_them(limit: float, is_line: bool) -> None:
+    chart = drawn([Column("20 Jan", [42])], ("Plan", limit))
+    assert ('<line class="limit"' in chart) is is_line
+    assert ("Plan ↑" in chart) is not is_line
+
+
+@pytest.mark.parametrize("parts", [[], [0], [float("nan"), -3], [5e-324]])
+def test_nothing_to_draw(parts: list[float]) -> None:
+    assert drawn([]) == drawn([Column("none", parts)]) == ""
+
+
+@pytest.mark.parametrize("value", [10**399, 1e308, float("inf"), 5e-324, 1e-9])
+def test_odd_values_are_drawn(value: Any) -> None:
+    chart = drawn([Column("odd", [value, value]), Column("plain", [1.5])], ("limit", value))
+    assert "<rect" in chart
+    assert "nan" not in chart
+
+
+def test_spend() -> None:
+    """Sums, the forecast and the runway follow the last 7 days; DAGs that may not be read are not counted."""
+    by_day = {
+        TODAY - timedelta(days=number): {"shop": 10.0, "river": 4.0, "hidden": 99.0} for number in range(10)
+    }
+    usage = CreditUsage(
+        remaining_credits=280,
+        plan_credits=310,
+        billing_period_start="2026-01-15T06:00:00Z",
+        billing_period_end="2026-02-15T06:00:00Z",
+    )
+    period = Period.of(usage, TODAY)
+    spend = spend_of(by_day, {"shop", "river"}, period, TODAY)
+    assert (spend.total.today, spend.total.week, spend.total.period) == (14, 98, 84)
+    assert [(one.dag_id, one.period) for one in spend.dags] == [("shop", 60), ("river", 24)]
+    assert (spend.per_day, spend.forecast, spend.runway) == (14, 84 + 14 * 25, 20)
+    assert spend.plan_per_day == 10
+    assert [column.label for column in spend.columns[:: len(spend.columns) - 1]] == ["11 Jan", "14 Feb"]
+    assert [column.parts for column in spend.columns if column.label == "20 Jan"] == [[10, 4]]
+    assert spend.columns[-1].is_forecast
+    assert 'class="limit"' in spend.chart()
+
+
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [(None, None), ("odd", "2026-02-01"), ("2000-01-01", "2999-01-01"), ("2026-03-01", "2026-04-01")],
+)
+def test_a_period_that_cannot_be_is_the_calendar_month(start: str | None, end: str | None) -> None:
+    usage = CreditUsage(billing_period_start=start, billing_period_end=end)
+    assert Period.of(usage, TODAY) == Period.of(None, TODAY) == Period(date(2026, 1, 1), date(2026, 2, 1))
+
+
+def test_the_cheapest_dags_share_a_color() -> None:
+    by_day = {TODAY: {f"dag{number}": float(10 - number) for number in range(8)}}
+    spend = spend_of(by_day, by_day[TODAY], Period.of(None, TODAY), TODAY)
+    assert spend.names == ["dag0", "dag1", "dag2", "dag3", "dag4", "other DAGs"]
+    assert [column.parts[-1] for column in spend.columns if column.label == "20 Jan"] == [5 + 4 + 3]

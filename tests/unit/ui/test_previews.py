@@ -1,0 +1,81 @@
+"""The first rows of results and the checks of data, as XComs hold them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from airflow_provider_webdata.ui.previews import preview
+from airflow_provider_webdata.ui.quality import quality_of
+from airflow_provider_webdata.ui.tasks import TaskFacts, TaskName
+
+NAME = TaskName("shop", "scheduled__2026-01-31", "crawl")
+DOCUMENT = {
+    "markdown": "# A\n\nb",
+    "metadata": {"sourceURL": "https://shop.example/", "title": "A", "scrapeId": "x"},
+}
+
+
+@pytest.mark.parametrize(
+    ("value", "columns", "first"),
+    [
+        ([DOCUMENT] * 9, ["url", "title", "markdown"], ["https://shop.example/", "A", "# A b"]),
+        (DOCUMENT, ["url", "title", "markdown"], ["https://shop.example/", "A", "# A b"]),
+        (["https://shop.example/"], ["value"], ["https://shop.example/"]),
+        ({"data": {"web": [{"url": "u", "id": 1}]}}, ["url"], ["u"]),
+        ({"data": [{"price": 1.5}, {"name": "n", "price": 2}]}, ["name", "price"], ["", "1.5"]),
+        ({"status": "completed", "data": {"title": "One answer"}}, ["title"], ["One answer"]),
+        ({"pages": [{"status": "new", "url": "u"}], "summary": {}}, ["url", "status"], ["u", "new"]),
+        ([{"text": "x" * 999}], ["text"], ["x" * 160 + "…"]),
+    ],
+)
+def test_preview(value: Any, columns: list[str], first: list[str]) -> None:
+    found = preview(value)
+    assert found is not None
+    assert (found.columns, found.rows[0]) == (columns, first)
+    assert len(found.rows) <= 5
+
+
+NESTED = json.loads('{"data":' * 90 + "1" + "}" * 90)
+
+
+@pytest.mark.parametrize("value", [None, 7, "text", [], {}, {"path": "s3://bucket/a"}, {"data": []}])
+def test_nothing_to_preview(value: Any) -> None:
+    assert preview(value) is None
+
+
+def test_a_deep_value_is_no_work() -> None:
+    preview(NESTED)
+
+
+def checked(**pushed: Any) -> Any:
+    facts = TaskFacts(NAME, "success", None, pushed=pushed)
+    return quality_of(facts, lambda: [(NAME, {"items": 4}), (NAME, {"items": "odd"}), (NAME, {"items": 2})])
+
+
+def test_quality() -> None:
+    failed = {"check": "coverage", "field": "json.price", "found": 0.5}
+    facts = {
+        "items": 2,
+        "coverage": {"json.price": 0.5, "odd": "x"},
+        "blocked": {"login wall": 1},
+        "failed": [failed],
+    }
+    found = checked(quality=facts, validation={"checked": 2, "invalid": 1})
+    assert not found.is_rejected
+    assert found.failed == ["check: coverage, field: json.price, found: 0.5"]
+    assert found.coverage == {"json.price": 0.5}
+    assert found.blocked == {"login wall": 1}
+    assert found.invalid == (1, 2)
+    assert ">4</text>" in found.chart
+    assert checked(qualityRejected=facts).is_rejected
+
+
+@pytest.mark.parametrize(
+    "odd", [7, [], "text", {"failed": 7, "coverage": [], "blocked": None}, {"failed": [None, 3]}]
+)
+def test_odd_quality(odd: Any) -> None:
+    assert (checked(quality=odd) is not None) is isinstance(odd, dict)
+    assert checked(validation=odd) is None
