@@ -119,7 +119,7 @@ docs: $(VENV)/.installed-dev
 	@$(BIN)/python -m tools.docs_site
 
 screenshot: $(VENV)/.installed-dev browser
-	@WEBDATA_SCREENSHOTS=docs/images $(BIN)/python -m pytest -q tests/e2e/test_connection_form.py tests/e2e/test_ui.py
+	@WEBDATA_SCREENSHOTS=docs/images $(BIN)/python -m pytest -q tests/e2e/test_ui.py tests/e2e/test_connection_form.py
 
 browser:
 	@tools/browser-setup

@@ -255,6 +255,16 @@ def test_jobs(pages: Pages, ids: dict[str, Any]) -> None:
     assert ">Completed</span>" in part
 
 
+def test_a_running_job_shows_its_rate_and_the_time_left(pages: Pages) -> None:
+    """Both follow from the delivery that reported its start."""
+    job = {"success": True, "status": "scraping", "completed": 10, "total": 30, "creditsUsed": 10, "data": []}
+    pages.odd.answer = lambda path: (200, json.dumps({"errors": []} if "errors" in path else job).encode())
+    pages.deliver({"type": "crawl.started", "id": "paced"}, conn_id=EMPTY)
+    text = pages.get("/jobs/job/part", conn_id=EMPTY, operation="crawl", job_id="paced").text
+    assert "10 of 30 pages" in text
+    assert re.search(r"[\d,.]+ pages a minute, about \d+ (second|minute|hour)s? left", text), text
+
+
 def test_waits(pages: Pages) -> None:
     text = pages.get("/waits").text
     assert "crawl hidden-job" in text
