@@ -236,6 +236,7 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
         "status": "completed",
         "path": "s3://bucket/pages.jsonl",
         "count": 1,
+        "bytes": 10**400,
         "data": [{"url": "https://river.example/", "title": HOSTILE}],
     }
     credits = {"used": 3, "byOperation": {"crawl": 3}}
