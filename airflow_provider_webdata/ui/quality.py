@@ -62,11 +62,10 @@ def quality_of(facts: TaskFacts, past: Callable[[], list[tuple[TaskName, Any]]])
 
 
 def _said(check: Any) -> str:
-    if isinstance(check, dict):
-        return ", ".join(
-            f"{name}: {value}" for name, value in list(check.items())[:6] if value not in (None, "")
-        )
-    return str(check)
+    if not isinstance(check, dict):
+        return str(check)
+    name = " ".join(str(check[part]) for part in ("check", "field") if check.get(part))
+    return f"{name}: expected {check.get('expected')}, got {check.get('actual')}"
 
 
 def _numbers(value: Any) -> dict[str, float]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_webdata.results.lineage import Assertion
 from airflow_provider_webdata.ui.previews import preview
 from airflow_provider_webdata.ui.quality import quality_of
 from airflow_provider_webdata.ui.tasks import TaskFacts, TaskName
@@ -56,7 +57,7 @@ def checked(**pushed: Any) -> Any:
 
 
 def test_quality() -> None:
-    failed = {"check": "coverage", "field": "json.price", "found": 0.5}
+    failed = Assertion("coverage", "json.price", "at least 0.95", "0.5 (1 of 2)", False)._asdict()
     facts = {
         "items": 2,
         "coverage": {"json.price": 0.5, "odd": "x"},
@@ -65,7 +66,7 @@ def test_quality() -> None:
     }
     found = checked(quality=facts, validation={"checked": 2, "invalid": 1})
     assert not found.is_rejected
-    assert found.failed == ["check: coverage, field: json.price, found: 0.5"]
+    assert found.failed == ["coverage json.price: expected at least 0.95, got 0.5 (1 of 2)"]
     assert found.coverage == {"json.price": 0.5}
     assert found.blocked == {"login wall": 1}
     assert found.invalid == (1, 2)
