@@ -291,7 +291,9 @@ def _take(item: Mapping[str, Any], places: Mapping[str, Any], values: dict[str, 
         if isinstance(place, Column):
             if value is None:
                 continue
-            fitting = _fitting(value, place.type)
+            # Most values are plain text, for which a call takes longer than the check.
+            is_plain = place.type == "text" and isinstance(value, str) and value.isascii()
+            fitting = value if is_plain else _fitting(value, place.type)
             if fitting is None:
                 left[name] = value
             else:

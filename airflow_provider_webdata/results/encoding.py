@@ -8,6 +8,9 @@ from typing import Any
 
 from airflow_provider_webdata.common.surrogates import is_utf8
 
+# json.dumps would create one for each call.
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
 
 def json_text(value: Any) -> str:
     """Return a JSON value as one line of JSON text that UTF-8 can hold.
@@ -16,9 +19,9 @@ def json_text(value: Any) -> str:
     ASCII is escaped. NaN and infinities, which JSON does not have, become null.
     """
     try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        text = _encode(value)
     except ValueError:
-        text = json.dumps(_finite(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        text = _encode(_finite(value))
     return text if is_utf8(text) else json.dumps(json.loads(text), separators=(",", ":"))
 
 

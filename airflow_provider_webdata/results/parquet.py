@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -12,11 +11,14 @@ from airflow_provider_webdata.results.columns import Column
 from airflow_provider_webdata.results.formats import Content
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from airflow_provider_webdata.results.columns import ColumnType
     from airflow_provider_webdata.results.formats import Target
 
 ROW_GROUP_BYTES = 16 * 2**20
 ROW_GROUP_ROWS = 10_000
+_READ_BYTES = 2**17
 _READ_ROWS = 2_000
 
 JSON_COLUMN = {b"webdata.type": b"json"}
@@ -72,12 +74,34 @@ def read_parquet(file: Any, *_: Any) -> Content:
 
     :raises ValueError: it is no Parquet file, or `output=` writes none with such columns.
     """
+    pool = pa.default_memory_pool()
     try:
-        table = parquet.ParquetFile(file)
+        # The file keeps the pool with which it is opened. Arrow's own ones reserve 25 MB more than a file needs.
+        pa.set_memory_pool(pa.system_memory_pool())
+        # With buffers in advance, Arrow would hold the whole file.
+        table = parquet.ParquetFile(file, pre_buffer=False)
     except (pa.ArrowInvalid, OSError) as error:
         raise ValueError(f"it is no Parquet file: {error}") from error
-    rows = chain.from_iterable(batch.to_pylist() for batch in table.iter_batches(_READ_ROWS))
-    return Content(rows, tuple(map(_column, table.schema_arrow)))
+    finally:
+        pa.set_memory_pool(pool)
+    return Content(_rows(table), tuple(map(_column, table.schema_arrow)))
+
+
+def _rows(table: Any) -> Iterator[dict[str, Any]]:
+    names = table.schema_arrow.names
+    for number in range(table.num_row_groups):
+        group = table.metadata.row_group(number)
+        rows = _READ_BYTES * group.num_rows // max(group.total_byte_size, 1)
+        for batch in table.iter_batches(
+            min(max(rows, 1), _READ_ROWS), row_groups=[number], use_threads=False
+        ):
+            for values in zip(*map(_values, batch.columns), strict=True):
+                yield dict(zip(names, values, strict=True))
+
+
+def _values(column: Any) -> list[Any]:
+    # Most columns of most files are null, and Arrow converts values one by one.
+    return [None] * len(column) if column.null_count == len(column) else column.to_pylist()
 
 
 def _column(field: Any) -> Column:

@@ -81,7 +81,9 @@ class ResultsFile:
         """Open it, and find out what its columns are."""
         try:
             path: Any = storage_path(self.url)
-            file = self._open.enter_context(path.open("rb"))
+            # The file of `path.open` imports Airflow's hook lineage at the first read, for some 40 MB; a load reports
+            # its files to OpenLineage itself.
+            file = self._open.enter_context(path.fs.open(path.path, "rb"))
         except FileNotFoundError as error:
             raise TableError(
                 f"path: {self.url} is not there; name a file that output= has written"

@@ -264,4 +264,4 @@ def _values(
             # It has come again after its end.
             if removed and known is not None:
                 removed.pop(row.get(known), None)  # type: ignore[arg-type]
-            yield tuple([row.get(source) for source in sources])
+            yield tuple(map(row.get, sources))
