@@ -50,7 +50,6 @@ TURNED_INTO = {
 UNCODED_RAISES = {
     "hooks/calls.py": "an endpoint without a body, which no method passes one",
     "results/columns.py": "a kind of item, which operators name",
-    "results/manifest/entries.py": "a value of the wrong type, which the folder reports",
     "results/manifest/folder.py": "a damaged record, which its reader reports",
     "results/csv_rows.py": "a damaged file, which the load reports",
     "results/parquet.py": "the same",

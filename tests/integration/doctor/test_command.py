@@ -114,7 +114,7 @@ def test_offline(world: World, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_page_names_every_check() -> None:
-    table = PAGE.partition("## What is looked at")[2].partition("\n## ")[0]
+    table = PAGE.partition("## Checks")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| `(\w+)` \|", table, re.M)
     assert rows == ["connections", *ALL_CHECKS]
 

@@ -41,6 +41,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "docs/index.md": "# Index\n\n![p](images/p.svg)\n",
         "docs/service.md": "# Rules\n\n[a](#a) [self](service.md) [web](https://example.com/x.md)\n",
         "docs/contributing/coverage.md": "# Coverage\n",
+        "docs/cookbook/README.md": "# Cookbook\n",
         "docs/operators/README.md": "# Operators\n",
         "docs/search.md": "# Searching\n\n[rules](service.md)\n",
         "docs/waiting.md": (
@@ -66,6 +67,7 @@ def test_links_are_turned_towards_the_site() -> None:
     assert found.keys() == {
         "contributing/coverage.md",
         "contributing/guide.md",
+        "cookbook/index.md",
         "files/docs/steps.md",
         "files/docs/steps/one.py.md",
         "files/example_dags/dag.py.md",
