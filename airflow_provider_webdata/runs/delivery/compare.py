@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowSkipException
@@ -33,7 +34,6 @@ class Compare(Step):
     """Compares items with the manifest, and writes the next one.
 
     :ivar changes: the option.
-    :ivar known: what earlier runs saw, after `prepare`.
     """
 
     def __init__(self, changes: Changes, context: Context, log: Any) -> None:
@@ -43,21 +43,34 @@ class Compare(Step):
         self._flowing: list[bool] = []
         self._facts: dict[str, Any] = {}
 
+    @cached_property
+    def folder(self) -> ManifestFolder:
+        """The folder of the manifests."""
+        return ManifestFolder(str(self.changes.manifest), shared=self.changes.shared)
+
+    @cached_property
+    def known(self) -> Known:
+        """What earlier runs saw. A worker that resumes the task after a wait reads it anew.
+
+        :raises OutputError: it cannot be read.
+        """
+        known = self.folder.known_before(self.run)
+        if len(known.files) > 1:
+            self._log.warning(
+                "%d runs wrote to %s at the same time: this one compares with all that they saw (%s)",
+                len(known.files),
+                self.folder.url,
+                ", ".join(known.files),
+            )
+        return known
+
     def prepare(self) -> None:
-        """Read what earlier runs saw, and claim the folder."""
+        """Fail if the folder cannot be read or belongs to another task; else claim it."""
         folder = self.changes.manifest
         if checked_text(folder) is None:
             raise OutputError(f"changes must name a folder (given after rendering: {folder!r})")
-        self.folder = ManifestFolder(str(folder), shared=self.changes.shared)
         check_folder(self.folder.url)
-        self.known: Known = self.folder.known_before(self.run)
-        if len(self.known.files) > 1:
-            self._log.warning(
-                "%d runs wrote to %s at the same time: this one compares with all that they saw (%s)",
-                len(self.known.files),
-                self.folder.url,
-                ", ".join(self.known.files),
-            )
+        self.known  # noqa: B018 - what cannot be read fails before anything is billed
         self.folder.claim(self.run)
 
     def columns(self, columns: tuple[Column, ...], kind: str) -> tuple[Column, ...]:  # noqa: ARG002

@@ -80,7 +80,7 @@ def test_a_site_over_its_runs(site: Site, tmp_path: Path) -> None:
     assert site.crawl(1) == (counts(new=3, failed=1), [("new", ""), ("new", "a"), ("new", "b")])
     assert site.crawl(2) == (counts(same=3, failed=1), [])
     site.show(b="<p>second, changed</p>", c="<p>third</p>")
-    second = site.crawl(3)
+    second = site.crawl(3, deferrable=True)
     assert second == (counts(new=1, changed=1, same=2), [("changed", "b"), ("new", "c")])
     site.control.delete_page("https://corner.example/a")
     assert site.crawl(4) == (counts(same=3, failed=1), []), "missing once is not removed"
