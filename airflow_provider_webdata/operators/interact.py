@@ -116,7 +116,6 @@ class WebDataInteractOperator(
             )
         if media is not None and record_session in (None, False):
             raise ArgumentError("media keeps the recording of a session: give record_session=True with it")
-        kwargs.setdefault("multiple_outputs", True)
         super().__init__(**kwargs)
         self.steps = steps
         self.scrape_id = scrape_id

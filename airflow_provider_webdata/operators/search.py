@@ -120,10 +120,8 @@ class WebDataSearchOperator(
     ) -> None:
         if returns is not None and returns not in _RESULT_KINDS:
             raise ArgumentError(f"returns must be one of {', '.join(_RESULT_KINDS)} (given: {returns!r})")
-        makes_list = returns is not None and not writes_file(output)
-        if makes_list and kwargs.get("multiple_outputs"):
+        if returns is not None and not writes_file(output) and kwargs.get("multiple_outputs"):
             raise ArgumentError(f"multiple_outputs needs a mapping, but returns={returns!r} makes it a list")
-        kwargs.setdefault("multiple_outputs", not makes_list)
         super().__init__(**kwargs)
         # fields of SearchRequest, written by tools/operator_fields.py
         self.query = query

@@ -78,6 +78,7 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
     ) -> None:
         if mode not in _MODES:
             raise ArgumentError(f"mode must be one of {', '.join(_MODES)} (given: {mode!r})")
+        kwargs.setdefault("multiple_outputs", True)
         super().__init__(**kwargs)
         self.path = path
         self.table = table

@@ -200,9 +200,7 @@ class BatchSearchRun(CallRun):
         kind, inputs = self._kind(queries), [query.text for query in queries.values()]
         records = (record for record in answered(kept.read()) if record["key"] in queries)
         if self.delivery.path is not None:
-            result = self.deliver(Results(items_of(records), kind, facts, inputs, media_kept=True))
-            self.push(count=result["count"], bytes=result["bytes"])
-            return result
+            return self.deliver(Results(items_of(records), kind, facts, inputs, media_kept=True))
         by_key = {record["key"]: record for record in records}
         ordered = [by_key[key] for key in queries if key in by_key]
         compare = self.delivery.compare

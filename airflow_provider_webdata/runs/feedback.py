@@ -52,7 +52,6 @@ class FeedbackRun(Run):
             self.log.warning("The service warns: %s", outcome["warning"])
         if refunded > 0:
             count("webdata.credits_refunded", refunded, self.context)
-        self.push(**outcome)
         return outcome
 
     def _give(self, request: FeedbackRequest, extra_body: Mapping[str, Any] | None) -> FeedbackResponse:

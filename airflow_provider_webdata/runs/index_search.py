@@ -38,7 +38,6 @@ class IndexSearchRun(CallRun):
         self.log.info("%s for %r brought %d results", name, trimmed(request.query), len(found))
         # The service does not say what it cost; one price is documented.
         self.count(answer.get("creditsUsed", search_price(len(found))), None)
-        self.push(**answer)
         results = Results(found, self.kind, answer, [request.query])
         return self.deliver(results, lambda items, facts: {**facts, "results": items})
 

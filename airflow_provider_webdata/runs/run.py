@@ -186,10 +186,8 @@ class Run:
     def deliver(self, results: Results, value: Value | None = None) -> Any:
         """Deliver results, and return the task's XCom; see `Delivery.deliver`."""
         result = self.delivery.deliver(results, value)
+        # Also of a task that then fails or is skipped.
         self.push(**self.delivery.facts)
-        if self.delivery.written is not None and not self.task.multiple_outputs:
-            # For `task.output["path"]`, without a copy of the other facts.
-            self.push(path=result["path"])
         return result
 
     def finished(self, result: Any) -> Any:

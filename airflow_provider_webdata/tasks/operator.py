@@ -122,7 +122,7 @@ class WebDataOperator(ServiceTask):
         run = self.new_run(context)
         if problems := [*self._rendered_none, *self._missing(context)]:
             run.refuse("; ".join(problems))
-        return run.execute()
+        return self.returned(run.execute())
 
     def _missing(self, context: Context) -> list[str]:
         """Return what to say of required fields that an upstream task, or the list that is mapped over, left None."""

@@ -102,7 +102,7 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
         self.show_page()
         if self.deferrable:
             run.wait_in_triggerer()
-        return self._without_soft_fail(super().execute, context)
+        return self.returned(self._without_soft_fail(super().execute, context))
 
     def poke(self, context: Context) -> bool | PokeReturnValue:
         """Poll once.

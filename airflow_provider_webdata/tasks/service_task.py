@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -16,7 +17,7 @@ from airflow_provider_webdata.tasks.checked_arguments import CheckedArguments
 from airflow_provider_webdata.tasks.links import DashboardLink
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Sequence
     from datetime import timedelta
 
     import jinja2
@@ -36,7 +37,8 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
         answers 429, or 503 with a time to come back, counted from the first; then the attempt fails. 0: never
         reschedule. Default: 6 hours.
     :param kwargs: arguments of Airflow's own base class. `retry_policy` is `WebDataRetryPolicy` unless given, here
-        or in `default_args`.
+        or in `default_args`. `multiple_outputs` is true by default: each value of a mapping that the task returns is
+        also an XCom under its own key, as in `crawl.output["path"]`.
     """
 
     template_fields: Sequence[str] = ("webdata_conn_id",)
@@ -55,6 +57,7 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
         rate_limit_timeout: float | timedelta = RATE_LIMIT_TIMEOUT_SECONDS,
         **kwargs: Any,
     ) -> None:
+        kwargs.setdefault("multiple_outputs", True)
         super().__init__(**kwargs)
         if HAS_RETRY_POLICIES and self.retry_policy is None:
             from airflow_provider_webdata.tasks.retry_policy import WebDataRetryPolicy
@@ -83,7 +86,15 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
         :param context: the task's context.
         :param event: of the trigger.
         """
-        return self.new_run(context).resume(event or {})
+        return self.returned(self.new_run(context).resume(event or {}))
+
+    def returned(self, result: Any) -> Any:
+        """Return the task's result; of one that is no mapping, Airflow must push no values.
+
+        :param result: the XCom.
+        """
+        self.multiple_outputs = self.multiple_outputs and isinstance(result, Mapping)
+        return result
 
     def on_kill(self) -> None:
         """End what the task has started: a user has ended the task."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -136,6 +136,11 @@ def execute(operator: Any, context: dict[str, Any]) -> Any:
             arguments = {**(deferred.kwargs or {}), "event": asyncio.run(_first_event(deferred.trigger))}
 
 
+def parts_of(operator: Any, value: Any) -> dict[str, Any]:
+    """Return what Airflow pushes of a return value besides that value, by key."""
+    return {**value} if operator.multiple_outputs and isinstance(value, Mapping) else {}
+
+
 async def _first_event(trigger: Any) -> Any:
     _, arguments = trigger.serialize()
     there = type(trigger)(**json.loads(json.dumps(arguments)))
@@ -219,6 +224,8 @@ def run(
         error: Exception | None = None
         try:
             state, value = "success", execute(operator, context)
+            for key, part in parts_of(operator, value).items():
+                ti.xcom_push(key, part)
         except AirflowRescheduleException:
             first_reschedule = first_reschedule or datetime.now(timezone.utc)
             reschedules += 1

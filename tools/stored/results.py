@@ -10,7 +10,7 @@ from typing import Any
 
 from airflow.sdk.exceptions import AirflowFailException
 
-from tests.support.direct import TaskInstance, context_of
+from tests.support.direct import TaskInstance, context_of, parts_of
 from tools.stored.examples import CONNECTION_ID, environment, working_in
 
 
@@ -85,7 +85,8 @@ def pushed_by(case: str, operator: str, arguments: dict[str, Any]) -> dict[str, 
     ti = TaskInstance(task_id=case)
     task = cls(task_id="t", webdata_conn_id=CONNECTION_ID, **arguments)
     if not fails:
-        return {"return_value": task.execute(context_of(ti)), **ti.xcom}
+        value = task.execute(context_of(ti))
+        return {"return_value": value, **ti.xcom, **parts_of(task, value)}
 
     def deliver(*_: Any, **__: Any) -> None:
         raise OSError("no room")
