@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import sqlite3
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -37,6 +38,7 @@ RECIPES = {
 }
 CI = "Testing in CI"
 CHANGES, NEW = "Changed pages to a message", "Only pages not seen before"
+WATCH = "Price watch"
 FAILED, HISTORY = "Retry only the failed queries", "Backfill a year of searches"
 APPROVED, LOOP = "Ask before a paid crawl", "Search until enough"
 LATE, EACH_CHECK = "A check that is late", "A report after each check and every morning"
@@ -50,7 +52,7 @@ NEEDS = {
 RUN = [
     pytest.param(title, marks=NEEDS.get(title, ()))
     for title in RECIPES
-    if title not in (CI, CHANGES, NEW, FAILED, HISTORY)
+    if title not in (CI, CHANGES, NEW, WATCH, FAILED, HISTORY)
 ]
 """Recipes that need one run, and nothing else."""
 
@@ -73,7 +75,13 @@ def cook(airflow: Airflow, sandbox: SandboxServer, tmp_path: Path) -> Cook:
     def run(title: str, settings: str = "") -> Outcome:
         code = RECIPES[title].replace("/tmp/webdata", str(tmp_path))
         source = code + BY_HAND + SETTINGS.get(title, "") + settings
-        return airflow.run(source, AIRFLOW_CONN_WEBDATA_DEFAULT=connection(sandbox))
+        return airflow.run(
+            source,
+            AIRFLOW_CONN_WEBDATA_DEFAULT=connection(sandbox),
+            AIRFLOW_CONN_WAREHOUSE=json.dumps(
+                {"conn_type": "sqlite", "host": str(tmp_path / "warehouse.db")}
+            ),
+        )
 
     (tmp_path / "pdfs").mkdir()
     for name in ("first", "second"):
@@ -242,6 +250,22 @@ def test_a_change_is_reported_once(cook: Cook, sandbox: SandboxServer) -> None:
     sandbox.control.set_page("https://shop.example/plans", "<p>Small: 14 EUR. Large: 33 EUR.</p>")
     assert result(cook(CHANGES), "message") == "changed: https://shop.example/plans"
     assert cook(CHANGES).state("message") == "skipped"
+
+
+def test_a_new_price_updates_its_row_and_is_reported(
+    cook: Cook, sandbox: SandboxServer, tmp_path: Path
+) -> None:
+    assert {"Gooseneck kettle: 75.5 EUR", "Hand grinder: 59.0 EUR"} < {*result(cook(WATCH), "alert")}
+    offer = {"@type": "Product", "name": "Gooseneck kettle", "offers": {"price": 69.5}}
+    html = f'<script type="application/ld+json">{json.dumps(offer)}</script>'
+    sandbox.control.set_page("https://shop.example/kettles", html)
+    outcome = cook(WATCH)
+    assert result(outcome, "alert") == ["Gooseneck kettle: 69.5 EUR"]
+    assert outcome.xcom["load.loaded"] == 1
+    with sqlite3.connect(tmp_path / "warehouse.db") as warehouse:
+        prices = dict(warehouse.execute("SELECT json_name, json_offers ->> 'price' FROM prices"))
+    assert prices["Gooseneck kettle"] == 69.5
+    assert prices["Hand grinder"] == 59
 
 
 def test_only_new_pages_are_scraped(cook: Cook, sandbox: SandboxServer, tmp_path: Path) -> None:
