@@ -67,6 +67,7 @@ def get_provider_info() -> dict[str, Any]:
                     "airflow_provider_webdata.operators.map",
                     "airflow_provider_webdata.operators.parse",
                     "airflow_provider_webdata.operators.interact",
+                    "airflow_provider_webdata.operators.account",
                     "airflow_provider_webdata.operators.credit_usage",
                     "airflow_provider_webdata.operators.developer_search",
                     "airflow_provider_webdata.operators.paper_search",

@@ -178,6 +178,25 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
         *_columns("json", error="error"),
         EXTRA,
     ),
+    "activity": (
+        *_columns("text", id="id", endpoint="endpoint", api_version="api_version", created_at="created_at"),
+        *_columns("text", target="target"),
+        EXTRA,
+    ),
+    "credit_period": (
+        *_columns("text", start_date="startDate", end_date="endDate", api_key="apiKey"),
+        *_columns("number", total_credits="totalCredits", credits_used="creditsUsed"),
+        EXTRA,
+    ),
+    "monitor_check": (
+        *_columns("text", monitor_name="monitorName", id="id", monitor_id="monitorId", status="status"),
+        *_columns("text", trigger="trigger", scheduled_for="scheduledFor", started_at="startedAt"),
+        *_columns("text", finished_at="finishedAt"),
+        *_columns("number", estimated_credits="estimatedCredits", actual_credits="actualCredits"),
+        *_columns("text", billing_status="billingStatus", error="error", created_at="createdAt"),
+        *_columns("json", summary="summary"),
+        EXTRA,
+    ),
     "generic": (EXTRA,),
 }
 """The columns by kind of item. New ones may be added at the end of the service's own; none is renamed or retyped."""
@@ -188,8 +207,9 @@ def columns_of(kind: str) -> tuple[Column, ...]:
 
     :param kind: `document` (a scraped page), `search_web`, `search_news`, `search_images`, `search` (results of several
         sources together), `data_tool` (a tool of a data provider), `provider_record` (any, of a data provider),
-        `developer` and `paper` (results of those indexes), `link` (of a site map), `retrieval` (what
-        `retrieval.flat_documents` makes) or `generic` (anything: all of it is in `extra`).
+        `developer` and `paper` (results of those indexes), `link` (of a site map), `activity`,
+        `credit_period` and `monitor_check` (of the team's account), `retrieval` (what `retrieval.flat_documents` makes)
+        or `generic` (anything: all of it is in `extra`).
     :raises ValueError: there is no such kind.
     """
     if kind not in TABLES:

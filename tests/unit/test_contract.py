@@ -70,6 +70,7 @@ REPLACED = {
 """Fields that an operator omits: another argument replaces them, or they are meaningless there."""
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
+    "WebDataAccountOperator": {"what": "activity"},
     "WebDataUpdateMonitorOperator": {"monitor_id": "m"},
     "WebDataDeleteMonitorOperator": {"monitor_id": "m"},
     "WebDataRunMonitorOperator": {"monitor_id": "m"},

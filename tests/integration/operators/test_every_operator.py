@@ -45,8 +45,9 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 """Arguments to which the sandbox returns results, where it needs more than those that are required."""
 
 
-# The sensor writes the result of a job that somebody else started.
-WRITING = [task for task in TASKS if "output" in parameters(task) and task.__name__ != "WebDataJobSensor"]
+# The sensor writes the result of a job that somebody else started, and reading the account is free.
+FREE = {"WebDataJobSensor", "WebDataAccountOperator"}
+WRITING = [task for task in TASKS if "output" in parameters(task) and task.__name__ not in FREE]
 BILLING = [task for task in TASKS if "credit_limit" in parameters(task)]
 
 

@@ -1,0 +1,55 @@
+"""The operator that returns the team's account as results."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.options import Checks, Output
+from airflow_provider_webdata.tasks.operator import WebDataOperator
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_CHOICES = ("activity", "credits", "checks")
+
+
+class WebDataAccountOperator(WebDataOperator):
+    """Return the team's calls, its credits by billing period, or the checks of its monitors. Costs none.
+
+    The results are those of the run's partition or data interval, so that each run adds the next ones to a table. A run
+    without either returns all that the service lists. See docs/service.md#team.
+
+    XCom: a mapping with `what`, `since` and `until` (ISO 8601, or null for a run without an interval), `count`, and the
+    results under `data`, with wire names; with `output`, `path` and `bytes` in place of `data`.
+
+    :param what: `activity`: the calls that began in the interval; the service lists those of the last 24 hours, and the
+        task warns if the interval begins earlier. `credits`: the billing periods that overlap the interval, each with
+        its credits so far. `checks`: the checks of all monitors that ended in the interval, each with `monitorName`.
+    :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
+    :param checks: what the results must be like before they replace those of earlier runs: the fewest results, or
+        `Checks`. Default: anything.
+    :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
+    :raises ArgumentError: `what` is none of these.
+    """
+
+    run = "airflow_provider_webdata.runs.account:AccountRun"
+    template_fields: Sequence[str] = (
+        *(name for name in WebDataOperator.template_fields if name != "extra_body"),
+        "output_to",
+    )
+
+    def __init__(
+        self,
+        *,
+        what: Literal["activity", "credits", "checks"],
+        output: Output | str | None = None,
+        checks: Checks | int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if what not in _CHOICES:
+            raise ArgumentError(f"what must be one of {', '.join(_CHOICES)} (given: {what!r})")
+        super().__init__(**kwargs)
+        self.what = what
+        self.output_to = Output.of(output)
+        self.checks = Checks.of(checks)

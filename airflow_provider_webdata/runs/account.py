@@ -1,0 +1,95 @@
+"""The team's account: its calls, its credits by billing period, and the checks of its monitors."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.common.dates import moment
+from airflow_provider_webdata.common.run_span import run_span, time_zone_of
+from airflow_provider_webdata.hooks.calls import PAGE_SIZE
+from airflow_provider_webdata.runs.call import CallRun
+from airflow_provider_webdata.runs.delivery.step import Results
+from airflow_provider_webdata.states.checks import finished_at, is_over
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from airflow_provider_webdata.api.models import MonitorCheck
+
+_ACTIVITY_KEPT = timedelta(hours=24)
+_LONGEST_CHECK = timedelta(days=1)
+_KINDS = {"activity": "activity", "credits": "credit_period", "checks": "monitor_check"}
+
+
+class AccountRun(CallRun):
+    """Reads the part of the account that belongs to the run's interval, and delivers it."""
+
+    start: datetime | None = None
+    """The first moment of the interval; None: a run without one."""
+
+    end: datetime | None = None
+    """The first moment after the interval."""
+
+    def call(self) -> Any:
+        """Read and deliver the results."""
+        start, end = run_span(self.context["dag_run"], time_zone_of(self.context.get("dag")))
+        if start < end:
+            self.start, self.end = start, end
+        what = self.task.what
+        summary = {
+            "what": what,
+            "since": self.start and self.start.isoformat(),
+            "until": self.end and self.end.isoformat(),
+        }
+        items = {"activity": self._activity, "credits": self._credits, "checks": self._checks}[what]()
+        return self.deliver(Results(items, _KINDS[what], summary))
+
+    def _activity(self) -> Iterator[dict[str, Any]]:
+        oldest = datetime.now(timezone.utc) - _ACTIVITY_KEPT
+        if self.start is not None and self.start < oldest:
+            self.log.warning(
+                "The service lists calls for 24 hours: those from %s to %s are missing. Run the DAG more often",
+                self.start.isoformat(timespec="seconds"),
+                min(oldest, self.end or oldest).isoformat(timespec="seconds"),
+            )
+        for item in self.hook.iter_activity():
+            if self._contains(moment(item.created_at)):
+                yield item.to_wire()
+
+    def _credits(self) -> Iterator[dict[str, Any]]:
+        for period in self.hook.credit_history().periods:
+            begin, end = moment(period.start_date), moment(period.end_date)
+            ended = self.start is not None and end is not None and end <= self.start
+            if not ended and (self.end is None or begin is None or begin < self.end):
+                yield period.to_wire()
+
+    def _checks(self) -> Iterator[dict[str, Any]]:
+        for monitor in self.hook.iter_monitors():
+            for check in self._checks_of(monitor.id):
+                if is_over(check) and self._contains(finished_at(check)):
+                    yield {"monitorName": monitor.name, **check.to_wire(mask_headers=True)}
+
+    def _checks_of(self, monitor_id: str) -> Iterator[MonitorCheck]:
+        """Yield the checks of a monitor, newest first, as far back as one may have ended in the interval."""
+        seen: set[str] = set()
+        offset = 0
+        while True:
+            page = self.hook.list_monitor_checks(monitor_id, limit=PAGE_SIZE, offset=offset)
+            # A check that began meanwhile pushes others onto the next page.
+            fresh = [check for check in page if check.id not in seen]
+            yield from fresh
+            seen.update(check.id for check in fresh)
+            offset += len(page)
+            if len(page) < PAGE_SIZE or not fresh or self._is_before(page[-1].created_at):
+                return
+
+    def _is_before(self, created_at: str | None) -> bool:
+        created = moment(created_at)
+        return self.start is not None and created is not None and created < self.start - _LONGEST_CHECK
+
+    def _contains(self, time: datetime | None) -> bool:
+        """Return whether a moment is in the interval. A missing one is only in a run without an interval."""
+        if self.start is None or self.end is None:
+            return True
+        return time is not None and self.start <= time < self.end
