@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 
@@ -22,3 +22,18 @@ def url_of(item: Any) -> str | None:
             if isinstance(found := metadata.get(name), str) and found:
                 return found
     return None
+
+
+def urls_in(value: Any) -> Any:
+    """Return the URL of a result, or the URLs of several; any other value unchanged.
+
+    :param value: an item, a list of items, or the mapping that a task without `output` returned; lists may be nested.
+    """
+    if isinstance(value, Mapping):
+        if (url := url_of(value)) is not None:
+            return url
+        lists = [part for part in value.values() if isinstance(part, list) and any(map(url_of, part))]
+        return urls_in(lists) if lists else value
+    if isinstance(value, Collection) and not isinstance(value, (str, bytes)):
+        return [url for one in map(urls_in, value) for url in (one if isinstance(one, list) else [one])]
+    return value

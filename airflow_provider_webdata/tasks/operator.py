@@ -9,6 +9,7 @@ from airflow.sdk import XComArg
 from airflow_provider_webdata.common.arguments import number
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import templates_of_none
+from airflow_provider_webdata.results.item_urls import urls_in
 from airflow_provider_webdata.tasks.field_rules import RULES
 from airflow_provider_webdata.tasks.service_task import ServiceTask
 
@@ -198,6 +199,9 @@ class WebDataOperator(ServiceTask):
             if isinstance(value, XComArg)
         }
         super()._do_render_template_fields(parent, template_fields, context, jinja_env, seen_oids)
+        for name in {"url", "urls"} & {*written}:
+            # Results of another task stand for their URLs.
+            setattr(self, name, urls_in(getattr(self, name)))
         self._rendered_none = [
             f"{name}: the template {template!r} rendered to None, which would be sent as text. Give it a value, such "
             "as with `| default('...', true)`, or leave the argument out"

@@ -13,6 +13,7 @@ from tests.support import direct
 from tests.support.direct import TaskInstance, context_of
 
 IMPORT = (
+    "from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator\n"
     "from airflow_provider_webdata.operators.map import WebDataMapOperator\n"
     "from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator"
 )
@@ -29,9 +30,11 @@ def test_links_and_scrapes_that_map_over_them(run_dag, sandbox):
     """Names are those of the service. `returns` makes the URLs the return value: one scrape each, no task between."""
     done = run_dag(
         f"""
-        WebDataMapOperator(
+        links = WebDataMapOperator(
             task_id="map", url="{SITE}", limit="{{{{ 1 + 2 }}}}", sitemap="only", include_subdomains=False,
         )
+        for name, results in {{"whole": links.output, "list": links.output["links"]}}.items():
+            WebDataBatchScrapeOperator(task_id=name, urls=results, wait_for_completion=False)
         urls = WebDataMapOperator(task_id="urls", url="{SITE}", limit=2, returns="urls")
         WebDataScrapeOperator.partial(task_id="scrape").expand(url=urls.output)
         """,
@@ -50,6 +53,8 @@ def test_links_and_scrapes_that_map_over_them(run_dag, sandbox):
         "includeSubdomains": False,
     } in [sent["body"] for sent in sandbox.control.requests("/v2/map")]
     assert f"{SITE} has 3 links" in done.log_of("map")
+    batches = [sent["body"]["urls"] for sent in sandbox.control.requests("/v2/batch/scrape")]
+    assert batches == [[link["url"] for link in value["links"]]] * 2
 
     urls = done.xcom["urls.return_value"]
     assert len(urls) == 2
