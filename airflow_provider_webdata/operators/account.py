@@ -27,8 +27,8 @@ class WebDataAccountOperator(WebDataOperator):
         task warns if the interval begins earlier. `credits`: the billing periods that overlap the interval, each with
         its credits so far. `checks`: the checks of all monitors that ended in the interval, each with `monitorName`.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
-    :param checks: what the results must be like before they replace those of earlier runs: the fewest results, or
-        `Checks`. Default: anything.
+    :param checks: conditions that the results must meet before they replace those of earlier runs: the fewest results,
+        or `Checks`. Default: none.
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     :raises ArgumentError: `what` is none of these.
     """
