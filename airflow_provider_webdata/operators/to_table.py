@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.runs.load import LoadRun
 
 _MODES = ("upsert", "replace")
+_ENGINES = ("hook", "dlt")
+_CONTRACTS = ("evolve", "freeze", "discard_row")
 
 
 class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
@@ -52,6 +54,13 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
     :param max_removed: most rows that a load may delete because their pages are gone: a count, or a share of the
         table's rows (0.0 to 1.0). If there are more, none is deleted, the task warns, and XCom has their number as
         `heldBack`. Default: half of the rows, once these are more than 20.
+    :param engine: `hook` (default): the connection's hook loads the files. `dlt`: dlt loads them into any destination
+        that it supports; needs the extra `dlt`.
+    :param destination: dlt's name of the destination, such as `motherduck`; only with `engine="dlt"`. Default: the
+        destination of the connection's type; for types without one, `sqlalchemy` with the hook's engine.
+    :param schema_contract: handling of columns that the table lacks, only with `engine="dlt"`: `evolve` adds them,
+        `freeze` fails the task, `discard_row` discards the rows that have values in them, with a warning. Default:
+        `evolve` with `add_columns`, else `freeze`.
     :param kwargs: arguments of `BaseOperator`.
     """
 
@@ -74,10 +83,22 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
         add_columns: bool = False,
         mode: Literal["upsert", "replace"] = "upsert",
         max_removed: float | None = None,
+        engine: Literal["hook", "dlt"] = "hook",
+        destination: str | None = None,
+        schema_contract: Literal["evolve", "freeze", "discard_row"] | None = None,
         **kwargs: Any,
     ) -> None:
         if mode not in _MODES:
             raise ArgumentError(f"mode must be one of {', '.join(_MODES)} (given: {mode!r})")
+        if engine not in _ENGINES:
+            raise ArgumentError(f"engine must be one of {', '.join(_ENGINES)} (given: {engine!r})")
+        if schema_contract is not None and schema_contract not in _CONTRACTS:
+            raise ArgumentError(
+                f"schema_contract must be one of {', '.join(_CONTRACTS)} (given: {schema_contract!r})"
+            )
+        for name, value in {"destination": destination, "schema_contract": schema_contract}.items():
+            if value is not None and engine != "dlt":
+                raise ArgumentError(f"{name} needs engine='dlt'; add that, or omit {name}")
         kwargs.setdefault("multiple_outputs", True)
         super().__init__(**kwargs)
         self.path = path
@@ -91,6 +112,9 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
         self.add_columns = add_columns
         self.mode = mode
         self.max_removed = count_or_share("max_removed", max_removed)
+        self.engine = engine
+        self.destination = destination
+        self.schema_contract = schema_contract
 
     def check_literals(self) -> None:
         """Fail while the DAG file is read where a literal argument cannot work."""

@@ -53,20 +53,23 @@ class LoadRun:
                 for file in (files_of(path) if path.endswith(LIST_SUFFIX) else [path])
             ]
             connection = BaseHook.get_connection(task.conn_id)
-            loaded = load_files(
-                database_of(connection),
-                files,
-                table,
-                task.log,
-                kind=task.kind,
-                schema=None if task.result_schema is None else ResultSchema.of(task.result_schema),
-                key=None if task.key is None else as_list(task.key),
-                columns=task.columns,
-                create_table=task.create_table,
-                add_columns=task.add_columns,
-                replace=task.mode == "replace",
-                max_removed=task.max_removed,
-            )
+            choices: dict[str, Any] = {
+                "kind": task.kind,
+                "schema": None if task.result_schema is None else ResultSchema.of(task.result_schema),
+                "key": None if task.key is None else as_list(task.key),
+                "columns": task.columns,
+                "create_table": task.create_table,
+                "add_columns": task.add_columns,
+                "replace": task.mode == "replace",
+                "max_removed": task.max_removed,
+            }
+            if task.engine == "dlt":
+                from airflow_provider_webdata.results.tables.dlt_load import load_by_dlt
+
+                choices |= {"destination": task.destination, "contract": task.schema_contract}
+                loaded = load_by_dlt(connection, files, table, task.log, **choices)
+            else:
+                loaded = load_files(database_of(connection), files, table, task.log, **choices)
         except (ArgumentError, OutputError) as error:
             # The next attempt would have the same arguments.
             raise AirflowFailException(str(error)) from error

@@ -15,7 +15,8 @@ def dataset_of_table(connection: Any, table: TableName) -> tuple[str, str]:
     schema that holds where none is named.
     """
     hook = connection.get_hook()
-    info = hook.get_openlineage_database_info(connection)
+    # Not every hook is one of a SQL database.
+    info = getattr(hook, "get_openlineage_database_info", lambda _: None)(connection)
     if info is None:
         port = f":{connection.port}" if connection.port else ""
         namespace = f"{connection.conn_type}://{connection.host or ''}{port}"

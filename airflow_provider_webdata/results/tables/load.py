@@ -33,12 +33,11 @@ _HELD: Mapping[ColumnType, str] = {
 }
 
 
-def database_of(connection: Any) -> Database:
-    """Return the database of an Airflow connection, connected, in the way that it is loaded.
+def hook_of(connection: Any) -> Any:
+    """Return the hook of an Airflow connection to a SQL database.
 
     :raises TableError: the connection leads to no SQL database.
     """
-
     conn_id, conn_type = connection.conn_id, connection.conn_type
     try:
         from airflow.providers.common.sql.hooks.sql import DbApiHook
@@ -58,6 +57,15 @@ def database_of(connection: Any) -> Database:
         raise TableError(
             f"conn_id: the connection {conn_id!r} leads to no SQL database ({type(hook).__name__}); name one that does"
         )
+    return hook
+
+
+def database_of(connection: Any) -> Database:
+    """Return the database of an Airflow connection, connected, in the way that it is loaded.
+
+    :raises TableError: the connection leads to no SQL database.
+    """
+    hook = hook_of(connection)
     session: Any = hook.get_conn()
     driver = type(session).__module__.partition(".")[0]
     if driver in {"psycopg", "psycopg2"} and hook.dialect_name == "postgresql":
@@ -105,7 +113,7 @@ def load_files(
         with ExitStack() as open_things:
             files = [open_things.enter_context(ResultsFile(path, kind, schema)) for path in paths]
             open_things.enter_context(_transaction(database, table))
-            found = _columns_of_all(files)
+            found = columns_of_all(files)
             removed: dict[str, None] = {}
             if not found:
                 return Loaded()
@@ -117,7 +125,7 @@ def load_files(
                 _fit(database, made, existing, log, add_columns=add_columns)
             if not replace:
                 database.check_key(made)
-            rows = _values(files, made, removed, delete=delete)
+            rows = values_of(files, made, removed, delete=delete)
             loaded = database.load(made, rows, removed, replace=replace)
             # A table that is replaced has no other rows than the file's anyway.
             if not (replace and loaded.rows):
@@ -159,7 +167,8 @@ def _transaction(database: Database, table: TableName) -> Iterator[None]:
     database.commit()
 
 
-def _columns_of_all(files: Sequence[ResultsFile]) -> tuple[Column, ...]:
+def columns_of_all(files: Sequence[ResultsFile]) -> tuple[Column, ...]:
+    """Return the columns of open files of one kind; none if no file has items."""
     known = [file for file in files if file.columns]
     if not known:
         return ()
@@ -229,7 +238,7 @@ def _fit(
         )
 
 
-def _values(
+def values_of(
     files: Sequence[ResultsFile], made: Layout, removed: dict[str, None], *, delete: bool
 ) -> Iterator[Values]:
     """Yield the rows of files in the layout's order; fill `removed` with what is gone after the last one.

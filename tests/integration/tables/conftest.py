@@ -150,7 +150,7 @@ def database(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest
         target.query(f"CREATE SCHEMA {schema}")
     else:
         file = str(tmp_path / "warehouse.db")
-        fields = {"conn_type": "sqlite", "host": file}
+        fields = {"conn_type": "duckdb" if name == "duckdb" else "sqlite", "host": file}
         target = Target(name, lambda: duckdb.connect(file) if name == "duckdb" else sqlite3.connect(file))
     monkeypatch.setenv("AIRFLOW_CONN_WAREHOUSE", json.dumps(fields))
     if hook not in (PostgresHook, SqliteHook):

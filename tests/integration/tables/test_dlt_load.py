@@ -1,0 +1,181 @@
+"""`WebDataToTableOperator(engine="dlt")` on real destinations."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import dlt
+import duckdb
+import pytest
+from airflow.sdk.exceptions import AirflowFailException
+from deltalake import DeltaTable
+
+from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.results.columns import columns_of
+from airflow_provider_webdata.results.output import open_output
+from airflow_provider_webdata.results.tables import dlt_load
+from airflow_provider_webdata.results.tables.errors import TableError
+from airflow_provider_webdata.results.tombstones import Tombstone
+from tests.integration.tables import test_load
+from tests.integration.tables.conftest import Target
+from tests.integration.tables.test_load import ONLY, Written, gone, page, tables, texts
+
+load: Callable[..., dict[str, Any]] = partial(test_load.load, engine="dlt")
+everywhere = pytest.mark.parametrize("database", ["duckdb", "sqlite", "postgresql"], indirect=True)
+on_sqlite = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+
+
+@everywhere
+def test_rows_are_merged_removed_pages_deleted_and_tables_replaced(
+    database: Target, written: Written
+) -> None:
+    again = [page(1), page(2, links=["a"], unknown=7), page(1, "b\0c"), page(9), gone(9)]
+    counts = {"table": "pages", "loaded": 2, "deleted": 0, "duplicates": 1, "files": 1}
+    assert load(written(again)) == counts
+    assert texts(database) == {1: "b\ufffdc", 2: "text"}
+    extra, links = (database.text(name, "text") for name in ("extra", "links"))
+    assert database.query(f"SELECT {extra}, {links} FROM \"pages\" WHERE url LIKE '%2/'") == [
+        ('{"unknown":7}', '["a"]')
+    ]
+    second = load(written([page(1, "new"), page(3), gone(2), gone(7)]))
+    assert (second["loaded"], second["deleted"]) == (2, 1)
+    assert texts(database) == {1: "new", 3: "text"}
+    assert load(written([page(5)]), mode="replace")["loaded"] == 1
+    assert texts(database) == {5: "text"}
+    assert load(written([gone(5)]))["deleted"] == 1
+    assert texts(database) == {}
+
+
+@pytest.mark.parametrize(
+    "database, test, arguments",
+    [
+        ("sqlite", test_load.test_the_last_one_of_a_key_wins, {}),
+        ("duckdb", test_load.test_an_empty_file_changes_nothing, {}),
+        ("postgresql", test_load.test_removed_pages_alone_are_deleted, {}),
+        ("sqlite", test_load.test_more_rows_than_may_be_deleted_stay, {"is_alone": False}),
+        ("duckdb", test_load.test_more_rows_than_may_be_deleted_stay, {"is_alone": True}),
+        ("postgresql", test_load.test_replace_leaves_what_the_file_holds, {}),
+        ("sqlite", test_load.test_items_of_any_shape_replace_a_table, {}),
+        ("sqlite", test_load.test_an_item_without_key_loads_nothing, {}),
+    ],
+    indirect=["database"],
+)
+def test_loads_have_the_semantics_of_the_hook_s(
+    database: Target,
+    written: Written,
+    monkeypatch: pytest.MonkeyPatch,
+    test: Callable[..., None],
+    arguments: dict[str, Any],
+) -> None:
+    monkeypatch.setattr(test_load, "load", load)
+    test(database, written, **arguments)
+
+
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+def test_types_are_those_of_a_schema(
+    database: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(test_load, "load", load)
+    test_load.test_what_was_extracted_has_the_columns_of_its_schema(database, tmp_path, ".jsonl")
+
+
+@on_sqlite
+def test_a_removed_page_is_deleted_under_each_query(database: Target, tmp_path: Path) -> None:
+    def run(*items: Any) -> dict[str, Any]:
+        path = str(tmp_path / "found.jsonl")
+        with open_output(path, columns_of("search_web")) as file:
+            file.write(items)
+        return load(path, key=["query", "url"], kind="search_web", max_removed=9)
+
+    run(*({"url": f"https://river.example/{url}", "query": query} for url in "12" for query in "ab"))
+    removed = Tombstone("link", change="removed", url="https://river.example/1", lastSeen="x")
+    assert run(removed)["deleted"] == 2
+    assert database.rows("pages", "query", "url") == [(query, "https://river.example/2") for query in "ab"]
+
+
+@on_sqlite
+def test_the_schema_contract_decides_about_new_columns(database: Target, written: Written) -> None:
+    path = written([page(1)])
+    with pytest.raises(TableError, match="WD-060"):
+        load(path, create_table=False)
+    load(path, columns=ONLY)
+    before = tables(database)
+    path = written([page(2), page(3, html="<p>")])
+    more = [*ONLY, "html"]
+    with pytest.raises(TableError, match=r"html.*schema_contract='evolve'"):
+        load(path, columns=more)
+    assert load(path, columns=more, schema_contract="discard_row")["loaded"] == 1
+    assert texts(database) == {1: "text", 2: "text"}
+    assert tables(database) == before
+    assert load(path, columns=more, schema_contract="evolve")["loaded"] == 2
+    assert database.rows("pages", "source_url", "html")[1:] == [
+        ("https://river.example/2", None),
+        ("https://river.example/3", "<p>"),
+    ]
+
+
+def test_a_folder_holds_delta_tables(
+    written: Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fields = {"conn_type": "fs", "extra": {"path": f"{tmp_path}/lake"}}
+    monkeypatch.setenv("AIRFLOW_CONN_WAREHOUSE", json.dumps(fields))
+    with pytest.raises(TableError, match=r"table must be 'dataset\.name'"):
+        load(written([page(1)]))
+
+    def run(*items: Any, **more: Any) -> tuple[int, dict[str, str]]:
+        deleted = load(written([*items]), table="web.pages", **more)["deleted"]
+        rows = DeltaTable(f"{tmp_path}/lake/web/pages").to_pyarrow_table().to_pylist()
+        return deleted, {row["source_url"][-1]: row["markdown"] for row in rows}
+
+    assert run(page(1), page(2)) == (0, {"1": "text", "2": "text"})
+    assert run(page(1, "new"), gone(2), gone(7)) == (1, {"1": "new"})
+    assert run(page(5), mode="replace") == (0, {"5": "text"})
+
+
+def test_a_pipeline_of_one_s_own_loads_the_resource(written: Written, tmp_path: Path) -> None:
+    file = f"{tmp_path}/mine.db"
+    pipeline = dlt.pipeline(
+        "mine",
+        pipelines_dir=f"{tmp_path}/dlt",
+        destination=dlt.destinations.duckdb(file),
+        dataset_name="web",
+    )
+    pipeline.run(dlt_load.webdata_resource(written([page(1), page(2)]), name="pages"))
+    pipeline.run(dlt_load.webdata_resource(written([page(1, "new"), gone(2), gone(3)]), name="pages"))
+    with duckdb.connect(file) as found:
+        assert found.execute("SELECT source_url, markdown FROM web.pages").fetchall() == [
+            ("https://river.example/1", "new")
+        ]
+    assert dlt_load.webdata_resource(written([])) is None
+    with pytest.raises(TableError, match="use only that column as key"):
+        dlt_load.webdata_resource(written([page(1), gone(2)]), key=["source_url", "url"])
+
+
+@on_sqlite
+def test_what_cannot_work_fails_without_a_retry(
+    database: Target, written: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written([page(1)])
+    for arguments in ({"destination": "duckdb"}, {"schema_contract": "freeze"}, {"engine": "spark"}):
+        with pytest.raises(ArgumentError, match="engine"):
+            test_load.load(path, **arguments)
+    with pytest.raises(ArgumentError, match="schema_contract must be one of"):
+        load(path, schema_contract="strict")
+    with pytest.raises(TableError, match="destination must be one of"):
+        load(path, destination="paper")
+    with pytest.raises(TableError, match="are one name to dlt"):
+        load(path, columns={"source_url": "pageUrl", "url": "page_url"}, key="source_url")
+    with monkeypatch.context() as patch:
+        patch.setenv("AIRFLOW_CONN_WAREHOUSE", "http://x.example")
+        with pytest.raises(TableError, match="leads to no SQL database"):
+            load(path)
+    monkeypatch.setitem(sys.modules, "dlt", None)
+    monkeypatch.delitem(sys.modules, dlt_load.__name__)
+    with pytest.raises(AirflowFailException, match=r"pip install 'airflow-provider-webdata\[dlt\]'"):
+        load(path)
+    assert tables(database) == []
