@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.common.item_urls import url_of
 from airflow_provider_webdata.common.supported_airflow import PARTITION_EVENTS, airflow_release
 from airflow_provider_webdata.common.surrogates import is_utf8
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.formats import LIST_SUFFIX, SUFFIXES, format_of, suffix_of
 from airflow_provider_webdata.results.item_paths import at_path
-from airflow_provider_webdata.results.item_urls import url_of
 from airflow_provider_webdata.results.output import open_output
 from airflow_provider_webdata.results.storage import WholeFile, storage_path
 from airflow_provider_webdata.results.tombstones import marked

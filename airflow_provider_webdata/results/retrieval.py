@@ -10,9 +10,9 @@ import uuid
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.common.item_urls import url_of
 from airflow_provider_webdata.common.surrogates import is_utf8
 from airflow_provider_webdata.results.encoding import json_text
-from airflow_provider_webdata.results.item_urls import url_of
 from airflow_provider_webdata.results.manifest.urls import is_canonical
 from airflow_provider_webdata.results.tombstones import Tombstone
 

@@ -8,8 +8,8 @@ from airflow.sdk import XComArg
 
 from airflow_provider_webdata.common.arguments import number
 from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.common.item_urls import urls_in
 from airflow_provider_webdata.common.literals import templates_of_none
-from airflow_provider_webdata.results.item_urls import urls_in
 from airflow_provider_webdata.tasks.field_rules import RULES
 from airflow_provider_webdata.tasks.service_task import ServiceTask
 

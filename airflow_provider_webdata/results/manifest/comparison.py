@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.results.item_urls import url_of
+from airflow_provider_webdata.common.item_urls import url_of
 from airflow_provider_webdata.results.manifest.content import digest
 from airflow_provider_webdata.results.manifest.entries import Change, Entry, shared_entry
 from airflow_provider_webdata.results.manifest.urls import canonical_url

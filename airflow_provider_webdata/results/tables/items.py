@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.common.item_urls import url_of
 from airflow_provider_webdata.results.columns import CHANGES as RUN_COLUMNS
 from airflow_provider_webdata.results.columns import (
     EXTRA,
@@ -21,7 +22,6 @@ from airflow_provider_webdata.results.columns import (
     row_maker,
 )
 from airflow_provider_webdata.results.formats import format_of, is_compressed
-from airflow_provider_webdata.results.item_urls import url_of
 from airflow_provider_webdata.results.manifest.comparison import CHANGES
 from airflow_provider_webdata.results.manifest.urls import is_canonical
 from airflow_provider_webdata.results.result_schema import ERRORS

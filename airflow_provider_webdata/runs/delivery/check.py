@@ -10,10 +10,10 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.dates import moment, span
+from airflow_provider_webdata.common.item_urls import url_of
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.formats import QUARANTINE
 from airflow_provider_webdata.results.item_paths import at_path
-from airflow_provider_webdata.results.item_urls import url_of
 from airflow_provider_webdata.results.lineage import Assertion, Quality
 from airflow_provider_webdata.results.not_the_page import is_page, not_the_page
 from airflow_provider_webdata.runs.delivery.compare import run_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
+from airflow_provider_webdata.common.item_urls import url_of
 from airflow_provider_webdata.common.tagged_items import tagged, untagged
-from airflow_provider_webdata.results.item_urls import url_of
 from airflow_provider_webdata.results.provider_records import KIND as RECORDS
 from airflow_provider_webdata.results.provider_records import LABELS, is_error
 from airflow_provider_webdata.results.result_schema import ERRORS, ERRORS_KEY

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_webdata.common.item_urls import url_of
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
@@ -20,7 +21,6 @@ from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
 from airflow_provider_webdata.options import Changes, Output, Wait
 from airflow_provider_webdata.results.formats import SUFFIXES
-from airflow_provider_webdata.results.item_urls import url_of
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support import direct
 from tests.support.direct import Outcome, StateStore

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow_provider_webdata.results.item_urls import urls_in
+from airflow_provider_webdata.common.item_urls import urls_in
 from tests.support.tables import each_row
 
 A, B = "https://a.example/", "https://b.example/"
