@@ -75,6 +75,8 @@ def add_task(
         "try_number": 1,
         "max_tries": 0,
         "rendered_map_index": map_name,
+        # From Airflow 3.4 on, beside the map index.
+        "region_index": map_index,
     }
     values = {name: value for name, value in values.items() if name in columns}
     values["id"] = uuid7()
