@@ -5,16 +5,13 @@ An event without a run is in the run for the next event.
 
 from __future__ import annotations
 
-import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import httpx
-from sqlalchemy import Engine, create_engine, text
+from sqlalchemy import Engine, text
 
-from benchmarks.check_latency import DAGS, body_of, start_watching
-from tests.support.postgres import Postgres
+from benchmarks.check_latency import DAGS, body_of, watching_stack
 from tests.support.service import CONNECTION_ID, SECRET_HEADER
 from tests.support.stack import Stack
 
@@ -31,15 +28,9 @@ _RUNS = text(
 
 def run() -> list[dict[str, object]]:
     """Return a row per way of registering events and burst."""
-    with tempfile.TemporaryDirectory() as folder, Postgres() as server:
-        url = server.create_database("airflow")
-        dags = Path(__file__).parent / "airflow_files" / "check_dags"
-        with Stack(Path(folder), dag_folders=(dags,), database_url=url, say=lambda _: None) as stack:
-            start_watching(stack)
-            engine = create_engine(url, isolation_level="AUTOCOMMIT")
-            rows = [_row(stack, engine, dag_id, burst) for dag_id in DAGS for burst in BURSTS]
-            engine.dispose()
-    return rows
+    with watching_stack() as (stack, engine):
+        engine = engine.execution_options(isolation_level="AUTOCOMMIT")
+        return [_row(stack, engine, dag_id, burst) for dag_id in DAGS for burst in BURSTS]
 
 
 def _row(stack: Stack, engine: Engine, dag_id: str, burst: int) -> dict[str, object]:
@@ -69,7 +60,7 @@ def _row(stack: Stack, engine: Engine, dag_id: str, burst: int) -> dict[str, obj
         "events are registered by": registered_by,
         "checks": burst,
         "runs": len(counts),
-        "most events in a run": max(counts),
+        "most events in a run": max(counts, default=0),
         "events without a run": missing,
         "seconds": round(changed - start, 1),
     }

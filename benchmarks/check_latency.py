@@ -13,6 +13,8 @@ import statistics
 import tempfile
 import time
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -37,19 +39,26 @@ DAGS = {"on_scheduled": ("the API server", SCHEDULED), "on_watched": ("the trigg
 
 def run() -> list[dict[str, object]]:
     """Return a row per way of registering events, and one for deliveries that start no DAG."""
+    with watching_stack() as (stack, engine):
+        rows = [_row(stack, engine, dag_id) for dag_id in DAGS]
+        rows.append(_row_of_deliveries_without_dag(engine))
+    return rows
+
+
+@contextmanager
+def watching_stack() -> Iterator[tuple[Stack, Engine]]:
+    """Start an Airflow on PostgreSQL whose DAGs run for checks; yield it and an engine of its database."""
     with tempfile.TemporaryDirectory() as folder, Postgres() as server:
         url = server.create_database("airflow")
         dags = Path(__file__).parent / "airflow_files" / "check_dags"
         with Stack(Path(folder), dag_folders=(dags,), database_url=url, say=lambda _: None) as stack:
-            start_watching(stack)
+            _start_watching(stack)
             engine = create_engine(url)
-            rows = [_row(stack, engine, dag_id) for dag_id in DAGS]
-            rows.append(_row_of_deliveries_without_dag(engine))
+            yield stack, engine
             engine.dispose()
-    return rows
 
 
-def start_watching(stack: Stack) -> None:
+def _start_watching(stack: Stack) -> None:
     """Unpause the DAGs; return once the triggerer watches."""
     stack.wait_for_dags(tuple(DAGS))
     stack.api.unpause("on_scheduled")
@@ -92,7 +101,7 @@ def _row_of_deliveries_without_dag(engine: Engine) -> dict[str, object]:
     events.register()
     now = datetime.now(timezone.utc)
     bodies = [body_of(str(uuid.uuid4())) for _ in range(DELIVERIES)]
-    new = [NewDelivery.frombody_of(CONNECTION_ID, None, body, now) for body in bodies]
+    new = [NewDelivery.from_body(CONNECTION_ID, None, body, now) for body in bodies]
     start = time.perf_counter()
     events.notice(new)
     spent = 1000 * (time.perf_counter() - start)
