@@ -5,6 +5,7 @@ Linux only: the high-water mark of the resident set is reset through /proc befor
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import subprocess
@@ -50,8 +51,9 @@ def run() -> list[dict[str, object]]:
 
 def _measure(url: str, key: str, pages: int) -> tuple[int, int, int]:
     from airflow_provider_webdata.hooks.webdata import WebDataHook
-    from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
     from airflow_provider_webdata.sandbox.control import SandboxControl
+    from airflow_provider_webdata.sensors.job import WebDataJobSensor
+    from tests.support import direct
 
     connection = {"conn_type": "webdata", "host": url, "password": key}
     os.environ["AIRFLOW_CONN_WEBDATA_DEFAULT"] = json.dumps(connection)
@@ -61,11 +63,15 @@ def _measure(url: str, key: str, pages: int) -> tuple[int, int, int]:
     SandboxControl(url).settle()
     with tempfile.TemporaryDirectory() as folder:
         output = f"file://{folder}/pages.jsonl"
-        task = WebDataCrawlOperator(task_id="crawl", url="https://site.example/", limit=pages, output=output)
+        task = WebDataJobSensor(task_id="crawl", kind="crawl", job_id=job.id, output=output, deferrable=False)
+        # Only what the pages take is measured, not the modules of the run.
+        importlib.import_module(task.run.partition(":")[0])
         before = resident("VmRSS")
         Path("/proc/self/clear_refs").write_text("5")
-        result = task.collect("crawl", job.id, {})
-        return result["count"], result["bytes"], resident("VmHWM") - before
+        outcome = direct.run(task)
+        if outcome.error is not None:
+            raise outcome.error
+        return outcome.value["count"], outcome.value["bytes"], resident("VmHWM") - before
 
 
 if __name__ == "__main__":
