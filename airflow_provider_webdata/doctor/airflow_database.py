@@ -162,11 +162,12 @@ def last_delivery(conn_id: str, *, receives: bool, engine: Engine | None = None)
         )
     if failed:
         ids = " ".join(failed[:_MOST_DELIVERIES])
+        more = " Then run the doctor again: it names the next." if len(failed) > _MOST_DELIVERIES else ""
         return Finding(
             "deliveries",
             "wrong",
-            f"{len(failed)} started no DAG, because their asset events could not be registered",
-            f"Find the cause in the API server's log, fix it, and run `airflow webdata inbox replay {ids}`.",
+            f"the asset events of {len(failed)} could not be registered, so they started no DAG",
+            f"Find the cause in the API server's log, fix it, and run `airflow webdata inbox replay {ids}`.{more}",
             conn_id,
         )
     when = found.isoformat(sep=" ", timespec="seconds")

@@ -244,7 +244,21 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
         lambda w: w.execute(
             "INSERT INTO webdata_asset_event VALUES ('webdata_default', 'crawl', 'c', 1, 'failed')"
         ),
-        {"deliveries": ("wrong", "1 started no DAG", "`airflow webdata inbox replay 1`")},
+        {
+            "deliveries": (
+                "wrong",
+                "the asset events of 1 could not be registered",
+                "`airflow webdata inbox replay 1`.",
+            )
+        },
+    ),
+    "deliveries whose asset events failed": (
+        lambda w: w.execute(
+            "INSERT INTO webdata_asset_event WITH RECURSIVE n(i) AS "
+            "(SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 21) "
+            "SELECT 'webdata_default', 'crawl', 'c' || i, i, 'failed' FROM n"
+        ),
+        {"deliveries": ("wrong", "the asset events of 21 could not", " 19 20`. Then run the doctor again")},
     ),
     "no triggerer": (
         lambda w: w.execute("DELETE FROM job"),
