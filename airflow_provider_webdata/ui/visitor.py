@@ -79,33 +79,25 @@ class Visitor:
             )
         return {conn_id for conn_id in conn_ids if self._connections.get(conn_id)}
 
-    def may_read_dag(self, dag_id: str) -> bool:
-        """Return whether they may read a DAG and its tasks.
-
-        :param dag_id: its id; there need not be such a DAG.
-        """
-        if dag_id not in self._dags:
-            self._dags[dag_id] = all(
-                get_auth_manager().is_authorized_dag(
-                    method="GET",
-                    access_entity=entity,
-                    details=DagDetails(id=dag_id, team_name=_team_of(dag_id)),
-                    user=self._user,
-                )
-                for entity in (None, DagAccessEntity.TASK_INSTANCE)
-            )
-        return self._dags[dag_id]
-
     def may_read_dags(self, dag_ids: Iterable[str]) -> bool:
         """Return whether they may read all of some DAGs."""
-        return all(self.may_read_dag(dag_id) for dag_id in dag_ids)
+        dag_ids = set(dag_ids)
+        return self.readable(dag_ids) == dag_ids
 
     def readable(self, dag_ids: Iterable[str]) -> set[str]:
-        """Return those DAGs that they may read."""
-        return {dag_id for dag_id in set(dag_ids) if self.may_read_dag(dag_id)}
+        """Return the DAGs that they may read, with their task instances and XComs.
 
-
-def _team_of(dag_id: str) -> str | None:
-    # Airflow 3.2 knows no teams of DAGs by this name.
-    team_name = getattr(DagModel, "get_team_name", None)
-    return team_name(dag_id) if team_name is not None else None
+        :param dag_ids: ids of DAGs; a DAG may not exist.
+        """
+        dag_ids = set(dag_ids)
+        unknown = dag_ids - self._dags.keys()
+        teams = DagModel.get_dag_id_to_team_name_mapping(list(unknown)) if unknown else {}
+        for dag_id in unknown:
+            details = DagDetails(id=dag_id, team_name=teams.get(dag_id))
+            self._dags[dag_id] = all(
+                get_auth_manager().is_authorized_dag(
+                    method="GET", access_entity=entity, details=details, user=self._user
+                )
+                for entity in (None, DagAccessEntity.TASK_INSTANCE, DagAccessEntity.XCOM)
+            )
+        return {dag_id for dag_id in dag_ids if self._dags[dag_id]}

@@ -11,7 +11,7 @@ import logging
 import socket
 import sys
 
-from tests.integration.ui.auth_manager import TEAM, TEAM_CONN_ID
+from tests.integration.ui.auth_manager import NO_XCOMS, TEAM, TEAM_CONN_ID
 from tests.support.airflow_rows import add_task
 
 SECONDS = 10.0
@@ -37,7 +37,7 @@ def main() -> None:
         session.add(Team(name=TEAM))
         session.flush()
         session.add(Connection(conn_id=TEAM_CONN_ID, conn_type="webdata", team_name=TEAM))
-    roles = {"admin": "admin", "op": "op", "viewer": "viewer", "guest": "viewer"}
+    roles = {"admin": "admin", "op": "op", "viewer": "viewer", "guest": "viewer", NO_XCOMS: "op"}
     tokens = {
         name: get_auth_manager().generate_jwt(SimpleAuthManagerUser(username=name, role=role.upper()))
         for name, role in roles.items()

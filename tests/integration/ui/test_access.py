@@ -10,7 +10,7 @@ from starlette.routing import Route
 
 from airflow_provider_webdata import __version__
 from airflow_provider_webdata.ui.application import ROUTES, VIEWS, create_application
-from tests.integration.ui.auth_manager import HIDDEN_CONN_ID, HIDDEN_DAG, TEAM_CONN_ID
+from tests.integration.ui.auth_manager import HIDDEN_CONN_ID, HIDDEN_DAG, NO_XCOMS, TEAM_CONN_ID
 from tests.integration.ui.conftest import CONN_ID, DASHBOARD, SECRET, Pages
 from tests.support.snippets import ROOT
 
@@ -178,6 +178,16 @@ def test_payloads(pages: Pages, ids: dict[str, Any]) -> None:
             assert ("Payload" in answer.text) is (role in readers), (delivery, role)
             if role not in readers:
                 assert HIDDEN_TEXT not in answer.text, (delivery, role)
+
+
+def test_without_the_right_to_xcoms(pages: Pages, ids: dict[str, Any]) -> None:
+    """The pages of a DAG show its XComs: credits and results."""
+    for path in ("/task", "/run"):
+        assert pages.get(path, NO_XCOMS, **params_of(path, ids)).status_code == 403, path
+    text = pages.get("/spend", NO_XCOMS, **params_of("/spend", ids)).text
+    assert "2 DAGs that you may not read" in text
+    assert ">shop</a>" not in text
+    assert "No credits yet" not in text
 
 
 def test_a_hidden_dag(pages: Pages, ids: dict[str, Any]) -> None:
