@@ -106,6 +106,15 @@ def total(all_spent: Iterable[Spent]) -> float:
     return sum(one.used for one in all_spent)
 
 
+def used_once(values: Iterable[Any]) -> float | None:
+    """Return the credits in some XComs `credits`, each job counted once; None if none of them is valid."""
+    jobs: dict[str, float] = {}
+    known = [
+        _without_known(credits, jobs)["used"] for credits in map(_credits, values) if credits is not None
+    ]
+    return sum(known) if known else None
+
+
 def _told(
     session: Session, dag_ids: Sequence[str], since: datetime, until: datetime | None
 ) -> Iterator[tuple[Any, dict[str, Any]]]:

@@ -1,4 +1,4 @@
-"""Charts as SVG. A table with the same numbers stands beside each, for those who cannot see it."""
+"""Charts as SVG."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 SERIES = 6
-"""Colors in the style sheet: the parts of a column beyond them share the last one."""
+"""Colors in the style sheet: a column has no more parts."""
 
 _PLOT, _ABOVE, _BELOW, _AXIS = 160, 20, 20, 52
 _TICKS = 4
@@ -47,19 +47,18 @@ def columns_chart(
     :param unit: of the values, such as `credits`.
     :param line: label and value of a horizontal line.
     """
-    columns = [column._replace(parts=[_drawable(part) for part in column.parts]) for column in columns]
+    columns = [column._replace(parts=[drawable(part) for part in column.parts]) for column in columns]
     totals = [min(sum(column.parts), _HIGHEST) for column in columns]
     highest = max(totals, default=0)
     if highest < _LOWEST:
         return Markup()
-    label, limit = ("", 0.0) if line is None else (line[0], _drawable(line[1]))
-    step = _step(highest if limit > highest * _FARTHEST_LINE else max(highest, limit))
-    top = step * max(
-        math.ceil(highest / step), math.ceil(limit / step) if limit <= highest * _FARTHEST_LINE else 1
-    )
+    label, limit = ("", 0.0) if line is None else (line[0], drawable(line[1]))
+    scaled = highest if limit > highest * _FARTHEST_LINE else max(highest, limit)
+    step = _step(scaled)
+    top = step * math.ceil(scaled / step)
     ticks = [step * number for number in range(round(top / step) + 1)]
     axis = Markup().join(
-        Markup('<text x="{}" y="{:.1f}">{:,g}</text>').format(_AXIS - 8, _y(tick, top) + 4, tick)
+        Markup('<text x="{}" y="{:.1f}">{}</text>').format(_AXIS - 8, _y(tick, top) + 4, _rounded(tick))
         for tick in ticks
     )
     plot = Markup().join(
@@ -108,7 +107,7 @@ def _column(column: Column, x: float, width: float, top: float, unit: str) -> Ma
             drawn += Markup(
                 '<rect class="s{}" x="{:.2f}%" y="{:.1f}" width="{:.2f}%" height="{:.1f}"/>'
             ).format(
-                min(series, SERIES - 1),
+                series,
                 x + width * _GAP / 2,
                 _y(below + value, top),
                 width * (1 - _GAP),
@@ -139,7 +138,7 @@ def _step(highest: float) -> float:
     return next(size * digit for digit in (1, 2, 5, 10) if size * digit * _TICKS >= highest)
 
 
-def _drawable(value: float) -> float:
+def drawable(value: float) -> float:
     """Return a value that can be the height of a column: finite, and not negative."""
     try:
         return 0.0 if math.isnan(value) else min(max(float(value), 0.0), _HIGHEST)

@@ -43,6 +43,8 @@ DEADLINE = 3.0
 """Seconds that a page waits for the service."""
 KEPT = 15.0
 """Seconds for which an answer, or why there is none, is shown again."""
+SPENT_KEPT = 300.0
+"""Seconds for which the credits of DAGs are shown again: they are summed from the XComs of many tasks."""
 MOST_KEPT = 256
 MOST_BYTES = 32 * 2**20
 """Bytes of memory that all kept answers may take."""
@@ -105,38 +107,43 @@ class Lookups:
 
         :param since: the first day.
         """
-        return await self._remembered(("spent", since), lambda: in_thread(_spent_by_day, since))
+        return await self._remembered(("spent", since), lambda: in_thread(_spent_by_day, since), SPENT_KEPT)
 
-    async def triggerer(self) -> Finding:
-        """Return the doctor's finding about the triggerer."""
-        return await self._remembered("triggerer", lambda: in_thread(triggerer))
+    async def stopped_triggerer(self) -> Finding | None:
+        """Return the doctor's finding if no triggerer runs."""
+        found = await self._remembered("triggerer", lambda: in_thread(triggerer))
+        return found if found.state == "wrong" else None
 
     async def dashboard_url(self, conn_id: str) -> str | None:
         """Return the address of the service's own dashboard, where the connection names it."""
         return await self._remembered((conn_id, "dashboard_url"), lambda: in_thread(_dashboard_url, conn_id))
 
-    async def _remembered(self, key: Hashable, ask: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    async def _remembered(
+        self, key: Hashable, ask: Callable[[], Coroutine[Any, Any, T]], seconds: float | None = None
+    ) -> T:
         kept = self._kept.get(key)
         if kept is None:
-            kept = self._kept[key] = _Kept(asyncio.create_task(self._measured(key, ask)))
+            kept = self._kept[key] = _Kept(
+                asyncio.create_task(self._measured(key, ask, KEPT if seconds is None else seconds))
+            )
         # A viewer who goes away must not take the answer from the others.
         answer: T = await asyncio.shield(kept.task)
         return answer
 
-    async def _measured(self, key: Hashable, ask: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    async def _measured(self, key: Hashable, ask: Callable[[], Coroutine[Any, Any, T]], seconds: float) -> T:
         size = 0
         try:
             answer = await ask()
             size = await in_thread(_memory_of, answer)
         finally:
-            self._keep(key, size)
+            self._keep(key, size, seconds)
         return answer
 
-    def _keep(self, key: Hashable, size: int) -> None:
+    def _keep(self, key: Hashable, size: int, seconds: float) -> None:
         """Keep an answer for a while, and drop the oldest ones that are too many or too large together."""
         kept = self._kept[key]
         kept.size = size
-        asyncio.get_running_loop().call_later(KEPT, self._drop, key, kept)
+        asyncio.get_running_loop().call_later(seconds, self._drop, key, kept)
         for one, other in list(self._kept.items()):
             total = sum(each.size or 0 for each in self._kept.values())
             if len(self._kept) <= MOST_KEPT and total <= MOST_BYTES:

@@ -11,6 +11,11 @@ _LONGEST_CELL = 160
 _SAMPLED = 50
 _FIRST = ("url", "name", "title", "position", "status", "statusCode", "description", "markdown", "text")
 
+_IDS = ("Id", "ID", "_id")
+_SOURCES = ("web", "news", "images")
+"""Lists of a search, whose rows belong together."""
+_LISTS = ("data", *_SOURCES, "links", "results", "pages", "items", "steps")
+
 
 class Preview(NamedTuple):
     """The first rows of results.
@@ -34,9 +39,16 @@ def preview(value: Any) -> Preview | None:
     counts = Counter(name for row in rows for name in row)
     place = {name: number for number, name in enumerate(_FIRST)}
     # Ids say nothing to people.
-    named = [name for name in counts if not name.lower().endswith("id")] or list(counts)
+    named = [name for name in counts if name != "id" and not name.endswith(_IDS)] or list(counts)
     columns = sorted(named, key=lambda name: (place.get(name, len(place)), -counts[name]))[:COLUMNS]
     return Preview(columns, [[row.get(name, "") for name in columns] for row in rows[:ROWS]], len(items))
+
+
+def total(value: Any) -> int | None:
+    """Return the number of rows in a return value, None if it has no list of rows."""
+    items = _items(value)
+    is_empty = value == [] or (isinstance(value, dict) and any(value.get(name) == [] for name in _LISTS))
+    return len(items) if items or is_empty else None
 
 
 def _items(value: Any) -> list[Any]:
@@ -47,7 +59,9 @@ def _items(value: Any) -> list[Any]:
     if isinstance(value.get("metadata"), dict):
         # One document.
         return [value]
-    for name in ("data", "web", "news", "images", "links", "results", "pages", "items", "steps"):
+    if found := [item for name in _SOURCES for item in _items(value.get(name))]:
+        return found
+    for name in _LISTS:
         part = value.get(name)
         if part and (found := _items(part)):
             return found

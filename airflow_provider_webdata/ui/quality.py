@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from markupsafe import Markup
+
 from airflow_provider_webdata.ui.charts import Column, columns_chart
+from airflow_provider_webdata.ui.tasks import is_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from markupsafe import Markup
-
-    from airflow_provider_webdata.ui.tasks import TaskFacts, TaskName
+    from airflow_provider_webdata.ui.tasks import TaskFacts
 
 _MOST_SHOWN = 50
 
@@ -35,10 +36,10 @@ class Quality(NamedTuple):
     chart: Markup
 
 
-def quality_of(facts: TaskFacts, past: Callable[[], list[tuple[TaskName, Any]]]) -> Quality | None:
+def quality_of(facts: TaskFacts, past: Callable[[], list[tuple[str, Any]]]) -> Quality | None:
     """Return what the checks of a task found, None if it has none.
 
-    :param past: returns the XCom `quality` of the last runs, the oldest first.
+    :param past: returns run and XCom `quality` of the last runs, the oldest first.
     """
     rejected = facts.fact("qualityRejected")
     found = rejected if isinstance(rejected, dict) else facts.fact("quality")
@@ -49,7 +50,7 @@ def quality_of(facts: TaskFacts, past: Callable[[], list[tuple[TaskName, Any]]])
         if isinstance(wrong, int) and isinstance(checked, int):
             invalid = wrong, checked
     if not isinstance(found, dict):
-        return None if invalid is None else Quality(False, [], {}, {}, invalid, _no_chart())
+        return None if invalid is None else Quality(False, [], {}, {}, invalid, Markup())
     failed = found.get("failed")
     return Quality(
         found is rejected,
@@ -70,18 +71,14 @@ def _said(check: Any) -> str:
 
 def _numbers(value: Any) -> dict[str, float]:
     items = list(value.items())[:_MOST_SHOWN] if isinstance(value, dict) else []
-    return {str(name): one for name, one in items if isinstance(one, (int, float))}
+    return {str(name): one for name, one in items if is_number(one)}
 
 
-def _chart(past: list[tuple[TaskName, Any]]) -> Markup:
-    items = [(name.run_id, facts.get("items")) for name, facts in past if isinstance(facts, dict)]
+def _chart(past: list[tuple[str, Any]]) -> Markup:
+    items = [(run_id, facts.get("items")) for run_id, facts in past if isinstance(facts, dict)]
     columns = [
         Column(run_id.partition("__")[2][:10] or run_id[:10], [count])
         for run_id, count in items
-        if isinstance(count, (int, float))
+        if is_number(count)
     ]
-    return columns_chart(columns, "Items of the last runs", "items") if len(columns) > 1 else _no_chart()
-
-
-def _no_chart() -> Markup:
-    return columns_chart([], "", "")
+    return columns_chart(columns, "Items of the last runs", "items") if len(columns) > 1 else Markup()

@@ -7,7 +7,8 @@ from datetime import date, datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
 from airflow_provider_webdata.common.dates import moment
-from airflow_provider_webdata.ui.charts import SERIES, Column, columns_chart
+from airflow_provider_webdata.ui.charts import SERIES, Column, columns_chart, drawable
+from airflow_provider_webdata.ui.rendering import in_utc
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -49,7 +50,10 @@ class Period:
         longest = timedelta(days=_LONGEST_PERIOD)
         if starts and ends and starts <= today < ends and ends - starts <= longest:
             start, end = starts, ends
-        return cls(start, end, usage.plan_credits, usage.remaining_credits)
+        plan, left = (
+            None if one is None else drawable(one) for one in (usage.plan_credits, usage.remaining_credits)
+        )
+        return cls(start, end, plan, left)
 
     def shown_from(self, today: date) -> date:
         """Return the first day that the chart may show."""
@@ -147,10 +151,7 @@ def spend_of(
 
 def _day(text: str | None) -> date | None:
     found = moment(text)
-    try:
-        return found.astimezone(timezone.utc).date() if found else None
-    except OverflowError:
-        return None
+    return in_utc(found).date() if found else None
 
 
 def today() -> date:

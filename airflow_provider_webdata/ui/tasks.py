@@ -6,7 +6,7 @@ import contextlib
 import json
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from airflow.models.asset import AssetEvent, AssetWatcherModel
 from airflow.models.log import Log
@@ -19,7 +19,7 @@ from airflow.utils.state import TaskInstanceState
 from sqlalchemy import String, and_, cast, func, label, select
 
 from airflow_provider_webdata.states.jobs import ALL_JOB_KINDS, name_of
-from airflow_provider_webdata.ui.previews import preview
+from airflow_provider_webdata.ui.previews import total
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -117,15 +117,15 @@ class TaskFacts:
         """Credits that the task reported."""
         credits = self.pushed.get("credits")
         used = credits.get("used") if isinstance(credits, dict) else self.fact("creditsUsed")
-        return used if _is_number(used) else None
+        return used if is_number(used) else None
 
     @property
     def count(self) -> float | None:
         """Results that the task reported, or that its return value lists."""
         count = self.fact("count")
-        if count is None and (found := preview(self.pushed.get("return_value"))) is not None:
-            count = found.total
-        return count if _is_number(count) else None
+        if count is None:
+            count = total(self.pushed.get("return_value"))
+        return count if is_number(count) else None
 
     def fact(self, key: str) -> Any:
         """Return an XCom, or the value of that name in the return value; None if neither is there."""
@@ -144,6 +144,11 @@ class Happened(NamedTuple):
     at: datetime
     event: str
     attempt: int = 1
+
+
+def is_number(value: Any) -> TypeGuard[float]:
+    """Return whether a value of JSON is a number."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def waiting_dags() -> dict[str, int]:
@@ -197,14 +202,19 @@ def facts_of_run(dag_id: str, run_id: str, most: int) -> list[TaskFacts]:
             return []
         waits = _waiting().where(TaskInstance.dag_id == dag_id, TaskInstance.run_id == run_id)
         waiting = {wait.task: wait for wait in _waits(session, waits.limit(WAITS_SHOWN))}
+        names = [TaskName(*row[:4]) for row in rows]
         keys = (*_IDS, "credits", "creditsUsed", "count", "return_value")
-        in_run = (XComModel.dag_id == dag_id, XComModel.run_id == run_id)
-        pushed = _pushed(session, keys, *in_run, longest=_LONGEST_OF_RUN)
-        found = []
-        for row in rows:
-            name = TaskName(*row[:4])
-            found.append(_facts(row, waiting.get(name), pushed.get(name, {})))
-        return found
+        shown = (
+            XComModel.dag_id == dag_id,
+            XComModel.run_id == run_id,
+            XComModel.task_id.in_({name.task_id for name in names}),
+            XComModel.map_index.in_({name.map_index for name in names}),
+        )
+        pushed = _pushed(session, keys, *shown, longest=_LONGEST_OF_RUN)
+        return [
+            _facts(row, waiting.get(name), pushed.get(name, {}))
+            for name, row in zip(names, rows, strict=True)
+        ]
 
 
 def happened_to(name: TaskName) -> list[Happened]:
@@ -227,24 +237,25 @@ def happened_to(name: TaskName) -> list[Happened]:
     return sorted(found)
 
 
-def past_facts(name: TaskName, key: str, most: int) -> list[tuple[TaskName, Any]]:
-    """Return an XCom of the task in its newest runs, the oldest first.
+def past_facts(name: TaskName, key: str, most: int) -> list[tuple[str, Any]]:
+    """Return run and value of an XCom of the task in its newest runs, the oldest first.
 
     :param most: runs.
     """
     with create_session() as session:
         rows = session.execute(
-            select(*_name_columns(XComModel), XComModel.value)
+            select(XComModel.run_id, XComModel.value)
             .where(
                 XComModel.dag_id == name.dag_id,
                 XComModel.task_id == name.task_id,
                 XComModel.map_index == name.map_index,
                 XComModel.key == key,
+                _xcom_length() <= _LONGEST_XCOM,
             )
             .order_by(XComModel.timestamp.desc())
             .limit(most)
         ).all()
-    return [(TaskName(*row[:4]), _decoded(row.value)) for row in reversed(rows)]
+    return [(row.run_id, _decoded(row.value)) for row in reversed(rows)]
 
 
 def starters_of(job_ids: Collection[str]) -> dict[str, TaskName]:
@@ -367,7 +378,7 @@ def _how(given: Mapping[str, Any]) -> str:
         return "by time" if "when" in given else "by webhook"
     wait_by, poll, safety = (policy.get(name) for name in ("wait_by", "poll_interval", "safety_poll"))
     if wait_by == "polling" or (wait_by == "auto" and given.get("reports") is False):
-        return f"by polling every {poll:g} s" if isinstance(poll, (int, float)) else "by polling"
+        return f"by polling every {poll:g} s" if is_number(poll) else "by polling"
     webhook = f"by webhook, polling every {safety:g} s in case one is lost" if safety else "by webhook"
     return webhook if wait_by == "webhook" else f"{webhook}; by polling every {poll:g} s without one"
 
@@ -427,7 +438,7 @@ def _pushed(
     """Return XComs of at most `longest` characters by task and key."""
     rows = session.execute(
         select(*_name_columns(XComModel), XComModel.key, XComModel.value)
-        .where(*where, XComModel.key.in_(keys), func.length(cast(XComModel.value, String)) <= longest)
+        .where(*where, XComModel.key.in_(keys), _xcom_length() <= longest)
         .limit(_MOST_XCOMS)
     )
     pushed: dict[TaskName, dict[str, Any]] = {}
@@ -436,8 +447,8 @@ def _pushed(
     return pushed
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+def _xcom_length() -> Any:
+    return func.length(cast(XComModel.value, String))
 
 
 def _decoded(value: Any) -> Any:

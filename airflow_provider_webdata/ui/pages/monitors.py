@@ -16,9 +16,9 @@ from airflow_provider_webdata.ui.rendering import in_utc
 from airflow_provider_webdata.ui.tasks import dags_that_pushed
 
 from .owners import deliveries_of, monitor_owners, task_of_monitor
+from .page import sum_known
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from datetime import datetime
 
     from starlette.responses import Response
@@ -106,7 +106,7 @@ async def one_part(page: Page) -> Response:
         row=row,
         checks=shown,
         chosen=page.text("check_id") or telling or (listed[0].id if listed else None),
-        used=_sum(check.actual_credits or 0 for check in listed),
+        used=sum_known([0, *(check.actual_credits for check in listed)]),
         problems=list(dict.fromkeys(item.problem for item in (found, checks) if item.problem)),
     )
 
@@ -195,13 +195,6 @@ def _outcome(check: MonitorCheck) -> str:
         return check.status or "unknown"
     counts = check.summary
     return next((name for name in _OUTCOMES if counts and getattr(counts, name)), "same")
-
-
-def _sum(values: Iterable[float]) -> float | None:
-    try:
-        return sum(values)
-    except OverflowError:
-        return None
 
 
 def _schedule(monitor: Monitor) -> str:

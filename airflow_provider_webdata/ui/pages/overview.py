@@ -12,7 +12,12 @@ from airflow_provider_webdata.ui.spend import Period, spend_of, today
 from airflow_provider_webdata.ui.tasks import waiting_dags, waits
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from starlette.responses import Response
+
+    from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+    from airflow_provider_webdata.ui.lookups import Found
 
     from .page import Page
 
@@ -44,9 +49,11 @@ async def page(page: Page) -> Response:
 async def spend_part(page: Page) -> Response:
     """Show the credits that DAGs spent, in the billing period of a connection."""
     conn_id, day = page.required("conn_id"), today()
-    usage = await page.lookups.find(conn_id, "credits", lambda hook: hook.credit_usage())
-    history = (await page.lookups.find(conn_id, "history", lambda hook: hook.credit_history())).value
-    period = Period.of(usage.value, day)
+    found = await _find_all(
+        page, credits=lambda hook: hook.credit_usage(), history=lambda hook: hook.credit_history()
+    )
+    history = found["history"].value
+    period = Period.of(found["credits"].value, day)
     by_day = await page.lookups.spent_by_day(period.shown_from(day))
     dag_ids = {dag_id for used_by in by_day.values() for dag_id in used_by}
     readable = await page.thread(page.visitor.readable, dag_ids)
@@ -68,15 +75,9 @@ async def spend_part(page: Page) -> Response:
 
 async def service_part(page: Page) -> Response:
     """Show credits and queue of a connection, as the service has them."""
-    conn_id = page.required("conn_id")
-    results: dict[str, Any] = {}
-
-    async def find(name: str, ask: Any) -> None:
-        results[name] = await page.lookups.find(conn_id, name, ask)
-
-    async with anyio.create_task_group() as group:
-        group.start_soon(find, "credits", lambda hook: hook.credit_usage())
-        group.start_soon(find, "queue", lambda hook: hook.queue_status())
+    results = await _find_all(
+        page, credits=lambda hook: hook.credit_usage(), queue=lambda hook: hook.queue_status()
+    )
     problems = dict.fromkeys(found.problem for found in results.values() if found.problem)
     return await page.render(
         "overview_service.html",
@@ -102,6 +103,22 @@ async def health_part(page: Page) -> Response:
         # Before the first delivery, one check has no answer; without the service's answer, several have none.
         has_answer=any(one.check == "key" and one.state == "ok" for one in findings),
     )
+
+
+async def _find_all(
+    page: Page, **asks: Callable[[AsyncWebDataHook], Awaitable[Any]]
+) -> dict[str, Found[Any]]:
+    """Ask the service several questions concurrently, with the connection in the address."""
+    conn_id = page.required("conn_id")
+    found: dict[str, Found[Any]] = {}
+
+    async def find(name: str) -> None:
+        found[name] = await page.lookups.find(conn_id, name, asks[name])
+
+    async with anyio.create_task_group() as group:
+        for name in asks:
+            group.start_soon(find, name)
+    return found
 
 
 def _inbox(page: Page, conn_id: str) -> dict[str, Any]:

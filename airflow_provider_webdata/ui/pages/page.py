@@ -121,3 +121,12 @@ class Page:
     def store(self) -> DeliveryStore:
         """Return the deliveries of this Airflow."""
         return DeliveryStore(airflow_engine())
+
+
+def sum_known(values: Iterable[float | None]) -> float | None:
+    """Return the sum of the known values; None if none is known, or an integer is too large for a float."""
+    known = [value for value in values if value is not None]
+    try:
+        return sum(known) if known else None
+    except OverflowError:
+        return None

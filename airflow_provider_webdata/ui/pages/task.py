@@ -6,16 +6,25 @@ from collections import Counter
 from datetime import datetime, timezone
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from airflow_provider_webdata.costs.spent import used_once
 from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
 from airflow_provider_webdata.states.jobs import name_of
 from airflow_provider_webdata.ui.previews import preview
 from airflow_provider_webdata.ui.quality import quality_of
-from airflow_provider_webdata.ui.tasks import TaskName, facts_of, facts_of_run, happened_to, past_facts
+from airflow_provider_webdata.ui.tasks import (
+    TaskName,
+    facts_of,
+    facts_of_run,
+    happened_to,
+    is_number,
+    past_facts,
+)
 
 from .owners import deliveries_of
+from .page import sum_known
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -53,8 +62,8 @@ class Group(NamedTuple):
     :param task_id: the task.
     :param tasks: its instances by index.
     :param states: how many of them are in which state.
-    :param credits: of all; None if none reported any.
-    :param results: of all; None if none reported any.
+    :param credits: of all, each job counted once; None if none reported any.
+    :param results: of all; None if none reported any, or a successful one reported none.
     """
 
     task_id: str
@@ -79,7 +88,6 @@ async def page(page: Page) -> Response:
         return await page.render("task.html", title="Task", facts=None)
     own = await page.thread(page.visitor.may_read_connection, facts.conn_id)
     steps = await page.thread(_steps, page, facts)
-    triggerer = await page.lookups.triggerer() if facts.wait else None
     checked = await page.thread(quality_of, facts, lambda: past_facts(name, "quality", RUNS))
     return await page.render(
         "task.html",
@@ -90,7 +98,7 @@ async def page(page: Page) -> Response:
         quality=checked,
         parts=_parts(facts),
         link=_link(facts),
-        stopped=triggerer if triggerer and triggerer.state == "wrong" else None,
+        stopped=await page.lookups.stopped_triggerer() if facts.wait else None,
         running_for=None if facts.ended or not facts.started else datetime.now(timezone.utc) - facts.started,
         # What the service says, and its dashboard, are the connection's.
         may_read_connection=own,
@@ -104,16 +112,15 @@ async def run(page: Page) -> Response:
     found = await page.thread(facts_of_run, dag_id, run_id, TASKS)
     groups = _groups(found)
     waits = any(facts.wait for facts in found)
-    triggerer = await page.lookups.triggerer() if waits else None
     return await page.render(
         "run.html",
         title="Run",
         groups=groups,
-        credits=_sum(group.credits for group in groups),
+        credits=_used(found),
         states=sum((group.states for group in groups), Counter()),
-        has_counts=any(group.results is not None for group in groups),
+        has_counts=any(one.count is not None for one in found),
         has_waits=waits,
-        stopped=triggerer if triggerer and triggerer.state == "wrong" else None,
+        stopped=await page.lookups.stopped_triggerer() if waits else None,
         most=TASKS,
         shown=len(found),
     )
@@ -127,24 +134,24 @@ def _groups(tasks: Iterable[TaskFacts]) -> list[Group]:
     found = []
     for task_id, members in groupby(tasks, key=lambda one: one.name.task_id):
         instances = list(members)
+        has_all = all(one.count is not None for one in instances if one.state == "success")
         found.append(
             Group(
                 task_id,
                 instances,
                 Counter(one.state or "no status" for one in instances),
-                _sum(one.credits for one in instances),
-                _sum(one.count for one in instances),
+                _used(instances),
+                sum_known(one.count for one in instances) if has_all else None,
             )
         )
     return found
 
 
-def _sum(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    try:
-        return sum(known) if known else None
-    except OverflowError:
-        return None
+def _used(tasks: Iterable[TaskFacts]) -> float | None:
+    # A task without the XCom `credits` may have `creditsUsed`.
+    return used_once(
+        {"used": one.credits, "byOperation": {}} | _mapping(one.pushed.get("credits")) for one in tasks
+    )
 
 
 def _steps(page: Page, facts: TaskFacts) -> list[Step]:
@@ -196,11 +203,12 @@ def _deliveries(page: Page, facts: TaskFacts) -> list[StoredDelivery]:
 
 def _parts(facts: TaskFacts) -> list[tuple[str, float]]:
     """Return what the credits of a task were spent on."""
-    credits = facts.pushed.get("credits")
-    parts = credits.get("byOperation") if isinstance(credits, dict) else None
-    if not isinstance(parts, dict):
-        return []
-    return [(name.replace("_", " "), used) for name, used in parts.items() if isinstance(used, (int, float))]
+    parts = _mapping(_mapping(facts.pushed.get("credits")).get("byOperation"))
+    return [(name.replace("_", " "), used) for name, used in parts.items() if is_number(used)]
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _link(facts: TaskFacts) -> tuple[str, str, dict[str, str]] | None:

@@ -19,12 +19,11 @@ async def page(page: Page) -> Response:
     readable = await page.thread(page.visitor.readable, counts)
     shown = await page.thread(waits, readable, offset) if readable else []
     total = sum(counts[dag_id] for dag_id in readable)
-    triggerer = await page.lookups.triggerer()
     return await page.render(
         "waits.html",
         title="Waits",
         waits=shown,
-        stopped=triggerer if triggerer.state == "wrong" else None,
+        stopped=await page.lookups.stopped_triggerer(),
         total=total,
         hidden=sum(counts.values()) - total,
         offset=offset,

@@ -239,7 +239,7 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
         "bytes": 10**400,
         "data": [{"url": "https://river.example/", "title": HOSTILE}],
     }
-    credits = {"used": 3, "byOperation": {"crawl": 3}}
+    credits = {"used": 3, "byOperation": {"crawl": 3}, "jobs": {f"crawl/{jobs['crawl']}": 3}}
     quality = {
         "items": 1,
         "failed": [{"check": HOSTILE}],
@@ -262,6 +262,26 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
                 **notes,
             },
         },
+        {
+            "dag_id": "shop",
+            "task_id": "take",
+            "operator": "WebDataJobSensor",
+            "rendered": ours,
+            # The same job.
+            "xcoms": {"credits": credits},
+        },
+        *(
+            {
+                "dag_id": "shop",
+                "task_id": "scrape",
+                "operator": "WebDataScrapeOperator",
+                "rendered": ours,
+                "map_index": index,
+                "xcoms": {"return_value": value},
+            }
+            # The second is too large to be shown.
+            for index, value in enumerate([[{}], [{"markdown": "x" * 2**16}]])
+        ),
         *(
             {
                 "dag_id": "shop",

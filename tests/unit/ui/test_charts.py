@@ -52,6 +52,11 @@ def test_odd_values_are_drawn(value: Any) -> None:
     assert "nan" not in chart
 
 
+def test_ticks_are_whole_numbers() -> None:
+    ticks = re.findall(r">([^<]+)</text>", drawn([Column("all", [4_000_000])]).partition('class="unit"')[0])
+    assert ticks == ["0", "1,000,000", "2,000,000", "3,000,000", "4,000,000"]
+
+
 def test_spend() -> None:
     """Sums, the forecast and the runway follow the last 7 days; DAGs that may not be read are not counted."""
     by_day = {
@@ -73,6 +78,16 @@ def test_spend() -> None:
     assert [column.parts for column in spend.columns if column.label == "20 Jan"] == [[10, 4]]
     assert spend.columns[-1].is_forecast
     assert 'class="limit"' in spend.chart()
+
+
+@pytest.mark.parametrize(
+    ("left", "plan", "runway", "per_day"),
+    [(10**400, 10**400, 1e300, 1e300 / 31), (-5, 310, 0, 10), (float("nan"), None, 0, None)],
+)
+def test_odd_balances(left: float, plan: float | None, runway: float, per_day: float | None) -> None:
+    period = Period.of(CreditUsage(remaining_credits=left, plan_credits=plan), TODAY)
+    spend = spend_of({TODAY: {"shop": 1.0}}, {"shop"}, period, TODAY)
+    assert (spend.runway, spend.plan_per_day) == (runway, per_day)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
+from datetime import date
 from typing import Any
 
 import anyio.to_thread
@@ -107,6 +108,23 @@ def test_the_cache_is_bounded_by_age(monkeypatch: pytest.MonkeyPatch) -> None:
             await asyncio.sleep(0.001)
         await pages.find("market", "q", ask)
         assert len(asked) == 2
+
+    asyncio.run(visit())
+
+
+def test_the_credits_of_dags_are_kept_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookups, "KEPT", 0.0)
+    read: list[date] = []
+    monkeypatch.setattr(lookups, "_spent_by_day", read.append)
+
+    async def visit() -> None:
+        pages = Lookups()
+        await pages.spent_by_day(date.min)
+        await pages.find("market", "q", answering(lambda: 7)[1])
+        while ("market", "q") in pages._kept:
+            await asyncio.sleep(0.001)
+        await pages.spent_by_day(date.min)
+        assert read == [date.min]
 
     asyncio.run(visit())
 

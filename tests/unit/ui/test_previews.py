@@ -12,6 +12,7 @@ from airflow_provider_webdata.ui.previews import preview
 from airflow_provider_webdata.ui.quality import quality_of
 from airflow_provider_webdata.ui.tasks import TaskFacts, TaskName
 
+NESTED = json.loads('{"data":' * 90 + "1" + "}" * 90)
 NAME = TaskName("shop", "scheduled__2026-01-31", "crawl")
 DOCUMENT = {
     "markdown": "# A\n\nb",
@@ -30,6 +31,8 @@ DOCUMENT = {
         ({"status": "completed", "data": {"title": "One answer"}}, ["title"], ["One answer"]),
         ({"pages": [{"status": "new", "url": "u"}], "summary": {}}, ["url", "status"], ["u", "new"]),
         ([{"text": "x" * 999}], ["text"], ["x" * 160 + "…"]),
+        ([{"paid": 1, "scrapeId": "x", "job_id": "y"}], ["paid"], ["1"]),
+        (NESTED, ["data"], ["1"]),
     ],
 )
 def test_preview(value: Any, columns: list[str], first: list[str]) -> None:
@@ -39,21 +42,33 @@ def test_preview(value: Any, columns: list[str], first: list[str]) -> None:
     assert len(found.rows) <= 5
 
 
-NESTED = json.loads('{"data":' * 90 + "1" + "}" * 90)
-
-
 @pytest.mark.parametrize("value", [None, 7, "text", [], {}, {"path": "s3://bucket/a"}, {"data": []}])
 def test_nothing_to_preview(value: Any) -> None:
     assert preview(value) is None
 
 
-def test_a_deep_value_is_no_work() -> None:
-    preview(NESTED)
+@pytest.mark.parametrize(
+    ("value", "count"),
+    [
+        ({"web": [{}] * 5, "news": [{}] * 3}, 8),
+        ({"data": {"web": [{}], "images": [{}, {}]}}, 3),
+        ({"count": 4, "data": [{}]}, 4),
+        ([1] * 7, 7),
+        ([], 0),
+        ({"web": [], "warning": "x"}, 0),
+        ({}, None),
+        ({"path": "s3://bucket/a"}, None),
+    ],
+)
+def test_count(value: Any, count: int | None) -> None:
+    assert TaskFacts(NAME, "success", None, pushed={"return_value": value}).count == count
+    shown = preview(value)
+    assert (shown.total if shown else 0) == (1 if count == 4 else count or 0)
 
 
 def checked(**pushed: Any) -> Any:
     facts = TaskFacts(NAME, "success", None, pushed=pushed)
-    return quality_of(facts, lambda: [(NAME, {"items": 4}), (NAME, {"items": "odd"}), (NAME, {"items": 2})])
+    return quality_of(facts, lambda: [(NAME.run_id, {"items": count}) for count in (4, "odd", True, 2)])
 
 
 def test_quality() -> None:
