@@ -1,9 +1,10 @@
 """Asset events of completed checks and jobs, registered by the API server: they start DAGs without a triggerer.
 
 A thread reads stored deliveries from a cursor onward. One transaction queues what starts a DAG and advances the cursor.
-It then registers the oldest queued event of each monitor and kind of jobs, unless a DAG has not yet started its run for
-the event before: Airflow would join both in one run, or lose the later one. When a server dies, another one or the next
-start continues. The cursor's row is locked from the start of the transaction, so that servers take turns.
+It then registers the oldest queued event of each monitor and kind of jobs that changes a scheduled asset, unless a DAG
+has not yet started its run for the event before: Airflow would join both in one run, or lose the later one. When a
+server dies, another one or the next start continues. The cursor's row is locked from the start of the transaction, so
+that servers take turns.
 """
 
 from __future__ import annotations
@@ -16,9 +17,16 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from airflow.assets.manager import asset_manager
-from airflow.models.asset import AssetDagRunQueue, AssetModel, DagScheduleAssetReference
+from airflow.models.asset import (
+    AssetDagRunQueue,
+    AssetModel,
+    DagScheduleAssetAliasReference,
+    DagScheduleAssetNameReference,
+    DagScheduleAssetReference,
+    DagScheduleAssetUriReference,
+)
 from airflow.models.dag import DagModel
-from sqlalchemy import and_, case, func, or_, select, update
+from sqlalchemy import and_, case, func, or_, select, tuple_, update
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
@@ -49,7 +57,7 @@ INTERVAL = 5.0
 SHORTEST_PAUSE = 0.25
 """Seconds until the first look for DAGs that have started their runs for an event; each further pause is doubled."""
 ROUND = 200
-"""Most deliveries in one transaction."""
+"""Most deliveries, and most registered events, in one transaction."""
 
 _CURSOR_ROW = 2
 _CHECK = split_event(CHECK_COMPLETED)[1]
@@ -70,11 +78,19 @@ _SCHEDULED_ON_ONE = (
     .group_by(DagScheduleAssetReference.dag_id)
     .having(func.count() == 1)
 )
+_OTHER_REFERENCES = (
+    DagScheduleAssetAliasReference,
+    DagScheduleAssetNameReference,
+    DagScheduleAssetUriReference,
+)
 _UNCONSUMED = (
     select(AssetDagRunQueue.asset_id)
     .join(DagModel, DagModel.dag_id == AssetDagRunQueue.target_dag_id)
     .where(
-        DagModel.is_stale.is_(False), DagModel.is_paused.is_(False), DagModel.dag_id.in_(_SCHEDULED_ON_ONE)
+        DagModel.is_stale.is_(False),
+        DagModel.is_paused.is_(False),
+        DagModel.dag_id.in_(_SCHEDULED_ON_ONE),
+        *(DagModel.dag_id.not_in(select(reference.dag_id)) for reference in _OTHER_REFERENCES),
     )
 )
 _CURSOR = select(counter.c.last_position).where(counter.c.id == _CURSOR_ROW)
@@ -99,15 +115,12 @@ _COMPLETED = _DELIVERIES.where(
     ),
     delivery.c.job_id.is_not(None),
 )
-_QUEUE = asset_event.c.state == QUEUED
-_ANY_QUEUED = select(asset_event.c.delivery_id).where(_QUEUE).limit(1)
-_OLDEST_QUEUED = _DELIVERIES.where(
-    delivery.c.id.in_(
-        select(func.min(asset_event.c.delivery_id))
-        .where(_QUEUE)
-        .group_by(asset_event.c.conn_id, asset_event.c.subject)
-    )
-).order_by(delivery.c.id)
+_ANY_QUEUED = select(asset_event.c.delivery_id).where(asset_event.c.state == QUEUED).limit(1)
+_QUEUED_DELIVERIES = (
+    _DELIVERIES.join(asset_event, asset_event.c.delivery_id == delivery.c.id)
+    .where(asset_event.c.state == QUEUED)
+    .order_by(delivery.c.id)
+)
 
 
 class AssetEvents:
@@ -124,6 +137,8 @@ class AssetEvents:
         # The URIs on which DAGs were scheduled at the last look, by connection.
         self._scheduled: Mapping[str, set[str]] = {}
         self._outdated_at = 0.0
+        # Queued events changed scheduled assets at the last look. Others wait for a DAG to be scheduled or unpaused.
+        self._waiting = False
         self._pause = INTERVAL
         self._woken = threading.Event()
         self._closing = False
@@ -148,14 +163,18 @@ class AssetEvents:
 
         :raises StoreUnavailableError: the database cannot do it now. The cursor stays where it is.
         """
-        if self._store.has_news(self._cursor) or self._any_queued():
+        if self._store.has_news(self._cursor) or self._waiting or self._may_have_become_ready():
             self._store.publish()
             while self._register_next():
                 pass
 
-    def _any_queued(self) -> bool:
+    def _may_have_become_ready(self) -> bool:
+        """Check without a lock for queued events and for a change of the scheduled assets since the last look."""
         with lone_statement(self._engine) as connection:
-            return connection.execute(_ANY_QUEUED).first() is not None
+            if connection.execute(_ANY_QUEUED).first() is None:
+                return False
+            uris = connection.scalars(_SCHEDULED.with_only_columns(AssetModel.uri))
+            return _by_connection(uris) != self._scheduled
 
     def _may_start_dag(self, new: NewDelivery) -> bool:
         envelope = new.envelope
@@ -226,6 +245,7 @@ class AssetEvents:
             session.commit()
         self._cursor = processed
         self._scheduled, self._outdated_at = scheduled, time.monotonic() + INTERVAL
+        self._waiting = registered or held
         if registered:
             self._pause = SHORTEST_PAUSE / 2
         else:
@@ -281,24 +301,39 @@ def _register_oldest(
     assets: Mapping[str, AssetModel],
     callbacks: list[Callable[[], None]],
 ) -> tuple[bool, bool]:
-    """Register the oldest queued event of each subject whose DAGs are ready.
+    """Register the oldest queued event of each subject that changes a scheduled asset and whose DAGs are ready.
 
     :param callbacks: gets the calls that must follow the commit.
     :return: whether any event left the queue, and whether any waits for a DAG.
     """
-    registered = held = False
+    registered, held = 0, False
     unconsumed = set(session.scalars(_UNCONSUMED))
-    for row in connection.execute(_OLDEST_QUEUED).all():
-        uris = _uris_of_row(row)
-        changed = {asset.id: asset for uri, asset in assets.items() if uri in uris}
-        if not unconsumed.isdisjoint(changed):
-            held = True
-        elif changed:
+    queued = _QUEUED_DELIVERIES.where(delivery.c.conn_id.in_(_by_connection(assets)))
+    decided: set[tuple[str, str]] = set()
+    rows: Sequence[Any] = connection.execute(queued.limit(ROUND)).all() if assets else ()
+    while rows:
+        for row in rows:
+            key = _key_of(row)
+            subject = (key["conn_id"], key["subject"])
+            changed = {assets[uri].id: assets[uri] for uri in sorted(_uris_of_row(row) & assets.keys())}
+            if subject in decided or not changed:
+                continue
+            decided.add(subject)
+            if not unconsumed.isdisjoint(changed):
+                held = True
+                continue
             state = _register(session, changed.values(), row, callbacks)
-            connection.execute(update(asset_event).filter_by(**_key_of(row)).values(state=state))
+            connection.execute(update(asset_event).filter_by(**key).values(state=state))
             unconsumed.update(changed)
-            registered = True
-    return registered, held
+            registered += 1
+            if registered == ROUND:
+                return True, held
+        # Far fewer rows than the queue has: a burst is of one subject.
+        more = queued.where(delivery.c.id > rows[-1].id)
+        if decided:
+            more = more.where(tuple_(asset_event.c.conn_id, asset_event.c.subject).not_in(decided))
+        rows = connection.execute(more.limit(ROUND)).all()
+    return registered > 0, held
 
 
 def _register(

@@ -28,7 +28,7 @@ from airflow.models.dagbundle import DagBundleModel
 from airflow.models.dagrun import DagRun
 from airflow.models.serialized_dag import SerializedDagModel
 from airflow.models.trigger import Trigger
-from airflow.sdk import DAG, Asset, AssetWatcher
+from airflow.sdk import DAG, Asset, AssetAlias, AssetWatcher
 from airflow.triggers.base import TriggerEvent
 from airflow.utils.db import synchronize_log_template
 from airflow.utils.sqlalchemy import prohibit_commit
@@ -422,6 +422,33 @@ def test_an_event_that_cannot_be_registered_is_set_aside(
     assert sqlite_airflow.store.without_event(CONN) == []
 
 
+def test_an_event_without_scheduled_asset_blocks_no_later_one(
+    sqlite_airflow: Airflow, statements: Callable[[AssetEvents], list[str]]
+) -> None:
+    """The events of a renamed monitor continue under the new name, and a server does not lock for the old ones."""
+
+    def checked(*checks: str, name: str) -> None:
+        sqlite_airflow.store.add([completed(check, metadata={"monitor": name}) for check in checks])
+        sqlite_airflow.run_all(events)
+
+    events = sqlite_airflow.events()
+    old, new = monitor_asset("old"), monitor_asset("new")
+    sqlite_airflow.schedule(old, new)
+    sqlite_airflow.store.add([completed(f"old-{n}", metadata={"monitor": "old"}) for n in range(3)])
+    events.register()
+    sqlite_airflow.execute(update(DagModel).where(DagModel.dag_id == "on_0").values(is_paused=True))
+    checked("new-0", "new-1", name="new")
+    assert sqlite_airflow.runs("on_1") == [["new-0"], ["new-1"]]
+
+    seen = statements(events)
+    events.register()
+    assert [statement for statement in seen if not statement.startswith("SELECT")] == []
+
+    sqlite_airflow.execute(update(DagModel).values(is_paused=False))
+    sqlite_airflow.run_all(events)
+    assert sqlite_airflow.runs("on_0") == [["old-0"], ["old-1"], ["old-2"]]
+
+
 @pytest.mark.rule("event-job-completed", "event-extract", "event-agent")
 def test_one_event_for_each_completed_job(airflow: Airflow) -> None:
     airflow.schedule(*map(job_asset, ALL_JOB_KINDS), job_asset("crawl", "other"))
@@ -460,8 +487,9 @@ def test_one_event_for_each_completed_job(airflow: Airflow) -> None:
 
 
 def test_a_burst_has_one_run_for_each_check(airflow: Airflow) -> None:
-    """Also while another DAG waits for a second asset, and through a pause."""
-    airflow.schedule(monitor_asset(MONITOR), [monitor_asset(MONITOR), Asset("never")])
+    """Also while other DAGs wait for a second asset or an alias, and through a pause."""
+    never = [Asset("never"), AssetAlias("never"), Asset.ref(name="never"), Asset.ref(uri="x://never")]
+    airflow.schedule(monitor_asset(MONITOR), *([monitor_asset(MONITOR), other] for other in never))
     checks = airflow.burst()
     airflow.store.add([completed(check) for check in checks[:-2]])
     events = airflow.events()
@@ -541,6 +569,26 @@ def test_a_backlog_is_processed_in_rounds(sqlite_airflow: Airflow, monkeypatch: 
     sqlite_airflow.store.add([completed(check) for check in checks])
     sqlite_airflow.run_all(sqlite_airflow.events())
     assert sqlite_airflow.runs() == [[check] for check in checks]
+
+
+def test_registrations_are_bounded_and_pass_over_waiting_monitors(
+    sqlite_airflow: Airflow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monitors = [str(uuid.UUID(int=number)) for number in range(7)]
+    sqlite_airflow.schedule(*map(monitor_asset, monitors))
+    events = sqlite_airflow.events()
+    counts: list[int] = []
+    event.listen(events._engine, "commit", lambda _: counts.append(len(sqlite_airflow.checks())))
+    for _ in range(2):
+        sqlite_airflow.store.add([completed(f"{uuid.uuid4()}", monitor) for monitor in monitors])
+        events.register()
+    # The first three still wait for their runs.
+    ready = [f"on_{number}" for number in range(3, 7)]
+    sqlite_airflow.execute(delete(AssetDagRunQueue).where(AssetDagRunQueue.target_dag_id.in_(ready)))
+    monkeypatch.setattr(asset_events, "ROUND", 2)
+    counts.clear()
+    events.register()
+    assert [*counts, len(sqlite_airflow.checks())] == [7, 9, 11, 11]
 
 
 def test_marks_are_pruned_with_their_deliveries(sqlite_airflow: Airflow) -> None:
