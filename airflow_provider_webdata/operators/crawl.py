@@ -148,9 +148,11 @@ class WebDataCrawlOperator(
         # end of fields
 
     def contradictions(self, fields: Mapping[str, Any]) -> Sequence[str]:
-        """Return what literal arguments show to be impossible together, one sentence each."""
+        """Return contradictions between literal arguments."""
         filters = {
-            name: [text for text in fields.get(name) or () if isinstance(text, str) and not is_template(text)]
+            name: [text for text in given if isinstance(text, str) and not is_template(text)]
+            if isinstance(given := fields.get(name), (list, tuple))
+            else []
             for name in ("include_paths", "exclude_paths")
         }
         problems = [text for name, expressions in filters.items() for text in globs(name, expressions)]

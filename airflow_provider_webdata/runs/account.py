@@ -23,10 +23,10 @@ _KINDS = {"activity": "activity", "credits": "credit_period", "checks": "monitor
 
 
 class AccountRun(CallRun):
-    """Reads the part of the account that belongs to the run's interval, and delivers it."""
+    """Reads the part of the account in the run's interval, and delivers it."""
 
     start: datetime | None = None
-    """The first moment of the interval; None: a run without one."""
+    """The first moment of the interval; None: a run without an interval, such as one of a plain `@hourly`."""
 
     end: datetime | None = None
     """The first moment after the interval."""
@@ -89,7 +89,7 @@ class AccountRun(CallRun):
         return self.start is not None and created is not None and created < self.start - _LONGEST_CHECK
 
     def _contains(self, time: datetime | None) -> bool:
-        """Return whether a moment is in the interval. A missing one is only in a run without an interval."""
+        """Return whether the interval includes a time. A run without an interval includes all, also a missing one."""
         if self.start is None or self.end is None:
             return True
         return time is not None and self.start <= time < self.end

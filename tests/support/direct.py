@@ -177,6 +177,7 @@ def run(
     store: StateStore | None = None,
     *,
     day: datetime | None = None,
+    until: datetime | None = None,
     partition: str | None = None,
     earlier: dict[str, Any] | None = None,
     before_try: Callable[[int], object] = lambda _: None,
@@ -186,6 +187,7 @@ def run(
     :param operator: its `retries` count.
     :param store: the task state store; None stands for Airflow 3.2.
     :param day: the logical date; runs of different days are different DAG runs. None: a run without one.
+    :param until: the end of the data interval. Default: the logical date.
     :param partition: the partition key; runs of different partitions are different DAG runs.
     :param earlier: XComs of former runs, by key.
     :param before_try: called with the number of each attempt.
@@ -195,7 +197,7 @@ def run(
         start_date=now,
         run_after=day or now,
         data_interval_start=day,
-        data_interval_end=day,
+        data_interval_end=until or day,
         partition_key=partition,
         partition_date=None,
     )

@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from airflow.sdk import DAG
+from airflow.serialization.serialized_objects import DagSerialization
+from airflow.timetables.base import TimeRestriction
 from pyarrow import parquet
 
 from airflow_provider_webdata.hooks.webdata import WebDataHook
@@ -16,12 +19,21 @@ from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support import direct
 from tests.support.direct import Outcome
+from tests.support.snippets import ROOT, snippets
 
 TODAY = datetime.now(timezone.utc).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
-def account(what: str, *, partition: str | None = None, **more: Any) -> Outcome:
-    done = direct.run(WebDataAccountOperator(task_id="t", what=what, **more), partition=partition)
+def account(
+    what: str,
+    *,
+    partition: str | None = None,
+    interval: tuple[datetime | None, datetime | None] = (None, None),
+    **more: Any,
+) -> Outcome:
+    day, until = interval
+    task = WebDataAccountOperator(task_id="t", what=what, **more)
+    done = direct.run(task, partition=partition, day=day, until=until)
     assert done.state == "success", done.error
     return done
 
@@ -78,3 +90,21 @@ def test_the_checks_that_ended_in_an_interval(here: SandboxServer) -> None:
     assert (found["monitorName"], found["id"], found["status"]) == ("Plans", check.value["id"], "completed")
     assert account("checks", partition=found["finishedAt"][:10]).value["data"] == [found]
     assert account("checks", partition=day(-3)).value["data"] == []
+
+
+@pytest.mark.parametrize("is_documented", [True, False], ids=["the page's schedule", "@hourly"])
+def test_the_interval_of_a_schedule(here: SandboxServer, is_documented: bool) -> None:
+    """A plain cron text has runs without an interval; those of the documentation's example are an hour long."""
+    names: dict[str, Any] = {}
+    exec(snippets(ROOT / "docs/operators/account.md")[0].code, names)
+    dag = names["read"].dag if is_documented else DAG("d", schedule="@hourly", start_date=TODAY)
+    timetable = DagSerialization.deserialize_dag(DagSerialization.serialize_dag(dag)).timetable
+    due = timetable.next_dagrun_info_v2(
+        last_dagrun_info=None, restriction=TimeRestriction(dag.start_date, None, catchup=True)
+    )
+    found = account("activity", interval=due.data_interval).value
+    if is_documented:
+        since, until = (datetime.fromisoformat(found[name]) for name in ("since", "until"))
+        assert until - since == timedelta(hours=1)
+    else:
+        assert (found["since"], found["until"]) == (None, None)

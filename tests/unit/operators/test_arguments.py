@@ -149,6 +149,7 @@ RIGHT = {
         WebDataCrawlOperator,
         {**URL, "include_paths": ["^/$", "/blog/.*", "/a/?b*$"]},
     ),
+    "expressions as a template": (WebDataCrawlOperator, {**URL, "exclude_paths": "{{ params.paths }} /"}),
     "a limit that is held": (WebDataCrawlOperator, {**URL, "limit": 100, "credit_limit": 500}),
     "a limit as text": (WebDataCrawlOperator, {**URL, "limit": "100", "credit_limit": 5}),
     "a limit for pages that are known later": (
@@ -308,6 +309,7 @@ def test_what_is_known_at_run_time_only_is_left_to_the_task():
         WebDataSearchOperator(
             task_id="second", query=first.output, sources=first.output, limit="{% if a %}1{% endif %}"
         )
+        WebDataCrawlOperator(task_id="crawl", **URL, include_paths=first.output, exclude_paths=first.output)
         WebDataSearchOperator.partial(task_id="third").expand(query=["a", "b"])
         WebDataScrapeOperator(task_id="fourth", url="{{ url }}", formats=["{{ format }}", "markdown"])
         WebDataBatchScrapeOperator(task_id="sixth", urls=["htp://x"], ignore_invalid_urls="{{ lenient }}")
