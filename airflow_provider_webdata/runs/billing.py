@@ -59,28 +59,32 @@ class Billing:
         if Attempt(self.context).number > 1 and not self.account.is_empty:
             self._push(credits=self.account.to_wire())
 
-    def held(self, operation: str, request: RequestT) -> RequestT:
-        """Return a request whose price the limit bounds: one that does not say how PDFs are parsed gets a page limit.
+    def held(self, operation: str, request: RequestT, credits: float | None = None) -> RequestT:
+        """Return a request whose price is bounded: one that does not say how PDFs are parsed gets a page limit.
 
         :param operation: as its `Price` names it.
         :param request: the request.
+        :param credits: the most that it may cost. Default: the whole limit.
         """
         limit, price = self.budget.limit, PRICES.get(operation)
         if limit is None or price is None:
             return request
+        credits = limit if credits is None else credits
         body = request.to_wire()
-        parsers = price.pdf_parsers(body, limit)
+        parsers = price.pdf_parsers(body, credits)
         if parsers is None:
             return request
-        self._log.info(
-            "%s: a PDF bills each of its pages. credit_limit=%g allows %d per PDF, so the request has parsers=%r. Set "
-            "parsers for another limit, or to [] for PDFs as base64",
-            label_of(operation),
-            limit,
-            parsers[0]["maxPages"],
-            parsers,
-        )
-        return type(request).model_validate(price.with_parsers(body, parsers))
+        bounded = price.with_parsers(body, parsers)
+        if price.bound(bounded).credits <= credits:
+            self._log.info(
+                "%s: a PDF bills each of its pages. credit_limit=%g allows %d per PDF, so the request has parsers=%r. "
+                "Set parsers for another limit, or to [] for PDFs as base64",
+                label_of(operation),
+                limit,
+                parsers[0]["maxPages"],
+                parsers,
+            )
+        return type(request).model_validate(bounded)
 
     def reserve(
         self,

@@ -55,6 +55,7 @@ class _Fields(TypedDict, total=False):
     kind: JobKind | None
     request: Text | None
     account: Text | None
+    stopped: bool
 
 
 def _missing(record: Mapping[str, Any]) -> str | None:

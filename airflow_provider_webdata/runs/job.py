@@ -15,7 +15,7 @@ from airflow_provider_webdata.hooks.calls import body_for
 from airflow_provider_webdata.runs.failures import JobFailedError
 from airflow_provider_webdata.runs.jobs.poll import poll_job
 from airflow_provider_webdata.runs.jobs.results import JobResult, texts
-from airflow_provider_webdata.runs.jobs.start import JobStart, is_of_earlier_attempt
+from airflow_provider_webdata.runs.jobs.start import JobStart, is_of_earlier_attempt, record_stop
 from airflow_provider_webdata.runs.kill import run_outside_handler
 from airflow_provider_webdata.runs.managed_webhook import ManagedWebhook, origin_of
 from airflow_provider_webdata.runs.request import checked_extra_body, checked_request
@@ -140,7 +140,18 @@ class JobRun(WaitRun):
 
     def _stop(self, job_id: str, used: float) -> None:
         """Cancel a job that exceeds the task's limit; its pages so far are the result."""
-        stopped = self._cancel(self.hook, job_id, True)
+        record_stop(self.context)
+        try:
+            stopped = self._cancel(self.hook, job_id, True)
+        except WebDataError:
+            self.log.error(
+                "Job %s continues and bills: it has used %g credits, more than credit_limit=%s, and could not be "
+                "cancelled. A retry cancels it; if there is none, cancel it in the dashboard",
+                job_id,
+                used,
+                self.task.credit_limit,
+            )
+            raise
         self.log.warning(
             "Job %s has used %g credits, more than credit_limit=%s: it %s. The task returns the pages so far",
             job_id,
@@ -193,8 +204,13 @@ class JobRun(WaitRun):
     def _job_start(self) -> JobStart:
         model, given = self.request()
         request = checked_request(self.task, model, self._start_name, given)
-        body, extra_body = request.to_wire(), checked_extra_body(self.task, self._start_name)
-        held = self.billing.held(self.kind, request).to_wire()
+        extra_body = checked_extra_body(self.task, self._start_name)
+        held = request.to_wire()
+
+        def reserve() -> None:
+            nonlocal held
+            held = self.billing.held(self.kind, request, self.billing.budget.left).to_wire()
+            self.billing.reserve(self.kind, held, extra_body)
 
         def send(webhook: Mapping[str, Any] | None, idempotency_key: str) -> JobStarted:
             fields = held if webhook is None else {**held, "webhook": webhook}
@@ -206,11 +222,11 @@ class JobRun(WaitRun):
             self.context,
             self._managed_webhook(origin_of(self.context)),
             self.targets(),
-            lambda: self.billing.reserve(self.kind, held, extra_body),
+            reserve,
             send,
             self.log,
             request={
-                **{name: value for name, value in body.items() if name not in _NO_RESULT},
+                **{name: value for name, value in request.to_wire().items() if name not in _NO_RESULT},
                 "extra_body": extra_body,
             },
             discard=self._discard,
@@ -240,6 +256,10 @@ class JobRun(WaitRun):
     def _wait(self, start: JobStart, job: TaskJob) -> Any:
         task = self.task
         if job.view is not None and job.view.is_over:
+            if job.view.state == "cancelled":
+                # By an earlier attempt of this task, at its credit limit.
+                self.push(overCreditLimit=True)
+                return self.deliver_job(job.job_id)
             return self._finish(job.view.event("polling"))
         resumed = start.deadline is not None
         deadline = start.deadline or time.time() + task.wait.seconds(JOB_WAIT_SECONDS)
@@ -302,9 +322,9 @@ class JobRun(WaitRun):
                 view = poll_job(self.hook, self.kind, job_id)
                 if view.is_over:
                     return view.event("polling")
-                message = f"{message}. The job goes on, and goes on billing"
+                message = f"{message}. The job continues and bills"
         except WebDataError as error:
-            message = f"{message}. Whether the job goes on is not known: {error}"
+            message = f"{message}. The job may continue and bill: {error}"
         return {**event, "message": f"{message}. To take its result, give its id to WebDataJobSensor"}
 
     def _cancel(self, hook: WebDataHook, job_id: str, wanted: bool) -> bool:
@@ -312,7 +332,9 @@ class JobRun(WaitRun):
         if not wanted:
             return False
         if self.kind == "extract":
-            self.log.warning("Extract job %s goes on: the service cannot cancel extract jobs", job_id)
+            self.log.warning(
+                "Extract job %s continues and bills: the service cannot cancel extract jobs", job_id
+            )
             return False
         return hook.cancel_job(self.kind, job_id)
 
@@ -342,7 +364,7 @@ class JobRun(WaitRun):
             with self.hook.sibling() as hook:
                 done = self._cancel(hook, job_id, True)
         except WebDataError as error:
-            self.log.warning("Job %s goes on, because it could not be cancelled: %s", job_id, error)
+            self.log.warning("Job %s continues and bills: it could not be cancelled (%s)", job_id, error)
         else:
             self.log.info(
                 "Job %s %s", job_id, "was cancelled" if done else "was over before it could be cancelled"

@@ -84,7 +84,9 @@ class WebDataJobTrigger(WaitTrigger):
             return
         kind = checked_kind(self.kind)
         if kind == "extract":
-            self.log.warning("The service cannot cancel an extract job: %s goes on", self.job_id)
+            self.log.warning(
+                "Extract job %s continues and bills: the service cannot cancel extract jobs", self.job_id
+            )
             return
         hub = Hub.of(self.webdata_conn_id)
         with hub.mailbox():

@@ -35,6 +35,7 @@ class JobService:
     :ivar honours_keys: whether an idempotency key works once.
     :ivar ends_after: polls of a job after which it is over; None: it never is.
     :ivar ends_as: the fields of a job that is over.
+    :ivar cancel_faults: answers to the next cancels, which cancel nothing.
     :ivar ends_at_cancel: whether a job ends just before it would be cancelled.
     :ivar api_key: any is accepted.
     """
@@ -53,6 +54,7 @@ class JobService:
         self.honours_keys = True
         self.ends_after: int | None = None
         self.ends_as: dict[str, Any] = {"status": "completed"}
+        self.cancel_faults: list[Answer] = []
         self.ends_at_cancel = False
         self.limited = False
         self.invalid_urls: list[str] = []
@@ -147,6 +149,8 @@ class JobService:
             if self.ends_after is not None and job["looks"] > self.ends_after:
                 job.update(self.ends_as)
             return 200, job, {}
+        if self.cancel_faults:
+            return self.cancel_faults.pop(0)
         if self.ends_at_cancel:
             job.update(self.ends_as)
         if job["status"] not in RUNNING.values():

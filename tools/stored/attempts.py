@@ -28,6 +28,7 @@ def task_state() -> dict[str, Any]:
     started = StartRecord(
         generation=1, past=("older",), known=("other",), requested_at=NOON.isoformat(), attempt=2, job_id="job",
         reports=True, invalid_urls=("x",), deadline=DEADLINE, kind="crawl", request="digest", account="account",
+        stopped=True,
     )  # fmt: skip
     if any(getattr(started, item.name) == item.default for item in fields(StartRecord)):
         raise LookupError(

@@ -45,6 +45,7 @@ class StartRecord:
     :param kind: of the job; None, as the next two, where nothing is recorded.
     :param request: digest of the request.
     :param account: name of the account that the request is billed to.
+    :param stopped: whether the task cancels the job, because it exceeds the task's credit limit.
     """
 
     generation: int = 0
@@ -59,6 +60,7 @@ class StartRecord:
     kind: str | None = None
     request: str | None = None
     account: str | None = None
+    stopped: bool = False
 
     @classmethod
     def of(cls, intent: Intent) -> StartRecord:
@@ -107,4 +109,5 @@ class StartRecord:
             requested_at=None,
             job_id=None,
             deadline=None,
+            stopped=False,
         )

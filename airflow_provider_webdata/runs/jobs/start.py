@@ -46,6 +46,11 @@ def is_of_earlier_attempt(context: Context) -> bool:
     return attempt is not None and attempt < Attempt(context).number
 
 
+def record_stop(context: Context) -> None:
+    """Record that the task cancels its job: a later attempt delivers the pages so far."""
+    Intent(context, _INTENT).remember(stopped=True)
+
+
 @dataclass
 class JobStart:
     """The start of the one job of a task.
@@ -53,7 +58,8 @@ class JobStart:
     An attempt that knows the job's id takes the job. One that knows only that a request was sent looks for its job
     where the service lists it; a crawl that is not listed is requested again with the same idempotency key. If it
     cannot be known whether a job was started, the task fails and says how to continue. A job that failed, was
-    cancelled, or has expired is replaced, and so is one of another request or another account (3.3).
+    cancelled by anyone but the task, or has expired is replaced, and so is one of another request or another account
+    (3.3).
 
     Airflow's `ResumableJobMixin` records a job by its id, once the answer has come; a worker that dies before that
     leaves a job that the next attempt starts again. Here the request is recorded before it is sent. Airflow 3.2 has no
@@ -288,7 +294,7 @@ class JobStart:
         lost = ""
         for job_id in jobs:
             view, missing = self._view_of(job_id)
-            if view is not None and view.is_alive:
+            if view is not None and (view.is_alive or (self._record.stopped and view.state == "cancelled")):
                 alive.append((job_id, view))
             elif view is None and not self._has_expired(missing):
                 lost = (

@@ -249,7 +249,7 @@ def test_a_timeout_is_final_and_cancels_the_job_where_that_is_possible(
     assert (job["status"] == "cancelled") is cancelled
     log = outcome.log_of(name)
     assert re.search(f"Timed out waiting for [a-z ]+ {services[name].started()[0]}", log)
-    assert ("The job was cancelled" if cancelled else "The job goes on") in log
+    assert ("The job was cancelled" if cancelled else "The job continues") in log
     assert ("cannot cancel extract jobs" in log) is (name == "times_out_extract")
 
 
@@ -408,7 +408,7 @@ def test_labels_and_webhooks_do_not_start_another_job(service: JobService) -> No
 def test_a_timeout_while_polling(service: JobService, kind: str, cancel: bool, cancelled: bool) -> None:
     service.ends_after = None
     task = job(kind, wait=Wait(poll_interval=1, timeout=0.01, cancel_on_timeout=cancel))
-    with pytest.raises(WaitTimeoutError, match="The job was cancelled" if cancelled else "The job goes on"):
+    with pytest.raises(WaitTimeoutError, match="The job was cancelled" if cancelled else "The job continues"):
         task.execute(context_of(TaskInstance()))
     assert len(service.cancels()) == cancelled
 
@@ -426,6 +426,37 @@ def test_a_job_beyond_its_credit_limit_is_cancelled_and_its_pages_are_kept(
     assert (outcome.value["status"], outcome.value["data"]) == ("cancelled", PAGES)
     assert (outcome.xcom["overCreditLimit"], outcome.xcom["credits"]["used"]) == (True, 12)
     assert "has used 12 credits, more than credit_limit=10: it was cancelled" in log()
+
+
+@pytest.mark.parametrize("deferrable", [True, False])
+def test_retries_deliver_the_pages_of_a_job_beyond_its_credit_limit(
+    service: JobService, log: Callable[[], str], deferrable: bool
+) -> None:
+    """The first attempt fails to cancel the job, the second to read its pages."""
+    fields = ended("crawl", creditsUsed=12)
+    service.ends_after, service.ends_as = 0, {name: fields[name] for name in fields if name != "status"}
+    service.cancel_faults = [(500, {"error": "Internal server error"}, {})]
+    valid = service.errors
+
+    def damage(number: int) -> None:
+        service.errors = valid if number > 2 else {"errors": "?"}
+
+    arguments = {"limit": 2, "scrape_options": {"proxy": "basic"}, "credit_limit": 10}
+    outcome = direct.run(job("crawl", **arguments, deferrable=deferrable), StateStore(), before_try=damage)
+    assert outcome.ended == ("success", 3), outcome.error
+    assert (len(service.started()), len(service.cancels())) == (1, 2)
+    assert (outcome.value["status"], outcome.value["data"]) == ("cancelled", PAGES)
+    assert (outcome.xcom["overCreditLimit"], outcome.xcom["credits"]["used"]) == (True, 12)
+    assert f"Job {service.started()[0]} continues and bills: it has used 12 credits" in log()
+
+
+@pytest.mark.rule("credits-pdf")
+def test_a_retry_bounds_pdfs_by_the_remaining_credits(service: JobService) -> None:
+    service.ends_as = {"status": "failed", "error": "no", "creditsUsed": 3}
+    arguments = {"limit": 2, "scrape_options": {"proxy": "basic"}, "credit_limit": 10}
+    assert direct.run(job("crawl", **arguments), StateStore()).ended == ("failed", 3)
+    parsers = [body["scrapeOptions"]["parsers"][0] for body in service.bodies]
+    assert [parser["maxPages"] for parser in parsers] == [5, 3, 2]
 
 
 @pytest.mark.rule("job-cancel-ended")

@@ -16,7 +16,7 @@ from tests.support.direct import StateStore
 SENT = StartRecord(
     generation=1, past=("old",), known=("old", "another"), requested_at="2026-03-01T12:00:00+00:00"
 )
-STARTED = replace(SENT, job_id="j", reports=True, invalid_urls=("x",), deadline=5.0)
+STARTED = replace(SENT, job_id="j", reports=True, invalid_urls=("x",), deadline=5.0, stopped=True)
 
 
 @pytest.mark.parametrize("record", [StartRecord(), SENT, STARTED])
@@ -38,5 +38,5 @@ def test_a_job_keeps_at_most_a_thousand_invalid_urls() -> None:
 )
 def test_the_next_job_counts_those_before(over: list[str], generation: int, past: tuple[str, ...]) -> None:
     record = STARTED.next_generation(over)
-    expected = {"requested_at": None, "job_id": None, "deadline": None}
+    expected = {"requested_at": None, "job_id": None, "deadline": None, "stopped": False}
     assert record == replace(STARTED, generation=generation, past=past, **expected)
