@@ -61,6 +61,7 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
     :param schema_contract: handling of columns that the table lacks, only with `engine="dlt"`: `evolve` adds them,
         `freeze` fails the task, `discard_row` discards the rows that have values in them, with a warning. Default:
         `evolve` with `add_columns`, else `freeze`.
+    :param multiple_outputs: whether each value of the XCom also has its own key. Default: true.
     :param kwargs: arguments of `BaseOperator`.
     """
 
@@ -86,6 +87,7 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
         engine: Literal["hook", "dlt"] = "hook",
         destination: str | None = None,
         schema_contract: Literal["evolve", "freeze", "discard_row"] | None = None,
+        multiple_outputs: bool = True,
         **kwargs: Any,
     ) -> None:
         if mode not in _MODES:
@@ -99,8 +101,7 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
         for name, value in {"destination": destination, "schema_contract": schema_contract}.items():
             if value is not None and engine != "dlt":
                 raise ArgumentError(f"{name} needs engine='dlt'; add that, or omit {name}")
-        kwargs.setdefault("multiple_outputs", True)
-        super().__init__(**kwargs)
+        super().__init__(multiple_outputs=multiple_outputs, **kwargs)
         self.path = path
         self.table = table
         self.conn_id = conn_id

@@ -36,9 +36,10 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
     :param rate_limit_timeout: seconds, or a timedelta, for which one attempt may be rescheduled while the service
         answers 429, or 503 with a time to come back, counted from the first; then the attempt fails. 0: never
         reschedule. Default: 6 hours.
+    :param multiple_outputs: whether each value of a mapping that the task returns is also an XCom under its own key, as
+        in `crawl.output["path"]`. Default: true.
     :param kwargs: arguments of Airflow's own base class. `retry_policy` is `WebDataRetryPolicy` unless given, here
-        or in `default_args`. `multiple_outputs` is true by default: each value of a mapping that the task returns is
-        also an XCom under its own key, as in `crawl.output["path"]`.
+        or in `default_args`.
     """
 
     template_fields: Sequence[str] = ("webdata_conn_id",)
@@ -55,10 +56,10 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
         *,
         webdata_conn_id: str = "webdata_default",
         rate_limit_timeout: float | timedelta = RATE_LIMIT_TIMEOUT_SECONDS,
+        multiple_outputs: bool = True,
         **kwargs: Any,
     ) -> None:
-        kwargs.setdefault("multiple_outputs", True)
-        super().__init__(**kwargs)
+        super().__init__(multiple_outputs=multiple_outputs, **kwargs)
         if HAS_RETRY_POLICIES and self.retry_policy is None:
             from airflow_provider_webdata.tasks.retry_policy import WebDataRetryPolicy
 

@@ -22,6 +22,7 @@ from airflow_provider_webdata.operators.monitor import (
 )
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
+from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
 
 
 class Plan(BaseModel):
@@ -315,6 +316,14 @@ def test_what_is_known_at_run_time_only_is_left_to_the_task():
         WebDataBatchScrapeOperator(task_id="sixth", urls=["htp://x"], ignore_invalid_urls="{{ lenient }}")
         WebDataBatchScrapeOperator(task_id="seventh", urls=["htp://x"], ignore_invalid_urls=True)
         WebDataCreateMonitorOperator(task_id="fifth", **{**MONITOR, "schedule": {"cron": "{{ cron }}"}})
+
+
+def test_default_args_apply_to_multiple_outputs():
+    with DAG("d", schedule=None, default_args={"multiple_outputs": False}):
+        search = WebDataSearchOperator(task_id="search", query="q")
+        load = WebDataToTableOperator(task_id="load", path="/x.jsonl", table="t", conn_id="c")
+        given = WebDataSearchOperator(task_id="given", query="q", multiple_outputs=True)
+    assert [task.multiple_outputs for task in (search, load, given)] == [False, False, True]
 
 
 def test_missing_is_said_as_airflow_says_it():
