@@ -14,23 +14,24 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _PRICES = {
-    "AgentRequest": (prices.AGENT, "prompt"),
-    "BatchScrapeRequest": (prices.BATCH_SCRAPE, "urls"),
-    "CrawlRequest": (prices.CRAWL, "url"),
-    "ScrapeRequest": (prices.SCRAPE, "url"),
-    "SearchRequest": (prices.SEARCH, "query"),
+    "AgentRequest": (prices.AGENT, "prompt", ["lower max_credits"]),
+    "BatchScrapeRequest": (prices.BATCH_SCRAPE, "urls", ["pass fewer urls"]),
+    "CrawlRequest": (prices.CRAWL, "url", ["lower limit"]),
+    "ScrapeRequest": (prices.SCRAPE, "url", []),
+    "SearchRequest": (prices.SEARCH, "query", ["lower limit"]),
 }
-"""The price of each request that its fields determine, and a field without which the operator sends another one."""
+"""The price of each request that its fields determine, a field without which the operator sends another one, and ways
+to lower the price."""
 
 
 def price_problems(model: str, fields: Mapping[str, Any], credit_limit: float) -> Sequence[str]:
-    """Return what makes a literal request exceed its `credit_limit`, or nothing.
+    """Return the problems of a literal request that exceeds its `credit_limit`.
 
     :param model: name of the request model.
     :param fields: arguments by their Python names, all valid by themselves.
     :param credit_limit: credits.
     """
-    price, subject = _PRICES.get(model, (None, ""))
+    price, subject, remedies = _PRICES.get(model, (None, "", []))
     if price is None or subject not in fields:
         return ()
     if subject != "urls" and not is_literal(fields[subject]):
@@ -50,10 +51,20 @@ def price_problems(model: str, fields: Mapping[str, Any], credit_limit: float) -
         return [f"credit_limit={credit_limit:g} cannot be held: {'; '.join(most.unknown)}"]
     if is_held:
         return ()
-    return [f"credit_limit={credit_limit:g} is below what it may cost, {most.credits:g}: {most.how}"]
+    remedies = ["raise credit_limit", *remedies]
+    options = (body.get(price.pages) or {}) if price.pages else body
+    if "(page)" in most.how and options.get("proxy") != "basic" and not options.get("lockdown"):
+        remedies.append("set proxy='basic'" + (" in scrape_options" if price.pages else ""))
+    if price is prices.SEARCH and "(page of X)" in most.how:
+        remedies.append("exclude x.com and twitter.com")
+    problem = f"credit_limit={credit_limit:g} is below what it may cost, {most.credits:g}: {most.how}"
+    return [f"{problem}; {', or '.join(remedies)}"]
 
 
 def _wire(value: Any) -> Any:
+    if isinstance(value, str) and value.strip().lower() in ("true", "false"):
+        # As the models read a switch.
+        return value.strip().lower() == "true"
     if isinstance(value, Mapping):
         return {
             to_camel(name) if isinstance(name, str) else name: _wire(part) for name, part in value.items()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import deque
 from contextvars import Context, copy_context
@@ -10,6 +11,8 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from airflow_provider_webdata.waiting.target import waiting_for
+
+log = logging.getLogger(__name__)
 
 AT_ONCE, PAUSE = 20, 0.5
 """So many lines are logged immediately, and from then on one after each pause in seconds.
@@ -53,11 +56,11 @@ class Announcement:
 
     def log_line(self) -> bool:
         """Log the line, unless it was logged; return whether there was one."""
-        if self._context is None:
+        context, self._context = self._context, None
+        if context is None:
             return False
-        line = waiting_for(self._subject, self._how, self._deadline)
-        self._context.run(self._log.info, line)
-        self._context = self._subject = None
+        context.run(self._log.info, waiting_for(self._subject, self._how, self._deadline))
+        self._subject = None
         return True
 
     def __enter__(self) -> Announcement:
@@ -66,7 +69,7 @@ class Announcement:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             self.log_line()
-        self._context = self._subject = None
+        self._context = self._subject = self._log = None
 
 
 def _log_due(queue: deque[Announcement]) -> None:
@@ -77,5 +80,8 @@ def _log_due(queue: deque[Announcement]) -> None:
         if turn > now:
             asyncio.get_running_loop().call_later(turn - now, _log_due, queue)
             return
-        if queue.popleft().log_line():
-            _next_turn = turn + PAUSE
+        try:
+            if queue.popleft().log_line():
+                _next_turn = turn + PAUSE
+        except Exception:
+            log.exception("The first line of a wait could not be logged")

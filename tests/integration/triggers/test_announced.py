@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import structlog
 
 from airflow_provider_webdata.api.errors import RateLimitError
 from airflow_provider_webdata.states.checks import CheckCriteria
@@ -129,6 +130,19 @@ async def test_many_waits_at_the_same_time(logs: list[Any], monkeypatch: pytest.
         wait.cancel()
     await asyncio.gather(*waits, return_exceptions=True)
     assert len(announced(logs)) == announcement.AT_ONCE + 1
+
+
+async def test_a_line_that_cannot_be_logged(logs: list[Any]) -> None:
+    """It costs neither its wait nor the lines after it."""
+
+    class Broken:
+        def __str__(self) -> str:
+            raise ValueError("no text")
+
+    for subject in (Broken(), "the next"):
+        with announcement.Announcement(structlog.get_logger()) as line:
+            line.announce(subject, "polling", None)
+    assert announced(logs) == ["Waiting for the next, polling, without a deadline"]
 
 
 async def test_each_has_its_turn(logs: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:

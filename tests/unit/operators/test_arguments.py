@@ -152,6 +152,16 @@ RIGHT = {
     ),
     "expressions as a template": (WebDataCrawlOperator, {**URL, "exclude_paths": "{{ params.paths }} /"}),
     "a limit that is held": (WebDataCrawlOperator, {**URL, "limit": 100, "credit_limit": 500}),
+    "a limit with a switch as text": (
+        WebDataCrawlOperator,
+        {
+            **URL,
+            "limit": 3,
+            "allow_external_links": "False",
+            "scrape_options": {"proxy": "basic"},
+            "credit_limit": 5,
+        },
+    ),
     "a limit as text": (WebDataCrawlOperator, {**URL, "limit": "100", "credit_limit": 5}),
     "a limit for pages that are known later": (
         WebDataBatchScrapeOperator,
@@ -204,7 +214,18 @@ WRONG = {
     "a limit below the price": (
         WebDataCrawlOperator,
         {"url": "{{ url }}", "limit": 100, "scrape_options": {"proxy": "basic"}, "credit_limit": 99},
-        "credit_limit=99 is below what it may cost, 100: 100 pages at 1",
+        "credit_limit=99 is below what it may cost, 100: 100 pages at 1 .page.; raise credit_limit, or lower limit .WD",
+    ),
+    "a limit below the price of scraped results": (
+        WebDataSearchOperator,
+        {"query": "q", "scrape_options": {"formats": ["markdown"], "parsers": []}, "credit_limit": 9},
+        "; raise credit_limit, or lower limit, or set proxy='basic' in scrape_options, or exclude x.com and "
+        "twitter.com .WD",
+    ),
+    "a limit below the price of pages": (
+        WebDataBatchScrapeOperator,
+        {"urls": ["https://a.example/"], "parsers": [], "credit_limit": 4},
+        "; raise credit_limit, or pass fewer urls, or set proxy='basic' .WD",
     ),
     "a limit that nothing holds": (
         WebDataScrapeOperator,
