@@ -70,7 +70,7 @@ class BatchSearchRun(CallRun):
             self.postpone(batch.rate_limit, datetime.now(timezone.utc) if progressed else None)
             self.fail(batch.rate_limit)
         if batch.stopped:
-            raise AirflowException("The task was ended; its next attempt goes on from the results so far")
+            raise AirflowException("The task was ended; its next attempt continues from the results so far")
         if batch.tally.left:
             self.log.warning(
                 "%d of %d searches were not begun: the next one may exceed credit_limit=%g. They are in XCom 'left'; "

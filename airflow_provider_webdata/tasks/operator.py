@@ -126,15 +126,19 @@ class WebDataOperator(ServiceTask):
         return self.returned(run.execute())
 
     def _missing(self, context: Context) -> list[str]:
-        """Return what to say of required fields that an upstream task, or the list that is mapped over, left None."""
+        """Return a problem for each required field that is None."""
         index = getattr(context.get("ti"), "map_index", None)
         where = "" if index is None or index < 0 else f" at map index {index}"
-        others = ", ".join(sorted(self.upstream_task_ids)) or "the list that is mapped over"
+        others = ", ".join(sorted(self.upstream_task_ids)) or (
+            "the list that is mapped over" if where else ""
+        )
         required = RULES[self.request_model].get("", ("required",))[1:] if self.request_fields else ()
         return [
-            f"{name} is None{where}: it comes from {self._sources.get(name, others)}. Return a value there"
+            f"{name} is None{where}: "
+            + (f"it comes from {source}. Return a value there" if source else "give the argument a value")
             for name in required
             if name in self.request_fields and getattr(self, name) is None
+            for source in (self._sources.get(name, others),)
         ]
 
     def check_literals(self) -> None:
@@ -157,7 +161,7 @@ class WebDataOperator(ServiceTask):
             raise ArgumentError(f"{type(self).__name__} {self.task_id!r} cannot work:{lines}")
 
     def contradictions(self, fields: Mapping[str, Any]) -> Sequence[str]:
-        """Return what literal arguments show to be impossible together, one sentence each.
+        """Return contradictions between literal arguments.
 
         :param fields: of the request, by their Python names.
         """
@@ -190,7 +194,11 @@ class WebDataOperator(ServiceTask):
         jinja_env: jinja2.Environment,
         seen_oids: set[int],
     ) -> None:
-        written = self.given() if parent is self else {}
+        if parent is not self:
+            # An option, rendered within the call for the operator.
+            super()._do_render_template_fields(parent, template_fields, context, jinja_env, seen_oids)
+            return
+        written = self.given()
         self._sources = {
             name: " and ".join(
                 f"XCom {key!r} of task {task.task_id!r}" for task, key in value.iter_references()

@@ -23,7 +23,7 @@ from airflow_provider_webdata.operators.monitor import (
 from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
-from airflow_provider_webdata.options import Media
+from airflow_provider_webdata.options import Media, Output
 from airflow_provider_webdata.runs.checked_number import checked_number
 from tests.support import direct
 from tests.support.direct import TaskInstance, context_of
@@ -75,13 +75,23 @@ def test_a_required_argument_that_is_none_names_its_source(monkeypatch: pytest.M
     with DAG("d", schedule=None):
         upstream = WebDataScrapeOperator(task_id="pick", url="https://a.example/")
         task = WebDataSearchOperator(
-            task_id="t", query=upstream.output["word"], limit=upstream.output["limit"]
+            task_id="t",
+            query=upstream.output["word"],
+            limit=upstream.output["limit"],
+            output=Output("/tmp/x.jsonl"),
         )
     text = str(direct.run(task).error)
     assert "query is None: it comes from XCom 'word' of task 'pick'. Return a value there" in text
     task.query = None  # As Airflow makes a task of an item that is None.
     with pytest.raises(AirflowFailException, match="query is None at map index 3: it comes from pick"):
         task.execute(context_of(TaskInstance(map_index=3)))
+    alone: Any = WebDataSearchOperator(task_id="alone", query=None)  # type: ignore[arg-type]
+    with pytest.raises(AirflowFailException, match="query is None: give the argument a value"):
+        alone.execute(context_of(TaskInstance()))
+    with pytest.raises(
+        AirflowFailException, match="at map index 0: it comes from the list that is mapped over"
+    ):
+        alone.execute(context_of(TaskInstance(map_index=0)))
 
 
 URL = {"url": "https://a.example/"}
