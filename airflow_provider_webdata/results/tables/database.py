@@ -16,6 +16,29 @@ if TYPE_CHECKING:
 
 Values = tuple[Any, ...]
 
+_BATCH_CHARACTERS = 2**23
+
+
+def batches(rows: Iterator[Values], most: int = 10_000) -> Iterator[list[Values]]:
+    """Yield rows in lists of at most `most` rows, each of which ends once its texts have 8 Mi characters."""
+    batch: list[Values] = []
+    held = 0
+    for values in rows:
+        batch.append(values)
+        held += sum(len(value) for value in values if isinstance(value, str))
+        if held >= _BATCH_CHARACTERS or len(batch) == most:
+            yield batch
+            batch, held = [], 0
+    if batch:
+        yield batch
+
+
+def without_nul(values: Values) -> Values:
+    """Replace NUL in texts by U+FFFD, as browsers do: not every database accepts it."""
+    if not any(isinstance(value, str) and "\0" in value for value in values):
+        return values
+    return tuple(value.replace("\0", "\ufffd") if isinstance(value, str) else value for value in values)
+
 
 @dataclass(frozen=True)
 class Existing:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow_provider_webdata.results.tables.database import Existing, StagingDatabase, Values
+from airflow_provider_webdata.results.tables.database import Existing, StagingDatabase, Values, batches
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -13,7 +12,6 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.results.columns import ColumnType
     from airflow_provider_webdata.results.tables.layout import Layout, TableName
 
-_BATCH_ROWS = 10_000
 _TEXTS = ("VARCHAR",)
 
 
@@ -60,7 +58,7 @@ class DuckDB(StagingDatabase):
         except ImportError:
             pa = None
         count = 0
-        while batch := [*islice(rows, _BATCH_ROWS)]:
+        for batch in batches(rows):
             count += len(batch)
             if pa is None:
                 marks = ", ".join("?" * len(layout.columns))

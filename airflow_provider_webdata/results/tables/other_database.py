@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlalchemy import BigInteger, Boolean, Column, Float, MetaData, String, Table, Text
 from sqlalchemy.dialects import mysql
 from sqlalchemy.schema import CreateTable
 
-from airflow_provider_webdata.results.tables.database import Database, Existing, Loaded, Values
+from airflow_provider_webdata.results.tables.database import (
+    Database,
+    Existing,
+    Loaded,
+    Values,
+    batches,
+    without_nul,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -83,7 +89,7 @@ class OtherDatabase(Database):
         loaded, seen, is_first = Loaded(), set[Values](), True
         delete = f"DELETE FROM {self._in_bound(table)} WHERE {self._equal(layout.key)}"
         insert = self._bound(f"INSERT INTO {table} ({self.listed(layout.names)})", len(layout.names))
-        while batch := [_without_nul(values) for values in islice(rows, _BATCH_ROWS)]:
+        for batch in batches(map(without_nul, rows), _BATCH_ROWS):
             if replace and is_first:
                 self.execute(f"DELETE FROM {table}")
             is_first = False
@@ -142,10 +148,3 @@ class OtherDatabase(Database):
             exact = mysql.VARCHAR(_KEY_CHARACTERS // of_key, collation="utf8mb4_bin")
             return short.with_variant(exact, "mysql", "mariadb")
         return Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb")
-
-
-def _without_nul(values: Values) -> Values:
-    # Not every database takes it in texts; browsers, too, read it as U+FFFD.
-    if not any(isinstance(value, str) and "\0" in value for value in values):
-        return values
-    return tuple(value.replace("\0", "\ufffd") if isinstance(value, str) else value for value in values)
