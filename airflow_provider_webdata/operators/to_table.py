@@ -26,9 +26,9 @@ _CONTRACTS = ("evolve", "freeze", "discard_row")
 class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
     """Load files of results into a table of any database that has a hook derived from `DbApiHook`.
 
-    One transaction creates the table or checks its columns, loads the rows in bulk, upserts them by key, and deletes
-    the rows of pages that a task with `changes` marked as removed. An attempt that fails or is killed changes nothing,
-    and repeating a load changes nothing either. The service is not called.
+    With the hook, one transaction creates the table or checks its columns, loads the rows in bulk, upserts them by key,
+    and deletes the rows of pages that a task with `changes` marked as removed: an attempt that fails or is killed
+    changes nothing. Repeating a load changes nothing either. The service is not called.
 
     XCom: a mapping with `table`, `loaded` (rows loaded from the files), `deleted`, `duplicates` (items that a later one
     with the same key replaced), `files` (their number), and `heldBack` (see `max_removed`). Asset events of the outlets

@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowFailException
 
-from airflow_provider_webdata.common.arguments import as_list
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.results.assets import annotate_outlets
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.formats import LIST_SUFFIX
 from airflow_provider_webdata.results.lineage import load_lineage
 from airflow_provider_webdata.results.partitions import files_of
-from airflow_provider_webdata.results.result_schema import ResultSchema
 from airflow_provider_webdata.results.tables.dataset import dataset_of_table
 from airflow_provider_webdata.results.tables.layout import table_name
-from airflow_provider_webdata.results.tables.load import database_of, load_files
+from airflow_provider_webdata.results.tables.load import Source, database_of, load_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,23 +51,21 @@ class LoadRun:
                 for file in (files_of(path) if path.endswith(LIST_SUFFIX) else [path])
             ]
             connection = BaseHook.get_connection(task.conn_id)
+            source = Source(
+                files, table, task.kind, task.result_schema, task.key, task.columns, task.mode == "replace"
+            )
             choices: dict[str, Any] = {
-                "kind": task.kind,
-                "schema": None if task.result_schema is None else ResultSchema.of(task.result_schema),
-                "key": None if task.key is None else as_list(task.key),
-                "columns": task.columns,
                 "create_table": task.create_table,
                 "add_columns": task.add_columns,
-                "replace": task.mode == "replace",
                 "max_removed": task.max_removed,
             }
             if task.engine == "dlt":
                 from airflow_provider_webdata.results.tables.dlt_load import load_by_dlt
 
                 choices |= {"destination": task.destination, "contract": task.schema_contract}
-                loaded = load_by_dlt(connection, files, table, task.log, **choices)
+                loaded = load_by_dlt(connection, source, task.log, **choices)
             else:
-                loaded = load_files(database_of(connection), files, table, task.log, **choices)
+                loaded = load_files(database_of(connection), source, task.log, **choices)
         except (ArgumentError, OutputError) as error:
             # The next attempt would have the same arguments.
             raise AirflowFailException(str(error)) from error

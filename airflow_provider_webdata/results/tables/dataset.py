@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
+
+from airflow.sdk.exceptions import AirflowException
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.results.tables.layout import TableName
@@ -11,11 +14,13 @@ if TYPE_CHECKING:
 def dataset_of_table(connection: Any, table: TableName) -> tuple[str, str]:
     """Return namespace and name of a table, as its hook's own operators name it.
 
-    Where the hook tells nothing, the namespace is the connection's type, host and port. It may ask the database for the
+    Without a hook that names it, the namespace is the connection's type, host and port. It may ask the database for the
     schema that holds where none is named.
     """
-    hook = connection.get_hook()
-    # Not every hook is one of a SQL database.
+    hook: Any = None
+    # Not every type has a hook, and not every hook is one of a SQL database.
+    with suppress(AirflowException, ImportError):
+        hook = connection.get_hook()
     info = getattr(hook, "get_openlineage_database_info", lambda _: None)(connection)
     if info is None:
         port = f":{connection.port}" if connection.port else ""

@@ -5,18 +5,21 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
-from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.arguments import as_list, removal_limit
-from airflow_provider_webdata.results.result_schema import ResultSchema
-from airflow_provider_webdata.results.tables.database import Loaded
+from airflow_provider_webdata.results.tables.database import Loaded, Values, batches, without_nul
 from airflow_provider_webdata.results.tables.errors import TableError
-from airflow_provider_webdata.results.tables.items import ResultsFile
-from airflow_provider_webdata.results.tables.layout import TableName, layout
-from airflow_provider_webdata.results.tables.load import columns_of_all, hook_of, values_of
+from airflow_provider_webdata.results.tables.layout import TableName
+from airflow_provider_webdata.results.tables.load import (
+    Source,
+    database_of,
+    hook_of,
+    values_of,
+    warn_held_back,
+)
 
 try:
     import dlt
@@ -37,112 +40,85 @@ from airflow_provider_webdata.results.parquet import arrow_type
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from airflow_provider_webdata.results.tables.database import Values
     from airflow_provider_webdata.results.tables.layout import Layout
-
-Contract = Literal["evolve", "freeze", "discard_row"]
 
 REMOVED = "webdata_removed"
 """The column whose value `true` makes dlt delete a row; it is never true in the destination."""
 
 # dlt would report each run to its makers, and look each option up among Airflow's variables, one request each.
 _OFF = ("RUNTIME__DLTHUB_TELEMETRY", "PROVIDERS__ENABLE_AIRFLOW_SECRETS")
-_BATCH_ROWS = 10_000
-_BY_CONN_TYPE = {"fs": "filesystem", "gcpbigquery": "bigquery", "google_cloud_platform": "bigquery"}
-# Destinations whose drivers are connected by a URL: the connection's extra is its query.
-_WITH_QUERY = ("postgres", "redshift")
+_BY_CONN_TYPE = {"fs": "filesystem", "gcpbigquery": "bigquery"}
 
 
 @dataclass
-class _Content:
-    """The items of files that reach the destination.
+class _Keys:
+    """The keys of files.
 
-    :param kept: numbers of the rows: the last one of each key, without those of removed pages.
+    :param rows: for each key, the number of its last row, the count of its rows, and its value of `removal_key`.
     :param removed: values of the layout's `removal_key` whose rows are deleted.
-    :param duplicates: rows that a later one with the same key replaces.
     """
 
     layout: Layout
-    kept: set[int]
+    rows: dict[Values, tuple[int, int, Any]]
     removed: dict[str, None]
-    duplicates: int
 
-
-@dataclass
-class _Source:
-    """Files, and the choices by which they are read."""
-
-    paths: Sequence[str]
-    table: TableName
-    kind: str | None = None
-    schema: ResultSchema | None = None
-    key: Sequence[str] | None = None
-    columns: Sequence[str] | Mapping[str, str] | None = None
-    replace: bool = False
-
-    def read(self, *, delete: bool) -> _Content | None:
-        """Read the keys; None if the files have no items."""
-        with self._files() as files:
-            found = columns_of_all(files)
-            if not found:
-                return None
-            made = layout(self.table, found, self.key, self.columns, replace=self.replace)
-            _check_names(made)
-            key = [made.names.index(name) for name in made.key]
-            by_page = None if made.removal_key is None else made.names.index(made.removal_key)
-            removed: dict[str, None] = {}
-            rows: dict[Values, tuple[int, int, Any]] = {}
-            for number, values in enumerate(values_of(files, made, removed, delete=delete)):
-                known_by = tuple(values[place] for place in key) or (number,)
-                _, count, _ = rows.get(known_by, (0, 0, None))
-                rows[known_by] = (number, count + 1, None if by_page is None else values[by_page])
+    @property
+    def kept(self) -> dict[int, int]:
+        """Numbers of the rows that are loaded, with the counts of rows that have their keys."""
         # Rows of removed pages came first, and their end later.
-        kept = [(number, count) for number, count, page in rows.values() if page not in removed]
-        duplicates = sum(count - 1 for _, count in kept)
-        return _Content(made, {number for number, _ in kept}, removed, duplicates)
+        return {number: count for number, count, page in self.rows.values() if page not in self.removed}
 
-    @contextmanager
-    def _files(self) -> Iterator[list[ResultsFile]]:
-        with ExitStack() as stack:
-            yield [stack.enter_context(ResultsFile(path, self.kind, self.schema)) for path in self.paths]
 
-    def arrow_tables(self, content: _Content, gone: Sequence[Values]) -> Iterator[Any]:
-        """Yield the rows, and one row for each key that is deleted."""
-        made = content.layout
-        fields = [
-            pa.field(column.name, arrow_type(column.type), nullable=column.name not in made.key)
-            for column in made.columns
-        ]
-        schema = pa.schema([*fields, pa.field(REMOVED, pa.bool_())])
+def _read_keys(source: Source) -> _Keys | None:
+    """Read the keys; None if the files have no items."""
+    with source.open() as files:
+        made = source.layout(files)
+        if made is None:
+            return None
+        _check_names(made)
+        key = [made.names.index(name) for name in made.key]
+        by_page = None if made.removal_key is None else made.names.index(made.removal_key)
+        keys = _Keys(made, {}, {})
+        for number, values in enumerate(values_of(files, made, keys.removed, delete=True)):
+            known_by = tuple(values[place] for place in key) or (number,)
+            _, count, _ = keys.rows.get(known_by, (0, 0, None))
+            keys.rows[known_by] = (number, count + 1, None if by_page is None else values[by_page])
+    return keys
 
-        def rows() -> Iterator[Values]:
-            with self._files() as files:
-                for number, values in enumerate(values_of(files, made, {}, delete=False)):
-                    if number in content.kept:
-                        yield (*map(_without_nul, values), False)
-            for key in gone:
-                known = dict(zip(made.key, key, strict=True))
-                yield (*map(known.get, made.names), True)
 
-        found = rows()
-        while batch := [*islice(found, _BATCH_ROWS)]:
-            columns = zip(zip(*batch, strict=True), schema, strict=True)
-            yield pa.Table.from_arrays(
-                [pa.array(values, field.type) for values, field in columns], schema=schema
-            )
+def _arrow_tables(source: Source, keys: _Keys, gone: Sequence[Values]) -> Iterator[Any]:
+    """Yield the rows, and one row for each key that is deleted."""
+    made, kept = keys.layout, keys.kept
+    fields = [
+        pa.field(column.name, arrow_type(column.type), nullable=column.name not in made.key)
+        for column in made.columns
+    ]
+    schema = pa.schema([*fields, pa.field(REMOVED, pa.bool_())])
 
-    def resource(self, content: _Content, gone: Sequence[Values], **hints: Any) -> Any:
-        """Return the dlt resource of the rows."""
-        merge = not (self.replace and content.kept)
-        if merge:
-            hints["columns"] = {REMOVED: {"hard_delete": True}}
-        return dlt.resource(
-            self.arrow_tables(content, gone),
-            name=self.table.table,
-            primary_key=[*content.layout.key] or None,
-            write_disposition="merge" if merge else "replace",
-            **hints,
-        )
+    def rows() -> Iterator[Values]:
+        with source.open() as files:
+            for number, values in enumerate(values_of(files, made, {}, delete=False)):
+                if number in kept:
+                    yield (*without_nul(values), False)
+        for key in gone:
+            known = dict(zip(made.key, key, strict=True))
+            yield (*map(known.get, made.names), True)
+
+    for batch in batches(rows()):
+        yield pa.table([*map(pa.array, zip(*batch, strict=True), schema.types)], schema=schema)
+
+
+def _resource(source: Source, keys: _Keys, gone: Sequence[Values], **hints: Any) -> Any:
+    merge = not (source.replace and keys.kept)
+    if merge:
+        hints["columns"] = {REMOVED: {"hard_delete": True}}
+    return dlt.resource(
+        _arrow_tables(source, keys, gone),
+        name=source.table.table,
+        primary_key=[*keys.layout.key] or None,
+        write_disposition="merge" if merge else "replace",
+        **hints,
+    )
 
 
 def webdata_resource(
@@ -157,8 +133,8 @@ def webdata_resource(
     """Return a dlt resource that merges results files by key, for a dlt pipeline.
 
     Removed pages (see `results.tombstones`) are rows with only their key and `webdata_removed`, which dlt deletes. Each
-    key is yielded once, in Arrow tables of at most 10,000 rows. The files are read twice: for their keys when this
-    function is called, and for their rows when the pipeline runs. See docs/operators/to_table.md.
+    key is yielded once, in Arrow tables of at most 10,000 rows and about 8 MiB of text. The files are read twice: for
+    their keys when this function is called, and for their rows when the pipeline runs. See docs/operators/to_table.md.
 
     :param path: path or URL of a results file, or several.
     :param name: name of the resource and its table.
@@ -170,40 +146,27 @@ def webdata_resource(
     :return: a `DltResource` with the write disposition `merge`; None if the files have no items.
     :raises TableError: a file is no results file, an item has no key, or the key cannot delete a removed page.
     """
-    source = _Source(
-        as_list(path),
-        TableName(None, name),
-        kind,
-        None if result_schema is None else ResultSchema.of(result_schema),
-        None if key is None else as_list(key),
-        columns,
-    )
-    content = source.read(delete=True)
-    if content is None:
+    source = Source(as_list(path), TableName(None, name), kind, result_schema, key, columns)
+    keys = _read_keys(source)
+    if keys is None:
         return None
-    if content.removed and content.layout.key != (content.layout.removal_key,):
+    if keys.removed and keys.layout.key != (keys.layout.removal_key,):
         raise TableError(
-            f"key: dlt deletes rows by their whole key ({', '.join(content.layout.key)}), and the file names removed "
-            f"pages by {content.layout.removal_key} alone; use only that column as key"
+            f"key: dlt deletes rows by their whole key ({', '.join(keys.layout.key)}), and the file names removed "
+            f"pages by {keys.layout.removal_key} alone; use only that column as key"
         )
-    return source.resource(content, [(page,) for page in content.removed])
+    return _resource(source, keys, [(page,) for page in keys.removed])
 
 
 def load_by_dlt(
     connection: Any,
-    paths: Sequence[str],
-    table: TableName,
+    source: Source,
     log: Any,
     *,
     destination: str | None = None,
-    contract: Contract | None = None,
-    kind: str | None = None,
-    schema: ResultSchema | None = None,
-    key: Sequence[str] | None = None,
-    columns: Sequence[str] | Mapping[str, str] | None = None,
+    contract: str | None = None,
     create_table: bool = True,
     add_columns: bool = False,
-    replace: bool = False,
     max_removed: float | None = None,
 ) -> Loaded:
     """Load files of one kind into a table through dlt; the parameters are those of `load.load_files`, except these.
@@ -215,11 +178,10 @@ def load_by_dlt(
     """
     for name in _OFF:
         os.environ.setdefault(name, "false")
-    source = _Source(paths, table, kind, schema, key, columns, replace)
-    content = source.read(delete=True)
-    if content is None:
+    keys = _read_keys(source)
+    if keys is None:
         return Loaded()
-    loaded = Loaded(duplicates=content.duplicates)
+    table, loaded = source.table, Loaded()
     gone: list[Values] = []
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="webdata-dlt-"))
@@ -234,30 +196,28 @@ def load_by_dlt(
             stack.callback(pipeline.deactivate)
             pipeline.sync_destination()
             # Without a schema, dlt has not loaded anything yet. A table that is replaced keeps no row.
-            if content.removed and pipeline.default_schema_name and not (replace and content.kept):
-                gone, known = _rows_of_pages(pipeline, content)
+            if keys.removed and pipeline.default_schema_name and not (source.replace and keys.kept):
+                gone, known = _rows_of_pages(pipeline, keys)
                 if len(gone) > (most := removal_limit(max_removed, known)):
-                    log.warning(
-                        "%d of %d rows of %s belong to removed pages, and max_removed allows %d: none is deleted. "
-                        "Check the site and the files; if the pages are gone, raise max_removed for one run",
-                        *(len(gone), known, table, most),
-                    )
+                    warn_held_back(log, table, len(gone), known, most)
                     loaded.held_back, gone = len(gone), []
-                    content = source.read(delete=False) or content
-            if content.kept or gone:
+                    keys.removed.clear()
+            kept = keys.kept
+            loaded.duplicates = sum(kept.values()) - len(kept)
+            if kept or gone:
                 limits = {
                     "tables": "evolve" if create_table else "freeze",
                     "columns": contract or ("evolve" if add_columns else "freeze"),
                     "data_type": "freeze",
                 }
                 hints = {"table_format": "delta"} if target.destination_name == "filesystem" else {}
-                pipeline.run(source.resource(content, gone, schema_contract=limits, **hints))
+                pipeline.run(_resource(source, keys, gone, schema_contract=limits, **hints))
                 name = pipeline.default_schema.naming.normalize_table_identifier(table.table)
                 loaded.rows = pipeline.last_trace.last_normalize_info.row_counts.get(name, 0) - len(gone)
-                if discarded := len(content.kept) - loaded.rows:
+                if discarded := len(kept) - loaded.rows:
                     log.warning("%d rows have values in columns that %s lacks; discarded", discarded, table)
             loaded.deleted = len(gone)
-            loaded.columns = {column.name: column.type for column in content.layout.columns}
+            loaded.columns = {column.name: column.type for column in keys.layout.columns}
             return loaded
         except (ConfigurationException, MissingDependencyException) as error:
             raise TableError(f"conn_id: dlt cannot use the connection: {error}") from error
@@ -270,19 +230,17 @@ def load_by_dlt(
             raise
 
 
-def _rows_of_pages(pipeline: Any, content: _Content) -> tuple[list[Values], int]:
+def _rows_of_pages(pipeline: Any, keys: _Keys) -> tuple[list[Values], int]:
     """Return the keys of the table's rows that belong to removed pages, and the number of all rows."""
-    key, removal_key = content.layout.key, content.layout.removal_key
-    place = key.index(removal_key) if removal_key else 0
-    gone: list[Values] = []
-    known = 0
-    for known, row in enumerate(_keys(pipeline, content.layout), 1):  # noqa: B007
-        if row[place] in content.removed:
+    place = keys.layout.key.index(keys.layout.removal_key)
+    gone, known = list[Values](), 0
+    for known, row in enumerate(_existing_keys(pipeline, keys.layout), 1):  # noqa: B007
+        if row[place] in keys.removed:
             gone.append(row)
     return gone, known
 
 
-def _keys(pipeline: Any, made: Layout) -> Iterator[Values]:
+def _existing_keys(pipeline: Any, made: Layout) -> Iterator[Values]:
     naming = pipeline.default_schema.naming
     name = naming.normalize_table_identifier(made.table.table)
     key = [naming.normalize_identifier(column) for column in made.key]
@@ -297,13 +255,13 @@ def _keys(pipeline: Any, made: Layout) -> Iterator[Values]:
     with pipeline.sql_client() as client, suppress(DatabaseUndefinedRelation):
         names = ", ".join(map(client.escape_column_name, key))
         with client.execute_query(f"SELECT {names} FROM {client.make_qualified_table_name(name)}") as cursor:
-            while rows := cursor.fetchmany(_BATCH_ROWS):
+            while rows := cursor.fetchmany(10_000):
                 yield from map(tuple, rows)
 
 
 def _target(connection: Any, table: TableName, name: str | None) -> tuple[Any, str]:
     """Return dlt's destination of a connection, and the dataset."""
-    supported = dlt.destinations.__all__
+    supported = [name for name in dlt.destinations.__all__ if name not in {"destination", "dummy"}]
     if name is None:
         found = _BY_CONN_TYPE.get(connection.conn_type, connection.conn_type)
         name = found if found in supported else "sqlalchemy"
@@ -323,20 +281,19 @@ def _target(connection: Any, table: TableName, name: str | None) -> tuple[Any, s
         options = {"bucket_url": extra.pop("bucket_url", None) or extra.pop("path", None)}
         credentials = extra
     else:
-        fields = {
-            "username": connection.login,
-            "password": connection.password,
-            "host": connection.host,
-            "port": connection.port,
-            "database": connection.schema,
-        }
+        fields = {"username": connection.login, "password": connection.password, "host": connection.host}
+        fields |= {"port": connection.port, "database": connection.schema}
         credentials = {field: value for field, value in fields.items() if value is not None}
-        if name in _WITH_QUERY:
-            credentials["query"] = extra
+        if name in {"postgres", "redshift"}:
+            # Their drivers are connected by a URL, whose query has the driver's parameters.
+            ignored = hook_of(connection).ignored_extra_options if connection.conn_type == "postgres" else ()
+            credentials["query"] = {key: value for key, value in extra.items() if key not in ignored}
         else:
             credentials |= extra
     if name == "postgres" and table.schema is None:
-        [default] = hook_of(connection).get_first("SELECT current_schema()")
+        database = database_of(connection)
+        with closing(database.connection):
+            [[default]] = database.execute("SELECT current_schema()").fetchall()
     dataset = table.schema or default
     if not dataset:
         raise TableError(f"table must be 'dataset.name' for dlt's {name} (given: {str(table)!r})")
@@ -344,16 +301,8 @@ def _target(connection: Any, table: TableName, name: str | None) -> tuple[Any, s
 
 
 def _check_names(made: Layout) -> None:
-    naming = dlt.Schema("webdata").naming
+    normalized = dlt.Schema("webdata").naming.normalize_identifier
     names: dict[str, str] = {}
-    for column in made.columns:
-        other = names.setdefault(naming.normalize_identifier(column.name), column.name)
-        if other != column.name:
-            raise TableError(
-                f"columns: {other!r} and {column.name!r} are one name to dlt; rename one in columns"
-            )
-
-
-def _without_nul(value: Any) -> Any:
-    # Not every destination accepts it in texts; browsers, too, read it as U+FFFD.
-    return value.replace("\0", "\ufffd") if isinstance(value, str) and "\0" in value else value
+    for name in made.names:
+        if (other := names.setdefault(normalized(name), name)) != name:
+            raise TableError(f"columns: {other!r} and {name!r} are one name to dlt; rename one in columns")

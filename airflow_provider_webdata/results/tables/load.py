@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowException
 
-from airflow_provider_webdata.common.arguments import removal_limit
+from airflow_provider_webdata.common.arguments import as_list, removal_limit
+from airflow_provider_webdata.results.result_schema import ResultSchema
 from airflow_provider_webdata.results.tables.database import Loaded
 from airflow_provider_webdata.results.tables.duckdb import DuckDB
 from airflow_provider_webdata.results.tables.errors import TableError
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from airflow_provider_webdata.results.columns import Column, ColumnType
-    from airflow_provider_webdata.results.result_schema import ResultSchema
     from airflow_provider_webdata.results.tables.database import Database, Existing, Values
     from airflow_provider_webdata.results.tables.layout import Layout, TableName
 
@@ -79,45 +80,71 @@ def database_of(connection: Any) -> Database:
     return OtherDatabase(session, hook)
 
 
+@dataclass(frozen=True)
+class Source:
+    """Results files of one kind, and their rows in a table.
+
+    :param kind: kind of the items, see `results.columns.columns_of`; None: found from the items.
+    :param result_schema: schema by which the items were validated; its properties become columns.
+    :param key: column or columns that identify a row; see `layout.layout`.
+    :param columns: columns to load, or their names in the table; see `layout.layout`.
+    :param replace: whether the rows of the files replace all rows of the table.
+    """
+
+    paths: Sequence[str]
+    table: TableName
+    kind: str | None = None
+    result_schema: Mapping[str, Any] | type | str | None = None
+    key: str | Sequence[str] | None = None
+    columns: Sequence[str] | Mapping[str, str] | None = None
+    replace: bool = False
+
+    @contextmanager
+    def open(self) -> Iterator[list[ResultsFile]]:
+        """Open the files.
+
+        :raises TableError: one is no results file.
+        :raises OutputError: `result_schema` is invalid.
+        """
+        schema = None if self.result_schema is None else ResultSchema.of(self.result_schema)
+        with ExitStack() as stack:
+            yield [stack.enter_context(ResultsFile(path, self.kind, schema)) for path in self.paths]
+
+    def layout(self, files: Sequence[ResultsFile]) -> Layout | None:
+        """Return the layout of the open files; None if they have no items.
+
+        :raises TableError: the files do not fit `key`, `columns`, or each other.
+        """
+        found = columns_of_all(files)
+        key = None if self.key is None else as_list(self.key)
+        return layout(self.table, found, key, self.columns, replace=self.replace) if found else None
+
+
 def load_files(
     database: Database,
-    paths: Sequence[str],
-    table: TableName,
+    source: Source,
     log: Any,
     *,
-    kind: str | None = None,
-    schema: ResultSchema | None = None,
-    key: Sequence[str] | None = None,
-    columns: Sequence[str] | Mapping[str, str] | None = None,
     create_table: bool = True,
     add_columns: bool = False,
-    replace: bool = False,
     max_removed: float | None = None,
 ) -> Loaded:
-    """Load files of one kind into a table, in one transaction; the table is as it was if anything fails.
+    """Load files of one kind into a table, in one transaction; the table is unchanged if anything fails.
 
     :param database: closed in the end.
-    :param kind: of the items, see `results.columns.columns_of`; None: found from the items.
-    :param schema: what the items were validated by; its properties become columns.
-    :param key: columns that tell rows apart; see `layout.layout`.
-    :param columns: which are loaded, and under which names; see `layout.layout`.
-    :param create_table: whether a table that is not there is made.
+    :param create_table: whether a missing table is created.
     :param add_columns: whether columns that the table lacks are added.
-    :param replace: whether the table then holds what the files hold, and nothing else.
     :param max_removed: most rows that are deleted since their pages are gone, see `removal_limit`; if there are more,
         none is.
     :raises TableError: a file is no results file, or the table does not fit.
     """
+    table, replace = source.table, source.replace
 
     def load(*, delete: bool) -> Loaded:
-        with ExitStack() as open_things:
-            files = [open_things.enter_context(ResultsFile(path, kind, schema)) for path in paths]
-            open_things.enter_context(_transaction(database, table))
-            found = columns_of_all(files)
-            removed: dict[str, None] = {}
-            if not found:
+        with source.open() as files, _transaction(database, table):
+            made = source.layout(files)
+            if made is None:
                 return Loaded()
-            made = layout(table, found, key, columns, replace=replace)
             existing = database.existing(table)
             if not existing:
                 _create(database, made, log, create_table=create_table)
@@ -125,6 +152,7 @@ def load_files(
                 _fit(database, made, existing, log, add_columns=add_columns)
             if not replace:
                 database.check_key(made)
+            removed: dict[str, None] = {}
             rows = values_of(files, made, removed, delete=delete)
             loaded = database.load(made, rows, removed, replace=replace)
             # A table that is replaced has no other rows than the file's anyway.
@@ -137,21 +165,26 @@ def load_files(
         try:
             return load(delete=True)
         except _TooManyDeletesError as error:
-            log.warning(
-                "%d of %d rows of %s are said to be gone, and max_removed allows %d: none is deleted. Look at the site "
-                "and the files; if they are gone, raise max_removed for one run",
-                *(error.count, error.known, table, error.most),
-            )
+            warn_held_back(log, table, *error.args)
             # The transaction was rolled back: the number of rows is unknown until they are deleted.
             loaded = load(delete=False)
             loaded.held_back = error.count
             return loaded
 
 
+def warn_held_back(log: Any, table: TableName, count: int, known: int, most: int) -> None:
+    """Warn that no row is deleted, because `count` of `known` rows would be, and `most` may be."""
+    log.warning(
+        "%d of %d rows of %s belong to removed pages, and max_removed allows %d: none is deleted. Check the site and "
+        "the files; if the pages are gone, raise max_removed for one run",
+        *(count, known, table, most),
+    )
+
+
 class _TooManyDeletesError(Exception):
     def __init__(self, count: int, known: int, most: int) -> None:
         super().__init__(count, known, most)
-        self.count, self.known, self.most = count, known, most
+        self.count = count
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -12,6 +13,7 @@ from typing import Any
 import dlt
 import duckdb
 import pytest
+from airflow.sdk import Connection
 from airflow.sdk.exceptions import AirflowFailException
 from deltalake import DeltaTable
 
@@ -19,7 +21,10 @@ from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.results.columns import columns_of
 from airflow_provider_webdata.results.output import open_output
 from airflow_provider_webdata.results.tables import dlt_load
+from airflow_provider_webdata.results.tables.dataset import dataset_of_table
+from airflow_provider_webdata.results.tables.duckdb import DuckDB
 from airflow_provider_webdata.results.tables.errors import TableError
+from airflow_provider_webdata.results.tables.layout import TableName
 from airflow_provider_webdata.results.tombstones import Tombstone
 from tests.integration.tables import test_load
 from tests.integration.tables.conftest import Target
@@ -59,6 +64,7 @@ def test_rows_are_merged_removed_pages_deleted_and_tables_replaced(
         ("postgresql", test_load.test_removed_pages_alone_are_deleted, {}),
         ("sqlite", test_load.test_more_rows_than_may_be_deleted_stay, {"is_alone": False}),
         ("duckdb", test_load.test_more_rows_than_may_be_deleted_stay, {"is_alone": True}),
+        ("sqlite", test_load.test_deletes_that_are_held_back_keep_the_last_row_of_each_page, {}),
         ("postgresql", test_load.test_replace_leaves_what_the_file_holds, {}),
         ("sqlite", test_load.test_items_of_any_shape_replace_a_table, {}),
         ("sqlite", test_load.test_an_item_without_key_loads_nothing, {}),
@@ -119,6 +125,41 @@ def test_the_schema_contract_decides_about_new_columns(database: Target, written
     ]
 
 
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+def test_parameters_of_the_hook_are_not_the_driver_s(
+    database: Target, written: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fields = json.loads(os.environ["AIRFLOW_CONN_WAREHOUSE"])
+    fields["extra"]["cursor"] = "dictcursor"
+    monkeypatch.setenv("AIRFLOW_CONN_WAREHOUSE", json.dumps(fields))
+    load(written([page(1)]))
+    assert texts(database) == {1: "text"}
+
+
+def test_a_table_of_a_type_without_hook_is_named_by_its_connection(tmp_path: Path) -> None:
+    connection = Connection(conn_id="warehouse", conn_type="duckdb", host=f"{tmp_path}/warehouse.db")
+    named = (f"duckdb://{tmp_path}/warehouse.db", "web.pages")
+    assert dataset_of_table(connection, TableName("web", "pages")) == named
+
+
+@pytest.mark.parametrize("database", ["duckdb"], indirect=True)
+def test_arrow_tables_are_bounded_by_their_texts(
+    database: Target, written: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written([page(number, "x" * 2**20) for number in range(20)])
+    by_dlt = [found.num_rows for found in dlt_load.webdata_resource(path)]
+    by_hook: list[int] = []
+    insert = DuckDB._insert_arrow
+
+    def counted(self: DuckDB, layout: Any, batch: list[Any], pa: Any) -> None:
+        by_hook.append(len(batch))
+        insert(self, layout, batch, pa)
+
+    monkeypatch.setattr(DuckDB, "_insert_arrow", counted)
+    test_load.load(path)
+    assert by_dlt == by_hook == [8, 8, 4]
+
+
 def test_a_folder_holds_delta_tables(
     written: Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,8 +207,9 @@ def test_what_cannot_work_fails_without_a_retry(
             test_load.load(path, **arguments)
     with pytest.raises(ArgumentError, match="schema_contract must be one of"):
         load(path, schema_contract="strict")
-    with pytest.raises(TableError, match="destination must be one of"):
-        load(path, destination="paper")
+    for destination in ("paper", "destination", "dummy"):
+        with pytest.raises(TableError, match="destination must be one of"):
+            load(path, destination=destination)
     with pytest.raises(TableError, match="are one name to dlt"):
         load(path, columns={"source_url": "pageUrl", "url": "page_url"}, key="source_url")
     with monkeypatch.context() as patch:

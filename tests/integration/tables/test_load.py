@@ -257,6 +257,16 @@ def test_more_rows_than_may_be_deleted_stay(database: Target, written: Written, 
 
 
 @each_way
+def test_deletes_that_are_held_back_keep_the_last_row_of_each_page(
+    database: Target, written: Written
+) -> None:
+    load(written([page(1)]))
+    found = load(written([page(3), page(3, "last"), gone(3), gone(1)]), max_removed=0)
+    assert (found["loaded"], found["deleted"], found["duplicates"], found["heldBack"]) == (1, 0, 1, 1)
+    assert texts(database) == {1: "text", 3: "last"}
+
+
+@each_way
 def test_replace_leaves_what_the_file_holds(database: Target, written: Written) -> None:
     load(written([page(1), page(2)]))
     assert load(written([page(2, "new"), page(3), page(3, "last")]), mode="replace")["loaded"] == 2
