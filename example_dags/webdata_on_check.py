@@ -28,7 +28,7 @@ checks = monitor_asset("Coffee at Bean & Kettle")
 def webdata_on_check():
     @task
     def report(triggering_asset_events: Any = None) -> list[dict[str, Any]]:
-        """Return the payloads of the events. Checks that complete at the same time may start one run together."""
+        """Return the payloads of the run's events: one, unless the DAG is scheduled on more assets."""
         payloads = []
         for event in triggering_asset_events[checks]:
             payload = event.extra["payload"]

@@ -20,7 +20,7 @@ crawls = job_asset("crawl")
 def webdata_on_job():
     @task
     def pages(triggering_asset_events: Any = None) -> dict[str, int]:
-        """Return the number of pages of each crawl. One run can have several events."""
+        """Return the pages of each of the run's crawls: one, unless the DAG is scheduled on more assets."""
         counts = {}
         for event in triggering_asset_events[crawls]:
             job = event.extra["payload"]
