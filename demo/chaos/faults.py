@@ -25,15 +25,15 @@ class Fault:
 
     :param name: as the table calls it.
     :param lasting: least and most seconds.
-    :param happen: begins the fault; ends it when left.
+    :param happen: begins the fault, and ends it on exit; on entry, returns the name to count if another fault happened.
     """
 
     name: str
     lasting: tuple[float, float]
-    happen: Callable[[], AbstractContextManager[None]]
+    happen: Callable[[], AbstractContextManager[str | None]]
 
 
-# Seconds until an API server is killed even though every event is registered.
+# Seconds until an API server is killed even though no unregistered event is found.
 _PATIENCE = 15.0
 
 
@@ -49,13 +49,14 @@ def faults_of(stack: ChaosStack, database: StarvedPostgres | None) -> list[Fault
         stack.down.discard(name)
 
     @contextmanager
-    def killed_before_registration(name: str) -> Iterator[None]:
+    def killed_before_registration(name: str) -> Iterator[str | None]:
         end = time.monotonic() + _PATIENCE
+        found = False
         with contextlib.suppress(DBAPIError):
-            while time.monotonic() < end and not stack.has_unregistered_events():
+            while not (found := stack.has_unregistered_events()) and time.monotonic() < end:
                 time.sleep(0.005)
         with killed(name):
-            yield
+            yield None if found else f"{name} killed without an unregistered event"
 
     @contextmanager
     def hung(name: str) -> Iterator[None]:
@@ -68,7 +69,7 @@ def faults_of(stack: ChaosStack, database: StarvedPostgres | None) -> list[Fault
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.resume()
 
-    def of_component(what: str, way: Callable[[str], AbstractContextManager[None]], name: str) -> Fault:
+    def of_component(what: str, way: Callable[[str], AbstractContextManager[str | None]], name: str) -> Fault:
         return Fault(f"{name} {what}", (2.0, 25.0), lambda: way(name))
 
     deaths = [

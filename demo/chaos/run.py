@@ -83,12 +83,11 @@ def _faults(
         lasting = max(chance.uniform(*fault.lasting) for fault in faults)
         # Some deliveries are stored whose acknowledgment is lost.
         sandbox.add_fault("lose_answer", times=chance.randint(1, 20))
-        stack.say(f"  {' and '.join(fault.name for fault in faults)} for {lasting:.0f} s")
         with ExitStack() as happening:
-            for fault in faults:
-                happening.enter_context(fault.happen())
+            names = [happening.enter_context(fault.happen()) or fault.name for fault in faults]
+            stack.say(f"  {' and '.join(names)} for {lasting:.0f} s")
             time.sleep(lasting)
-        counts.update(fault.name for fault in faults)
+        counts.update(names)
         _rest(stack, counts, chance.uniform(2.0, 15.0))
     return counts
 
