@@ -58,10 +58,10 @@ class AgentExchange:
         plan["always"] |= answer.get("always", False)
         return _asking_for_terms(plan, options)
 
-    def resolve(self, last: Json | None, run: Json) -> bool:
+    def resolve(self, last: Json, run: Json) -> bool:
         """Record in the last run how this one answers its approval; return whether it does."""
         options = run["request"].get("exchange", {})
-        if last is None or not options.keys() & set(ANSWERS):
+        if not options.keys() & set(ANSWERS):
             return False
         approval, pending = options.get("approve", {}), last["exchange"]["pending"]
         pending["resolution"] = {
