@@ -177,8 +177,8 @@ def guarded(outcome: Outcome, folder: Path) -> None:
 
 
 def checked(outcome: Outcome, folder: Path) -> None:
-    assert result(outcome, "publish") == "4 pages"
-    assert len(lines(str(folder / "staging" / "published.jsonl"))) == 4
+    assert result(outcome, "report").startswith("4 pages published to ")
+    assert len(lines(str(folder / "published.jsonl"))) == 4
 
 
 def on_demand(outcome: Outcome, folder: Path) -> None:
@@ -311,9 +311,9 @@ def test_a_year_is_searched_month_by_month(cook: Cook, tmp_path: Path, sandbox: 
 def test_nothing_bad_is_published(cook: Cook, sandbox: SandboxServer, tmp_path: Path) -> None:
     sandbox.control.set_page("https://shop.example/plans", "<p></p>")
     outcome = cook("A check before publishing")
-    assert outcome.state("publish") == "failed"
-    assert "without content: ['https://shop.example/plans']" in outcome.log
-    assert not (tmp_path / "staging" / "published.jsonl").exists()
+    assert (outcome.state("crawl"), outcome.state("report")) == ("failed", "upstream_failed")
+    assert "coverage markdown: expected at least 1, got 0.75 (3 of 4)" in outcome.log
+    assert not (tmp_path / "published.jsonl").exists()
 
 
 def test_a_check_is_late_an_hour_after_the_run_was_queued() -> None:
