@@ -11,7 +11,7 @@
 #   make scale       many waiting jobs on two of each of Airflow's components, with Celery, some of which are killed
 #   make chaos       components and the database die, hang and starve at random for MINUTES=20, from a SEED that is printed; with DATABASE=sqlite, only API servers die
 #   make first-steps what the README and the tutorial ask for, word by word, in an empty home, and how long it takes
-#   make conformance what the public Python and Node clients make of the sandbox (needs Node; DESCRIPTION=path of the OpenAPI file)
+#   make conformance run the public Python and Node clients against the sandbox (needs Node; DESCRIPTION=path of the OpenAPI file)
 #   make mutants     which small changes to the package no test notices; PARTS= and SAMPLE= limit it
 #   make fuzz        pages, agents' URLs, and stored records with FACTOR=20 times as many draws, from a SEED that is printed
 #   make stalls      the tests while random processes of them stall for MEAN=0.7 s, from a SEED that is printed; ARGS= are pytest's

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def monitor_asset(monitor: str, webdata_conn_id: str = DEFAULT_CONN_ID, **kwargs: Any) -> Asset:
     """Return the asset that stands for a monitor, the same in every DAG: its name is its URI.
 
-    :param monitor: id or name of the monitor. Take the same one everywhere; lineage of tasks names the id.
+    :param monitor: id or name of the monitor. Use the same one everywhere; lineage of tasks names the id.
     :param webdata_conn_id: id of the connection whose team has it.
     :param kwargs: further arguments of `Asset`, such as `watchers`, `group` and `extra`.
     :raises ArgumentError: `monitor` or `webdata_conn_id` is empty.

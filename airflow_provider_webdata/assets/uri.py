@@ -52,7 +52,7 @@ def normalized(parts: SplitResult) -> SplitResult:
         raise ArgumentError(
             f"an asset's URI of the scheme {SCHEME} must be {SCHEME}://<connection id>/monitors/<id or name of the "
             f"monitor> or {SCHEME}://<connection id>/jobs/<kind>, each percent-encoded (given: {parts.geturl()!r}); "
-            "monitor_asset() and job_asset() make one"
+            "build it with monitor_asset() or job_asset()"
         )
     return urlsplit(_URIS[folder](unquote(name), unquote(parts.netloc) or DEFAULT_CONN_ID))
 

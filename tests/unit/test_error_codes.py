@@ -244,11 +244,11 @@ def expected(kind: Any) -> tuple[str, ...]:
     if kind.__name__ == "OtherReleaseError":
         return ("fails the waiting task, which retries",)
     if kind.__name__ in MIXED:
-        return ("retries", "an operator retries", "fails at once after a job")
+        return ("retries", "an operator retries", "fails immediately after a job")
     if issubclass(kind, errors.WebDataError):
-        verdicts = {"never": "fails at once", "later": "reschedules", "unknown": "retries"}
+        verdicts = {"never": "fails immediately", "later": "reschedules", "unknown": "retries"}
         return (verdicts[kind.verdict],)
     if issubclass(kind, AirflowException):
         final = issubclass(kind, (AirflowFailException, AirflowSensorTimeout))
-        return ("fails at once",) if final else ("retries",)
-    return ("fails at once",)
+        return ("fails immediately",) if final else ("retries",)
+    return ("fails immediately",)

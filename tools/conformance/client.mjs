@@ -126,7 +126,7 @@ await step(
   (found) => found.alexandria[0].data.accepted === false,
 );
 
-// An agent that calls data providers: one asks before paid calls, one before terms.
+// An agent that calls data providers: one requests approval of paid calls, one of terms.
 async function ended(options) {
   const { id } = await client.startAgent(options);
   let found;
@@ -138,7 +138,7 @@ async function ended(options) {
 }
 const ASKING = { requireApproval: true, toolkits: ["market-prices"] };
 const asked = await step(
-  "an agent that asks",
+  "an agent that requests approval",
   () => ended({ prompt: "price", mode: "chat", exchange: ASKING }),
   (found) => found.pendingApproval.calls.length === 2 && found.exchange.paidCalls === 0,
 );
@@ -159,12 +159,12 @@ await refusal(
   (error) => error.status === 404 && error.code === "approval_not_found",
 );
 const gated = await step(
-  "an agent that asks for terms",
+  "an agent that requests approval of terms",
   () => ended({ prompt: "podcast", mode: "chat", exchange: { onTermsRequired: "ask" } }),
   (found) => found.pendingApproval.kind === "terms" && found.exchange.requiresAction.providers.length === 1,
 );
 await step(
-  "an agent that is told no",
+  "a declined approval",
   () =>
     ended({ prompt: "no", threadId: gated.threadId, exchange: { decline: { approvalId: gated.pendingApproval.id } } }),
   (found) => found.exchange.paidCalls === 0 && found.pendingApproval === undefined,

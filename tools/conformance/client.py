@@ -111,7 +111,7 @@ def steps(url: str, key: str) -> list[dict[str, Any]]:
     )
 
     asked = step(
-        "an agent that asks",
+        "an agent that requests approval",
         lambda: ended(
             "price", mode="chat", exchange={"requireApproval": True, "toolkits": ["market-prices"]}
         ),
@@ -139,12 +139,12 @@ def steps(url: str, key: str) -> list[dict[str, Any]]:
         lambda found: (found.status_code, found.code) == (404, "approval_not_found"),
     )
     gated = step(
-        "an agent that asks for terms",
+        "an agent that requests approval of terms",
         lambda: ended("podcast", mode="chat", exchange={"onTermsRequired": "ask"}),
         lambda found: found.pending_approval.is_terms and len(found.exchange.requires_action.providers) == 1,
     )
     step(
-        "an agent that is told no",
+        "a declined approval",
         lambda: ended(
             "no",
             thread_id=gated.thread_id,

@@ -31,7 +31,7 @@ OPTIONS = (Output, Media, Changes, Schema, Wait)
 HAS_AGENTS = find_spec("pydantic_ai") is not None
 """Not on Python 3.10, where no site is built either."""
 VERDICTS = {
-    "never": "no later attempt can succeed: the task fails at once",
+    "never": "no later attempt can succeed: the task fails immediately",
     "later": "a later attempt can succeed: the task is rescheduled, or waits, as long as the service asks",
     "unknown": "nobody can tell: the task's own `retries` decide",
 }

@@ -16,10 +16,10 @@ depends_on = ${repr(depends_on)}
 
 
 def upgrade() -> None:
-    """Go on to this revision."""
+    """Upgrade to this revision."""
     ${upgrades if upgrades else "pass"}
 
 
 def downgrade() -> None:
-    """Go back to the revision before."""
+    """Downgrade to the previous revision."""
     ${downgrades if downgrades else "pass"}

@@ -33,7 +33,7 @@ def text(length: int) -> sa.types.TypeEngine[str]:
 
 
 def upgrade() -> None:
-    """Go on to this revision."""
+    """Upgrade to this revision."""
     op.create_table(
         DELIVERY,
         sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),

@@ -29,7 +29,7 @@ def text(length: int) -> sa.types.TypeEngine[str]:
 
 
 def upgrade() -> None:
-    """Go on to this revision."""
+    """Upgrade to this revision."""
     # Airflow adopts tables without a version as those of the first revision.
     if not op.get_context().as_sql and sa.inspect(op.get_bind()).has_table(
         ASSET_EVENT, schema=metadata.schema
@@ -51,6 +51,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back to the revision before."""
+    """Downgrade to the previous revision."""
     op.execute(counter.delete().where(counter.c.id == REGISTERED))
     op.drop_table(ASSET_EVENT, schema=metadata.schema)

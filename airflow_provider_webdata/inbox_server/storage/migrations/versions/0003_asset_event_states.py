@@ -19,7 +19,7 @@ NAMES = {"monitor_id": "subject", "check_id": "job_id"}
 
 
 def upgrade() -> None:
-    """Go on to this revision."""
+    """Upgrade to this revision."""
     # Airflow adopts tables without a version as those of the first revision.
     if not op.get_context().as_sql:
         columns = sa.inspect(op.get_bind()).get_columns(ASSET_EVENT, schema=metadata.schema)
@@ -36,7 +36,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back to the revision before."""
+    """Downgrade to the previous revision."""
     op.drop_index(INDEX, ASSET_EVENT, schema=metadata.schema)
     op.drop_column(ASSET_EVENT, "state", schema=metadata.schema)
     for old, new in NAMES.items():
