@@ -162,6 +162,9 @@ class Changes(Option):
         those that follow.
     :param shared: several tasks write to the folder; each of them must say so. Then no page counts as removed, since a
         page that one task does not see may be another's.
+    :param commit: when later runs consider a run's pages known. `delivery`: once they are delivered. `downstream`: once
+        every task downstream in the DAG run has succeeded or was skipped; until then, later runs emit them again.
+        Requires a downstream task.
     :raises ArgumentError: a choice is unknown, or a number is out of range.
     """
 
@@ -174,12 +177,14 @@ class Changes(Option):
     keep: int = 30
     on_unchanged: Literal["empty", "skip"] = "empty"
     shared: bool = False
+    commit: Literal["delivery", "downstream"] = "delivery"
 
     template_fields = ("manifest",)
 
     def __post_init__(self) -> None:
         _one_of("Changes(emit=)", self.emit, ("all", "changed"))
         _one_of("Changes(on_unchanged=)", self.on_unchanged, ("empty", "skip"))
+        _one_of("Changes(commit=)", self.commit, ("delivery", "downstream"))
         whole_number("Changes(removed_after=)", self.removed_after)
         whole_number("Changes(keep=)", self.keep)
         count_or_share("Changes(max_removed=)", self.max_removed)

@@ -31,8 +31,10 @@ from airflow_provider_webdata.results.manifest.plan import Plan
 from airflow_provider_webdata.results.storage import WholeFile, storage_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
+
+    IsConsumed = Callable[[str, str, Sequence[str]], bool]
 
 _FORMAT = 1
 _OWNER = "owner.json"
@@ -53,6 +55,8 @@ class _Header(TypedDict, total=False):
     compare: str
     comparedWith: list[str]
     items: int
+    consumers: list[str]
+    ignored: list[str]
 
 
 @dataclass(frozen=True)
@@ -94,12 +98,15 @@ class Known:
     :param entries: the pages, by key.
     :param compares: by what the files' runs compared.
     :param items: how many results the newest of these runs had; None where its file does not say.
+    :param ignored: ids of the runs whose results were not consumed, by the names of their files. Their pages are
+        emitted again.
     """
 
     files: list[str] = field(default_factory=list)
     entries: dict[str, Entry] = field(default_factory=dict)
     compares: set[str] = field(default_factory=set)
     items: int | None = None
+    ignored: dict[str, str] = field(default_factory=dict)
 
 
 class ManifestFolder:
@@ -140,26 +147,18 @@ class ManifestFolder:
             f"removed. Where the task was renamed, or no longer shares the folder, delete {url}"
         )
 
-    def known_before(self, run: Run) -> Known:
+    def known_before(self, run: Run, is_consumed: IsConsumed = lambda *_: True) -> Known:
         """Return what was known before a run.
 
+        :param is_consumed: returns whether the tasks of a run that must consume its results have done so: called with
+            the ids of its DAG, of the run, and of these tasks. A run that is repeated does not ask again.
         :raises OutputError: the file that it was compared with the first time is gone, or a file cannot be read.
         """
         names = self._names()
         known = Known()
         covered: set[str] = set()
         writers: dict[Any, Any] = {}
-        for name in names:
-            if name >= run.stamp:
-                continue
-            header = next(self._read(name))
-            self._check_writer(header, writers)
-            if name not in covered:
-                if not known.files:
-                    known.items = header.get("items")
-                known.files.append(name)
-                known.compares.add(str(header.get("compare")))
-            covered.update(header.get("comparedWith", ()))
+        first: Sequence[str] | None = None
         if run.file_name in names:
             first = next(self._read(run.file_name)).get("comparedWith", ())
             if missing := set(first) - set(names):
@@ -167,6 +166,22 @@ class ManifestFolder:
                     f"{self.url}: this run was compared with {min(missing)}, which is not there any more; a run that "
                     "is older than the manifests that are kept cannot be repeated. Keep more with Changes(keep=)"
                 )
+        for name in names:
+            if name >= run.stamp:
+                continue
+            header = next(self._read(name))
+            self._check_writer(header, writers)
+            if name not in covered:
+                if consumers := header.get("consumers"):
+                    ids = header.get("dagId", ""), header.get("runId", "")
+                    if not (is_consumed(*ids, consumers) if first is None else name in first):
+                        known.ignored[name] = ids[1]
+                        continue
+                if not known.files:
+                    known.items = header.get("items")
+                known.files.append(name)
+                known.compares.add(str(header.get("compare")))
+            covered.update(header.get("comparedWith", ()), header.get("ignored", ()))
         # The newest file is right where several name a page.
         entries = known.entries
         for name in reversed(known.files):
@@ -176,12 +191,19 @@ class ManifestFolder:
         return known
 
     def write(
-        self, run: Run, known: Known, entries: Mapping[str, Entry], compare: str, items: int | None = None
+        self,
+        run: Run,
+        known: Known,
+        entries: Mapping[str, Entry],
+        compare: str,
+        items: int | None = None,
+        consumers: Iterable[str] = (),
     ) -> str:
         """Write the file of a run, in place of the one that it may have written before, and return its URL.
 
         :param entries: the pages, by key.
         :param items: how many results the run had, with existing pages that it did not request.
+        :param consumers: ids of tasks that must consume the results before later runs compare with the file.
         """
         header = {
             "format": _FORMAT,
@@ -194,6 +216,8 @@ class ManifestFolder:
             "comparedWith": known.files,
             **({} if items is None else {"items": items}),
         }
+        if tasks := sorted(consumers):
+            header |= {"consumers": tasks, "ignored": [*known.ignored]}
         path = f"{self.url}/{run.file_name}"
         with WholeFile(storage_path(path)) as file, compressed(file) as lines:
             lines.write(json_text(header).encode() + b"\n")
@@ -222,14 +246,17 @@ class ManifestFolder:
         with WholeFile(storage_path(self._plan_url(run))) as file:
             file.write(json_text(plan.to_json()).encode())
 
-    def tidy(self, run: Run, keep: int) -> None:
+    def tidy(self, run: Run, keep: int, needed: Collection[str] = ()) -> None:
         """Delete the plan of a run that is over, and all but the newest `keep` files up to that of the run.
 
         Later runs keep theirs.
+
+        :param needed: names of files that are kept in any case.
         """
         self._delete(self._plan_url(run))
         for name in [name for name in self._names() if name <= run.file_name][keep:]:
-            self._delete(f"{self.url}/{name}")
+            if name not in needed:
+                self._delete(f"{self.url}/{name}")
 
     def _plan_url(self, run: Run) -> str:
         return f"{self.url}/{run.file_name.removesuffix('.jsonl.gz')}.plan.json"

@@ -20,7 +20,7 @@ from airflow_provider_webdata.results.tombstones import Tombstone
 from airflow_provider_webdata.runs.delivery.step import Step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from airflow.sdk import Context
 
@@ -38,6 +38,7 @@ class Compare(Step):
 
     def __init__(self, changes: Changes, context: Context, log: Any) -> None:
         self.changes = changes
+        self._context = context
         self._log = log
         self.run = run_of(context)
         self._flowing: list[bool] = []
@@ -54,7 +55,12 @@ class Compare(Step):
 
         :raises OutputError: it cannot be read.
         """
-        known = self.folder.known_before(self.run)
+        known = self.folder.known_before(self.run, self._is_consumed)
+        if known.ignored:
+            self._log.warning(
+                "Downstream tasks have not succeeded in %s, so this run emits the same pages again",
+                ", ".join(known.ignored.values()),
+            )
         if len(known.files) > 1:
             self._log.warning(
                 "%d runs wrote to %s at the same time: this one compares with all that they saw (%s)",
@@ -69,6 +75,11 @@ class Compare(Step):
         folder = self.changes.manifest
         if checked_text(folder) is None:
             raise OutputError(f"changes must name a folder (given after rendering: {folder!r})")
+        if self.changes.commit == "downstream" and not self._consumers():
+            raise OutputError(
+                "Changes(commit='downstream') needs a task downstream of this one: add the task that consumes the "
+                "results, or remove `commit`"
+            )
         check_folder(self.folder.url)
         self.known  # noqa: B018 - what cannot be read fails before anything is billed
         self.folder.claim(self.run)
@@ -151,8 +162,12 @@ class Compare(Step):
     def written(self) -> None:
         """Write what this run saw."""
         items = len(self._flowing) + self._comparison.counts["known"]
-        path = self.folder.write(self.run, self.known, self._comparison.entries(), self._by, items)
-        self.folder.tidy(self.run, self.changes.keep)
+        # Until this run is consumed, the next one compares with the same files.
+        consumers, needed = (
+            (self._consumers(), self.known.files) if self.changes.commit == "downstream" else ((), ())
+        )
+        path = self.folder.write(self.run, self.known, self._comparison.entries(), self._by, items, consumers)
+        self.folder.tidy(self.run, self.changes.keep, needed)
         self._log.info(
             "%d results are new, %d changed, %d the same, %d removed; %d failed. What was seen is in %s",
             *map(self._facts.get, ("new", "changed", "same", "removed", "failed")),
@@ -169,6 +184,16 @@ class Compare(Step):
                 if empty
                 else "Nothing is new, changed or removed since the last run"
             )
+
+    def _consumers(self) -> set[str]:
+        relatives = self._context["ti"].task.get_flat_relatives()
+        return {task.task_id for task in relatives if not task.is_teardown}
+
+    def _is_consumed(self, dag_id: str, run_id: str, consumers: Sequence[str]) -> bool:
+        found = self._context["ti"].get_task_states(dag_id, task_ids=[*consumers], run_ids=[run_id])
+        # Airflow may have deleted the run, and a task may have been removed from the DAG.
+        states = found.get(run_id, {}).values()
+        return all(state in ("success", "skipped", "removed") for state in states)
 
     def _saw_all(self, results: Results) -> bool:
         """Return whether what this run did not see may be gone."""

@@ -209,6 +209,43 @@ def test_runs_in_a_real_airflow(run_dag: Any, sandbox: SandboxServer, tmp_path: 
     ]
 
 
+def test_pages_are_emitted_until_downstream_tasks_have_consumed_them(
+    run_dag: Any, sandbox: SandboxServer, tmp_path: Path
+) -> None:
+    sandbox.control.set_page(f"{HOME}a", "<main>first</main>")
+    done = run_dag(
+        f"""
+        @task
+        def load(count, **context):
+            if not count:
+                raise AirflowSkipException("no pages")
+
+        @task
+        def publish(**context):
+            assert context["logical_date"].day > 2, "the first two runs fail"
+
+        pages = WebDataScrapeOperator(
+            task_id="t", url="{HOME}a", output="{tmp_path}/{{{{ ds }}}}.jsonl",
+            changes=Changes("{tmp_path}/seen", emit="changed", commit="downstream"),
+        )
+        load(pages.output["count"]) >> publish()
+        """,
+        """
+        from airflow.sdk.exceptions import AirflowSkipException
+        from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
+        logical_dates = [f"2026-01-0{day}T00:00:00+00:00" for day in (1, 2, 3, 4)]
+        """,
+    )
+    assert [run["xcom"]["t.changes"]["new"] for run in done.runs] == [1, 1, 1, 0]
+    assert done.log.count("so this run emits the same pages again") == 2
+
+
+def test_what_is_consumed_downstream_needs_a_task_downstream(site: Site) -> None:
+    done = site.run(1, CRAWL, commit="downstream")
+    assert "commit='downstream') needs a task downstream" in str(done.error)
+    assert site.control.requests() == []
+
+
 def test_all_with_their_changes(site: Site) -> None:
     site.run(1, CRAWL)
     site.show(a="<p>changed</p>")

@@ -13,7 +13,7 @@ import pytest
 
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.manifest.entries import Entry
-from airflow_provider_webdata.results.manifest.folder import ManifestFolder, Run
+from airflow_provider_webdata.results.manifest.folder import Known, ManifestFolder, Run
 from airflow_provider_webdata.results.manifest.plan import Plan
 
 FIRST = datetime(2026, 1, 1, tzinfo=timezone.utc)
@@ -104,6 +104,29 @@ def test_the_last_ones_are_kept(folder: ManifestFolder, keep: int) -> None:
     folder.tidy(at(0), keep)
     assert early.exists(), "what fills a gap is needed by the next one that does"
     assert len(list(path.parent.iterdir())) == keep + 1
+
+
+def test_runs_whose_results_were_not_consumed(folder: ManifestFolder) -> None:
+    """They are ignored until they are consumed; a repeated run compares with the same files again."""
+    failed = {"run_2", "run_3"}
+
+    def known_before(day: int) -> Known:
+        return folder.known_before(
+            at(day), lambda _, run_id, tasks: run_id not in failed or tasks != ["load"]
+        )
+
+    for day in (1, 2, 3, 4):
+        known = known_before(day)
+        pages = dict([entry(f"of_{day}")])
+        folder.write(at(day), known, pages, "content", consumers=["load"])
+        folder.tidy(at(day), 2, known.files)
+        assert known.entries.keys() == ({"https://a.example/of_1"} if day > 1 else set())
+    assert [*known_before(4).ignored.values()] == ["run_3"], "that of the second day was not needed any more"
+    failed.clear()
+    assert known_before(4).entries.keys() == {"https://a.example/of_1"}, "a repeated run"
+    assert known_before(5).entries.keys() == {"https://a.example/of_4"}, (
+        "which emitted those of the third day"
+    )
 
 
 def test_a_run_whose_file_to_compare_with_is_gone(folder: ManifestFolder) -> None:
