@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.results.columns import ColumnType
     from airflow_provider_webdata.results.formats import Target
 
-ROW_GROUP_BYTES = 16 * 2**20
-ROW_GROUP_ROWS = 10_000
+_ROW_GROUP_BYTES = 8 * 2**20
+_ROW_GROUP_ROWS = 10_000
 _READ_BYTES = 2**17
 _READ_ROWS = 2_000
 
@@ -55,7 +55,7 @@ class ParquetWriter:
         """Write a row."""
         self._rows.append(row)
         self._held += sum(len(value) for value in row.values() if isinstance(value, str))
-        if self._held >= ROW_GROUP_BYTES or len(self._rows) >= ROW_GROUP_ROWS:
+        if self._held >= _ROW_GROUP_BYTES or len(self._rows) >= _ROW_GROUP_ROWS:
             self._write_group()
 
     def finish(self) -> None:
