@@ -1,9 +1,11 @@
-"""The URL that identifies a page, a link, or a search result in all runs."""
+"""The URL that identifies a page, a link, or a search result in all runs, and the failure of a page."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
+
+_SITE_ERROR = 400
 
 
 def url_of(item: Any) -> str | None:
@@ -24,16 +26,39 @@ def url_of(item: Any) -> str | None:
     return None
 
 
+def site_failed(metadata: Mapping[str, Any]) -> bool:
+    """Return True if a page has an error, or its site answered with a status of 400 or above.
+
+    :param metadata: of the page.
+    """
+    status = metadata.get("statusCode")
+    return bool(metadata.get("error")) or (isinstance(status, int) and status >= _SITE_ERROR)
+
+
 def urls_in(value: Any) -> Any:
     """Return the URL of a result, or the URLs of several; any other value unchanged.
+
+    A removed page (`change` is `removed`) has none.
 
     :param value: an item, a list of items, or the mapping that a task without `output` returned; lists may be nested.
     """
     if isinstance(value, Mapping):
-        if (url := url_of(value)) is not None:
-            return url
-        lists = [part for part in value.values() if isinstance(part, list) and any(map(url_of, part))]
-        return urls_in(lists) if lists else value
+        items = [*_items(value)]
+        urls = [url_of(item) for item in items if item.get("change") != "removed"]
+        if not items:
+            return value
+        return urls[0] if urls and items[0] is value else urls
     if isinstance(value, Collection) and not isinstance(value, (str, bytes)):
         return [url for one in map(urls_in, value) for url in (one if isinstance(one, list) else [one])]
     return value
+
+
+def _items(value: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield a mapping that has a URL, or those in its lists."""
+    if url_of(value) is not None:
+        yield value
+        return
+    for part in value.values():
+        for one in part if isinstance(part, list) else ():
+            if isinstance(one, Mapping):
+                yield from _items(one)

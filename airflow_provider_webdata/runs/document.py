@@ -13,6 +13,7 @@ from airflow_provider_webdata.api.models import ParseOptions, ScrapeRequest
 from airflow_provider_webdata.api.models.parse import FILE_EXTENSIONS, MAX_FILE_BYTES, has_known_extension
 from airflow_provider_webdata.api.prices import page_extras
 from airflow_provider_webdata.common.attempt import Attempt
+from airflow_provider_webdata.common.item_urls import site_failed
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.storage import check_storage
 from airflow_provider_webdata.runs.cached_pages import CachedPages
@@ -34,8 +35,6 @@ MOST_RESCHEDULES = 5
 
 LONGEST_PROCESSING = timedelta(minutes=20)
 """How long after the first reschedule a task may be rescheduled again."""
-
-_SITE_ERROR = 400
 
 
 class DocumentRun(CallRun):
@@ -86,7 +85,7 @@ class DocumentRun(CallRun):
         if summary["warning"]:
             self.log.warning("The service warns: %s", summary["warning"])
         status, error = summary["statusCode"], metadata.get("error")
-        if error or (isinstance(status, int) and status >= _SITE_ERROR):
+        if site_failed(metadata):
             self.log.warning(
                 "The site answered %s with status %s%s; the service bills it as a page",
                 source,

@@ -23,7 +23,7 @@ class Quality(NamedTuple):
     :param is_rejected: whether the results were not published.
     :param failed: each check that failed, as text.
     :param coverage: share of items that have a field, by field.
-    :param blocked: pages that are not the page, by reason.
+    :param blocked: substitute pages, by kind.
     :param invalid: number of items that do not match the schema, and of those that were compared; None: no schema.
     :param chart: items of the last runs; empty if they are fewer than two.
     """

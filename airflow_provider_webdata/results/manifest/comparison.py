@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.common.item_urls import url_of
+from airflow_provider_webdata.common.item_urls import site_failed, url_of
 from airflow_provider_webdata.results.manifest.content import digest
 from airflow_provider_webdata.results.manifest.entries import Change, Entry, shared_entry
 from airflow_provider_webdata.results.manifest.urls import canonical_url
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.results.manifest.content import Compare
 
 CHANGES: tuple[Change, ...] = ("new", "changed", "same", "known", "removed", "failed")
-
-_SITE_ERROR = 400
 
 
 class Comparison:
@@ -77,7 +75,7 @@ class Comparison:
         if isinstance(metadata := item.get("metadata"), dict):
             code = metadata.get("statusCode")
             status = code if isinstance(code, int) else None
-            if metadata.get("error") or (status is not None and status >= _SITE_ERROR):
+            if site_failed(metadata):
                 return "failed"
         known = self._entries.get(key)
         if known is not None and known.change is not None:

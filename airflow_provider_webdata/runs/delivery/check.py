@@ -15,7 +15,7 @@ from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.formats import QUARANTINE
 from airflow_provider_webdata.results.item_paths import at_path
 from airflow_provider_webdata.results.lineage import Assertion, Quality
-from airflow_provider_webdata.results.not_the_page import is_page, not_the_page
+from airflow_provider_webdata.results.substitute_pages import is_page, substitute_kind
 from airflow_provider_webdata.runs.delivery.compare import run_of
 from airflow_provider_webdata.runs.delivery.step import Step
 from airflow_provider_webdata.runs.failures import RejectedResultsError
@@ -160,7 +160,7 @@ class Check(Step):
             seen.add(digest)
         if is_page(item):
             found["pages"] += 1
-            if kind_found := not_the_page(item):
+            if kind_found := substitute_kind(item):
                 self._blocked[kind_found] += 1
                 self._examples.setdefault("blocked", _shown(url_of(item)))
             if checks.fresher_than is not None:

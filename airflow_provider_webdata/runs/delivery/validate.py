@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from airflow_provider_webdata.common.item_urls import url_of
+from airflow_provider_webdata.common.item_urls import site_failed, url_of
 from airflow_provider_webdata.common.tagged_items import tagged, untagged
 from airflow_provider_webdata.results.provider_records import KIND as RECORDS
 from airflow_provider_webdata.results.provider_records import LABELS, is_error
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.runs.delivery.step import Results
 
 _MOST_LISTED = 100
-_SITE_ERROR = 400
 
 
 class Validate(Step):
@@ -71,9 +70,7 @@ class Validate(Step):
     def verdict(self) -> None:
         """Fail the task if an item does not match and `on_invalid` says so."""
         if self._on_invalid == "fail" and self._counts["invalid"]:
-            raise InvalidResultsError(
-                f"{self._summary()}; all results are delivered, and in XCom, all the same"
-            )
+            raise InvalidResultsError(f"{self._summary()}; all results are delivered, and in XCom, anyway")
 
     def _summary(self) -> str:
         shown = "; ".join(
@@ -94,7 +91,6 @@ def _problems(item: Any, kind: str, schema: ResultSchema) -> list[str] | None:
     if item.get("json") is not None:
         return schema.problems(item["json"])
     metadata = item.get("metadata")
-    if not isinstance(metadata, Mapping) or metadata.get("error"):
-        return None
-    status = metadata.get("statusCode")
-    return None if isinstance(status, int) and status >= _SITE_ERROR else ["json: the page has none"]
+    return (
+        ["json: the page has none"] if isinstance(metadata, Mapping) and not site_failed(metadata) else None
+    )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_webdata.api.errors import trimmed
 from airflow_provider_webdata.api.prices import credits_of_tokens
 from airflow_provider_webdata.common.arguments import number
+from airflow_provider_webdata.common.item_urls import site_failed
 from airflow_provider_webdata.runs.cached_pages import CachedPages
 from airflow_provider_webdata.runs.credit_account import by_format
 from airflow_provider_webdata.runs.delivery.step import Results
@@ -65,12 +66,10 @@ class PageErrors:
     def add_document(self, document: Mapping[str, Any]) -> None:
         """Count a page, with wire names; one whose site answered with an error counts as failed."""
         metadata = document.get("metadata") or {}
-        status, error = metadata.get("statusCode"), metadata.get("error")
-        if error or (isinstance(status, int) and status >= 400):
-            url = metadata.get("sourceURL") or metadata.get("url")
-            self.add_failed(
-                url, error or f"the site answered {status}", None if status is None else str(status)
-            )
+        if site_failed(metadata):
+            url, status = metadata.get("sourceURL") or metadata.get("url"), metadata.get("statusCode")
+            error = metadata.get("error") or f"the site answered {status}"
+            self.add_failed(url, error, None if status is None else str(status))
         else:
             self.succeeded += 1
 
@@ -237,7 +236,7 @@ class JobResult:
         self._run.refuse_delivered(
             TooManyFailuresError(
                 f"{errors.count} of {errors.count + errors.succeeded} pages failed, more than "
-                f"max_error_ratio={most:g} allows; the result is stored and in XCom all the same"
+                f"max_error_ratio={most:g} allows; the result is stored and in XCom anyway"
             ),
             value,
         )

@@ -9,6 +9,7 @@ from tests.support.tables import each_row
 
 A, B = "https://a.example/", "https://b.example/"
 PAGE = {"markdown": "# A", "metadata": {"sourceURL": A, "url": B}}
+REMOVED = {"change": "removed", "page": B, "url": B, "lastSeen": "2026-01-01T00:00:00+00:00"}
 SEARCH = {"id": "i", "web": [{"url": A}], "news": [{"url": B}], "warning": None}
 
 
@@ -23,6 +24,9 @@ SEARCH = {"id": "i", "web": [{"url": A}], "news": [{"url": B}], "warning": None}
         (SEARCH, [A, B]),
         ({"data": [PAGE, {"url": B}], "invalidURLs": ["x"], "errors": {"pages": [{"url": B}]}}, [A, B]),
         ([SEARCH, {"links": [{"url": B}]}, A], [A, B, B, A]),
+        ({"results": [{"query": "q", "web": [{"url": A}]}, {"query": "r", "web": []}, SEARCH]}, [A, A, B]),
+        ({"data": [PAGE, REMOVED]}, [A]),
+        ([REMOVED, {"url": B}, {"data": [REMOVED]}], [B]),
         ({"path": "pages.jsonl", "count": 2}, {"path": "pages.jsonl", "count": 2}),
         ([], []),
     ],

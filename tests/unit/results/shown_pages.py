@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from airflow_provider_webdata.results.not_the_page import Kind
+from airflow_provider_webdata.results.substitute_pages import Kind
 
 
 class Shown(NamedTuple):
@@ -325,6 +325,17 @@ PAGES = tuple(
             "Hedge trimmer | Garden tools", "# Hedge trimmer\n\nDiscontinued. Last price 79 EUR. Spare blades are "
             "still sold."),
         "search without results": page("Search: unicorn | Garden tools", "0 results for unicorn. Try another word."),
+        "notice on a login page that was requested": page(
+            "Garden forum", "Sign in to continue.", url="https://forum.example/login"),
+        "head without an end": page(
+            "Spade", None, html="<html><head><title>Spade</title><body><h1>Spade</h1><p>24.90 EUR.</p></body>"),
+        "long script before the body": page(
+            "Spade", None, html="<html><head><script>" + "x" * 250_000 + "</script></head><body><p>24.90 EUR, ash "
+            "handle, in stock.</p></body></html>"),
+        "icon without an end tag": page(
+            "Spade", None, html="<html><body><svg/><h1>Spade</h1><p>24.90 EUR, in stock.</p></body></html>"),
+        "element named like a hidden one": page(
+            "Spade", None, html="<html><body><template-page><h1>Spade</h1><p>24.90 EUR.</p></template-page></body>"),
         "music single": page("Not Found", "# Not Found\n\nSingle by The Weirs, 2019. Label: Reed Records. 3:41."),
     }.items()
 )  # fmt: skip

@@ -200,7 +200,7 @@ def test_what_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_without_checks_nothing_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("airflow_provider_webdata.runs.delivery.check.not_the_page", None)
+    monkeypatch.setattr("airflow_provider_webdata.runs.delivery.check.substitute_kind", None)
     assert delivered(PAGES)[0]["data"] == PAGES
     assert not {"quality", "qualityRejected"} & delivered(PAGES)[1].keys()
 

@@ -12,18 +12,19 @@ from html import unescape
 from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
+from airflow_provider_webdata.common.item_urls import site_failed
+
 Kind = Literal["error", "challenge", "consent", "not_found", "login", "shell"]
 
 MOST_CHARACTERS = 2_000
 """Visible characters of a page on which a phrase in its text or title counts."""
 
 _LEAST_CHARACTERS = 8
-_SITE_ERROR = 400
 _LONGEST_HTML = 200_000
 
 
 class Rule(NamedTuple):
-    """A mark of a page that is not the page.
+    """A mark of a substitute page.
 
     :param kind: of such pages.
     :param place: `title`: a part of the title between separators is the phrase. `text`: the visible text contains it.
@@ -183,23 +184,22 @@ _CONSENT_WORD = re.compile(
 _CHARACTERS_PER_CONSENT_WORD = 120
 _LOADING = re.compile(r"(?:loading|please wait|lädt|wird geladen|chargement|cargando|caricamento)[\s.…]*")
 _TAG = re.compile(r"<[^<>]*>")
-_HIDING_TAG = re.compile(r"<(/?)(script|style|template|svg|head)\b[^<>]*>", re.IGNORECASE)
+_HIDING_TAG = re.compile(r"<(/?)(script|style|template|svg|title)(?=[\s/>])[^<>]*>", re.IGNORECASE)
 _MARKDOWN = re.compile(r"!\[[^\[\]]*\]\([^()\s]*\)|\[([^\[\]]*)\]\([^()\s]*\)|[#*_`>|\\]+")
 
 
 def is_page(item: Any) -> bool:
-    """Return whether an item has the content of a page, so that `not_the_page` can judge it."""
+    """Return whether an item has the content of a page, so that `substitute_kind` can judge it."""
     return isinstance(item, Mapping) and isinstance(item.get("metadata"), Mapping)
 
 
-def not_the_page(item: Mapping[str, Any]) -> Kind | None:
+def substitute_kind(item: Mapping[str, Any]) -> Kind | None:
     """Return the kind of page that a site showed in place of the requested one, or None.
 
     :param item: a page as the service returned it: `metadata`, and where requested `markdown`, `html`, or `rawHtml`.
     """
     metadata: Mapping[str, Any] = item["metadata"]
-    status = metadata.get("statusCode")
-    if metadata.get("error") or (isinstance(status, int) and status >= _SITE_ERROR):
+    if site_failed(metadata):
         return "error"
     if kind := _by_redirect(metadata):
         return kind
@@ -211,17 +211,26 @@ def not_the_page(item: Mapping[str, Any]) -> Kind | None:
     text = _plain(_MARKDOWN.sub(r" \1 ", markdown) if isinstance(markdown, str) else _visible(source or ""))
     if len(text) > MOST_CHARACTERS:
         return None
+    requested = str(metadata.get("sourceURL") or metadata.get("url") or "").lower()
+    excluded: set[Kind] = set()
+    if _LOGIN_PATH.search(requested):
+        excluded.add("login")
+    if not _is_about_consent(text):
+        excluded.add("consent")
+    if not isinstance(markdown, str) and (source is None or len(source) > _LONGEST_HTML):
+        # The content may follow after what was read.
+        excluded.add("shell")
     title = _plain(str(metadata.get("title") or ""))
     for part in (title, *_SEPARATOR.split(title)):
         kind = _TITLES.get(part.strip())
-        if kind is not None and (kind != "login" or _is_login_form(metadata, text)):
+        if kind is not None and kind not in excluded and (kind != "login" or _PASSWORD.search(text)):
             return kind
     for place, content in (("html", (source or "")[:_LONGEST_HTML].lower()), ("text", text)):
         for phrase, kind in _OF_PLACE[place]:
-            if phrase in content and (kind != "consent" or _is_about_consent(text)):
+            if kind not in excluded and phrase in content:
                 return kind
-    has_content = isinstance(markdown, str) or source is not None
-    return "shell" if has_content and (len(text) < _LEAST_CHARACTERS or _LOADING.fullmatch(text)) else None
+    is_empty = len(text) < _LEAST_CHARACTERS or _LOADING.fullmatch(text)
+    return "shell" if is_empty and "shell" not in excluded else None
 
 
 def _by_redirect(metadata: Mapping[str, Any]) -> Kind | None:
@@ -236,12 +245,6 @@ def _by_redirect(metadata: Mapping[str, Any]) -> Kind | None:
     if any(host == named or host.endswith(f".{named}") for named, _ in _OF_PLACE["host"]):
         return "consent"
     return "login" if _LOGIN_PATH.search(path) and not _LOGIN_PATH.search(requested.lower()) else None
-
-
-def _is_login_form(metadata: Mapping[str, Any], text: str) -> bool:
-    # A page that was requested as a login page is the page.
-    requested = str(metadata.get("sourceURL") or metadata.get("url") or "").lower()
-    return bool(_PASSWORD.search(text)) and not _LOGIN_PATH.search(requested)
 
 
 def _is_about_consent(text: str) -> bool:
@@ -260,6 +263,8 @@ def _visible(html: str) -> str:
     hidden, begin = "", 0
     for tag in _HIDING_TAG.finditer(html):
         closes, name = tag[1], tag[2].lower()
+        if name == "svg" and tag[0].endswith("/>"):
+            continue
         if not hidden and not closes:
             parts.append(html[begin : tag.start()])
             hidden = name

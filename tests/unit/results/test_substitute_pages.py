@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_provider_webdata.results.not_the_page import RULES, not_the_page
+from airflow_provider_webdata.results.substitute_pages import RULES, substitute_kind
 from tests.unit.results.shown_pages import INSTEAD, PAGES, page
 
 DOCS = (Path(__file__).parents[3] / "docs" / "checks.md").read_text(encoding="utf-8")
@@ -23,12 +23,12 @@ FALSE_ALARMS = {"music single"}
 
 
 def test_what_is_caught() -> None:
-    found = {shown.name: not_the_page(shown.item) for shown in INSTEAD}
+    found = {shown.name: substitute_kind(shown.item) for shown in INSTEAD}
     assert {name for name, kind in found.items() if kind is None} == MISSED
     assert {shown.name: shown.kind for shown in INSTEAD if shown.name not in MISSED} == {
         name: kind for name, kind in found.items() if kind is not None
     }
-    assert {shown.name for shown in PAGES if not_the_page(shown.item) is not None} == FALSE_ALARMS
+    assert {shown.name for shown in PAGES if substitute_kind(shown.item) is not None} == FALSE_ALARMS
     caught = len(INSTEAD) - len(MISSED)
     said = f"catches {caught} of {len(INSTEAD)} and raises {len(FALSE_ALARMS)} false alarm on {len(PAGES)}"
     assert said in " ".join(DOCS.split())
@@ -42,5 +42,5 @@ def test_each_rule_is_documented_with_its_source() -> None:
 
 @given(st.text(), st.text(), st.text(), st.text())
 def test_any_page_is_judged(title: str, markdown: str, html: str, url: str) -> None:
-    not_the_page(page(title, markdown, html=html, url=url, found=f"https://{url}"))
-    not_the_page(page(title, None, html=html))
+    substitute_kind(page(title, markdown, html=html, url=url, found=f"https://{url}"))
+    substitute_kind(page(title, None, html=html))
