@@ -56,7 +56,10 @@ class Option(msgspec.Struct):
         return {name: _shown(value) for name, value in nondefault_fields(self).items()}
 
     def check_task(self, task: Any) -> None:
-        """Fail while the DAG file is parsed if the option cannot work for a task.
+        """Fail if the option cannot work for a task.
+
+        This is called while the DAG file is parsed, and again before the task bills anything: only then are the
+        arguments of a mapped task known.
 
         :param task: operator or sensor with this option.
         :raises ArgumentError: names the field, the reason, and what to change.
@@ -260,7 +263,7 @@ class Checks(Option):
         A task without such a run passes.
     :param coverage: least part of the results, 0 to 1, that has a value, by field. Null, blank text, and an empty list
         or object are no values.
-    :param unique: field whose values must differ, such as `url`. Each value takes about 70 bytes of memory.
+    :param unique: field whose values must differ, such as `url`. A hash of each value stays in memory.
     :param blocked: largest part of the pages, 0 to 1, that may be something else: an error, a challenge, a consent or
         login page, a soft 404, or an empty shell; see `docs/checks.md`.
     :param fresher_than: oldest age of a page from the service's cache, a timedelta.
@@ -283,14 +286,18 @@ class Checks(Option):
         whole_number("Checks(min_items=)", self.min_items, least=0)
         if self.max_items is not None:
             whole_number("Checks(max_items=)", self.max_items, least=self.min_items)
-        shares = {"drop_vs_last": self.drop_vs_last, "blocked": self.blocked}
-        shares |= {f"coverage={field!r}": share for field, share in (self.coverage or {}).items()}
+        for name, form, given in (
+            ("coverage", "shares by field, such as {'json.price': 0.95}", self.coverage),
+            ("types", "JSON types by field, such as {'json.price': 'number'}", self.types),
+        ):
+            if not isinstance(given, (Mapping, type(None))):
+                raise ArgumentError(f"Checks({name}=) must be a mapping: {form} (given: {given!r})")
+        shares = {f"coverage={{{field!r}: ...}}": share for field, share in (self.coverage or {}).items()}
+        for name in ("drop_vs_last", "blocked"):
+            if (optional := getattr(self, name)) is not None:
+                shares[f"{name}="] = optional
         for name, share in shares.items():
-            if (
-                isinstance(share, bool)
-                or not isinstance(share, (int, float, type(None)))
-                or not 0 <= (share or 0) <= 1
-            ):
+            if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share <= 1:
                 raise ArgumentError(f"Checks({name}) must be a number from 0 to 1 (given: {share!r})")
         for field in (
             *(self.coverage or ()),
@@ -302,7 +309,7 @@ class Checks(Option):
                     f"Checks: a field must be the path of a value in a result, such as 'json.price' (given: {field!r})"
                 )
         for field, kind in (self.types or {}).items():
-            _one_of(f"Checks(types={field!r})", kind, _JSON_TYPES)
+            _one_of(f"Checks(types={{{field!r}: ...}})", kind, _JSON_TYPES)
         if self.fresher_than is not None and not (
             isinstance(self.fresher_than, timedelta) and self.fresher_than > timedelta(0)
         ):
@@ -312,7 +319,7 @@ class Checks(Option):
         _one_of("Checks(on_fail=)", self.on_fail, ("fail", "warn"))
 
     def check_task(self, task: Any) -> None:
-        """Fail while the DAG file is parsed if a check can never pass, or has no effect, for a task.
+        """Fail if a check can never pass, or has no effect, for a task; see `Option.check_task`.
 
         :param task: operator or sensor with this option.
         :raises ArgumentError: names the check, the reason, and what to change.
@@ -326,12 +333,16 @@ class Checks(Option):
         elif model == "CrawlRequest" and type(task.limit) is int and self.min_items > task.limit:
             problem = f"min_items={self.min_items} can never pass with limit={task.limit}; raise limit"
         elif (
-            self.drop_vs_last is not None and not task.do_xcom_push and getattr(task, "changes", None) is None
+            self.drop_vs_last is not None
+            and not task.do_xcom_push
+            and getattr(getattr(task, "changes", None), "shared", True)
         ):
-            problem = "drop_vs_last needs XCom or changes=, where a run finds the one before; omit do_xcom_push=False"
+            problem = (
+                "drop_vs_last needs XCom, or changes= without shared=True, where a run finds the one before; omit "
+                "do_xcom_push=False"
+            )
         elif (self.blocked, self.fresher_than) != (None, None) and (
-            (model is not None and model not in _PAGED)
-            or kind in ("extract", "agent")
+            (model not in _PAGED if kind is None else kind in ("extract", "agent"))
             or (model == "SearchRequest" and not hasattr(task, "queries") and task.scrape_options is None)
         ):
             problem = (

@@ -26,7 +26,10 @@ def publish(args: argparse.Namespace) -> None:
     try:
         publish_output(args.path)
     except (OutputError, OSError) as error:
-        raise SystemExit(f"Nothing was published: {terminal_text(str(error))}") from None
+        raise SystemExit(
+            f"{terminal_text(args.path)} was not published: {terminal_text(str(error))}. Correct that, and run the "
+            "command again"
+        ) from None
     sys.stdout.write(
         f"Published {terminal_text(args.path)}. Mark the task as success to run those that follow it\n"
     )

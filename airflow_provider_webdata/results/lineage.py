@@ -180,9 +180,9 @@ def _lineage(
         }
         assertions = [
             data_quality_assertions_dataset.Assertion(
-                assertion=made.check, success=made.passed, column=made.field
+                assertion=assertion.check, success=assertion.passed, column=assertion.field
             )
-            for made in quality.assertions
+            for assertion in quality.assertions
         ]
         facets = {
             "dataQualityMetrics": metrics.DataQualityMetricsInputDatasetFacet(counts, rowCount=quality.items),

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.results.columns import row_maker
 from airflow_provider_webdata.results.compression import compressed
-from airflow_provider_webdata.results.formats import format_of, is_compressed
+from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.results.formats import QUARANTINE, format_of, is_compressed
 from airflow_provider_webdata.results.storage import WholeFile, check_file, storage_path
 from airflow_provider_webdata.results.tombstones import marked
 
@@ -24,9 +25,14 @@ if TYPE_CHECKING:
 def check_output(url: str) -> None:
     """Check that a file can be written, as far as that can be tried beforehand; see `storage.check_file`.
 
-    :raises OutputError: its format or its storage is unknown here, a package is missing, or it can never be written.
+    :raises OutputError: its format or its storage is unknown here, a package is missing, its name is that of a
+        quarantine, or it can never be written.
     :raises OSError: it cannot be written now.
     """
+    if url.endswith(QUARANTINE):
+        raise OutputError(
+            f"output must not end in {QUARANTINE}, the suffix of quarantined results; omit it (given: {url!r})"
+        )
     format_of(url).check()
     check_file(url)
 
@@ -36,18 +42,19 @@ class Output:
 
     :param url: its destination; see `storage_path`.
     :param columns: the columns of a table (`columns.columns_of`); a format without columns keeps the items unchanged.
+    :param judged: `quarantine` may be called; see `storage.WholeFile`.
     :ivar url: its destination.
     :ivar format: of the file, by its suffix.
     :ivar count: items written so far.
     :raises OutputError: its format or its storage is unknown here, or a package is missing.
     """
 
-    def __init__(self, url: str, columns: Iterable[Column]) -> None:
+    def __init__(self, url: str, columns: Iterable[Column], *, judged: bool = False) -> None:
         self.url = url
         self.format = format_of(url)
         self.columns = tuple(columns)
         self.count = 0
-        self._file = WholeFile(storage_path(url))
+        self._file = WholeFile(storage_path(url), movable=judged)
         self._gzip: GzipFile | None = None
         self._writer: Writer | None = None
         self._row = row_maker(self.columns) if self.format.columns else None
@@ -80,6 +87,10 @@ class Output:
             self._writer.write(record)
             self.count += 1
 
+    def quarantine(self) -> None:
+        """Publish the file beside its destination, when the `with` block ends; see the module `quarantine`."""
+        self._file.path = storage_path(self.url + QUARANTINE)
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
@@ -96,9 +107,9 @@ class Output:
         self._file.__exit__(kind, error, trace)
 
 
-def open_output(url: str, columns: Iterable[Column]) -> Output:
+def open_output(url: str, columns: Iterable[Column], *, judged: bool = False) -> Output:
     """Return a file of items to write in a `with` block; see `Output`.
 
     :raises OutputError: its format or its storage is unknown here, or a package is missing.
     """
-    return Output(url, columns)
+    return Output(url, columns, judged=judged)

@@ -17,7 +17,7 @@ from airflow_provider_webdata.common.supported_airflow import PARTITION_EVENTS, 
 from airflow_provider_webdata.common.surrogates import is_utf8
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.errors import OutputError
-from airflow_provider_webdata.results.formats import LIST_SUFFIX, SUFFIXES, format_of, suffix_of
+from airflow_provider_webdata.results.formats import LIST_SUFFIX, QUARANTINE, SUFFIXES, format_of, suffix_of
 from airflow_provider_webdata.results.item_paths import at_path
 from airflow_provider_webdata.results.output import open_output
 from airflow_provider_webdata.results.storage import WholeFile, storage_path
@@ -108,19 +108,20 @@ def partition_files(url: str, suffix: str = "") -> list[dict[str, Any]]:
         with path.open("rb") as file:
             listed = [{**entry, "path": entry["path"]} for entry in json.load(file)["files"]]
     except FileNotFoundError as error:
+        known = "the output of a task whose checks failed" if suffix else "a list of Output(partition_by=)"
         raise OutputError(
-            f"{url}{suffix} is not there; name a list that Output(partition_by=) has written"
+            f"{url}{suffix} does not exist; name {known}, on the machine or in the storage where it was written"
         ) from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise OutputError(f"{url} is no list of files: {error}") from error
+        raise OutputError(f"{url}{suffix} is no list of files: {error}") from error
     files = []
     for entry in listed:
         path = entry["path"]
         relative = path.removeprefix(f"{folder}{slash}") if isinstance(path, str) else ""
         if not own.fullmatch(relative):
             raise OutputError(
-                f"{url} names {path!r}, which is no file of a partition below its own folder; run the task that writes "
-                "it again, or name the files themselves"
+                f"{url}{suffix} names {path!r}, which is no file of a partition below its own folder; run the task "
+                "that writes it again, or name the files themselves"
             )
         files.append({**entry, "path": f"{folder}{slash}{relative}"})
     return files
@@ -136,9 +137,7 @@ class PartitionedOutput:
     :ivar files: `path`, `partition`, `count` and `bytes` of each file, once the `with` block has ended.
     """
 
-    def __init__(
-        self, url: str, columns: Iterable[Column], partition_by: str, day: str, suffix: str = ""
-    ) -> None:
+    def __init__(self, url: str, columns: Iterable[Column], partition_by: str, day: str) -> None:
         self.url = list_url(url)
         self.format = format_of(url)
         self.columns = tuple(columns)
@@ -148,7 +147,7 @@ class PartitionedOutput:
         self._target = url
         self._by = partition_by
         self._day = day
-        self._suffix = suffix
+        self._suffix = ""
         self._spool: _Spool | None = None
 
     def __enter__(self) -> Self:
@@ -163,6 +162,10 @@ class PartitionedOutput:
         for item in items:
             self._spool.add(self._partition_of(item), marked(item))
             self.count += 1
+
+    def quarantine(self) -> None:
+        """Write the files and the list beside their destinations; see the module `quarantine`."""
+        self._suffix = QUARANTINE
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -215,9 +218,7 @@ def delete_stale(before: Iterable[str], files: Iterable[str], suffix: str = "") 
             storage_path(stale + suffix).unlink()
 
 
-def open_partitions(
-    url: str, columns: Iterable[Column], partition_by: str, day: str, suffix: str = ""
-) -> PartitionedOutput:
+def open_partitions(url: str, columns: Iterable[Column], partition_by: str, day: str) -> PartitionedOutput:
     """Return files of items by partition, to write in a `with` block.
 
     Until the block ends, the items are in temporary files of this machine. Then each partition's file is written, whole
@@ -229,10 +230,9 @@ def open_partitions(
     :param columns: of each table.
     :param partition_by: `host` of the page's URL, `date`, or a path in an item; see `checked_partition`.
     :param day: the run's date, such as `2026-01-31`.
-    :param suffix: of the names of files and list; see `quarantine`.
     :raises OutputError: its format or its storage is unknown here, or a package is missing.
     """
-    return PartitionedOutput(url, columns, partition_by, day, suffix)
+    return PartitionedOutput(url, columns, partition_by, day)
 
 
 def host_of(item: Any) -> str:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
+import stat
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -86,8 +88,10 @@ def check_file(url: str) -> None:
         check_bucket(path)
     elif _is_local(path):
         try:
-            if Path(path.path).is_dir():
-                raise IsADirectoryError(errno.EISDIR, "it is a folder")
+            # Path.is_dir() hides a name that is too long, from Python 3.14 on.
+            with contextlib.suppress(FileNotFoundError):
+                if stat.S_ISDIR(os.stat(path.path).st_mode):
+                    raise IsADirectoryError(errno.EISDIR, "it is a folder")
             _LocalDraft(path.path).drop()
         except OSError as error:
             if error.errno in _LASTING:
@@ -109,16 +113,23 @@ class WholeFile:
     """A file to write that appears under its name when the `with` block ends well, and not at all otherwise.
 
     Folders above it are created where the storage has folders. A file that is there already is replaced.
+
+    :param movable: `path` may change until the block ends. An upload to an object store has its name from the start,
+        so its bytes wait in a temporary file of this machine.
     """
 
-    def __init__(self, path: ObjectStoragePath) -> None:
+    def __init__(self, path: ObjectStoragePath, *, movable: bool = False) -> None:
         self.path = path
         self.bytes = 0
+        self._movable = movable
         self._draft: _Draft | None = None
 
     def __enter__(self) -> Self:
         """Open it."""
-        self._draft = _LocalDraft(self.path.path) if _is_local(self.path) else _Upload(self.path)
+        if _is_local(self.path):
+            self._draft = _LocalDraft(self.path.path)
+        else:
+            self._draft = _SpooledUpload() if self._movable else _Upload(self.path)
         return self
 
     def write(self, data: Any) -> int:
@@ -147,7 +158,7 @@ class WholeFile:
             draft.drop()
             return
         try:
-            draft.publish()
+            draft.publish(self.path)
         except BaseException:
             draft.drop()
             raise
@@ -173,29 +184,27 @@ class _Draft(Protocol):
     @property
     def file(self) -> Any: ...
 
-    def publish(self) -> None: ...
+    def publish(self, path: ObjectStoragePath) -> None: ...
 
     def drop(self) -> None: ...
 
 
 class _LocalDraft:
     def __init__(self, path: str) -> None:
-        self._path = Path(path)
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(
-            prefix=f".{self._path.name[:100]}.", suffix=".part", dir=self._path.parent
-        )
+        target = Path(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", suffix=".part", dir=target.parent)
         self._draft = Path(name)
         self.file = os.fdopen(handle, "wb", buffering=2**20)
 
-    def publish(self) -> None:
+    def publish(self, path: ObjectStoragePath) -> None:
         self.file.flush()
         os.fsync(self.file.fileno())
         # mkstemp makes its files readable for their owner only; a result gets the usual permissions.
         os.fchmod(self.file.fileno(), 0o666 & ~_umask())
         self.file.close()
-        self._draft.replace(self._path)
-        _sync_folder(self._path.parent)
+        self._draft.replace(path.path)
+        _sync_folder(self._draft.parent)
 
     def drop(self) -> None:
         with contextlib.suppress(OSError):
@@ -218,7 +227,7 @@ class _Upload:
         with contextlib.suppress(ValueError, AttributeError):
             fs.transaction.files.remove(self.file)
 
-    def publish(self) -> None:
+    def publish(self, path: ObjectStoragePath) -> None:  # noqa: ARG002
         self.file.close()
         commit = getattr(self.file, "commit", None)
         if commit is not None:
@@ -230,6 +239,22 @@ class _Upload:
         # Else the file would be completed when it is garbage-collected.
         with contextlib.suppress(AttributeError):
             self.file.closed = True
+
+
+class _SpooledUpload:
+    """A temporary file of this machine that is uploaded when its name is known."""
+
+    def __init__(self) -> None:
+        self.file: Any = tempfile.TemporaryFile()  # noqa: SIM115
+
+    def publish(self, path: ObjectStoragePath) -> None:
+        self.file.seek(0)
+        with WholeFile(path) as upload:
+            shutil.copyfileobj(self.file, upload, _PART_BYTES)
+        self.file.close()
+
+    def drop(self) -> None:
+        self.file.close()
 
 
 def _is_local(path: ObjectStoragePath) -> bool:

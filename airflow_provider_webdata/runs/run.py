@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from functools import cached_property
@@ -14,6 +15,7 @@ from airflow_provider_webdata.api.errors import InvalidRequestError, WebDataErro
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.coded_errors import ArgumentError, CodedError
 from airflow_provider_webdata.hooks.remedies import advice_for
+from airflow_provider_webdata.options import Option
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.runs.billing import Billing
 from airflow_provider_webdata.runs.delivery.delivery import Delivery
@@ -22,7 +24,7 @@ from airflow_provider_webdata.runs.request import request_body
 from airflow_provider_webdata.runs.reschedule import reschedule_delay
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from airflow.sdk import Context
 
@@ -138,7 +140,7 @@ class Run:
         self.log.info("%s. The task is rescheduled to %s", error, when.isoformat(timespec="seconds"))
         raise AirflowRescheduleException(when) from error  # type: ignore[no-untyped-call]
 
-    def push(self, **values: Any) -> None:
+    def push(self, /, **values: Any) -> None:
         """Push XComs beside the return value."""
         if self.task.do_xcom_push and (ti := self.context.get("ti")) is not None:
             for key, value in values.items():
@@ -179,8 +181,11 @@ class Run:
     def prepare_delivery(self) -> None:
         """Fail the task for good if an option cannot work."""
         try:
+            for option in vars(self.task).values():
+                if isinstance(option, Option):
+                    option.check_task(self.task)
             self.delivery.prepare()
-        except OutputError as error:
+        except (ArgumentError, OutputError) as error:
             self.refuse(error)
 
     def deliver(self, results: Results, value: Value | None = None) -> Any:
@@ -208,5 +213,6 @@ class Run:
         :param result: the XCom.
         """
         # A task that fails returns nothing: what was billed goes where the return value would be.
-        self.push(return_value=result)
+        parts = result if self.task.multiple_outputs and isinstance(result, Mapping) else {}
+        self.push(**{**parts, "return_value": result})
         self.refuse(self.delivery.rejection or error)

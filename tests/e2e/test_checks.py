@@ -38,7 +38,7 @@ def test_results_that_fail_are_held_back_until_they_are_published(
     assert (
         "2 of 5 checks failed: drop_vs_last: expected at least 7, since the run before had 10, got 5" in log
     )
-    assert f"blocked: expected at most 0.1, got 0.2 (1 of 5), such as '{pages[1]}'" in log
+    assert f"blocked: expected at most 0.1, got 0.2 (1 of 5), such as {pages[1]}" in log
     assert task["try_number"] == 1
     assert len(sandbox.requests("/v2/crawl$", "POST")) == 1
     assert path.read_bytes() == first

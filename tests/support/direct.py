@@ -48,12 +48,13 @@ class TaskInstance:
         # As Airflow stores it: a value that is not JSON fails here.
         self.xcom[key] = json.loads(json.dumps(value))
 
-    def xcom_pull(self, key: str, task_ids: Any = None, **_: Any) -> Any:
+    def xcom_pull(self, key: str, task_ids: Any = None, map_indexes: Any = "all", **_: Any) -> Any:
         found = self.earlier.get(key)
-        if isinstance(task_ids, list):
-            # Of all runs.
-            return found if isinstance(found, list) else [found]
-        return found[0] if isinstance(found, list) else found
+        every = found if isinstance(found, list) else [found]
+        if map_indexes != "all":
+            return every[0]
+        # Of all runs and map indexes; of one task, a single value is no list.
+        return every if isinstance(task_ids, list) or len(every) > 1 else every[0]
 
     def get_first_reschedule_date(self, context: Any) -> Any:
         return self.first_reschedule

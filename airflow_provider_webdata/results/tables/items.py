@@ -86,7 +86,7 @@ class ResultsFile:
             file = self._open.enter_context(path.fs.open(path.path, "rb"))
         except FileNotFoundError as error:
             raise TableError(
-                f"path: {self.url} is not there; name a file that output= has written"
+                f"path: {self.url} does not exist; name a file that output= has written"
             ) from error
         file_format = format_of(self.url)
         read = file_format.load_reader()

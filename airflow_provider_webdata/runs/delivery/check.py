@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
+from jsonschema import Draft202012Validator
+
 from airflow_provider_webdata.common.dates import moment, span
 from airflow_provider_webdata.common.item_urls import url_of
 from airflow_provider_webdata.results.encoding import json_text
@@ -27,23 +29,15 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from airflow_provider_webdata.options import Checks
+    from airflow_provider_webdata.results.manifest.folder import Run
     from airflow_provider_webdata.runs.delivery.compare import Compare
     from airflow_provider_webdata.runs.delivery.step import Results
 
 FACTS = "quality"
 """XCom key of the measurements."""
 
-_TYPES: Mapping[str, tuple[type, ...]] = {
-    "string": (str,),
-    "number": (int, float),
-    "integer": (int,),
-    "boolean": (bool,),
-    "array": (list,),
-    "object": (Mapping,),
-}
 _MOST_FIELDS = 50
 _LONGEST_FIELD = 64
-_SHOWN_CHARACTERS = 80
 
 
 class Check(Step):
@@ -66,6 +60,7 @@ class Check(Step):
         self._blocked: Counter[str] = Counter()
         self._mistyped: Counter[str] = Counter()
         self._examples: dict[str, str] = {}
+        """The first result that fails, by check, without its content: examples are logged and pushed to XCom."""
         self._assertions: list[Assertion] = []
         self._credits: float | None = None
         self.rejection: RejectedResultsError | None = None
@@ -95,7 +90,7 @@ class Check(Step):
             "blocked": dict(self._blocked),
             "coverage": {field: round(filled / items, 4) for field, filled in self._filled.items() if items},
             "creditsPerItem": self._credits,
-            "failed": [made._asdict() for made in self._failed],
+            "failed": [assertion._asdict() for assertion in self._failed],
             "until": run.stored_moment,
             "mapIndex": run.map_index,
             "hasLogicalDate": self._has_logical_date,
@@ -117,7 +112,8 @@ class Check(Step):
         if not self._failed:
             return
         listed = "; ".join(
-            f"{made.name}: expected {made.expected}, got {made.actual}" for made in self._failed
+            f"{assertion.name}: expected {assertion.expected}, got {assertion.actual}"
+            for assertion in self._failed
         )
         text = f"{len(self._failed)} of {len(self._assertions)} checks failed: {listed}"
         if not self.holds_back:
@@ -133,7 +129,7 @@ class Check(Step):
 
     @property
     def _failed(self) -> list[Assertion]:
-        return [made for made in self._assertions if not made.passed]
+        return [assertion for assertion in self._assertions if not assertion.passed]
 
     def _measure(self, item: Mapping[str, Any], seen: set[int]) -> None:
         checks, found = self.checks, self._found
@@ -148,30 +144,35 @@ class Check(Step):
             self._filled[field] += _has_content(_value(item, field))
         for field, kind in (checks.types or {}).items():
             value = _value(item, field)
-            is_other = not isinstance(value, _TYPES[kind]) or (isinstance(value, bool) and kind != "boolean")
-            if value is not None and is_other:
+            if value is not None and not Draft202012Validator.TYPE_CHECKER.is_type(value, kind):
                 self._mistyped[field] += 1
-                self._examples.setdefault(f"types {field}", _shown(value))
+                self._note(f"types {field}", item, value)
         if checks.unique is not None and _has_content(value := _value(item, checks.unique)):
-            digest = hash(value if isinstance(value, str) else json_text(value))
+            digest = hash(json_text(value))
             if digest in seen:
                 found["repeated"] += 1
-                self._examples.setdefault("unique", _shown(value))
+                self._note("unique", item)
             seen.add(digest)
         if is_page(item):
             found["pages"] += 1
             if kind_found := substitute_kind(item):
                 self._blocked[kind_found] += 1
-                self._examples.setdefault("blocked", _shown(url_of(item)))
+                self._note("blocked", item)
             if checks.fresher_than is not None:
                 self._measure_age(item["metadata"])
+
+    def _note(self, check: str, item: Mapping[str, Any], mistyped: Any = None) -> None:
+        if check not in self._examples:
+            example = url_of(item) or f"result {self._found['items']}"
+            self._examples[check] = example if mistyped is None else f"{type(mistyped).__name__} in {example}"
 
     def _measure_age(self, metadata: Mapping[str, Any]) -> None:
         cached = moment(str(metadata.get("cachedAt"))) if metadata.get("cacheState") == "hit" else None
         age = None if cached is None else datetime.now(timezone.utc) - cached
         if age is not None and age > self.checks.fresher_than:  # type: ignore[operator]
             self._found["old"] += 1
-            self._examples.setdefault("fresher_than", span(age.total_seconds()))
+            if "fresher_than" not in self._examples:
+                self._examples["fresher_than"] = span(age.total_seconds())
 
     def _judged(self) -> Iterator[Assertion]:
         checks, found = self.checks, self._found
@@ -226,8 +227,8 @@ class Check(Step):
             gauge("webdata.quality.coverage", self._filled[field] / items, context, field=field)
         if self._credits is not None:
             gauge("webdata.quality.credits_per_item", self._credits, context)
-        for made in self._failed:
-            count("webdata.checks.failed", 1, context, check=made.check)
+        for assertion in self._failed:
+            count("webdata.checks.failed", 1, context, check=assertion.check)
         kinds = ", ".join(f"{number} {kind}" for kind, number in self._blocked.most_common())
         self._log.info(
             "Checked %d results: %d of %d checks passed; %d of %d pages blocked%s; coverage %s; %s credits each",
@@ -252,24 +253,26 @@ class Check(Step):
         if compare is not None and not compare.changes.shared and compare.known.items is not None:
             return compare.known.items
         ti: Any = self._context["ti"]
+        run = run_of(self._context)
         # The newest by logical date. Databases sort runs without one first or last: then all are read.
-        found = ti.xcom_pull(key=FACTS, include_prior_dates=True)
-        if found and not (self._precedes(found) and found.get("hasLogicalDate") == self._has_logical_date):
+        found = ti.xcom_pull(key=FACTS, include_prior_dates=True, map_indexes=run.map_index)
+        if found and not (_precedes(found, run) and found.get("hasLogicalDate") == self._has_logical_date):
             every = ti.xcom_pull(task_ids=[ti.task_id], key=FACTS, include_prior_dates=True)
-            found = max(filter(self._precedes, every), key=lambda facts: facts["until"], default=None)
+            before = (facts for facts in every if _precedes(facts, run))
+            found = max(before, key=lambda facts: facts["until"], default=None)
         if not found:
             self._log.info("No run before this one has its number of results: drop_vs_last passes")
             return None
         return int(found["items"])
 
-    def _precedes(self, facts: Any) -> bool:
-        run = run_of(self._context)
-        return (
-            isinstance(facts, Mapping)
-            and isinstance(facts.get("items"), int)
-            and facts.get("mapIndex") == run.map_index
-            and str(facts.get("until", "~")) < run.stored_moment
-        )
+
+def _precedes(facts: Any, run: Run) -> bool:
+    return (
+        isinstance(facts, Mapping)
+        and isinstance(facts.get("items"), int)
+        and facts.get("mapIndex") == run.map_index
+        and str(facts.get("until", "~")) < run.stored_moment
+    )
 
 
 def _value(item: Mapping[str, Any], field: str) -> Any:
@@ -280,11 +283,6 @@ def _has_content(value: Any) -> bool:
     if isinstance(value, str):
         return bool(value) and not value.isspace()
     return value is not None and value != [] and value != {}
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
 
 
 def _part(number: int, of: int) -> str:

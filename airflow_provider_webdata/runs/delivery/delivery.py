@@ -1,4 +1,4 @@
-"""Delivers results: through the steps that the options ask for, to XCom or to a file."""
+"""Delivers results: through the steps of the task's options, to XCom or to a file."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from airflow_provider_webdata.results.formats import QUARANTINE
 from airflow_provider_webdata.results.lineage import WrittenFile
 from airflow_provider_webdata.results.output import check_output, open_output
 from airflow_provider_webdata.results.partitions import PartitionedOutput, open_partitions
-from airflow_provider_webdata.results.quarantine import publish
 from airflow_provider_webdata.results.result_schema import ResultSchema, requested_schema
 from airflow_provider_webdata.results.retrieval import KIND as DOCUMENTS
 from airflow_provider_webdata.results.retrieval import flat_documents
+from airflow_provider_webdata.results.storage import check_file
 from airflow_provider_webdata.results.xcom import warn_if_large
 from airflow_provider_webdata.runs.delivery.check import Check
 from airflow_provider_webdata.runs.delivery.compare import Compare
@@ -109,6 +109,8 @@ class Delivery:
         """
         if self.path is not None:
             check_output(self.path)
+            if self.checks is not None and self.checks.holds_back:
+                check_file(self.path + QUARANTINE)
         if self._emits_partitions:
             check_partition_outlets(self.context)
         if self._schema is not None and self._schema.schema is not None:
@@ -202,25 +204,25 @@ class Delivery:
     def _write(self, path: str, items: Iterable[Any], columns: tuple[Column, ...]) -> dict[str, Any]:
         """Write the items, and return what XCom says about the file or files."""
         checks = self.checks
-        suffix = QUARANTINE if checks is not None and checks.holds_back else ""
-        with self._opened(path, columns, suffix) as file:
+        with self._opened(path, columns) as file:
             file.write(items)
-        url = file.url.removesuffix(suffix)
-        if checks is not None:
-            checks.judge(url)
-        if suffix and self.rejection is None:
-            publish(url)
-            suffix = ""
+            if checks is not None:
+                checks.judge(file.url)
+            if self.rejection is not None:
+                file.quarantine()
+        url = file.url
         typed = () if file.format.columns is None else file.columns
         quality = None if checks is None else checks.quality
-        self.written = WrittenFile(url + suffix, file.count, file.bytes, typed, quality)
+        self.written = WrittenFile(
+            url if self.rejection is None else url + QUARANTINE, file.count, file.bytes, typed, quality
+        )
         self._log.info("Wrote %d results, %d bytes, to %s", file.count, file.bytes, self.written.url)
         counts: dict[str, Any] = {"path": url, "count": file.count, "bytes": file.bytes}
         return {**counts, "files": file.files} if isinstance(file, PartitionedOutput) else counts
 
-    def _opened(self, path: str, columns: tuple[Column, ...], suffix: str) -> OutputFile | PartitionedOutput:
+    def _opened(self, path: str, columns: tuple[Column, ...]) -> OutputFile | PartitionedOutput:
         partition_by = None if self._output is None else self._output.partition_by
         if partition_by is None:
-            return open_output(path + suffix, columns)
+            return open_output(path, columns, judged=self.checks is not None and self.checks.holds_back)
         start, _ = run_span(self.context["dag_run"], time_zone_of(self.context.get("dag")))
-        return open_partitions(path, columns, partition_by, start.date().isoformat(), suffix)
+        return open_partitions(path, columns, partition_by, start.date().isoformat())

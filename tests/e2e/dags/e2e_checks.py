@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
 
 from airflow.sdk import dag, task
 
@@ -27,10 +26,10 @@ def checks():
     )
 
     @task
-    def read(crawled: dict[str, Any]) -> str:
-        return crawled["path"]
+    def read(path: str) -> str:
+        return path
 
-    read(crawl.output)
+    read(crawl.output["path"])
 
 
 checks()

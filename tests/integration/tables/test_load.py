@@ -356,7 +356,7 @@ def test_what_is_not_in_the_object_store_fails_for_good(
     database: Target, bucket: str, place: str, name: str
 ) -> None:
     url = f"s3://results_s3@{bucket if place == 'there' else place}/{name}"
-    with pytest.raises(AirflowFailException, match=f"{url} is not there"):
+    with pytest.raises(AirflowFailException, match=f"{url} does not exist"):
         load(url)
     assert database.query("SELECT name FROM sqlite_master") == []
 
@@ -779,7 +779,7 @@ def test_what_cannot_work_fails_while_the_dag_file_is_read(arguments: dict[str, 
 @each_row(
     "path, table, conn, words",
     [
-        ("no.jsonl", "pages", "sqlite://", "is not there"),
+        ("no.jsonl", "pages", "sqlite://", "does not exist"),
         ("", "pages", "sqlite://", "path is empty"),
         ("x.jsonl", "a.b.c", "sqlite://", "table must be"),
         ("x.jsonl", "", "sqlite://", "table must be"),

@@ -166,7 +166,7 @@ def test_no_host_leads_out_of_the_folder_and_no_item_is_lost(tmp_path_factory: A
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (None, "is not there"),
+        (None, "does not exist"),
         ("{}", "no list of files"),
         ("x", "no list of files"),
         ("[]", "no list of files"),

@@ -14,6 +14,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from airflow.sdk.observability.stats import Stats
 
 from airflow_provider_webdata.cli import get_commands
+from airflow_provider_webdata.operators.account import WebDataAccountOperator
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.map import WebDataMapOperator
@@ -90,13 +91,13 @@ CHECKS: list[tuple[Checks, list[Any], str]] = [
     (
         Checks(unique="url"),
         [*PAGES, PAGES[0], PAGES[0]],
-        "unique url: expected no repeated value, got 2, such as 'https://a.example/0'",
+        "unique url: expected no repeated value, got 2, such as https://a.example/0",
     ),
-    (Checks(unique="json.price"), PAGES, "unique json.price: expected no repeated value, got 9, such as 2"),
+    (Checks(unique="json.price"), PAGES, "unique json.price: expected no repeated value, got 9, such as https://b.example/1"),
     (
         Checks(blocked=0.05),
         [*PAGES, page(11, markdown="Verifying you are human.")],
-        "blocked: expected at most 0.05, got 0.09091 (1 of 11), such as 'https://b.example/11'",
+        "blocked: expected at most 0.05, got 0.09091 (1 of 11), such as https://b.example/11",
     ),
     (
         Checks(fresher_than=timedelta(days=2)),
@@ -106,8 +107,10 @@ CHECKS: list[tuple[Checks, list[Any], str]] = [
     (
         Checks(types={"json.price": "number"}),
         [*PAGES, page(11, "2 EUR"), page(12, True), page(13, None)],
-        "types json.price: expected only number, got 2, such as '2 EUR'",
+        "types json.price: expected only number, got 2, such as str in https://b.example/11",
     ),
+    (Checks(types={"price": "integer"}), [{"price": 2.0}, {"price": 2.5}], "got 1, such as float in result 2"),
+    (Checks(unique="id"), [{"id": 1}, {"id": "1"}, {"id": 1}], "got 1, such as result 3"),
 ]  # fmt: skip
 
 
@@ -128,6 +131,8 @@ def test_a_check_that_fails(tmp_path: Path, checks: Checks, items: list[Any], me
     assert xcom["return_value"]["count"] == xcom["qualityRejected"]["items"] == len(items)
     assert len(xcom["qualityRejected"]["failed"]) == str(error).count(": expected")
     assert "quality" not in xcom
+    # A task downstream reads `output["path"]`.
+    assert xcom["path"] == str(path)
 
     result, xcom, _ = delivered(
         items, checks=Checks(**{**as_dict(checks), "on_fail": "warn"}), earlier=BEFORE
@@ -192,7 +197,9 @@ def test_what_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     metrics, assertions = (checked.inputFacets[f"dataQuality{name}"] for name in ("Metrics", "Assertions"))
     assert (checked.name, metrics.rowCount) == (str(path), 10)
     assert metrics.columnMetrics["json.price"].nullCount == 0
-    assert {(made.assertion, made.column, made.success) for made in assertions.assertions} >= {
+    assert {
+        (assertion.assertion, assertion.column, assertion.success) for assertion in assertions.assertions
+    } >= {
         ("min_items", None, True),
         ("coverage", "json.price", True),
         ("unique", "url", True),
@@ -259,6 +266,39 @@ def test_partitions_are_held_back_together(tmp_path: Path) -> None:
     assert not [*tmp_path.rglob("*.rejected")]
 
 
+@pytest.mark.parametrize(
+    ("partition_by", "folder"), [(None, ""), ("date", "date=2026-01-02")], ids=["file", "partition"]
+)
+def test_runs_with_the_same_output_keep_their_own_results(
+    tmp_path: Path, partition_by: str | None, folder: str
+) -> None:
+    """One is rejected while another is judged."""
+    output = Output(str(tmp_path / "found.jsonl"), partition_by=partition_by)
+    rejected: list[Any] = []
+
+    class Meanwhile(TaskInstance):
+        def xcom_pull(self, *args: Any, **options: Any) -> Any:
+            rejected.append(delivered(PAGES[:1], checks=9, output=output)[0])
+            return super().xcom_pull(*args, **options)
+
+    ti = Meanwhile(earlier={"quality": [BEFORE, {**BEFORE, "until": "2025-12-31T00:00:00+00:00"}]})
+    run = WebDataCrawlOperator(**CRAWL, checks=Checks(drop_vs_last=0.5), output=output).new_run(context(ti))
+    run.finished(run.deliver(Results(iter(PAGES), "document", {})))
+    # Once: the XComs of all runs are not read where the newest is enough.
+    assert [type(error) for error in rejected] == [AirflowFailException]
+    assert len((tmp_path / folder / "found.jsonl").read_text().splitlines()) == 10
+    assert len((tmp_path / folder / "found.jsonl.rejected").read_text().splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", ["found.jsonl.rejected", f"{'x' * 245}.jsonl"], ids=["name", "length"])
+def test_a_quarantine_that_cannot_be_written_is_refused_before_it_bills(tmp_path: Path, name: str) -> None:
+    run = WebDataCrawlOperator(**CRAWL, checks=1, output=str(tmp_path / name)).new_run(
+        context(TaskInstance())
+    )
+    with pytest.raises(AirflowFailException, match=r"must not end in \.rejected|File name too long"):
+        run.prepare_delivery()
+
+
 def test_quarantined_results_can_be_read(tmp_path: Path) -> None:
     path = f"{tmp_path}/found.jsonl.gz"
     delivered(PAGES, checks=11, output=path)
@@ -275,9 +315,13 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     command.func(Namespace(path=str(path), verbose=False))  # type: ignore[union-attr]
     assert len(path.read_text().splitlines()) == 10
     assert f"Published {path}" in capsys.readouterr().out
-    with pytest.raises(SystemExit, match=r"Nothing was published: .*found\.jsonl\.rejected does not exist"):
+    with pytest.raises(
+        SystemExit, match=r"found\.jsonl was not published: .*found\.jsonl\.rejected does not exist"
+    ):
         command.func(Namespace(path=str(path), verbose=False))  # type: ignore[union-attr]
-    with pytest.raises(OutputError, match=r"files\.json\.rejected is not there"):
+    with pytest.raises(
+        OutputError, match=r"files\.json\.rejected does not exist; name the output of a task whose checks"
+    ):
         publish(str(tmp_path / "found.files.json"))
 
 
@@ -306,7 +350,11 @@ EARLIER: list[tuple[Any, int | None]] = [
 @each_row("earlier, items", EARLIER)
 def test_the_run_before(earlier: Any, items: int | None) -> None:
     result, _, run = delivered(PAGES, checks=Checks(drop_vs_last=1), earlier=earlier)
-    told = [made.expected for made in run.delivery.checks.quality.assertions if made.check == "drop_vs_last"]
+    told = [
+        assertion.expected
+        for assertion in run.delivery.checks.quality.assertions
+        if assertion.check == "drop_vs_last"
+    ]
     assert told == ([] if items is None else [f"at least 0, since the run before had {items}"])
     assert len(result["data"]) == 10
 
@@ -317,12 +365,18 @@ IMPOSSIBLE: list[tuple[type, dict[str, Any], str]] = [
     (WebDataCrawlOperator, {**CRAWL, "checks": 5, "limit": 4}, "min_items=5 can never pass with limit=4; raise limit"),
     (WebDataScrapeOperator, {**CRAWL, "checks": 2}, "min_items=2 can never pass: the task has one result"),
     (WebDataMapOperator, {**CRAWL, "checks": PAGED}, "about pages, and the results of the task are none; omit them"),
+    (WebDataAccountOperator, {"task_id": "t", "what": "credits", "checks": PAGED}, "about pages"),
     (WebDataSearchOperator, {"task_id": "t", "query": "q", "checks": PAGED}, "or give scrape_options with formats"),
     (WebDataJobSensor, {"task_id": "t", "kind": "agent", "job_id": "1", "checks": PAGED}, "about pages"),
     (
         WebDataCrawlOperator,
         {**CRAWL, "checks": Checks(drop_vs_last=0.1), "do_xcom_push": False},
-        r"drop_vs_last needs XCom or changes=.*omit do_xcom_push=False",
+        r"drop_vs_last needs XCom, or changes=.*omit do_xcom_push=False",
+    ),
+    (
+        WebDataCrawlOperator,
+        {**CRAWL, "checks": Checks(drop_vs_last=0.1), "do_xcom_push": False, "changes": Changes("/x", shared=True)},
+        r"drop_vs_last needs XCom, or changes= without shared=True.*omit do_xcom_push=False",
     ),
 ]  # fmt: skip
 
@@ -331,6 +385,16 @@ IMPOSSIBLE: list[tuple[type, dict[str, Any], str]] = [
 def test_what_can_never_work_is_refused(operator: Any, arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         operator(**arguments)
+
+
+def test_a_mapped_task_is_refused_before_it_bills() -> None:
+    """Airflow creates it when its arguments are known, which is after the DAG file was read."""
+    mapped = WebDataCrawlOperator.partial(task_id="crawl", url="https://a.example/", checks=5).expand(
+        limit=[4]
+    )
+    task = mapped.unmap({"limit": 4})
+    with pytest.raises(AirflowFailException, match=r"min_items=5 can never pass with limit=4.*\(WD-"):
+        task.new_run(context(TaskInstance())).prepare_delivery()
 
 
 def test_what_works_is_not_refused() -> None:
