@@ -88,9 +88,7 @@ class BatchSearchRun(CallRun):
                 "" if kept.lasts else "; no retry is made, which would be billed for all again: set output="
             )
             self.refuse_delivered(
-                TooManyFailuresError(
-                    f"{too_many}; the results are stored and in XCom all the same{no_retry}"
-                ),
+                TooManyFailuresError(f"{too_many}; the results are stored and in XCom anyway{no_retry}"),
                 result,
             )
         kept.forget()

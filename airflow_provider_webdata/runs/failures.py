@@ -73,7 +73,7 @@ class StepFailedError(CodedError, AirflowException):
 
 
 class InvalidResultsError(CodedError, AirflowFailException):
-    """Results break the schema that they are to hold, and `Schema.on_invalid` is `fail`."""
+    """Results do not match the schema, and `Schema.on_invalid` is `fail`."""
 
     help_code = "WD-061"
 
