@@ -139,19 +139,26 @@ class ConnectedSandbox(SandboxControl):
 
 
 class _Failures:
-    """Airflow listener that keeps the last error of each task."""
+    """Airflow listener that keeps the last error of each task that did not succeed in a later attempt."""
 
     def __init__(self) -> None:
         self._errors: dict[str, Any] = {}
 
     @hookimpl
     def on_task_instance_failed(self, task_instance: Any, error: Any) -> None:
-        index = getattr(task_instance, "map_index", None)
-        mapped = "" if index is None or index < 0 else f" [{index}]"
-        self._errors[f"{task_instance.task_id}{mapped}"] = error
+        self._errors[_name_of(task_instance)] = error
+
+    @hookimpl
+    def on_task_instance_success(self, task_instance: Any) -> None:
+        self._errors.pop(_name_of(task_instance), None)
 
     def text(self) -> str:
         return "".join(f"\n  {task}: {type(error).__name__}: {error}" for task, error in self._errors.items())
+
+
+def _name_of(task_instance: Any) -> str:
+    index = getattr(task_instance, "map_index", None)
+    return f"{task_instance.task_id}{'' if index is None or index < 0 else f' [{index}]'}"
 
 
 async def _first_event(trigger: BaseTrigger) -> TriggerEvent:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import attempts
 import pytest
 from chunks import dag
 
@@ -113,6 +114,11 @@ def test_a_dag_that_waits_by_webhook(webdata_sandbox):
     webdata_sandbox.configure(page_seconds=0.1)
     webdata_sandbox.run(dag)
     assert {delivery["status"] for delivery in webdata_sandbox.deliveries()} == {"delivered"}
+
+
+def test_a_failed_run_shows_no_error_of_an_earlier_attempt(webdata_sandbox):
+    with pytest.raises(pytest.fail.Exception, match=r"^DAG 'attempts' failed: \n  never: ValueError: no$"):
+        webdata_sandbox.run(attempts.dag)
 
 
 def test_a_failed_run_shows_the_error_of_the_task(webdata_sandbox):

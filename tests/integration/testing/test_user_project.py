@@ -28,6 +28,23 @@ DOCUMENTED = {
 }
 FIXTURES = Path(__file__).with_name("fixtures_in_use.py").read_text()
 
+ATTEMPTS = """
+from datetime import timedelta
+
+from airflow.sdk import DAG, task
+
+with DAG("attempts", schedule=None) as dag:
+
+    @task(retries=1, retry_delay=timedelta(0))
+    def second_time(ti=None):
+        assert ti.try_number > 1, "not yet"
+
+    @task
+    def never():
+        raise ValueError("no")
+
+    second_time() >> never()
+"""
 VAULT = """
 from airflow.secrets import BaseSecretsBackend
 
@@ -92,6 +109,7 @@ def test_a_project_as_documented(project: Project, migrated_database: MigratedDa
             "dags/chunks.py": RECIPES["Chunks for a vector store"].replace(
                 "/tmp/webdata", str(project.folder)
             ),
+            "dags/attempts.py": ATTEMPTS,
             "tests/test_ci.py": RECIPES[CI],
             "tests/test_fixtures.py": FIXTURES,
             "tests/test_foreign.py": FOREIGN_TEST,
