@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api import endpoints, models
@@ -194,12 +195,16 @@ class MonitorOperations(Operations):
         :param event: the event, its `extra`, or the payload in that: `monitor_id` and `check_id` are read.
         :raises ArgumentError: it names no check.
         """
-        extra = getattr(event, "extra", event)
-        payload = extra if "monitor_id" in extra else extra.get("payload") or {}
-        monitor_id, check_id = payload.get("monitor_id"), payload.get("check_id") or payload.get("job_id")
+        payload = getattr(event, "extra", event)
+        for name in ("extra", "payload"):
+            if isinstance(payload, Mapping) and "monitor_id" not in payload:
+                payload = payload.get(name, payload)
+        names = payload if isinstance(payload, Mapping) else {}
+        monitor_id, check_id = names.get("monitor_id"), names.get("check_id") or names.get("job_id")
         if not (monitor_id and check_id):
             raise ArgumentError(
-                "changed_pages needs an asset event of a monitor, with monitor_id and check_id in its payload"
+                "changed_pages needs an asset event of a monitor, with monitor_id and check_id in its payload; pass "
+                "one of triggering_asset_events"
             )
         for status in CHANGED_STATUSES:
             # Of this class: the blocking hook has another form of it.

@@ -94,11 +94,17 @@ async def test_all_pages_of_a_check_once(hook, sandbox, monkeypatch, quirks):
     sandbox.control.set_quirks(quirks)
     pages = await settled(hook.iter_monitor_check_pages(monitor.id, check.id))
     assert sorted(page.url for page in pages) == sorted(urls)
-    event = SimpleNamespace(extra={"payload": {"monitor_id": monitor.id, "check_id": check.id}})
-    changed = await settled(hook.changed_pages(event))
-    assert sorted((page.url, page.status) for page in changed) == [(url, "new") for url in sorted(urls)]
-    with pytest.raises(ArgumentError, match="needs an asset event of a monitor"):
-        await settled(hook.changed_pages({"payload": {}}))
+    extra = {"payload": {"monitor_id": monitor.id, "check_id": check.id}}
+    for event in (SimpleNamespace(extra=extra), {"extra": extra}, extra["payload"]):
+        changed = await settled(hook.changed_pages(event))
+        assert sorted((page.url, page.status) for page in changed) == [(url, "new") for url in sorted(urls)]
+
+
+async def test_changed_pages_of_no_check(hook):
+    extras = ({}, {"payload": {}}, {"payload": "text"}, {"payload": {"monitor_id": "m"}}, "text", None)
+    for event in (*extras, *(SimpleNamespace(extra=extra) for extra in extras)):
+        with pytest.raises(ArgumentError, match="needs an asset event of a monitor"):
+            await settled(hook.changed_pages(event))
 
 
 async def test_an_invalid_request_is_not_sent(hook, sandbox):
