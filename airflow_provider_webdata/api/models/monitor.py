@@ -154,11 +154,11 @@ def _with_urls_as_target(given: Any) -> Any:
     if not isinstance(given, (list, tuple)):
         return given
     # A word alone is no URL that anybody means.
-    places = [n for n, item in enumerate(given) if isinstance(item, str) and re.search("[./:]", item)]
-    if not places:
+    urls = {n: item for n, item in enumerate(given) if isinstance(item, str) and re.search("[./:]", item)}
+    if not urls:
         return given
-    targets = [item for n, item in enumerate(given) if n not in places]
-    targets.insert(places[0], {"type": "scrape", "urls": [given[n] for n in places]})
+    targets = [item for n, item in enumerate(given) if n not in urls]
+    targets.insert(min(urls), {"type": "scrape", "urls": [*urls.values()]})
     return targets
 
 

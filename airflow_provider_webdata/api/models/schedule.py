@@ -73,7 +73,8 @@ class MonitorSchedule(RequestModel):
     @model_validator(mode="before")
     @classmethod
     def _short_form(cls, data: Any) -> Any:
-        if not isinstance(data, str):
+        # JSON is no short form.
+        if not isinstance(data, str) or data.lstrip().startswith("{"):
             return data
         # No phrase begins with a digit or a star, and no cron expression with a letter.
         return {"text" if data.strip()[:1].isalpha() else "cron": data}

@@ -126,6 +126,8 @@ REFUSED: list[tuple[Model, Body, str, str]] = [
     (m.CrawlTarget, at_site(type="crawl", limit=1), "limit", "belongs in 'crawlOptions'"),
     (m.ScrapeRequest, at_site(scrapeOptions={}), "scrapeOptions", "at the top level"),
     (m.BatchScrapeRequest, {"urls": [SITE], "scrape_options": {}}, "scrape_options", "at the top level"),
+    # A mapping that a template rendered to text.
+    (m.MonitorCreateRequest, monitor(schedule=' {"text": "daily"}'), "schedule", "valid dictionary"),
     # Names of version 1 of the service.
     (m.CrawlRequest, at_site(maxDepth=2), "maxDepth", "give maxDiscoveryDepth"),
     (m.CrawlRequest, at_site(max_depth=2), "max_depth", "give maxDiscoveryDepth"),
