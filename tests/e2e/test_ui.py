@@ -159,7 +159,7 @@ def test_tabs(page: Page, stack: Stack, shown: Shown) -> None:
     expect(frame.get_by_role("cell", name="https://shop.example/plans")).to_be_visible()
     picture(page, "ui-task.png")
     _open_tab_of_task(page, run, "report_changes")
-    expect(frame.get_by_text("This task does not use the web data service.")).to_be_visible()
+    expect(frame.get_by_text("This task does not use the web data service")).to_be_visible()
     expect(frame.get_by_role("navigation")).to_have_count(0)
 
 
