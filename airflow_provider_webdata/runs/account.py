@@ -89,7 +89,7 @@ class AccountRun(CallRun):
         return self.start is not None and created is not None and created < self.start - _LONGEST_CHECK
 
     def _contains(self, time: datetime | None) -> bool:
-        """Return whether the interval includes a time. A run without an interval includes all, also a missing one."""
+        """Return whether the interval includes a time. A run without an interval includes any time, or none."""
         if self.start is None or self.end is None:
             return True
         return time is not None and self.start <= time < self.end

@@ -77,10 +77,10 @@ class Billing:
         bounded = price.with_parsers(body, parsers)
         if price.bound(bounded).credits <= credits:
             self._log.info(
-                "%s: a PDF bills each of its pages. credit_limit=%g allows %d per PDF, so the request has parsers=%r. "
-                "Set parsers for another limit, or to [] for PDFs as base64",
+                "%s: a PDF bills each of its pages. %g credits allow %d per PDF, so the request has parsers=%r. Set "
+                "parsers for another limit, or to [] for PDFs as base64",
                 label_of(operation),
-                limit,
+                credits,
                 parsers[0]["maxPages"],
                 parsers,
             )

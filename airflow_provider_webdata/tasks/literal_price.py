@@ -55,7 +55,7 @@ def price_problems(model: str, fields: Mapping[str, Any], credit_limit: float) -
     options = (body.get(price.pages) or {}) if price.pages else body
     if "(page)" in most.how and options.get("proxy") != "basic" and not options.get("lockdown"):
         remedies.append("set proxy='basic'" + (" in scrape_options" if price.pages else ""))
-    if price is prices.SEARCH and "(page of X)" in most.how:
+    if price is prices.SEARCH and "(page of X)" in most.how and not body.get("includeDomains"):
         remedies.append("exclude x.com and twitter.com")
     problem = f"credit_limit={credit_limit:g} is below what it may cost, {most.credits:g}: {most.how}"
     return [f"{problem}; {', or '.join(remedies)}"]

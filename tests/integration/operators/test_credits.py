@@ -144,7 +144,7 @@ def test_a_limit_bounds_the_pages_of_pdfs(here: SandboxServer, task: Any, log: A
         {"type": "pdf", "maxPages": 4}
     ]
     assert outcome.xcom["credits"]["used"] == 1 + 4
-    assert "crawl: a PDF bills each of its pages. credit_limit=9 allows 4 per PDF, so" in log()
+    assert "crawl: a PDF bills each of its pages. 9 credits allow 4 per PDF, so" in log()
     unparsed = direct.run(
         task(WebDataScrapeOperator, {"url": pdf, "proxy": "basic", "parsers": []}, credit_limit=1)
     )
