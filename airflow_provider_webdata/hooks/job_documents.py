@@ -10,8 +10,9 @@ from airflow_provider_webdata.api.endpoints import JOBS
 from airflow_provider_webdata.api.errors import InvalidResponseError, UnfinishedJobError
 from airflow_provider_webdata.api.exchange import path_and_query
 from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.common.job_kinds import JobKind, checked_kind
 from airflow_provider_webdata.hooks.calls import Call
-from airflow_provider_webdata.states.jobs import TERMINAL_JOB_STATES, JobKind, checked_kind, name_of
+from airflow_provider_webdata.states.jobs import TERMINAL_JOB_STATES, name_of
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.api import models

@@ -14,7 +14,7 @@ from airflow_provider_webdata.tasks.operator import RequestFields, checked_limit
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from airflow_provider_webdata.states.jobs import JobKind
+    from airflow_provider_webdata.common.job_kinds import JobKind
 
 
 class WebDataCrawlOperator(

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import TypedDict
 
 from airflow_provider_webdata.common.attempt import Attempt
+from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
 from airflow_provider_webdata.common.stored_record import Count, Credits, damage_of, place_of
 from airflow_provider_webdata.runs.failures import CreditLimitError
 from airflow_provider_webdata.runs.metrics import count
-from airflow_provider_webdata.states.jobs import ALL_JOB_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

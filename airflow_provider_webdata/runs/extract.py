@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from airflow_provider_webdata.api.models.base import RequestModel
+    from airflow_provider_webdata.common.job_kinds import JobKind
     from airflow_provider_webdata.runs.jobs.extract_successors import Via
     from airflow_provider_webdata.runs.jobs.results import PageErrors
-    from airflow_provider_webdata.states.jobs import JobKind
 
 
 class ExtractRun(JobRun):

@@ -20,9 +20,9 @@ from airflow_provider_webdata.api.errors import (
 )
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.dates import moment
+from airflow_provider_webdata.common.job_kinds import JobKind  # noqa: TC001 - msgspec reads the annotations
 from airflow_provider_webdata.common.stored_record import Count, Epoch, Moment, Text, place_of
 from airflow_provider_webdata.runs.failures import UncertainStartError
-from airflow_provider_webdata.states.jobs import JobKind  # noqa: TC001 - msgspec reads the annotations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.api.models import JobStarted
     from airflow_provider_webdata.api.models.base import RequestModel
+    from airflow_provider_webdata.common.job_kinds import JobKind
     from airflow_provider_webdata.hooks.webdata import WebDataHook
     from airflow_provider_webdata.runs.jobs.record import TaskJob
-    from airflow_provider_webdata.states.jobs import JobKind
 
 JOB_WAIT_SECONDS = 86400.0
 

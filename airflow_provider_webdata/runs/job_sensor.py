@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.arguments import checked_text
 from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.common.job_kinds import checked_kind
 from airflow_provider_webdata.runs.jobs.results import JobResult
 from airflow_provider_webdata.runs.sensor import SensorRun
-from airflow_provider_webdata.states.jobs import checked_kind
 from airflow_provider_webdata.waiting.job_target import JobTarget
 
 if TYPE_CHECKING:

@@ -28,8 +28,10 @@ TERMINAL_CHECK_STATES = frozenset({"completed", "partial", "failed", "skipped_ov
 """States that a check does not leave. The set is open: any check with `finishedAt` is over."""
 
 MEANINGFUL_STATUSES = ("changed", "new")
-CHANGED_STATUSES = ("changed", "new", "removed")
-"""Pages that a judgment can call meaningful."""
+"""Statuses of pages that a judgment can call meaningful."""
+
+CHANGED_STATUSES = (*MEANINGFUL_STATUSES, "removed")
+"""Statuses of pages that differ from the check before."""
 
 
 class Decision(NamedTuple):

@@ -7,13 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS as ALL_JOB_KINDS
-from airflow_provider_webdata.common.job_kinds import JobKind as JobKind  # noqa: TC001 - others import it from here
-from airflow_provider_webdata.common.job_kinds import checked_kind as checked_kind
+from airflow_provider_webdata.common.job_kinds import JobKind  # noqa: TC001 - msgspec reads the annotations
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
 
 JOB_COMPLETED = "completed"
 """The event that reports a completed job, behind its kind."""

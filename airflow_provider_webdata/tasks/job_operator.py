@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from airflow.sdk import BaseOperatorLink
 
+    from airflow_provider_webdata.common.job_kinds import JobKind
     from airflow_provider_webdata.options import Schema
-    from airflow_provider_webdata.states.jobs import JobKind
 
 
 class WebDataJobOperator(WebDataOperator):

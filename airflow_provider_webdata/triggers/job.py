@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.states.jobs import checked_kind, name_of
+from airflow_provider_webdata.common.job_kinds import checked_kind
+from airflow_provider_webdata.states.jobs import name_of
 from airflow_provider_webdata.triggers.base.task_instance import still_waits
 from airflow_provider_webdata.triggers.base.wait_trigger import WaitTrigger
 from airflow_provider_webdata.waiting.hub import Hub
@@ -14,7 +15,7 @@ from airflow_provider_webdata.waiting.policy import PollingPolicy
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from airflow_provider_webdata.states.jobs import JobKind
+    from airflow_provider_webdata.common.job_kinds import JobKind
     from airflow_provider_webdata.waiting.target import Target
 
 

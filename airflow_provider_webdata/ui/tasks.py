@@ -18,7 +18,8 @@ from airflow.utils.session import create_session
 from airflow.utils.state import TaskInstanceState
 from sqlalchemy import String, and_, cast, func, label, select
 
-from airflow_provider_webdata.states.jobs import ALL_JOB_KINDS, name_of
+from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
+from airflow_provider_webdata.states.jobs import name_of
 from airflow_provider_webdata.ui.previews import total
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy.orm import Session
 
-    from airflow_provider_webdata.states.jobs import JobKind
+    from airflow_provider_webdata.common.job_kinds import JobKind
 
 WAITS_SHOWN = 50
 """Trigger arguments are encrypted: no more are decrypted for one page."""

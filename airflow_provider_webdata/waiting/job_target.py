@@ -13,8 +13,8 @@ from airflow_provider_webdata.waiting.target import Look, Target, by_webhook, li
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from airflow_provider_webdata.common.job_kinds import JobKind
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
-    from airflow_provider_webdata.states.jobs import JobKind
     from airflow_provider_webdata.waiting.policy import PollingPolicy
     from airflow_provider_webdata.waiting.subjects import Subject
 

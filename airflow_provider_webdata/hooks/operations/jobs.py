@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_webdata.api import endpoints, models
 from airflow_provider_webdata.api.errors import ConflictError
 from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.common.job_kinds import checked_kind
 from airflow_provider_webdata.hooks.calls import Body, Call
 from airflow_provider_webdata.hooks.job_documents import DocumentPart, DocumentParts
 from airflow_provider_webdata.hooks.operations.base import Operations
-from airflow_provider_webdata.states.jobs import checked_kind, name_of
+from airflow_provider_webdata.states.jobs import name_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from airflow_provider_webdata.states.jobs import JobKind
+    from airflow_provider_webdata.common.job_kinds import JobKind
 
     # Each kind of job has its own class, all with `status`, `success` and `error`.
     JobState = models.JobStatus | models.ExtractStatus | models.AgentStatus

@@ -31,11 +31,12 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from airflow_provider_webdata.assets.uri import SCHEME, job_uri, monitor_uri
+from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
 from airflow_provider_webdata.common.page_urls import check_page, job_page, page_url
 from airflow_provider_webdata.inbox.envelope import NotJSONError, first_of, parse_body, split_event
 from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES, MONITOR_NAME
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED
-from airflow_provider_webdata.states.jobs import ALL_JOB_KINDS, JOB_COMPLETED, JobView
+from airflow_provider_webdata.states.jobs import JOB_COMPLETED, JobView
 
 from . import sequencer
 from .database import insert_or_ignore, lone_statement, store_error, transaction

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
     from datetime import datetime
 
+    from airflow_provider_webdata.common.job_kinds import JobKind
     from airflow_provider_webdata.hooks.webdata import WebDataHook
-    from airflow_provider_webdata.states.jobs import JobKind
 
 _MOST_ITEMS = 1000
 _MOST_NAMED = 10

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from airflow_provider_webdata.states.jobs import JobView
 
 if TYPE_CHECKING:
+    from airflow_provider_webdata.common.job_kinds import JobKind
     from airflow_provider_webdata.hooks.webdata import WebDataHook
-    from airflow_provider_webdata.states.jobs import JobKind
 
 
 def poll_job(hook: WebDataHook, kind: JobKind, job_id: str) -> JobView:

@@ -19,8 +19,8 @@ from airflow_provider_webdata.states.jobs import PAGED_KINDS, name_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from airflow_provider_webdata.common.job_kinds import JobKind
     from airflow_provider_webdata.runs.run import Run
-    from airflow_provider_webdata.states.jobs import JobKind
 
 MOST_LISTED = 100
 """Page errors that are listed one by one; all are counted."""

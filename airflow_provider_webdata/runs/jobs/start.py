@@ -14,6 +14,7 @@ from airflow.sdk.exceptions import AirflowRescheduleException
 from airflow_provider_webdata.api.errors import IdempotencyKeyUsedError, NotFoundError, WebDataError
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.dates import moment
+from airflow_provider_webdata.common.job_kinds import checked_kind
 from airflow_provider_webdata.runs.failures import UncertainStartError
 from airflow_provider_webdata.runs.intent import Intent, may_have_acted
 from airflow_provider_webdata.runs.jobs.identity import JobIdentity
@@ -21,16 +22,17 @@ from airflow_provider_webdata.runs.jobs.lookup import Found, JobLookup
 from airflow_provider_webdata.runs.jobs.poll import poll_job
 from airflow_provider_webdata.runs.jobs.record import StartRecord, TaskJob
 from airflow_provider_webdata.runs.replica import until_found
-from airflow_provider_webdata.states.jobs import checked_kind, name_of
+from airflow_provider_webdata.states.jobs import name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from airflow.sdk import Context
 
+    from airflow_provider_webdata.common.job_kinds import JobKind
     from airflow_provider_webdata.hooks.webdata import WebDataHook
     from airflow_provider_webdata.runs.managed_webhook import ManagedWebhook
-    from airflow_provider_webdata.states.jobs import JobKind, JobView
+    from airflow_provider_webdata.states.jobs import JobView
 
 LISTED_AFTER = timedelta(minutes=2)
 """After so long, the service lists what was started."""

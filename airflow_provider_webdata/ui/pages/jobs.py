@@ -10,9 +10,10 @@ import anyio
 from starlette.exceptions import HTTPException
 
 from airflow_provider_webdata.common.dates import moment
+from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
 from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
-from airflow_provider_webdata.states.jobs import ALL_JOB_KINDS, PAGED_KINDS, JobView, name_of
+from airflow_provider_webdata.states.jobs import PAGED_KINDS, JobView, name_of
 from airflow_provider_webdata.ui.lookups import Found
 from airflow_provider_webdata.ui.tasks import TaskName, starters_of
 
@@ -21,7 +22,7 @@ from .owners import deliveries_of, job_owners
 if TYPE_CHECKING:
     from starlette.responses import Response
 
-    from airflow_provider_webdata.states.jobs import JobKind
+    from airflow_provider_webdata.common.job_kinds import JobKind
 
     from .page import Page
 

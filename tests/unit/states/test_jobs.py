@@ -9,13 +9,11 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS, JobKind, checked_kind
 from airflow_provider_webdata.states import jobs
 from airflow_provider_webdata.states.jobs import (
-    ALL_JOB_KINDS,
-    JobKind,
     JobView,
     ProgressLog,
-    checked_kind,
     events_to_ask_for,
     first_few,
     last_events,

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from airflow_provider_webdata.api import models
 from airflow_provider_webdata.common.attempt import Attempt
+from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
 from airflow_provider_webdata.inbox.wire import is_key
 from airflow_provider_webdata.operators.agent import WebDataAgentOperator
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
@@ -20,7 +21,7 @@ from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.extract import WebDataExtractOperator
 from airflow_provider_webdata.runs.jobs.identity import JobIdentity
 from airflow_provider_webdata.runs.jobs.results import MOST_LISTED, PageErrors, texts
-from airflow_provider_webdata.states.jobs import ALL_JOB_KINDS, events_to_ask_for, last_events
+from airflow_provider_webdata.states.jobs import events_to_ask_for, last_events
 from airflow_provider_webdata.tasks.job_operator import WebDataJobOperator
 
 OPERATORS: list[tuple[type[WebDataJobOperator], dict[str, Any]]] = [
