@@ -123,20 +123,22 @@ class Lookups:
     ) -> T:
         kept = self._kept.get(key)
         if kept is None:
-            kept = self._kept[key] = _Kept(
-                asyncio.create_task(self._measured(key, ask, KEPT if seconds is None else seconds))
-            )
+            kept = self._kept[key] = _Kept(asyncio.create_task(self._measured(key, ask, seconds)))
         # A viewer who goes away must not take the answer from the others.
         answer: T = await asyncio.shield(kept.task)
         return answer
 
-    async def _measured(self, key: Hashable, ask: Callable[[], Coroutine[Any, Any, T]], seconds: float) -> T:
-        size = 0
+    async def _measured(
+        self, key: Hashable, ask: Callable[[], Coroutine[Any, Any, T]], seconds: float | None
+    ) -> T:
+        size, kept_for = 0, KEPT
         try:
             answer = await ask()
             size = await in_thread(_memory_of, answer)
+            if seconds is not None:
+                kept_for = seconds
         finally:
-            self._keep(key, size, seconds)
+            self._keep(key, size, kept_for)
         return answer
 
     def _keep(self, key: Hashable, size: int, seconds: float) -> None:

@@ -37,6 +37,8 @@ ODD = tuple(f"odd{number}" for number in range(12))
 """Connections to `OddService`: the answers to each are cached apart."""
 EMPTY = "empty"
 """Another connection to it, which random answers leave alone."""
+FREE_DAGS = tuple(f"free{number}" for number in range(8))
+"""DAGs that spent no credits."""
 HOSTILE = "<script>alert('x')</script>\"'&{{ 7*7 }}"
 """Text of a stranger in any field that comes from outside."""
 
@@ -304,6 +306,15 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
             "trigger": webhook,
         },
         {"dag_id": "shop", "task_id": "plain", "operator": "PythonOperator"},
+        *(
+            {
+                "dag_id": dag_id,
+                "task_id": "saved",
+                "operator": "WebDataScrapeOperator",
+                "xcoms": {"credits": {"used": 0, "byOperation": {}}},
+            }
+            for dag_id in FREE_DAGS
+        ),
         {
             "dag_id": HIDDEN_DAG,
             "task_id": "secret_crawl",

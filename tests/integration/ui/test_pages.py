@@ -55,6 +55,7 @@ def test_spend(pages: Pages) -> None:
     assert '<svg class="plot"' in text
     assert "forecast" in text
     assert "days" in stat(text, "Runway")
+    assert "The table shows 8 of 10 DAGs" in text
     limited = pages.get("/spend", "op", **CONN).text
     assert stat(limited, "Today") == "7"
     assert "1 DAG that you may not read" in limited

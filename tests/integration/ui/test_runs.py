@@ -1,4 +1,4 @@
-"""Sums over the tasks of a DAG run."""
+"""Facts of tasks: sums over a DAG run, and earlier runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from airflow import settings
 
 from airflow_provider_webdata.ui import tasks
 from airflow_provider_webdata.ui.pages.task import _groups
-from airflow_provider_webdata.ui.tasks import facts_of_run
+from airflow_provider_webdata.ui.tasks import TaskName, facts_of_run, past_facts
 from tests.integration.costs.test_command import database, told
 from tests.support.airflow_rows import add_task
 
@@ -36,3 +36,13 @@ def test_sums_of_a_run(database: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks, "_MOST_XCOMS", 3)
     groups = _groups(facts_of_run("sums", "run", 10))
     assert {group.task_id: group.credits for group in groups} == {"take": 4, "usage": 3}
+
+
+def test_large_facts_of_earlier_runs_are_not_read(database: None) -> None:
+    values = ({"items": 1}, {"items": 1, "failed": ["x" * 2**16]})
+    with settings.Session() as session:
+        for index, value in enumerate(values):
+            add_task(session, "past", "t", operator="S", map_index=index, xcoms={"quality": value})
+        session.commit()
+    names = [TaskName("past", "run", "t", index) for index in range(len(values))]
+    assert [past_facts(name, "quality", 9) for name in names] == [[("run", {"items": 1})], []]

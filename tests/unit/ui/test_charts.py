@@ -83,6 +83,7 @@ def test_spend() -> None:
 @pytest.mark.parametrize(
     ("left", "plan", "runway", "per_day"),
     [(10**400, 10**400, 1e300, 1e300 / 31), (-5, 310, 0, 10), (float("nan"), None, 0, None)],
+    ids=["huge", "negative", "no number"],
 )
 def test_odd_balances(left: float, plan: float | None, runway: float, per_day: float | None) -> None:
     period = Period.of(CreditUsage(remaining_credits=left, plan_credits=plan), TODAY)

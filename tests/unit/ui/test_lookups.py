@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Awaitable, Callable
 from datetime import date
@@ -113,18 +114,26 @@ def test_the_cache_is_bounded_by_age(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_credits_of_dags_are_kept_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """But not an error."""
     monkeypatch.setattr(lookups, "KEPT", 0.0)
     read: list[date] = []
-    monkeypatch.setattr(lookups, "_spent_by_day", read.append)
+
+    def spent(since: date) -> None:
+        read.append(since)
+        if len(read) == 1:
+            raise RuntimeError("no database")
+
+    monkeypatch.setattr(lookups, "_spent_by_day", spent)
 
     async def visit() -> None:
         pages = Lookups()
-        await pages.spent_by_day(date.min)
-        await pages.find("market", "q", answering(lambda: 7)[1])
-        while ("market", "q") in pages._kept:
-            await asyncio.sleep(0.001)
-        await pages.spent_by_day(date.min)
-        assert read == [date.min]
+        for _ in range(3):
+            with contextlib.suppress(RuntimeError):
+                await pages.spent_by_day(date.min)
+            await pages.find("market", "q", answering(lambda: 7)[1])
+            while ("market", "q") in pages._kept:
+                await asyncio.sleep(0.001)
+        assert read == [date.min] * 2
 
     asyncio.run(visit())
 
