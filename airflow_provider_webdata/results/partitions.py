@@ -86,7 +86,12 @@ def partition_url(url: str, partition_by: str, value: str) -> str:
 
 
 def files_of(url: str, suffix: str = "") -> list[str]:
-    """Return the files that a list names, which are below the list's folder; see `partition_files`."""
+    """Return the files that a list names, which are below the list's folder; see `partition_files`.
+
+    Any other URL is that of one file.
+    """
+    if not url.endswith(LIST_SUFFIX):
+        return [url]
     return [entry["path"] for entry in partition_files(url, suffix)]
 
 

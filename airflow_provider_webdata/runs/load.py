@@ -10,7 +10,6 @@ from airflow.sdk.exceptions import AirflowFailException
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.results.assets import annotate_outlets
 from airflow_provider_webdata.results.errors import OutputError
-from airflow_provider_webdata.results.formats import LIST_SUFFIX
 from airflow_provider_webdata.results.lineage import load_lineage
 from airflow_provider_webdata.results.partitions import files_of
 from airflow_provider_webdata.results.tables.dataset import dataset_of_table
@@ -45,11 +44,7 @@ class LoadRun:
         task = self.task
         try:
             table = table_name(task.table)
-            files = [
-                file
-                for path in task.paths()
-                for file in (files_of(path) if path.endswith(LIST_SUFFIX) else [path])
-            ]
+            files = [file for path in task.paths() for file in files_of(path)]
             connection = BaseHook.get_connection(task.conn_id)
             source = Source(
                 files, table, task.kind, task.result_schema, task.key, task.columns, task.mode == "replace"

@@ -17,6 +17,9 @@ from airflow_provider_webdata.common.coded_errors import ArgumentError, CodedErr
 from airflow_provider_webdata.hooks.remedies import advice_for
 from airflow_provider_webdata.options import Option
 from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.results.preview import PREVIEW
+from airflow_provider_webdata.results.tables.errors import TableError
+from airflow_provider_webdata.results.tables.items import urls_of_file
 from airflow_provider_webdata.runs.billing import Billing
 from airflow_provider_webdata.runs.delivery.delivery import Delivery
 from airflow_provider_webdata.runs.failures import InvalidResultsError, RejectedResultsError
@@ -49,6 +52,13 @@ class Run:
         self.task = task
         self.context = context
         self.log = task.log
+        for name in ("url", "urls"):
+            value = getattr(task, name, None)
+            if isinstance(value, Mapping) and isinstance(path := value.get("path"), str):
+                try:
+                    setattr(task, name, urls_of_file(path))
+                except (OutputError, TableError) as error:
+                    self.refuse(f"{name}: {error.text()}")
 
     def call(self) -> Any:
         """Call the service, and return the task's XCom."""
@@ -193,6 +203,8 @@ class Run:
         result = self.delivery.deliver(results, value)
         # Also of a task that then fails or is skipped.
         self.push(**self.delivery.facts)
+        if self.delivery.preview:
+            self.push(**{PREVIEW: self.delivery.preview})
         return result
 
     def finished(self, result: Any) -> Any:

@@ -1,13 +1,13 @@
-"""The first rows of a task's results, as its return value holds them."""
+"""The first rows of a task's results, from its return value or the XCom `preview`."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import Any, NamedTuple
 
-ROWS = 5
+from airflow_provider_webdata.results.preview import ROWS, preview_row
+
 COLUMNS = 5
-_LONGEST_CELL = 160
 _SAMPLED = 50
 _FIRST = ("url", "name", "title", "position", "status", "statusCode", "description", "markdown", "text")
 
@@ -27,7 +27,7 @@ class Preview(NamedTuple):
 
     columns: list[str]
     rows: list[list[str]]
-    total: int
+    total: float
 
 
 def preview(value: Any) -> Preview | None:
@@ -35,7 +35,7 @@ def preview(value: Any) -> Preview | None:
     items = _items(value)
     if not items:
         return None
-    rows = [_row(item) for item in items[:_SAMPLED]]
+    rows = [preview_row(item) for item in items[:_SAMPLED]]
     counts = Counter(name for row in rows for name in row)
     place = {name: number for number, name in enumerate(_FIRST)}
     # Ids say nothing to people.
@@ -69,23 +69,3 @@ def _items(value: Any) -> list[Any]:
             # One answer, such as an agent's.
             return [part]
     return []
-
-
-def _row(item: Any) -> dict[str, str]:
-    """Return the plain values of an item as text, with the URL and the title of its metadata."""
-    if not isinstance(item, dict):
-        return {"value": _text(item)}
-    metadata = item.get("metadata")
-    page = metadata if isinstance(metadata, dict) else {}
-    found = {**item, "url": item.get("url") or page.get("sourceURL") or page.get("url")}
-    found = {**{name: page.get(name) for name in ("title", "statusCode")}, **found}
-    return {
-        str(name): _text(one)
-        for name, one in found.items()
-        if isinstance(one, (str, int, float)) and one != ""
-    }
-
-
-def _text(value: Any) -> str:
-    text = " ".join(str(value)[: 2 * _LONGEST_CELL].split())
-    return text if len(text) <= _LONGEST_CELL else f"{text[:_LONGEST_CELL]}…"

@@ -24,6 +24,7 @@ from airflow_provider_webdata.results.columns import (
 from airflow_provider_webdata.results.formats import format_of, is_compressed
 from airflow_provider_webdata.results.manifest.comparison import CHANGES
 from airflow_provider_webdata.results.manifest.urls import is_canonical
+from airflow_provider_webdata.results.partitions import files_of
 from airflow_provider_webdata.results.result_schema import ERRORS
 from airflow_provider_webdata.results.storage import storage_path
 from airflow_provider_webdata.results.tables.errors import TableError
@@ -232,3 +233,15 @@ def _known_by(values: Row, known: str | None) -> Row:
     elif known == "source_url" and values["source_url"] is None:
         values["source_url"] = values.get("url")
     return values
+
+
+def urls_of_file(url: str) -> list[str]:
+    """Return the URLs of the results in a file, or in the files of a list, without those of removed pages.
+
+    :raises OutputError: a file is missing, or no results file.
+    """
+    urls: list[str] = []
+    for one in files_of(url):
+        with ResultsFile(one) as file:
+            urls += (row["url"] for row in file.rows() if not isinstance(row, Removed) and row.get("url"))
+    return urls

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.run_span import run_span, time_zone_of
@@ -16,6 +17,7 @@ from airflow_provider_webdata.results.formats import QUARANTINE
 from airflow_provider_webdata.results.lineage import WrittenFile
 from airflow_provider_webdata.results.output import check_output, open_output
 from airflow_provider_webdata.results.partitions import PartitionedOutput, open_partitions
+from airflow_provider_webdata.results.preview import ROWS, preview_row
 from airflow_provider_webdata.results.result_schema import ResultSchema, requested_schema
 from airflow_provider_webdata.results.retrieval import KIND as DOCUMENTS
 from airflow_provider_webdata.results.retrieval import flat_documents
@@ -55,6 +57,7 @@ class Delivery:
     :param request: returns the request in wire form.
     :ivar path: path or URL of the file; None: the results go to XCom.
     :ivar facts: what XCom says about the items, after `deliver`.
+    :ivar preview: the first rows of the file, shortened.
     :ivar written: the file that was written; None: the results are in XCom.
     :ivar inputs: the query or the URLs, for OpenLineage.
     """
@@ -83,6 +86,7 @@ class Delivery:
         self.media = None if media is None else KeepMedia(media, connection, log)
         self._steps: Sequence[Step] = ()
         self.facts: dict[str, Any] = {}
+        self.preview: Sequence[Mapping[str, str]] = ()
         self.written: WrittenFile | None = None
         self.inputs: Sequence[str] = ()
 
@@ -204,8 +208,11 @@ class Delivery:
     def _write(self, path: str, items: Iterable[Any], columns: tuple[Column, ...]) -> dict[str, Any]:
         """Write the items, and return what XCom says about the file or files."""
         checks = self.checks
+        items = iter(items)
         with self._opened(path, columns) as file:
-            file.write(items)
+            first = [*islice(items, ROWS)]
+            self.preview = [preview_row(item) for item in first]
+            file.write(chain(first, items))
             if checks is not None:
                 checks.judge(file.url)
             if self.rejection is not None:

@@ -88,13 +88,17 @@ async def page(page: Page) -> Response:
         return await page.render("task.html", title="Task", facts=None)
     own = await page.thread(page.visitor.may_read_connection, facts.conn_id)
     steps = await page.thread(_steps, page, facts)
+    first = preview(facts.pushed.get("preview"))
     checked = await page.thread(quality_of, facts, lambda: past_facts(name, "quality", RUNS))
     return await page.render(
         "task.html",
         title="Task",
         facts=facts,
         steps=steps,
-        preview=preview(facts.pushed.get("return_value")),
+        # A task with `output` returns no rows, only their number.
+        preview=first._replace(total=facts.count or first.total)
+        if first
+        else preview(facts.pushed.get("return_value")),
         quality=checked,
         parts=_parts(facts),
         link=_link(facts),

@@ -8,6 +8,7 @@ import pytest
 from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_provider_webdata.api.errors import TransportError
+from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.map import WebDataMapOperator
 from tests.support import direct
 from tests.support.direct import TaskInstance, context_of
@@ -26,7 +27,7 @@ def _site(sandbox):
 
 
 @pytest.mark.rule("map-links")
-def test_links_and_scrapes_that_map_over_them(run_dag, sandbox):
+def test_links_and_scrapes_that_map_over_them(run_dag, sandbox, tmp_path):
     """Names are those of the service. `returns` makes the URLs the return value: one scrape each, no task between."""
     done = run_dag(
         f"""
@@ -35,6 +36,11 @@ def test_links_and_scrapes_that_map_over_them(run_dag, sandbox):
         )
         for name, results in {{"whole": links.output, "list": links.output["links"]}}.items():
             WebDataBatchScrapeOperator(task_id=name, urls=results, wait_for_completion=False)
+        files = WebDataMapOperator(
+            task_id="files", url="{SITE}", limit=3, sitemap="only",
+            output=Output("{tmp_path}/links.csv.gz", partition_by="host"),
+        )
+        WebDataBatchScrapeOperator(task_id="filed", urls=files.output, wait_for_completion=False)
         urls = WebDataMapOperator(task_id="urls", url="{SITE}", limit=2, returns="urls")
         WebDataScrapeOperator.partial(task_id="scrape").expand(url=urls.output)
         """,
@@ -54,7 +60,8 @@ def test_links_and_scrapes_that_map_over_them(run_dag, sandbox):
     } in [sent["body"] for sent in sandbox.control.requests("/v2/map")]
     assert f"{SITE} has 3 links" in done.log_of("map")
     batches = [sent["body"]["urls"] for sent in sandbox.control.requests("/v2/batch/scrape")]
-    assert batches == [[link["url"] for link in value["links"]]] * 2
+    assert batches == [[link["url"] for link in value["links"]]] * 3
+    assert [row["url"] for row in done.xcom["files.preview"]] == batches[0]
 
     urls = done.xcom["urls.return_value"]
     assert len(urls) == 2
@@ -72,9 +79,15 @@ def test_output(here, tmp_path):
 
 
 def test_bad_input_fails_before_any_request(here):
-    task = WebDataMapOperator(task_id="map", url=SITE, limit="{{ 100001 }}")
-    with pytest.raises(AirflowFailException, match=r"limit: .*100000"):
-        direct.execute(task, context_of(TaskInstance()))
+    batch = WebDataBatchScrapeOperator(task_id="batch", urls=["{{ later }}"])
+    # As Airflow renders the output of another task.
+    batch.urls = {"path": "/missing/links.jsonl", "count": 1}
+    for task, message in (
+        (WebDataMapOperator(task_id="map", url=SITE, limit="{{ 100001 }}"), r"limit: .*100000"),
+        (batch, r"urls: .*/missing/links.jsonl"),
+    ):
+        with pytest.raises(AirflowFailException, match=message):
+            direct.execute(task, context_of(TaskInstance()))
     assert here.control.requests() == []
 
 

@@ -237,10 +237,10 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
         "id": jobs["crawl"],
         "status": "completed",
         "path": "s3://bucket/pages.jsonl",
-        "count": 1,
+        "count": 7,
         "bytes": 10**400,
-        "data": [{"url": "https://river.example/", "title": HOSTILE}],
     }
+    preview = [{"url": "https://river.example/", "title": HOSTILE}]
     credits = {"used": 3, "byOperation": {"crawl": 3}, "jobs": {f"crawl/{jobs['crawl']}": 3}}
     quality = {
         "items": 1,
@@ -259,6 +259,7 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
             "xcoms": {
                 "job_id": jobs["crawl"],
                 "return_value": result,
+                "preview": preview,
                 "credits": credits,
                 "quality": quality,
                 **notes,

@@ -290,7 +290,8 @@ def test_the_tab_of_a_task(pages: Pages, ids: dict[str, Any]) -> None:
     assert HOSTILE not in text
     assert "A queue. &lt;script&gt;" in text
     assert "A queue." not in pages.get("/task", "viewer", **params).text
-    assert (stat(text, "Results"), stat(text, "Credits")) == ("1", "3")
+    assert (stat(text, "Results"), stat(text, "Credits")) == ("7", "3")
+    assert "1 of 7 rows" in text
     assert "https://river.example/</a></td>" in text
     assert "Checks of the data" in text
     steps = re.findall(r"</span> <div>([A-Z][a-z]+)", text.partition('class="timeline"')[2])
