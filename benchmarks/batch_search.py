@@ -160,14 +160,14 @@ def _connect(url: str) -> None:
     os.environ["AIRFLOW_CONN_WEBDATA_DEFAULT"] = json.dumps(connection)
 
 
-def _executed(url: str, queries: list[str], **arguments: object) -> dict[str, object]:
+def _executed(url: str, queries: list[str], **arguments: Any) -> dict[str, Any]:
     from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 
     _connect(url)
     task = WebDataBatchSearchOperator(
         task_id="search", queries=queries, limit=10, max_concurrency=IN_FLIGHT, **arguments
     )
-    result: dict[str, object] = task.execute({})
+    result: dict[str, Any] = task.execute({})
     return result
 
 

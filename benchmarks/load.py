@@ -144,7 +144,9 @@ async def _carry_out(plan: Plan) -> Report:
     senders = []
     for _ in range(plan.connections):
         _, sender = await loop.create_connection(
-            lambda: _Sender(head.encode() + b"\r\n", (before, after), tally), url.hostname, url.port
+            lambda: _Sender(head.encode() + b"\r\n", (before, after), tally),
+            url.hostname or "",
+            url.port or 80,
         )
         senders.append(sender.done)
     await asyncio.gather(*senders)

@@ -164,8 +164,8 @@ class _Watch:
             assert case.process is not None
             print(seconds, file=case.process.stdin, flush=True)
         for case in cases:
-            case.seen = json.loads(_line(case))
-            case.lags = case.seen.pop("lags")
+            seen = json.loads(_line(case))
+            case.seen, case.lags = seen, seen.pop("lags")
             case.seen["requests to begin"] = before[case.conn_id]
             case.seen["requests a minute"] = (self._requests(case) - before[case.conn_id]) / (seconds / 60)
 
@@ -174,7 +174,7 @@ class _Watch:
 
     def _requests(self, case: Case) -> int:
         with urlopen(f"{self._service}/asked") as answer:
-            to_service = json.load(answer).get(case.monitors, 0)
+            to_service: int = json.load(answer).get(case.monitors, 0)
         return to_service + self._inbox_log.read_text().count(f" path=/webdata/deliveries/{case.conn_id}")
 
 
