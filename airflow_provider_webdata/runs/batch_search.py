@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.hooks.budget import Budget
 from airflow_provider_webdata.hooks.calls import body_for
 from airflow_provider_webdata.results.columns import kind_of_source
+from airflow_provider_webdata.runs.billing import bounded
 from airflow_provider_webdata.runs.call import CallRun
 from airflow_provider_webdata.runs.checked_number import checked_number
 from airflow_provider_webdata.runs.delivery.step import Results
@@ -53,7 +54,7 @@ class BatchSearchRun(CallRun):
         account = self.hook.get_settings().client.account
         kept = RecordsOfAccount(records_of(self.delivery.path, context), account)
         budget = Budget(limit, context, OPERATION, keeps_peak=True)
-        batch = self._made_batch(kept, budget, extra_body)
+        batch = self._made_batch(kept, budget, extra_body, None if limit is None else limit / len(queries))
         settled = batch.count_earlier(kept.read(), queries, repeat_ambiguous=task.repeat_ambiguous)
         before = batch.tally.credits_used
         if settled:
@@ -120,21 +121,35 @@ class BatchSearchRun(CallRun):
             )
 
     def _refuse_unbounded(
-        self, limit: float, queries: Iterable[BatchQuery], extra_body: Mapping[str, Any] | None
+        self, limit: float, queries: Collection[BatchQuery], extra_body: Mapping[str, Any] | None
     ) -> None:
-        """Fail the task if the price of a search has no documented bound."""
+        """Fail the task if the price of a search has no documented bound; log the bounds that are added."""
+        notes: dict[str | None, None] = {}
         for query in queries:
-            bound = SEARCH.most(self.request_of(query.given).to_wire(), extra_body)
+            request, note = bounded(SEARCH, self.request_of(query.given), limit / len(queries))
+            notes[note] = None
+            bound = SEARCH.most(request.to_wire(), extra_body)
             if not bound.is_known:
                 raise CreditLimitError(
                     f"{OPERATION}: nothing was sent, because credit_limit={limit:g} cannot be held: search "
                     f"{query.text!r}: {'; '.join(bound.unknown)}"
                 )
+        for note in filter(None, notes):
+            self.log.info("%s: %s", OPERATION, note)
 
     def _made_batch(
-        self, kept: KeptRecords, budget: Budget, extra_body: Mapping[str, Any] | None
+        self,
+        kept: KeptRecords,
+        budget: Budget,
+        extra_body: Mapping[str, Any] | None,
+        share: float | None,
     ) -> SearchBatch:
         task, settings = self.task, self.hook.get_settings()
+
+        def request_for(query: BatchQuery) -> SearchRequest:
+            request = self.request_of(query.given)
+            return request if share is None else bounded(SEARCH, request, share)[0]
+
         shared = settings.client.max_concurrency or task.max_concurrency
         # Where nothing is kept, a rescheduled task would be billed for everything again: the worker waits instead.
         patience = settings.client.retry_budget if kept.lasts else task.rate_limit_timeout
@@ -142,7 +157,7 @@ class BatchSearchRun(CallRun):
             settings,
             AdaptiveLimit(min(task.max_concurrency, shared)),
             lambda records: kept.save(self._with_media_kept(records)),
-            lambda query: self.request_of(query.given),
+            request_for,
             extra_body=extra_body,
             budget=budget,
             patience=patience,

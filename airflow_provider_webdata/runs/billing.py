@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from airflow_provider_webdata.api.models.base import RequestModel
+    from airflow_provider_webdata.api.prices import Price
 
     RequestT = TypeVar("RequestT", bound=RequestModel)
 
@@ -69,22 +70,10 @@ class Billing:
         limit, price = self.budget.limit, PRICES.get(operation)
         if limit is None or price is None:
             return request
-        credits = limit if credits is None else credits
-        body = request.to_wire()
-        parsers = price.pdf_parsers(body, credits)
-        if parsers is None:
-            return request
-        bounded = price.with_parsers(body, parsers)
-        if price.bound(bounded).credits <= credits:
-            self._log.info(
-                "%s: a PDF bills each of its pages. %g credits allow %d per PDF, so the request has parsers=%r. Set "
-                "parsers for another limit, or to [] for PDFs as base64",
-                label_of(operation),
-                credits,
-                parsers[0]["maxPages"],
-                parsers,
-            )
-        return type(request).model_validate(bounded)
+        request, note = bounded(price, request, limit if credits is None else credits)
+        if note is not None:
+            self._log.info("%s: %s", label_of(operation), note)
+        return request
 
     def reserve(
         self,
@@ -179,3 +168,19 @@ class Billing:
         is_known = isinstance(used, (int, float)) and used >= 0
         # The account has what is known.
         self.budget.settle(execution or operation, 0 if is_known else None)
+
+
+def bounded(price: Price, request: RequestT, credits: float) -> tuple[RequestT, str | None]:
+    """Return a request whose price is bounded, and a log line for that; see `Billing.held`."""
+    body = request.to_wire()
+    parsers = price.pdf_parsers(body, credits)
+    if parsers is None:
+        return request, None
+    body = price.with_parsers(body, parsers)
+    note = None
+    if price.bound(body).credits <= credits:
+        note = (
+            f"a PDF bills each of its pages. {credits:g} credits allow {parsers[0]['maxPages']} per PDF, so the "
+            f"request has parsers={parsers!r}. Set parsers for another limit, or to [] for PDFs as base64"
+        )
+    return type(request).model_validate(body), note

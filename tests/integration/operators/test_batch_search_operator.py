@@ -192,6 +192,18 @@ def test_the_credit_limit_ends_a_batch_cleanly(here, tmp_path):
     assert [result["query"] for result in rest["results"]] == ["glider", "zeppelin 1"]
 
 
+@pytest.mark.rule("credits-search", "credits-pdf")
+def test_pdfs_are_bounded_by_an_equal_share_of_the_credits(here, log):
+    """A search costs 2 credits, and each of its 3 pages 1 for each page of a PDF: 23 of 70 credits allow 7."""
+    options = {"formats": ["markdown"], "proxy": "basic"}
+    searches = {"limit": 3, "scrape_options": options, "exclude_domains": ["x.com", "twitter.com"]}
+    value = execute(queries=["zeppelin", "balloon", "glider"], credit_limit=70, **searches)
+    assert value["done"] == 3
+    sent = [request["body"]["scrapeOptions"]["parsers"] for request in here.control.requests(SEARCH)]
+    assert sent == [[{"type": "pdf", "maxPages": 7}]] * 3
+    assert log().count("credits allow 7 per PDF") == 1
+
+
 def test_credits_of_earlier_tries_count(here, tmp_path, log):
     """The limit is the task's, not the attempt's."""
     output = str(tmp_path / "a.jsonl")
