@@ -65,7 +65,11 @@ CALLS: dict[str, tuple[Any, dict[str, Any], float, float, Credits, Credits]] = {
 }  # fmt: skip
 UNBOUNDED: dict[str, tuple[Any, dict[str, Any], str]] = {
     "any page": (WebDataScrapeOperator, {"url": URL, "parsers": ["pdf"]}, PDF_HINT),
-    "many": (WebDataBatchSearchOperator, {"queries": ["q"], "scrape_options": MARKDOWN}, "search 'q': a PDF"),
+    "batch": (
+        WebDataBatchSearchOperator,
+        {"queries": ["q"], "scrape_options": {**MARKDOWN, "parsers": ["pdf"]}},
+        "search 'q': a PDF",
+    ),
     "unchecked": (WebDataMapOperator, {"url": URL, "extra_body": {"limit": 5}}, "extra_body is sent unchecked"),
     "agent": (
         WebDataAgentOperator, {"prompt": "p"}, "it may cost up to 2500 credits: max_credits, which is 2500 unless given"
