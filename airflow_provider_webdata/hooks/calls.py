@@ -121,25 +121,3 @@ class MonitorPages:
             more = len(page) >= PAGE_SIZE and bool(fresh)
             self.query = {**self.query, "offset": self.query["offset"] + len(page)} if more else None
         return fresh
-
-
-class CheckPages:
-    """Where the reading of one check's pages stands; pages that come twice are dropped."""
-
-    def __init__(self) -> None:
-        self._seen: set[str] = set()
-        self._links: set[str] = set()
-
-    def take(self, detail: models.MonitorCheckDetail) -> models.MonitorCheckDetail:
-        """Return the part of the check with the pages that are new."""
-        fresh = [page for page in detail.pages or [] if page.id is None or page.id not in self._seen]
-        self._seen.update(page.id for page in fresh if page.id is not None)
-        return detail.model_copy(update={"pages": fresh})
-
-    def next_link(self, *links: str | None) -> str | None:
-        """Return the link to the next part, once each, so that a link in a circle ends the reading."""
-        link = next((link for link in links if link), None)
-        if link is None or link in self._links:
-            return None
-        self._links.add(link)
-        return link

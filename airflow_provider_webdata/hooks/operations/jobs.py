@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from airflow_provider_webdata.api import endpoints, models
 from airflow_provider_webdata.api.errors import ConflictError
@@ -20,27 +20,6 @@ if TYPE_CHECKING:
 
     # Each kind of job has its own class, all with `status`, `success` and `error`.
     JobState = models.JobStatus | models.ExtractStatus | models.AgentStatus
-
-
-def _job_status(kind: JobKind, job_id: str, limit: int | None, skip: int | None) -> Call[Any]:
-    calls = endpoints.JOBS[checked_kind(kind)]
-    # Only a result that comes in parts can be requested in parts.
-    query = {"limit": limit, "skip": skip} if calls.documents is not None else None
-    return Call(calls.status, path={"job_id": job_id}, query=query)
-
-
-def _cancel_job(kind: JobKind, job_id: str) -> Call[models.CancelResponse]:
-    endpoint = endpoints.JOBS[checked_kind(kind)].cancel
-    if endpoint is None:
-        raise ArgumentError(f"the service has no call that cancels an {name_of(kind)}; it ends by itself")
-    return Call(endpoint, path={"job_id": job_id})
-
-
-def _job_errors(kind: JobKind, job_id: str) -> Call[models.JobErrors]:
-    endpoint = endpoints.JOBS[checked_kind(kind)].errors
-    if endpoint is None:
-        raise ArgumentError(f"an {name_of(kind)} has no list of failed pages; its status has its error")
-    return Call(endpoint, path={"job_id": job_id})
 
 
 class JobOperations(Operations):
@@ -109,7 +88,10 @@ class JobOperations(Operations):
         :param skip: how many documents to leave out.
         :raises NotFoundError: unknown, of another team, or expired: results are kept for 24 hours.
         """
-        state: JobState = await self._execute(_job_status(kind, job_id, limit, skip))
+        calls = endpoints.JOBS[checked_kind(kind)]
+        # Only a result that comes in parts can be requested in parts.
+        query = {"limit": limit, "skip": skip} if calls.documents is not None else None
+        state: JobState = await self._execute(Call(calls.status, path={"job_id": job_id}, query=query))
         return state
 
     async def cancel_job(self, kind: JobKind, job_id: str) -> bool:
@@ -121,8 +103,11 @@ class JobOperations(Operations):
         :param job_id: the job's UUID.
         :raises ArgumentError: an extract job cannot be cancelled.
         """
+        endpoint = endpoints.JOBS[checked_kind(kind)].cancel
+        if endpoint is None:
+            raise ArgumentError(f"the service has no call that cancels an {name_of(kind)}; it ends by itself")
         try:
-            await self._execute(_cancel_job(kind, job_id))
+            await self._execute(Call(endpoint, path={"job_id": job_id}))
         except ConflictError:
             return False
         return True
@@ -136,7 +121,10 @@ class JobOperations(Operations):
         :param job_id: the job's UUID.
         :raises ArgumentError: jobs of this kind have no pages.
         """
-        return await self._execute(_job_errors(kind, job_id))
+        endpoint = endpoints.JOBS[checked_kind(kind)].errors
+        if endpoint is None:
+            raise ArgumentError(f"an {name_of(kind)} has no list of failed pages; its status has its error")
+        return await self._execute(Call(endpoint, path={"job_id": job_id}))
 
     async def iter_job_documents(
         self, kind: JobKind, job_id: str, *, start: str | None = None

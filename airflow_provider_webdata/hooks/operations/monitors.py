@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_webdata.api import endpoints, models
 from airflow_provider_webdata.api.errors import InvalidResponseError
 from airflow_provider_webdata.common.coded_errors import ArgumentError
-from airflow_provider_webdata.hooks.calls import PAGE_SIZE, Body, Call, CheckPages, MonitorPages
+from airflow_provider_webdata.hooks.calls import PAGE_SIZE, Body, Call, MonitorPages
 from airflow_provider_webdata.hooks.operations.base import Operations
 from airflow_provider_webdata.states.checks import CHANGED_STATUSES
 
@@ -22,13 +22,6 @@ def _list_monitors(*, limit: int | None, offset: int | None) -> Call[models.Moni
     return Call(endpoints.LIST_MONITORS, query={"limit": limit, "offset": offset})
 
 
-def _list_monitor_checks(
-    monitor_id: str, limit: int | None, offset: int | None, status: str | None
-) -> Call[models.MonitorCheckListResponse]:
-    query = {"limit": limit, "offset": offset, "status": status}
-    return Call(endpoints.LIST_MONITOR_CHECKS, path={"monitor_id": monitor_id}, query=query)
-
-
 def _get_monitor_check(
     monitor_id: str, check_id: str, limit: int | None, skip: int | None, status: str | None
 ) -> Call[models.MonitorCheckResponse]:
@@ -39,19 +32,6 @@ def _get_monitor_check(
 
 def _of_monitor(endpoint: Endpoint[ResponseT], monitor_id: str) -> Call[ResponseT]:
     return Call(endpoint, path={"monitor_id": monitor_id})
-
-
-def _check_of_run(answer: models.MonitorRunResponse) -> models.MonitorCheck:
-    """Return the check that a run started; its id alone is enough.
-
-    :param answer: what the service answered.
-    :raises InvalidResponseError: it names no check.
-    """
-    if answer.data is not None:
-        return answer.data
-    if answer.id:
-        return models.MonitorCheck(id=answer.id)
-    raise InvalidResponseError(endpoints.RUN_MONITOR.label, "it names no check", status=200)
 
 
 class MonitorOperations(Operations):
@@ -108,13 +88,9 @@ class MonitorOperations(Operations):
         :param request: the fields to change.
         :param extra_body: merged into the body unchecked; may stand alone.
         """
-        return (
-            await self._execute(
-                Call.of(
-                    endpoints.UPDATE_MONITOR, request, path={"monitor_id": monitor_id}, extra_body=extra_body
-                )
-            )
-        ).data
+        path = {"monitor_id": monitor_id}
+        call = Call.of(endpoints.UPDATE_MONITOR, request, path=path, extra_body=extra_body)
+        return (await self._execute(call)).data
 
     async def delete_monitor(self, monitor_id: str) -> models.DeleteResponse:
         """Delete a monitor.
@@ -129,7 +105,12 @@ class MonitorOperations(Operations):
         :param monitor_id: the monitor's UUID.
         :raises ConflictError: a check is running (its id is in `body["checkId"]`), or the monitor is paused.
         """
-        return _check_of_run(await self._execute(_of_monitor(endpoints.RUN_MONITOR, monitor_id)))
+        answer = await self._execute(_of_monitor(endpoints.RUN_MONITOR, monitor_id))
+        if answer.data is not None:
+            return answer.data
+        if answer.id:
+            return models.MonitorCheck(id=answer.id)
+        raise InvalidResponseError(endpoints.RUN_MONITOR.label, "it names no check", status=200)
 
     async def list_monitor_checks(
         self,
@@ -146,7 +127,9 @@ class MonitorOperations(Operations):
         :param offset: how many to skip.
         :param status: only checks in this state.
         """
-        return (await self._execute(_list_monitor_checks(monitor_id, limit, offset, status))).data
+        query = {"limit": limit, "offset": offset, "status": status}
+        call = Call(endpoints.LIST_MONITOR_CHECKS, path={"monitor_id": monitor_id}, query=query)
+        return (await self._execute(call)).data
 
     async def get_monitor_check(
         self,
@@ -178,15 +161,20 @@ class MonitorOperations(Operations):
         :param check_id: the check's UUID.
         :param status: only pages of this status.
         """
-        pages = CheckPages()
+        seen: set[str | None] = set()
+        links: set[str] = set()
         call = _get_monitor_check(monitor_id, check_id, PAGE_SIZE, None, status)
         answer = await self._execute(call)
         while True:
-            for page in pages.take(answer.data).pages or ():
+            fresh = [page for page in answer.data.pages or () if page.id is None or page.id not in seen]
+            seen.update(page.id for page in fresh)
+            for page in fresh:
                 yield page
-            link = pages.next_link(answer.next, answer.data.next)
-            if link is None:
+            link = answer.next or answer.data.next
+            # A link in a circle ends the reading.
+            if not link or link in links:
                 return
+            links.add(link)
             answer = await self._follow(call.endpoint, link)
 
     async def changed_pages(self, event: Any) -> AsyncIterator[models.MonitorCheckPage]:

@@ -16,29 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 
-def _activity(endpoint: str | None, limit: int | None, cursor: str | None) -> Call[models.Activity]:
-    return Call(endpoints.ACTIVITY, query={"endpoint": endpoint, "limit": limit, "cursor": cursor})
-
-
-class _ActivityPages:
-    """Where the reading of the activity stands; calls that come twice are dropped."""
-
-    def __init__(self) -> None:
-        self.cursor: str | None = None
-        self._seen: set[str] = set()
-        self._cursors: set[str] = set()
-
-    def take(self, page: models.Activity) -> list[models.ActivityItem]:
-        """Return the page's items that are new, and move on."""
-        fresh = [item for item in page.data if item.id is None or item.id not in self._seen]
-        self._seen.update(item.id for item in fresh if item.id is not None)
-        self.cursor = page.cursor if page.has_more is not False else None
-        if self.cursor is not None and self.cursor in self._cursors:
-            raise InvalidResponseError(endpoints.ACTIVITY.label, "its cursor leads in a circle", status=200)
-        self._cursors.add(self.cursor or "")
-        return fresh
-
-
 class TeamOperations(Operations):
     """The team."""
 
@@ -104,16 +81,29 @@ class TeamOperations(Operations):
         :param limit: most items, 1 to 100; the service's default is 50.
         :param cursor: of the page before.
         """
-        return await self._execute(_activity(endpoint, limit, cursor))
+        query = {"endpoint": endpoint, "limit": limit, "cursor": cursor}
+        return await self._execute(Call(endpoints.ACTIVITY, query=query))
 
     async def iter_activity(self, *, endpoint: str | None = None) -> AsyncIterator[models.ActivityItem]:
         """Yield the calls of the last 24 hours, each once, a page at a time.
 
         :param endpoint: only calls of this kind, as in `activity`.
         """
-        pages = _ActivityPages()
+        seen: set[str | None] = set()
+        cursors: set[str] = set()
+        cursor: str | None = None
         while True:
-            for item in pages.take(await self._execute(_activity(endpoint, PAGE_SIZE, pages.cursor))):
+            query = {"endpoint": endpoint, "limit": PAGE_SIZE, "cursor": cursor}
+            page = await self._execute(Call(endpoints.ACTIVITY, query=query))
+            cursor = page.cursor if page.has_more is not False else None
+            if cursor in cursors:
+                raise InvalidResponseError(
+                    endpoints.ACTIVITY.label, "its cursor leads in a circle", status=200
+                )
+            fresh = [item for item in page.data if item.id is None or item.id not in seen]
+            seen.update(item.id for item in fresh)
+            for item in fresh:
                 yield item
-            if pages.cursor is None:
+            if not cursor:
                 return
+            cursors.add(cursor)
