@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from airflow_provider_webdata.api import endpoints, models
 from airflow_provider_webdata.api.errors import InvalidRequestError
@@ -15,66 +15,6 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.multipart import FileSource
 
     Way = Literal["auto", "form", "reference"]
-
-
-class _Parse:
-    """A file to be parsed, and the way that it takes.
-
-    :raises InvalidRequestError: the file or the options cannot be sent.
-    """
-
-    def __init__(
-        self,
-        file: FileSource,
-        filename: str,
-        size: int | None,
-        options: models.ParseOptions | Body | None,
-        extra_body: Body | None,
-        upload: Way,
-    ) -> None:
-        from airflow_provider_webdata.api.models.parse import (
-            FILE_EXTENSIONS,
-            MAX_FILE_BYTES,
-            has_known_extension,
-        )
-
-        operation = endpoints.PARSE.label
-        if upload not in ("auto", "form", "reference"):
-            raise InvalidRequestError(
-                operation, [f"upload: must be auto, form or reference (given: {upload!r})"]
-            )
-        any_size = Upload(operation, file, filename, size, max_bytes=sys.maxsize)
-        if not has_known_extension(any_size.name):
-            known = ", ".join(FILE_EXTENSIONS)
-            raise InvalidRequestError(
-                operation, [f"filename: must end with one of {known} (given: {any_size.name!r})"]
-            )
-        self._options = None if options is None else checked_body(endpoints.PARSE, options)
-        self._extra_body = extra_body
-        is_large = (any_size.size or 0) > MAX_FILE_BYTES
-        self.by_reference = upload == "reference" or (upload == "auto" and is_large)
-        if self.by_reference and any_size.size is None:
-            raise InvalidRequestError(operation, ["size: must be given for a file that cannot tell its own"])
-        self.upload = (
-            any_size
-            if self.by_reference
-            else Upload(operation, file, filename, size, max_bytes=MAX_FILE_BYTES)
-        )
-
-    def form(self) -> Call[models.ScrapeResponse]:
-        """Return the call that sends the file along."""
-        return Call.of(endpoints.PARSE, self._options, extra_body=self._extra_body, upload=self.upload)
-
-    def destination(self) -> Call[models.ParseUploadResponse]:
-        """Return the call that asks where the file is to go."""
-        asked = {"filename": self.upload.name, "declared_size_bytes": self.upload.size}
-        return Call.of(endpoints.PARSE_UPLOAD, asked)
-
-    def reference(self, target: models.ParseUpload) -> Call[models.ScrapeResponse]:
-        """Return the call that parses the file that was sent there."""
-        options: dict[str, Any] = {} if self._options is None else self._options.to_wire()
-        body = {**options, "uploadRef": target.upload_ref}
-        return Call.of(endpoints.PARSE_BY_REFERENCE, body, extra_body=self._extra_body)
 
 
 class FileOperations(Operations):
@@ -109,12 +49,35 @@ class FileOperations(Operations):
         :raises ProcessingContinuesError: a large document needs longer; the same call later returns the result, billed
             once. See docs/service.md#large-documents.
         """
-        parse = _Parse(file, filename, size, options, extra_body, upload)
-        if not parse.by_reference:
-            return await self._execute(parse.form())
-        target = (await self._execute(parse.destination())).data
-        await self._send_file(target, parse.upload)
-        return await self._execute(parse.reference(target))
+        from airflow_provider_webdata.api.models.parse import (
+            FILE_EXTENSIONS,
+            MAX_FILE_BYTES,
+            has_known_extension,
+        )
+
+        operation = endpoints.PARSE.label
+        if upload not in ("auto", "form", "reference"):
+            raise InvalidRequestError(
+                operation, [f"upload: must be auto, form or reference (given: {upload!r})"]
+            )
+        any_size = Upload(operation, file, filename, size, max_bytes=sys.maxsize)
+        if not has_known_extension(any_size.name):
+            known = ", ".join(FILE_EXTENSIONS)
+            raise InvalidRequestError(
+                operation, [f"filename: must end with one of {known} (given: {any_size.name!r})"]
+            )
+        body = None if options is None else checked_body(endpoints.PARSE, options)
+        is_large = (any_size.size or 0) > MAX_FILE_BYTES
+        if upload == "form" or (upload == "auto" and not is_large):
+            form = Upload(operation, file, filename, size, max_bytes=MAX_FILE_BYTES)
+            return await self._execute(Call.of(endpoints.PARSE, body, extra_body=extra_body, upload=form))
+        if any_size.size is None:
+            raise InvalidRequestError(operation, ["size: must be given for a file that cannot tell its own"])
+        asked = {"filename": any_size.name, "declared_size_bytes": any_size.size}
+        target = (await self._execute(Call.of(endpoints.PARSE_UPLOAD, asked))).data
+        await self._send_file(target, any_size)
+        by_reference = {**({} if body is None else body.to_wire()), "uploadRef": target.upload_ref}
+        return await self._execute(Call.of(endpoints.PARSE_BY_REFERENCE, by_reference, extra_body=extra_body))
 
     async def parse_formats(self) -> list[models.FileFormat]:
         """Return the kinds of files that the service parses. Costs nothing. See docs/service.md#parse-kinds.

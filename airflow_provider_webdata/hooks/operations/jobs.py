@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from airflow_provider_webdata.api import endpoints, models
-from airflow_provider_webdata.api.errors import ConflictError
+from airflow_provider_webdata.api.errors import ConflictError, InvalidResponseError, UnfinishedJobError
+from airflow_provider_webdata.api.exchange import path_and_query
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.job_kinds import checked_kind
 from airflow_provider_webdata.hooks.calls import Body, Call
-from airflow_provider_webdata.hooks.job_documents import DocumentPart, DocumentParts
 from airflow_provider_webdata.hooks.operations.base import Operations
-from airflow_provider_webdata.states.jobs import name_of
+from airflow_provider_webdata.states.jobs import TERMINAL_JOB_STATES, name_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -20,6 +22,26 @@ if TYPE_CHECKING:
 
     # Each kind of job has its own class, all with `status`, `success` and `error`.
     JobState = models.JobStatus | models.ExtractStatus | models.AgentStatus
+
+
+class DocumentPart(msgspec.Struct, frozen=True):
+    """One part of a job's documents.
+
+    :param documents: with wire names, as the service sent them; in order of completion.
+    :param next_cursor: where the next part begins, as path and query; None: this was the last. It leads on from
+        here at any later time, until the results expire.
+    :param status: the job's state.
+    :param completed: pages scraped, of all parts together.
+    :param total: pages attempted.
+    :param credits_used: what the job has used; lags behind.
+    """
+
+    documents: list[dict[str, Any]]
+    next_cursor: str | None
+    status: str
+    completed: int | None = None
+    total: int | None = None
+    credits_used: int | float | None = None
 
 
 class JobOperations(Operations):
@@ -140,16 +162,49 @@ class JobOperations(Operations):
         :param start: a `next_cursor` of this job; None: from the beginning.
         :raises ArgumentError: jobs of this kind have no documents, or the cursor is not one of this job.
         :raises UnfinishedJobError: the job still runs.
+        :raises InvalidResponseError: a `next` link leads in a circle or elsewhere. Reading can continue later from the
+            last part's `next_cursor`.
         """
-        parts = DocumentParts(kind, job_id, start)
-        while True:
-            yield parts.take(
-                await self._execute(parts.first)
-                if parts.cursor is None
-                else await self._follow(parts.endpoint, parts.cursor)
+        endpoint = endpoints.JOBS[checked_kind(kind)].documents
+        if endpoint is None:
+            raise ArgumentError(
+                f"the result of an {name_of(kind)} is one object, without documents to page through"
             )
-            if parts.cursor is None:
+        seen: set[str] = set()
+
+        def checked(link: str) -> str:
+            cursor = path_and_query(endpoint, link)
+            if job_id not in cursor.partition("?")[0].split("/"):
+                raise InvalidResponseError(
+                    endpoint.label, "the next link leads to something else", status=200
+                )
+            if cursor in seen:
+                raise InvalidResponseError(endpoint.label, "the next links lead in a circle", status=200)
+            seen.add(cursor)
+            return cursor
+
+        try:
+            cursor = None if start is None else checked(start)
+        except InvalidResponseError as error:
+            raise ArgumentError(
+                f"start must be a next_cursor of {name_of(kind)} {job_id}: {error.reason}"
+            ) from None
+        while True:
+            answer = (
+                await self._execute(Call(endpoint, path={"job_id": job_id}))
+                if cursor is None
+                else await self._follow(endpoint, cursor)
+            )
+            if answer.status not in TERMINAL_JOB_STATES and answer.completed_at is None:
+                raise UnfinishedJobError(endpoint.label, job_id, answer.status)
+            cursor = checked(answer.next) if answer.next else None
+            yield DocumentPart(
+                answer.data or [], cursor, answer.status, answer.completed, answer.total, answer.credits_used
+            )
+            if cursor is None:
                 return
+            # Only one part is in memory while the next is fetched.
+            answer.data = None
 
     async def active_crawls(self) -> models.ActiveCrawls:
         """Return the team's crawls that run. Their options may hold headers of page requests."""

@@ -6,17 +6,9 @@ The URLs that control a browser are given to Airflow's masker before anybody els
 from __future__ import annotations
 
 from airflow_provider_webdata.api import endpoints, models
-from airflow_provider_webdata.api.errors import ClientError
+from airflow_provider_webdata.api.errors import GoneError
 from airflow_provider_webdata.hooks.calls import Body, Call
 from airflow_provider_webdata.hooks.operations.base import Operations
-
-_GONE = 410
-
-
-def _closed_before(error: ClientError) -> models.SessionClosed:
-    if error.status == _GONE:
-        return models.SessionClosed()
-    raise error
 
 
 class SessionOperations(Operations):
@@ -66,8 +58,8 @@ class SessionOperations(Operations):
         """
         try:
             return await self._execute(Call(endpoints.CLOSE_SESSION, path={"session_id": session_id}))
-        except ClientError as error:
-            return _closed_before(error)
+        except GoneError:
+            return models.SessionClosed()
 
     async def replay(self, session_id: str) -> list[models.ReplayPage]:
         """Return the recorded tabs of a session that was opened with `record_session`, also once it is closed.
@@ -126,5 +118,5 @@ class SessionOperations(Operations):
             return await self._execute(
                 Call(endpoints.STOP_INTERACTION_WITH_SCRAPE, path={"scrape_id": scrape_id})
             )
-        except ClientError as error:
-            return _closed_before(error)
+        except GoneError:
+            return models.SessionClosed()

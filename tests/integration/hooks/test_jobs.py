@@ -14,7 +14,7 @@ from msgspec.structs import force_setattr
 from airflow_provider_webdata.api import errors, models
 from airflow_provider_webdata.api.endpoints import JOBS
 from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
-from airflow_provider_webdata.hooks.job_documents import DocumentPart
+from airflow_provider_webdata.hooks.operations.jobs import DocumentPart
 from tests.integration.hooks.conftest import one_hook
 from tests.support.fault_server import FaultServer, answer, hang_up
 from tests.support.waiting import settled
