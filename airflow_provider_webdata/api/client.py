@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api import exchange, spans
@@ -97,22 +98,16 @@ class WebDataClient:
 
     def _execute(self, prepared: exchange.Prepared[ResponseT]) -> ResponseT:
         attempts = Attempts(prepared.endpoint, self.config.retry_budget, prepared.can_be_sent)
-        if self._tracer is None:
-            return self._attempt_until_done(prepared, attempts)
-        with spans.call_span(self._tracer, prepared.endpoint, attempts) as span:
-            answer = self._attempt_until_done(prepared, attempts)
-            span.answered(answer)
-            return answer
-
-    def _attempt_until_done(self, prepared: exchange.Prepared[ResponseT], attempts: Attempts) -> ResponseT:
-        while True:
-            try:
-                return self._attempt(prepared, attempts)
-            except WebDataError as error:
-                pause = attempts.pause_after(error)
-                if pause is None:
-                    raise
-            time.sleep(pause)
+        with spans.call_span(self._tracer, prepared.endpoint, attempts) if self._tracer else nullcontext():
+            while True:
+                try:
+                    attempts.answer = answer = self._attempt(prepared, attempts)
+                    return answer
+                except WebDataError as error:
+                    pause = attempts.pause_after(error)
+                    if pause is None:
+                        raise
+                time.sleep(pause)
 
     def _attempt(self, prepared: exchange.Prepared[ResponseT], attempts: Attempts) -> ResponseT:
         attempts.begin()
@@ -191,24 +186,16 @@ class AsyncWebDataClient:
 
     async def _execute(self, prepared: exchange.Prepared[ResponseT]) -> ResponseT:
         attempts = Attempts(prepared.endpoint, self.config.retry_budget, prepared.can_be_sent)
-        if self._tracer is None:
-            return await self._attempt_until_done(prepared, attempts)
-        with spans.call_span(self._tracer, prepared.endpoint, attempts) as span:
-            answer = await self._attempt_until_done(prepared, attempts)
-            span.answered(answer)
-            return answer
-
-    async def _attempt_until_done(
-        self, prepared: exchange.Prepared[ResponseT], attempts: Attempts
-    ) -> ResponseT:
-        while True:
-            try:
-                return await self._attempt(prepared, attempts)
-            except WebDataError as error:
-                pause = attempts.pause_after(error)
-                if pause is None:
-                    raise
-            await asyncio.sleep(pause)
+        with spans.call_span(self._tracer, prepared.endpoint, attempts) if self._tracer else nullcontext():
+            while True:
+                try:
+                    attempts.answer = answer = await self._attempt(prepared, attempts)
+                    return answer
+                except WebDataError as error:
+                    pause = attempts.pause_after(error)
+                    if pause is None:
+                        raise
+                await asyncio.sleep(pause)
 
     async def _attempt(self, prepared: exchange.Prepared[ResponseT], attempts: Attempts) -> ResponseT:
         attempts.begin()

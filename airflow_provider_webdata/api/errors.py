@@ -58,7 +58,6 @@ class InvalidRequestError(WebDataError):
         self.problems = tuple(problems)
 
     def text(self) -> str:
-        """Return what happened, without the code."""
         count = "a problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
         lines = "".join(f"\n  - {problem}" for problem in self.problems)
         return f"{self.operation}: nothing was sent, the request has {count}:{lines}"
@@ -179,7 +178,6 @@ class TransportError(WebDataError):
         self.sent = sent
 
     def text(self) -> str:
-        """Return what happened, without the code."""
         effect = "; the service may have acted on it all the same" if self.sent else "; nothing was sent"
         return f"{self.operation}: {self.reason}{effect}"
 
@@ -201,7 +199,6 @@ class UploadError(WebDataError):
         self.reason = reason
 
     def text(self) -> str:
-        """Return what happened, without the code."""
         return f"{self.operation}: the upload was given up: {self.reason}"
 
 
@@ -229,7 +226,6 @@ class InvalidResponseError(WebDataError):
         self.status = status
 
     def text(self) -> str:
-        """Return what happened, without the code."""
         return f"{self.operation}: the answer (HTTP {self.status}) is not usable: {self.reason}"
 
 
@@ -273,7 +269,6 @@ class APIError(WebDataError):
         self.body = dict(body or {})
 
     def text(self) -> str:
-        """Return what happened, without the code."""
         code = f", {self.code}" if self.code else ""
         wait = f"; retry after {self.retry_after:g} s" if self.retry_after is not None else ""
         return f"{self.operation}: HTTP {self.status}{code}: {self.message}{wait}"
@@ -333,7 +328,6 @@ class EntitlementError(ClientError):
         self.features = tuple(features)
 
     def text(self) -> str:
-        """Return what happened, without the code."""
         if not self.features:
             return super().text()
         return (
@@ -348,7 +342,6 @@ class TermsRequiredError(ClientError):
     help_code = "WD-029"
 
     def text(self) -> str:
-        """Return what happened, without the code."""
         action = self.body.get("requiresAction")
         url = action.get("url") if isinstance(action, Mapping) else None
         where = f" at {trimmed(url)}" if isinstance(url, str) and url else " in the service's dashboard"
@@ -408,7 +401,6 @@ class ProcessingContinuesError(RequestTimeoutError):
         self.may_exceed = details.get("mayExceedProcessingWindow") is True
 
     def text(self) -> str:
-        """Return what happened, without the code."""
         pages = f" of {self.pages} pages" if self.pages is not None else ""
         limit = ", though it may need more time than there is" if self.may_exceed else ""
         return (
@@ -451,7 +443,6 @@ class IdempotencyKeyUsedError(ConflictError):
     verdict = "never"
 
     def text(self) -> str:
-        """Return what happened, without the code."""
         return f"{super().text()}; look for what the earlier call with this key started"
 
 
@@ -474,7 +465,6 @@ class OperationEndedError(GoneError):
         self.successor = successor
 
     def text(self) -> str:
-        """Return what happened, without the code."""
         return f"{super().text()}. The service has shut this operation down. {self.successor}"
 
 
@@ -519,7 +509,6 @@ class UnfinishedJobError(WebDataError):
         self.state = state
 
     def text(self) -> str:
-        """Return what happened, without the code."""
         return (
             f"{self.operation}: job {self.job_id} is {self.state}; its documents are read once it has ended"
         )
@@ -548,9 +537,7 @@ PROCESSING_WAIT_SECONDS = (5.0, 600.0)
 DEFAULT_PROCESSING_WAIT_SECONDS = 60.0
 """The wait where the service names none. See docs/service.md#large-documents."""
 
-CACHE_MISS_CODES = frozenset({"SCRAPE_NO_CACHED_DATA", "SCRAPE_LOCKDOWN_CACHE_MISS"})
-
-REFUSED_PAGE_CODES = frozenset(
+PAGE_CODES = frozenset(
     {
         "SAFE_MODE_BLOCKED",
         "SCRAPE_MEDIA_ACCESS_DENIED",
@@ -588,7 +575,14 @@ _BY_STATUS: dict[int, type[APIError]] = {
 }
 
 _BY_CODE: dict[tuple[int, str | None], type[APIError]] = {
+    # Of the page, not of the team. See docs/service.md#codes-about-a-page.
+    (403, "SAFE_MODE_BLOCKED"): PageRefusedError,
+    (403, "SCRAPE_MEDIA_ACCESS_DENIED"): PageRefusedError,
+    (403, "SCRAPE_PROMPT_INJECTION_DETECTED"): PageRefusedError,
+    (403, "unsafe_domain_blocked"): PageRefusedError,
     (403, "THIRD_PARTY_DATA_TERMS_REQUIRED"): TermsRequiredError,
+    (404, "SCRAPE_NO_CACHED_DATA"): CacheMissError,
+    (404, "SCRAPE_LOCKDOWN_CACHE_MISS"): CacheMissError,
     (409, "duplicate_request"): RequestIdUsedError,
     (409, "request_in_flight"): RequestInFlightError,
 }
@@ -613,10 +607,6 @@ def error_class(
         return UnsuccessfulError
     if (status, code) in _BY_CODE:
         return _BY_CODE[status, code]
-    if status == 403 and code in REFUSED_PAGE_CODES:
-        return PageRefusedError
-    if status == 404 and code in CACHE_MISS_CODES:
-        return CacheMissError
     if status == 408 and isinstance(details, Mapping) and details.get("state") == "processing_continues":
         return ProcessingContinuesError
     if code == UPLOADS_USED_UP:

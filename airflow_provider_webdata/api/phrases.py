@@ -6,13 +6,6 @@ import re
 from dataclasses import dataclass
 
 _START = r"(?:starting|start)(?: (?:at|on))?"
-_PATTERNS = {
-    "minutes": rf"every (?P<every>[0-9]+) (?:minutes?|mins?)(?: {_START} :?(?P<offset>[0-9]{{1,2}}))?",
-    "hour": rf"(?:hourly|every hour)(?: (?:at|on|{_START}) :?(?P<offset>[0-9]{{1,2}}))?",
-    "hours": r"every (?P<every>[0-9]+) (?:hours?|hrs?)",
-    "day": r"(?:daily|every day)(?: at (?P<hour>[0-9]{1,2})(?::(?P<minute>[0-9]{2}))? ?(?P<half>am|pm)?)?",
-    "week": r"weekly|every week",
-}
 
 
 class PhraseError(ValueError):
@@ -42,11 +35,11 @@ def read_phrase(text: str) -> Phrase:
     :param text: such as `every 30 minutes` or `daily at 9:30 am`.
     :raises PhraseError: the service does not read it.
     """
-    for kind, pattern in _PATTERNS.items():
+    for pattern, reader in _READERS.items():
         if found := re.fullmatch(pattern, plain(text)):
             parts = found.groupdict()
             numbers = {name: int(value) for name, value in parts.items() if value and value.isdigit()}
-            return _READERS[kind](numbers, parts.get("half"))
+            return reader(numbers, parts.get("half"))
     raise PhraseError(
         "the service does not read this phrase; it knows 'every N minutes', 'hourly', 'every N hours', "
         "'daily at 9:00' and 'weekly'. Use cron for anything else"
@@ -86,14 +79,16 @@ def _day(given: dict[str, int], half: str | None) -> Phrase:
     return Phrase(f"{minute or 0} {hour} * * *", True)
 
 
-def _week(_given: dict[str, int], _: str | None) -> Phrase:
-    return Phrase("0 0 * * 0", False)
-
-
 def _minute(given: int | None) -> int | None:
     if given is not None and given > 59:
         raise PhraseError("minutes go from 0 to 59")
     return given
 
 
-_READERS = {"minutes": _minutes, "hour": _hour, "hours": _hours, "day": _day, "week": _week}
+_READERS = {
+    rf"every (?P<every>[0-9]+) (?:minutes?|mins?)(?: {_START} :?(?P<offset>[0-9]{{1,2}}))?": _minutes,
+    rf"(?:hourly|every hour)(?: (?:at|on|{_START}) :?(?P<offset>[0-9]{{1,2}}))?": _hour,
+    r"every (?P<every>[0-9]+) (?:hours?|hrs?)": _hours,
+    r"(?:daily|every day)(?: at (?P<hour>[0-9]{1,2})(?::(?P<minute>[0-9]{2}))? ?(?P<half>am|pm)?)?": _day,
+    r"weekly|every week": lambda *_: Phrase("0 0 * * 0", False),
+}

@@ -51,29 +51,20 @@ class AsyncPools:
         :raises RuntimeError: the pools are closed.
         """
         async with self._turns:
-            client = self._take()
+            if self.is_closed:
+                raise RuntimeError("the client is closed")
+            # The last one that was used: those that are not needed any more go unused.
+            client = self._idle.pop()[1] if self._idle else httpx.AsyncClient(**self._options)
+            self._clients.add(client)
             try:
                 yield client
             finally:
-                await self._give_back(client)
-
-    def _take(self) -> httpx.AsyncClient:
-        if self.is_closed:
-            raise RuntimeError("the client is closed")
-        if self._idle:
-            # The last one that was used: those that are not needed any more go unused.
-            return self._idle.pop()[1]
-        client = httpx.AsyncClient(**self._options)
-        self._clients.add(client)
-        return client
-
-    async def _give_back(self, client: httpx.AsyncClient) -> None:
-        now = time.monotonic()
-        self._idle.append((now, client))
-        while self._idle[0][0] < now - _KEEPALIVE_SECONDS:
-            _, unused = self._idle.popleft()
-            self._clients.discard(unused)
-            await unused.aclose()
+                now = time.monotonic()
+                self._idle.append((now, client))
+                while self._idle[0][0] < now - _KEEPALIVE_SECONDS:
+                    _, unused = self._idle.popleft()
+                    self._clients.discard(unused)
+                    await unused.aclose()
 
     async def aclose(self) -> None:
         """Close all connections, those in use as well."""

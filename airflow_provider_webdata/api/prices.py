@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from itertools import zip_longest
 from typing import Any, Literal
 
 import msgspec
@@ -203,15 +205,8 @@ def _type(item: Any) -> Any:
     return item["type"] if isinstance(item, Mapping) else item
 
 
-def _developer_search(body: Wire) -> PriceBound:
-    return _of_index(body.get("k") or _DEFAULT_RESULTS)
-
-
-def _paper_search(body: Wire) -> PriceBound:
-    return _of_index(body.get("k") or _DEFAULT_PAPERS)
-
-
-def _of_index(results: int) -> PriceBound:
+def _index_search(default: int, body: Wire) -> PriceBound:
+    results = body.get("k") or default
     credits = search_price(results)
     return PriceBound(credits, f"{credits} for {results} results")
 
@@ -296,19 +291,14 @@ def _interact(body: Wire) -> PriceBound:
 
 
 def _provider(body: Wire) -> PriceBound:
-    bounds = [
-        _provider_call(call, tool) for call, tool in zip(body["alexandria"], _tools(body), strict=False)
-    ]
+    calls = body["alexandria"]
+    tools = [*(body.get("tools") or ())][: len(calls)]
+    bounds = [_provider_call(call, tool) for call, tool in zip_longest(calls, tools)]
     return PriceBound(
         sum(bound.credits for bound in bounds),
         ", ".join(bound.how for bound in bounds if bound.how),
         tuple(dict.fromkeys(text for bound in bounds for text in bound.unknown)),
     )
-
-
-def _tools(body: Wire) -> list[Wire | None]:
-    tools = [*(body.get("tools") or ())]
-    return tools + [None] * (len(body["alexandria"]) - len(tools))
 
 
 def _provider_call(call: Wire, tool: Wire | None) -> PriceBound:
@@ -398,8 +388,8 @@ def _is_x(url: str) -> bool:
 
 
 SEARCH = Price("search", _search, pages="scrapeOptions")
-DEVELOPER_SEARCH = Price("developer_search", _developer_search)
-PAPER_SEARCH = Price("paper_search", _paper_search)
+DEVELOPER_SEARCH = Price("developer_search", partial(_index_search, _DEFAULT_RESULTS))
+PAPER_SEARCH = Price("paper_search", partial(_index_search, _DEFAULT_PAPERS))
 SCRAPE = Price("scrape", _scrape, pages="")
 BATCH_SCRAPE = Price("batch_scrape", _batch_scrape, pages="")
 CRAWL = Price("crawl", _crawl, pages="scrapeOptions")

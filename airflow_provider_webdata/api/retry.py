@@ -125,6 +125,7 @@ class Attempts:
     :param clock: returns seconds that only grow.
     :ivar made: how many attempts were begun.
     :ivar status: HTTP status of the last one, once its answer comes.
+    :ivar answer: the answer, once there is one.
     """
 
     def __init__(
@@ -142,6 +143,7 @@ class Attempts:
         self._failed = 0
         self.made = 0
         self.status: int | None = None
+        self.answer: Any = None
 
     def begin(self) -> None:
         """Note that an attempt is made."""

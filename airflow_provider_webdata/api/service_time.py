@@ -19,8 +19,9 @@ _CODE_SECONDS = 30.0
 _ASK_SECONDS = 65.0
 
 
-def _timeout(options: Mapping[str, Any]) -> float:
-    given = options.get("timeout")
+def scrape(body: Mapping[str, Any]) -> float:
+    """The requested `timeout`, or the service's default."""
+    given = body.get("timeout")
     return (float(given) if isinstance(given, (int, float)) else DEFAULT_TIMEOUT_MS) / 1000
 
 
@@ -28,18 +29,13 @@ def search(body: Mapping[str, Any]) -> float:
     """Whether `timeout` of a search covers the scraping of its results is not documented: allow for both."""
     options = body.get("scrapeOptions")
     if isinstance(options, Mapping) and options.get("formats"):
-        return _timeout(body) + _timeout(options)
-    return _timeout(body)
-
-
-def scrape(body: Mapping[str, Any]) -> float:
-    """The requested `timeout`, or the service's default."""
-    return _timeout(body)
+        return scrape(body) + scrape(options)
+    return scrape(body)
 
 
 def without_default(body: Mapping[str, Any]) -> float:
     """Map and parse have no documented default; giving up early would pay for a result that is never read."""
-    return _timeout(body) if body.get("timeout") is not None else _LONGEST_SCRAPE_SECONDS
+    return scrape(body) if body.get("timeout") is not None else _LONGEST_SCRAPE_SECONDS
 
 
 def providers(body: Mapping[str, Any]) -> float:

@@ -30,29 +30,13 @@ def active_tracer() -> Any | None:
     return provider.get_tracer("airflow_provider_webdata", __version__)
 
 
-class CallSpan:
-    """The span of one call, with all its attempts. It holds no address, parameter, text or secret.
-
-    :param span: of OpenTelemetry.
-    """
-
-    def __init__(self, span: Any) -> None:
-        self._span = span
-
-    def answered(self, answer: Any) -> None:
-        """Note what an answer says to have cost."""
-        used = reported_credits(answer)
-        if used is not None:
-            self._span.set_attribute("webdata.credits", used)
-
-
 @contextmanager
-def call_span(tracer: Any, endpoint: Endpoint[Any], attempts: Attempts) -> Iterator[CallSpan]:
-    """Record the call that is made within this block.
+def call_span(tracer: Any, endpoint: Endpoint[Any], attempts: Attempts) -> Iterator[None]:
+    """Record the call that is made within this block, with all its attempts.
+
+    The span holds no address, parameter, text or secret.
 
     :param tracer: of `active_tracer`.
-    :param endpoint: what is called.
-    :param attempts: of the call.
     """
     otel: Any = sys.modules["opentelemetry.trace"]
     attributes = {"webdata.operation": endpoint.label, "http.request.method": endpoint.method}
@@ -65,11 +49,14 @@ def call_span(tracer: Any, endpoint: Endpoint[Any], attempts: Attempts) -> Itera
         set_status_on_exception=False,
     ) as span:
         try:
-            yield CallSpan(span)
+            yield
         except BaseException as error:
             span.set_attribute("error.type", type(error).__name__)
             span.set_status(otel.StatusCode.ERROR)
             raise
+        else:
+            if (used := reported_credits(attempts.answer)) is not None:
+                span.set_attribute("webdata.credits", used)
         finally:
             span.set_attribute("webdata.attempts", attempts.made)
             if attempts.status is not None:
