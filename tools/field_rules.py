@@ -103,7 +103,7 @@ def _rule(annotation: Any, metadata: list[Any]) -> Rule:
         return ("switch", *(part.__name__ for part in _models(annotation)))
     if "_string_map" in kinds or "_json_object" in kinds:
         return ("mapping",)
-    if any(kind.startswith("one_of") for kind in kinds):
+    if any(type(item).__name__ == "_OneOf" for item in metadata):
         return _one_of(annotation)
     parts = [part for part in args if part is not NoneType]
     if origin in (Union, UnionType):

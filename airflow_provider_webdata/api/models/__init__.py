@@ -53,7 +53,7 @@ else:
             "AgentRun AgentRuns AgentSnapshot AgentThread AgentThreadResponse AgentTrace"
             " AgentTraceEvent AgentTurn"
         ),
-        "base": "RequestModel ResponseModel",
+        "base": "Answer RequestModel ResponseModel",
         "batch": "BatchScrapeRequest",
         "crawl": (
             "ActiveCrawl ActiveCrawls CrawlParams CrawlParamsRequest CrawlParamsResponse CrawlRequest"

@@ -134,16 +134,5 @@ Action = Annotated[
     | ScrapeAction
     | ExecuteJavascriptAction
     | PdfAction,
-    one_of(
-        "an action",
-        WaitAction,
-        ScreenshotAction,
-        ClickAction,
-        WriteAction,
-        PressAction,
-        ScrollAction,
-        ScrapeAction,
-        ExecuteJavascriptAction,
-        PdfAction,
-    ),
+    one_of("an action"),
 ]

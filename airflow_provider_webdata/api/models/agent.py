@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
-from airflow_provider_webdata.api.models.base import Lenient, RequestModel, ResponseModel, problem
+from airflow_provider_webdata.api.models.base import Answer, Lenient, RequestModel, problem
 from airflow_provider_webdata.api.models.fields import (
     Identifier,
     Integer,
@@ -20,7 +20,7 @@ from airflow_provider_webdata.api.models.fields import (
 )
 from airflow_provider_webdata.api.models.scrape import AuditMetadata
 from airflow_provider_webdata.api.models.threat import ThreatProtection
-from airflow_provider_webdata.api.models.webhook import WebhookConfig, check_job_events
+from airflow_provider_webdata.api.models.webhook import WebhookConfig
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -34,12 +34,7 @@ class AgentWebhookConfig(WebhookConfig):
     :param events: `started`, `action`, `completed`, `failed`, `cancelled`, without prefix; all when omitted.
     """
 
-    events: Listed[Text] | None = None
-
-    @field_validator("events")
-    @classmethod
-    def _job_events(cls, events: list[str] | None) -> list[str] | None:
-        return check_job_events(events, ("started", "action", "completed", "failed", "cancelled"))
+    job_events = ("started", "action", "completed", "failed", "cancelled")
 
 
 class AgentLocation(RequestModel):
@@ -175,7 +170,7 @@ class AgentRequest(RequestModel):
         return found
 
 
-class AgentStatus(ResponseModel):
+class AgentStatus(Answer):
     """A run of the agent. Read `status`, never `success`, which stays true for a failed run.
 
     `status` is processing, completed, failed, cancelled or newer. `data` is there when it is completed, `error`
@@ -191,7 +186,6 @@ class AgentStatus(ResponseModel):
     :ivar exchange: its paid calls of data providers, and the providers whose terms are not accepted.
     """
 
-    success: bool | None = None
     status: str
     data: Any = None
     error: Lenient[str | None] = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow_provider_webdata.api.models.base import Lenient, ResponseModel
+from airflow_provider_webdata.api.models.base import Answer, Lenient, ResponseModel
 
 
 class AgentRun(ResponseModel):
@@ -23,13 +23,12 @@ class AgentRun(ResponseModel):
     options: dict[str, Any] | None = None
 
 
-class AgentRuns(ResponseModel):
+class AgentRuns(Answer):
     """Answer of `GET /v2/agent`: at most 20 runs, newest first.
 
     :ivar next: address of the next ones; its host may be wrong.
     """
 
-    success: bool | None = None
     agents: list[AgentRun]
     next: str | None = None
 
@@ -67,10 +66,9 @@ class AgentThread(ResponseModel):
     runs: list[AgentTurn]
 
 
-class AgentThreadResponse(ResponseModel):
+class AgentThreadResponse(Answer):
     """Answer of `GET /v2/agent/threads/{threadId}`."""
 
-    success: bool | None = None
     thread: AgentThread
 
 
@@ -87,26 +85,24 @@ class AgentTraceEvent(ResponseModel):
     agent: dict[str, Any] | None = None
 
 
-class AgentTrace(ResponseModel):
+class AgentTrace(Answer):
     """Answer of `GET /v2/agent/{jobId}/trace`: the actions of a run, oldest first.
 
     :ivar active_browser_sessions: running browsers, each with `id` and `liveViewUrl`, if requested.
     """
 
-    success: bool | None = None
     id: str | None = None
     events: list[AgentTraceEvent]
     credits_used: Lenient[int | float | None] = None
     active_browser_sessions: list[dict[str, Any]] | None = None
 
 
-class AgentSnapshot(ResponseModel):
+class AgentSnapshot(Answer):
     """Answer of `GET /v2/agent/{jobId}/snapshots/{snapshotId}`: what an `artifact.updated` of a trace refers to.
 
     :ivar snapshot: the content, as text.
     """
 
-    success: bool | None = None
     id: str | None = None
     snapshot_id: str | None = None
     snapshot: str

@@ -158,6 +158,12 @@ class ResponseModel(BaseModel):
         return [(name, value) for name, value in super().__repr_args__() if value is not None]
 
 
+class Answer(ResponseModel):
+    """An answer as a whole; most say whether the call succeeded."""
+
+    success: bool | None = None
+
+
 class _AsItCame:
     """Lets a field that has another shape than documented stay what it is."""
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AliasChoices, Field, model_validator
 
-from airflow_provider_webdata.api.models.base import RequestModel, ResponseModel
+from airflow_provider_webdata.api.models.base import Answer, RequestModel, ResponseModel
 from airflow_provider_webdata.api.models.fields import (
     Integer,
     Listed,
@@ -169,10 +169,9 @@ class ActiveCrawl(ResponseModel):
     )
 
 
-class ActiveCrawls(ResponseModel):
+class ActiveCrawls(Answer):
     """Answer of `GET /v2/crawl/active`: crawls that run, of the whole team."""
 
-    success: bool | None = None
     crawls: list[ActiveCrawl]
 
 
@@ -211,9 +210,8 @@ class CrawlParams(ResponseModel):
     limit: int | None = None
 
 
-class CrawlParamsResponse(ResponseModel):
+class CrawlParamsResponse(Answer):
     """Answer of `POST /v2/crawl/params-preview`."""
 
-    success: bool | None = None
     data: CrawlParams
     warning: str | None = None

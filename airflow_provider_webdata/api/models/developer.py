@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from airflow_provider_webdata.api.models.base import Lenient, RequestModel, ResponseModel, problem
+from airflow_provider_webdata.api.models.base import Answer, Lenient, RequestModel, ResponseModel, problem
 from airflow_provider_webdata.api.models.fields import Integer, Listed, String, Switch, Text
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class DeveloperResult(ResponseModel):
     license: Any = None
 
 
-class DeveloperSearchResponse(ResponseModel):
+class DeveloperSearchResponse(Answer):
     """Answer of `POST /v2/search/developer`.
 
     :ivar coverage: for each kind of result `ok`, `degraded`, `unavailable` or `skipped`: why one may be missing.
@@ -107,7 +107,6 @@ class DeveloperSearchResponse(ResponseModel):
     :ivar sources: for each requested documentation site, whether it is in the index.
     """
 
-    success: bool | None = None
     results: list[DeveloperResult]
     coverage: Lenient[dict[str, Any] | None] = None
     reranked: Lenient[bool | None] = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow_provider_webdata.api.models.base import Lenient, ResponseModel
+from airflow_provider_webdata.api.models.base import Answer, Lenient, ResponseModel
 from airflow_provider_webdata.api.models.page import PageContent
 
 
@@ -45,9 +45,8 @@ class Document(PageContent):
     actions: Lenient[ActionResults | None] = None
 
 
-class ScrapeResponse(ResponseModel):
+class ScrapeResponse(Answer):
     """Answer of `POST /v2/scrape`, `GET /v2/scrape/{jobId}` and `POST /v2/parse`."""
 
-    success: bool | None = None
     data: Document
     warning: str | None = None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
-from airflow_provider_webdata.api.models.base import Lenient, RequestModel, ResponseModel, problem
+from airflow_provider_webdata.api.models.base import Answer, Lenient, RequestModel, problem
 from airflow_provider_webdata.api.models.fields import (
     DroppableAddress,
     JsonSchema,
@@ -17,7 +17,7 @@ from airflow_provider_webdata.api.models.fields import (
 )
 from airflow_provider_webdata.api.models.scrape import ScrapeOptions
 from airflow_provider_webdata.api.models.threat import ThreatProtection
-from airflow_provider_webdata.api.models.webhook import WebhookConfig, check_job_events
+from airflow_provider_webdata.api.models.webhook import WebhookConfig
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -31,12 +31,7 @@ class ExtractWebhookConfig(WebhookConfig):
     :param events: `started`, `completed`, `failed`, without prefix; all when omitted.
     """
 
-    events: Listed[Text] | None = None
-
-    @field_validator("events")
-    @classmethod
-    def _job_events(cls, events: list[str] | None) -> list[str] | None:
-        return check_job_events(events, ("started", "completed", "failed"))
+    job_events = ("started", "completed", "failed")
 
 
 class ExtractAgent(RequestModel):
@@ -105,14 +100,13 @@ class ExtractRequest(RequestModel):
         return found
 
 
-class ExtractStatus(ResponseModel):
+class ExtractStatus(Answer):
     """An extract job. Read `status`, never `success`.
 
     `status` is processing, completed, failed, cancelled or newer. `data` is an object, or an empty list while
     the job runs. 15 `tokens_used` are 1 credit. The result can be read for 24 hours, until `expires_at`.
     """
 
-    success: bool | None = None
     status: str
     data: Any = None
     expires_at: Lenient[str | None] = None

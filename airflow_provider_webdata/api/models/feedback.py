@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from airflow_provider_webdata.api.models.base import RequestModel, ResponseModel, problem
+from airflow_provider_webdata.api.models.base import Answer, RequestModel, problem
 from airflow_provider_webdata.api.models.fields import (
     Identifier,
     Integer,
@@ -223,7 +223,7 @@ class ProviderFeedbackRequest(RequestModel):
     integration: Text | None = None
 
 
-class FeedbackResponse(ResponseModel):
+class FeedbackResponse(Answer):
     """Answer to feedback.
 
     :ivar credits_refunded: credits that the team got back for it.
@@ -231,7 +231,6 @@ class FeedbackResponse(ResponseModel):
     :ivar daily_cap_reached: whether the team gets back no more credits on this day (UTC).
     """
 
-    success: bool | None = None
     feedback_id: str | None = None
     credits_refunded: int | float | None = None
     already_submitted: bool | None = None

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from datetime import date
 from numbers import Integral
-from typing import Annotated, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 from pydantic import (
     AfterValidator,
@@ -21,6 +22,10 @@ from pydantic_core import to_json
 
 from airflow_provider_webdata.api.models.base import RequestModel, problem
 from airflow_provider_webdata.common.spelling import nearest
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler
+    from pydantic_core import CoreSchema
 
 T = TypeVar("T")
 
@@ -375,36 +380,51 @@ def not_both(value: object, info: ValidationInfo) -> None:
         )
 
 
-def one_of(what: str, *models: type[RequestModel], names: Collection[str] = ()) -> PlainValidator:
-    """Return a validator that reads an object by its `type`, or a plain name where names are allowed.
+@dataclass(frozen=True)
+class _OneOf:
+    what: str
 
-    Errors then carry the path of the field alone, without the branches of a union.
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        what = self.what
+        models: tuple[type[RequestModel], ...] = tuple(
+            part for part in get_args(source) if isinstance(part, type)
+        )
+        names = [name for part in get_args(source) if part not in models for name in get_args(part)]
+        by_type = {
+            kind: model for model in models for kind in get_args(model.model_fields["type"].annotation)
+        }
+
+        def read(value: Any) -> Any:
+            if isinstance(value, str):
+                if value in names:
+                    return str(value)
+                if value in by_type:
+                    raise problem(
+                        "needs_object", f"'{value}' needs options: give an object with type '{value}'"
+                    )
+                raise problem("unknown_type", _no_such(what, value, names or by_type))
+            if isinstance(value, models):
+                return type(value).model_validate(value)
+            if not isinstance(value, (Mapping, RequestModel)):
+                raise problem("unknown_type", f"{what} is {'text or ' if names else ''}an object with a type")
+            kind = value.get("type") if isinstance(value, Mapping) else getattr(value, "type", None)
+            if not isinstance(kind, str):
+                raise problem("missing_type", f"{what} needs a 'type': one of {', '.join(by_type)}")
+            if kind not in by_type:
+                raise problem("unknown_type", _no_such(what, kind, by_type))
+            return by_type[kind].model_validate(value)
+
+        return PlainValidator(read).__get_pydantic_core_schema__(source, handler)
+
+
+def one_of(what: str) -> _OneOf:
+    """Return an annotation of a union: a value is read by its `type`, or as a plain name that is a literal there.
+
+    Errors then carry the path of the field alone, without the branches of the union. A name stays text on the wire.
 
     :param what: what to call one of them in messages.
-    :param models: the shapes; each has a `type` of literals.
-    :param names: what may be given as text; it stays text on the wire.
     """
-    by_type = {kind: model for model in models for kind in get_args(model.model_fields["type"].annotation)}
-
-    def read(value: Any) -> Any:
-        if isinstance(value, str):
-            if value in names:
-                return str(value)
-            if value in by_type:
-                raise problem("needs_object", f"'{value}' needs options: give an object with type '{value}'")
-            raise problem("unknown_type", _no_such(what, value, names or by_type))
-        if isinstance(value, models):
-            return type(value).model_validate(value)
-        if not isinstance(value, (Mapping, RequestModel)):
-            raise problem("unknown_type", f"{what} is {'text or ' if names else ''}an object with a type")
-        kind = value.get("type") if isinstance(value, Mapping) else getattr(value, "type", None)
-        if not isinstance(kind, str):
-            raise problem("missing_type", f"{what} needs a 'type': one of {', '.join(by_type)}")
-        if kind not in by_type:
-            raise problem("unknown_type", _no_such(what, kind, by_type))
-        return by_type[kind].model_validate(value)
-
-    return PlainValidator(read)
+    return _OneOf(what)
 
 
 def _no_such(what: str, given: str, known: Collection[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
@@ -186,19 +186,7 @@ Format = Annotated[
     | HighlightsFormat
     | AttributesFormat
     | QueryFormat,
-    one_of(
-        "a format",
-        PlainFormat,
-        ScreenshotFormat,
-        JsonFormat,
-        DeterministicJsonFormat,
-        ChangeTrackingFormat,
-        QuestionFormat,
-        HighlightsFormat,
-        AttributesFormat,
-        QueryFormat,
-        names=get_args(FormatName),
-    ),
+    one_of("a format"),
 ]
 """A format as text or as an object; a list may mix both."""
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from airflow_provider_webdata.api.models.base import Lenient, RequestModel, ResponseModel
+from airflow_provider_webdata.api.models.base import Answer, Lenient, RequestModel, ResponseModel
 from airflow_provider_webdata.api.models.fields import Integer, Text
 from airflow_provider_webdata.api.models.search import WebResult
 
@@ -58,8 +58,7 @@ class GovernmentResults(ResponseModel):
     web: Lenient[list[WebResult] | None] = None
 
 
-class GovernmentSearchResponse(ResponseModel):
+class GovernmentSearchResponse(Answer):
     """Answer of `POST /v2/search/gov`."""
 
-    success: bool | None = None
     data: GovernmentResults

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from airflow_provider_webdata.api.errors import error_text
-from airflow_provider_webdata.api.models.base import Lenient, RequestModel, ResponseModel, problem
+from airflow_provider_webdata.api.models.base import Answer, Lenient, RequestModel, ResponseModel, problem
 from airflow_provider_webdata.api.models.fields import Integer, String, Switch, Text
 from airflow_provider_webdata.api.models.scrape import Profile
 
@@ -168,10 +168,9 @@ class InteractSession(_Browser):
     last_activity: Lenient[str | None] = None
 
 
-class InteractSessions(ResponseModel):
+class InteractSessions(Answer):
     """All sessions of the team, in one page."""
 
-    success: bool | None = None
     sessions: list[InteractSession]
 
     def secrets(self) -> Iterator[str]:
@@ -180,14 +179,13 @@ class InteractSessions(ResponseModel):
             yield from session.secrets()
 
 
-class ExecuteResult(ResponseModel):
+class ExecuteResult(Answer):
     """What code did. `success` says that it was run, not that it went well: see `failure()`.
 
     `stdout` and `result` are the same text. `killed` says that it was stopped at its timeout, `error` is the text
     of an exception.
     """
 
-    success: bool | None = None
     stdout: Lenient[str | None] = None
     result: Any = None
     stderr: Lenient[str | None] = None
@@ -218,13 +216,12 @@ class ScrapeInteractResult(ExecuteResult, _Browser):
     session_id: Lenient[str | None] = None
 
 
-class SessionClosed(ResponseModel):
+class SessionClosed(Answer):
     """What a closed session cost. All fields are absent when it had been closed before.
 
     `cleanup_queued` says that the browser of a scrape is being closed in the background.
     """
 
-    success: bool | None = None
     session_duration_ms: Lenient[int | float | None] = None
     credits_billed: Lenient[int | float | None] = None
     cleanup_queued: Lenient[bool | None] = None
@@ -244,10 +241,9 @@ class ReplayPage(ResponseModel):
     end_time_ms: Lenient[int | float | None] = None
 
 
-class Replay(ResponseModel):
+class Replay(Answer):
     """The recording of a session, one entry per tab."""
 
-    success: bool | None = None
     pages: list[ReplayPage]
     page_count: Lenient[int | None] = None
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from pydantic import Field
 
-from airflow_provider_webdata.api.models.base import Lenient, ResponseModel
+from airflow_provider_webdata.api.models.base import Answer, Lenient, ResponseModel
 from airflow_provider_webdata.api.models.document import Document
 
 
-class JobStarted(ResponseModel):
+class JobStarted(Answer):
     """Answer of the calls that start a job: crawl, batch scrape, extract, agent.
 
     :ivar id: the job's UUID.
@@ -21,7 +21,6 @@ class JobStarted(ResponseModel):
     :ivar final_crawler_options: those and the given ones together.
     """
 
-    success: bool | None = None
     id: str
     url: str | None = None
     invalid_urls: list[Any] | None = Field(None, alias="invalidURLs")
@@ -30,7 +29,7 @@ class JobStarted(ResponseModel):
     warning: str | None = None
 
 
-class JobProgress(ResponseModel):
+class JobProgress(Answer):
     """State of a crawl or batch scrape.
 
     :ivar status: `scraping`, `completed` (even if pages failed), `failed` or `cancelled`.
@@ -45,7 +44,6 @@ class JobProgress(ResponseModel):
     :ivar error: why the job failed as a whole.
     """
 
-    success: bool | None = None
     status: str
     total: int | None = None
     completed: int | None = None
@@ -96,8 +94,7 @@ class JobErrors(ResponseModel):
     robots_blocked: list[str] | None = None
 
 
-class CancelResponse(ResponseModel):
+class CancelResponse(Answer):
     """Answer of a cancel: crawl and batch scrape give `status`, agent gives `success`."""
 
-    success: bool | None = None
     status: str | None = None

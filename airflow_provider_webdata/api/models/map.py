@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
-from airflow_provider_webdata.api.models.base import Lenient, RequestModel, ResponseModel
+from airflow_provider_webdata.api.models.base import Answer, Lenient, RequestModel, ResponseModel
 from airflow_provider_webdata.api.models.crawl import unreadable_expressions
 from airflow_provider_webdata.api.models.fields import Headers, Integer, Listed, Switch, Text, WebAddress
 from airflow_provider_webdata.api.models.scrape import AuditMetadata, Location
@@ -74,10 +74,9 @@ class MapLink(ResponseModel):
     description: Lenient[str | None] = None
 
 
-class MapResponse(ResponseModel):
+class MapResponse(Answer):
     """Answer of `POST /v2/map`. Links that come as plain text are read as links without title."""
 
-    success: bool | None = None
     links: list[MapLink]
     id: str | None = None
     warning: str | None = None

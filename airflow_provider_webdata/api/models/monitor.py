@@ -108,9 +108,7 @@ class SearchTarget(RequestModel):
         return value
 
 
-MonitorTarget = Annotated[
-    ScrapeTarget | CrawlTarget | SearchTarget, one_of("a target", ScrapeTarget, CrawlTarget, SearchTarget)
-]
+MonitorTarget = Annotated[ScrapeTarget | CrawlTarget | SearchTarget, one_of("a target")]
 
 
 def _email(value: str) -> str:

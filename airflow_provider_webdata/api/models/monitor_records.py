@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
-from airflow_provider_webdata.api.models.base import Lenient, ResponseModel
+from airflow_provider_webdata.api.models.base import Answer, Lenient, ResponseModel
 
 
 class StoredSchedule(ResponseModel):
@@ -89,24 +89,20 @@ class Monitor(ResponseModel):
     updated_at: str | None = None
 
 
-class MonitorResponse(ResponseModel):
+class MonitorResponse(Answer):
     """Answer of create, get and update."""
 
-    success: bool | None = None
     data: Monitor
 
 
-class MonitorListResponse(ResponseModel):
+class MonitorListResponse(Answer):
     """One page of monitors, newest first. There is no total: a page shorter than `limit` is the last."""
 
-    success: bool | None = None
     data: list[Monitor]
 
 
-class DeleteResponse(ResponseModel):
+class DeleteResponse(Answer):
     """Answer of delete."""
-
-    success: bool | None = None
 
 
 class MonitorCheck(ResponseModel):
@@ -179,24 +175,21 @@ class MonitorCheckDetail(MonitorCheck):
     next: str | None = None
 
 
-class MonitorRunResponse(ResponseModel):
+class MonitorRunResponse(Answer):
     """Answer of run; `id` is that of the check."""
 
-    success: bool | None = None
     id: str | None = None
     data: MonitorCheck | None = None
 
 
-class MonitorCheckResponse(ResponseModel):
+class MonitorCheckResponse(Answer):
     """Answer of get check."""
 
-    success: bool | None = None
     next: str | None = None
     data: MonitorCheckDetail
 
 
-class MonitorCheckListResponse(ResponseModel):
+class MonitorCheckListResponse(Answer):
     """One page of checks, newest first, without their pages."""
 
-    success: bool | None = None
     data: list[MonitorCheck]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import PurePosixPath
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from airflow_provider_webdata.api.models.base import Lenient, RequestModel, ResponseModel
+from airflow_provider_webdata.api.models.base import Answer, Lenient, RequestModel, ResponseModel
 from airflow_provider_webdata.api.models.fields import (
     Headers,
     Integer,
@@ -51,10 +51,7 @@ class ParsePlainFormat(RequestModel):
     type: ParsePlainFormatName
 
 
-ParseFormat = Annotated[
-    ParseFormatName | ParsePlainFormat | JsonFormat,
-    one_of("a format of a parsed file", ParsePlainFormat, JsonFormat, names=get_args(ParseFormatName)),
-]
+ParseFormat = Annotated[ParseFormatName | ParsePlainFormat | JsonFormat, one_of("a format of a parsed file")]
 """A format as text or as an object; a list may mix both."""
 
 
@@ -145,10 +142,9 @@ class ParseUpload(ResponseModel):
     max_size_bytes: Lenient[int | None] = None
 
 
-class ParseUploadResponse(ResponseModel):
+class ParseUploadResponse(Answer):
     """Answer of `POST /v2/parse/upload-url`."""
 
-    success: bool | None = None
     data: ParseUpload
 
 
@@ -173,8 +169,7 @@ class FileFormats(ResponseModel):
     formats: list[FileFormat]
 
 
-class FileFormatsResponse(ResponseModel):
+class FileFormatsResponse(Answer):
     """Answer of `GET /v2/parse/formats`."""
 
-    success: bool | None = None
     data: FileFormats

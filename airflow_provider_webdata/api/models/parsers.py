@@ -35,10 +35,5 @@ class ImageParser(RequestModel):
     type: Literal["image"] = "image"
 
 
-ParserName = Literal["pdf", "image"]
-
-Parser = Annotated[
-    ParserName | PdfParser | ImageParser,
-    one_of("a parser", PdfParser, ImageParser, names=("pdf", "image")),
-]
+Parser = Annotated[Literal["pdf", "image"] | PdfParser | ImageParser, one_of("a parser")]
 """A parser as an object or as text."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from airflow_provider_webdata.api.models.base import Lenient, RequestModel, ResponseModel, problem
+from airflow_provider_webdata.api.models.base import Answer, Lenient, RequestModel, ResponseModel, problem
 from airflow_provider_webdata.api.models.fields import Integer, JsonObject, Listed, Text
 from airflow_provider_webdata.api.prices import CATALOGUE
 
@@ -122,13 +122,12 @@ class ProviderResults(ResponseModel):
     credits_cost: int | float | None = None
 
 
-class ProviderResponse(ResponseModel):
+class ProviderResponse(Answer):
     """Answer of `POST /v2/scrape` to calls of data providers.
 
     :ivar scrape_id: on the wire `scrape_id`.
     """
 
-    success: bool | None = None
     scrape_id: str | None = Field(None, alias="scrape_id")
     data: ProviderResults
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from airflow_provider_webdata.api.models.base import Lenient, RequestModel, ResponseModel, problem
+from airflow_provider_webdata.api.models.base import Answer, Lenient, RequestModel, ResponseModel, problem
 from airflow_provider_webdata.api.models.fields import Day, Integer, Listed, Switch, Text
 
 if TYPE_CHECKING:
@@ -102,21 +102,19 @@ class PaperResult(ResponseModel):
     signals: Lenient[dict[str, Any] | None] = None
 
 
-class PaperSearchResponse(ResponseModel):
+class PaperSearchResponse(Answer):
     """Answer of `GET /v2/search/research/papers`: papers, best first."""
 
-    success: bool | None = None
     results: list[PaperResult]
 
 
-class SimilarPapersResponse(ResponseModel):
+class SimilarPapersResponse(Answer):
     """Answer of `GET /v2/search/research/papers/{id}/similar`.
 
     :ivar pool_size: how many papers were ranked.
     :ivar truncated: whether there were more of them than that.
     """
 
-    success: bool | None = None
     results: list[PaperResult]
     pool_size: Lenient[int | None] = None
     truncated: Lenient[bool | None] = None
@@ -147,10 +145,9 @@ class PaperPassage(ResponseModel):
     score: Lenient[int | float | None] = None
 
 
-class PaperResponse(ResponseModel):
+class PaperResponse(Answer):
     """Answer of `GET /v2/search/research/papers/{id}`; with a question, `paper_id`, `query` and `passages` too."""
 
-    success: bool | None = None
     paper: Paper
     paper_id: Lenient[str | None] = None
     query: Lenient[str | None] = None

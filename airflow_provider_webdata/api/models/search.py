@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
-from airflow_provider_webdata.api.models.base import RequestModel, ResponseModel, problem
+from airflow_provider_webdata.api.models.base import Answer, RequestModel, ResponseModel, problem
 from airflow_provider_webdata.api.models.fields import (
     Hostname,
     Integer,
@@ -72,15 +72,10 @@ class OtherSource(RequestModel):
 
 
 SourceName = Literal["web", "images", "news", "alexandria"]
-Source = Annotated[
-    SourceName | WebSource | OtherSource,
-    one_of("a source", WebSource, OtherSource, names=("web", "images", "news", "alexandria")),
-]
+Source = Annotated[SourceName | WebSource | OtherSource, one_of("a source")]
 
 CategoryName = Literal["codehost", "research", "pdf", "developer", "gov"]
 """`codehost`, `research`, `pdf` are documented everywhere; servers know the others too. Sent as given."""
-
-_CATEGORIES = ("codehost", "research", "pdf", "developer", "gov")
 
 
 class CategoryFilter(RequestModel):
@@ -89,7 +84,7 @@ class CategoryFilter(RequestModel):
     type: CategoryName
 
 
-Category = Annotated[CategoryName | CategoryFilter, one_of("a category", CategoryFilter, names=_CATEGORIES)]
+Category = Annotated[CategoryName | CategoryFilter, one_of("a category")]
 
 
 class SearchScrapeOptions(ScrapeOptions):
@@ -258,10 +253,9 @@ class SearchData(ResponseModel):
     tools: list[DataTool] | None = None
 
 
-class SearchResponse(ResponseModel):
+class SearchResponse(Answer):
     """Answer of `POST /v2/search`; `credits_used` counts the search and what it scraped."""
 
-    success: bool | None = None
     data: SearchData
     warning: str | None = None
     id: str | None = None

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from airflow_provider_webdata.api.errors import one_line, trimmed
-from airflow_provider_webdata.api.models.base import Lenient, RequestModel, ResponseModel
+from airflow_provider_webdata.api.models.base import Answer, Lenient, RequestModel, ResponseModel
 from airflow_provider_webdata.api.models.fields import JsonObject, Text
 
 
@@ -47,7 +47,7 @@ class Blocked(ResponseModel):
     attempted: Lenient[list[Any] | None] = None
 
 
-class AskResponse(ResponseModel):
+class AskResponse(Answer):
     """Response of `POST /v2/support/ask`. Its texts are a language model's: show them with `text()`.
 
     :ivar confidence: `high`, `medium`, `low`, or newer.
@@ -56,7 +56,6 @@ class AskResponse(ResponseModel):
     :ivar duration_ms: milliseconds.
     """
 
-    success: bool | None = None
     request_id: Lenient[str | None] = None
     answer: Lenient[str | None] = None
     confidence: Lenient[str | None] = None

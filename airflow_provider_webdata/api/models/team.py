@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import AliasChoices, Field
 
-from airflow_provider_webdata.api.models.base import ResponseModel
+from airflow_provider_webdata.api.models.base import Answer, ResponseModel
 
 
 class CreditUsage(ResponseModel):
@@ -16,10 +16,9 @@ class CreditUsage(ResponseModel):
     billing_period_end: str | None = None
 
 
-class CreditUsageResponse(ResponseModel):
+class CreditUsageResponse(Answer):
     """Answer of `GET /v2/team/credit-usage`."""
 
-    success: bool | None = None
     data: CreditUsage
 
 
@@ -43,10 +42,9 @@ class CreditPeriod(ResponseModel):
         return self.credits_used if self.total_credits is None else self.total_credits
 
 
-class CreditHistory(ResponseModel):
+class CreditHistory(Answer):
     """Answer of `GET /v2/team/credit-usage/historical`."""
 
-    success: bool | None = None
     periods: list[CreditPeriod]
 
 
@@ -59,10 +57,9 @@ class TokenUsage(ResponseModel):
     billing_period_end: str | None = None
 
 
-class TokenUsageResponse(ResponseModel):
+class TokenUsageResponse(Answer):
     """Answer of `GET /v2/team/token-usage`."""
 
-    success: bool | None = None
     data: TokenUsage
 
 
@@ -85,17 +82,15 @@ class TokenPeriod(ResponseModel):
         return self.tokens_used if self.total_tokens is None else self.total_tokens
 
 
-class TokenHistory(ResponseModel):
+class TokenHistory(Answer):
     """Answer of `GET /v2/team/token-usage/historical`."""
 
-    success: bool | None = None
     periods: list[TokenPeriod]
 
 
-class QueueStatus(ResponseModel):
+class QueueStatus(Answer):
     """Answer of `GET /v2/team/queue-status`: scrape jobs that wait and run, and how many may run at once."""
 
-    success: bool | None = None
     jobs_in_queue: int | float | None = None
     active_jobs_in_queue: int | float | None = None
     waiting_jobs_in_queue: int | float | None = None
@@ -103,10 +98,9 @@ class QueueStatus(ResponseModel):
     most_recent_success: str | None = None
 
 
-class Concurrency(ResponseModel):
+class Concurrency(Answer):
     """Answer of `GET /v2/concurrency-check`: jobs of the team that run, and how many may run at once."""
 
-    success: bool | None = None
     concurrency: int | float | None = None
     max_concurrency: int | float | None = None
 
@@ -132,10 +126,9 @@ class ActivityItem(ResponseModel):
     target: str | None = None
 
 
-class Activity(ResponseModel):
+class Activity(Answer):
     """Answer of `GET /v2/team/activity`: one page; `cursor` leads to the next where `has_more` is true."""
 
-    success: bool | None = None
     data: list[ActivityItem]
     cursor: str | None = None
     has_more: bool | None = Field(

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from airflow_provider_webdata.api.models.base import Lenient, RequestModel, ResponseModel
+from airflow_provider_webdata.api.models.base import Answer, Lenient, RequestModel, ResponseModel
 from airflow_provider_webdata.api.models.fields import DomainPattern, Integer, Listed, Switch, TopLevelDomain
 
 ThreatMode = Literal["off", "normal", "manual-only", "zscaler"]
@@ -72,8 +72,7 @@ class ThreatPolicy(ResponseModel):
     updated_at: Lenient[str | None] = None
 
 
-class ThreatPolicyResponse(ResponseModel):
+class ThreatPolicyResponse(Answer):
     """Answer of `GET` and `PUT /v2/team/threat-protection`."""
 
-    success: bool | None = None
     data: ThreatPolicy

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, ClassVar
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
@@ -12,11 +12,7 @@ from airflow_provider_webdata.api.models.base import RequestModel, problem
 from airflow_provider_webdata.api.models.fields import Headers, Listed, String, StringMap, Text
 from airflow_provider_webdata.common.spelling import nearest
 
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
 MONITOR_EVENTS = ("monitor.page", "monitor.check.completed")
-_PAGE_JOB_EVENTS = ("started", "page", "completed", "failed")
 
 
 def _receiver(value: str) -> str:
@@ -56,6 +52,9 @@ class WebhookConfig(RequestModel):
     :param events: which events to send; all when omitted. For jobs without prefix: `completed`, `page`, ...
     """
 
+    job_events: ClassVar[tuple[str, ...]] = ()
+    """Names of the events that a job sends, without prefix; empty: not checked."""
+
     url: Annotated[String, AfterValidator(_receiver)]
     headers: Headers | None = Field(None, repr=False)
     metadata: StringMap | None = None
@@ -66,14 +65,23 @@ class WebhookConfig(RequestModel):
     def _short_form(cls, data: Any) -> Any:
         return {"url": data} if isinstance(data, str) else data
 
+    @field_validator("events")
+    @classmethod
+    def _job_events(cls, events: list[str] | None) -> list[str] | None:
+        for event in events or () if cls.job_events else ():
+            if event not in cls.job_events:
+                found = nearest(event.rpartition(".")[2], cls.job_events)
+                hint = f"did you mean '{found}'?" if found else f"there are {', '.join(cls.job_events)}"
+                prefix = "; a job's events are named without prefix" if "." in event else ""
+                raise problem("job_event", f"this job does not send '{event}'{prefix}; {hint}")
+        return events
+
 
 class MonitorWebhookConfig(WebhookConfig):
     """An endpoint that receives the events of a monitor; as `WebhookConfig`, but for the events.
 
     :param events: `monitor.page`, `monitor.check.completed`; both when omitted.
     """
-
-    events: Listed[Text] | None = None
 
     @field_validator("events")
     @classmethod
@@ -97,25 +105,4 @@ class PageJobWebhookConfig(WebhookConfig):
         but never sent: do not wait for it.
     """
 
-    events: Listed[Text] | None = None
-
-    @field_validator("events")
-    @classmethod
-    def _job_events(cls, events: list[str] | None) -> list[str] | None:
-        return check_job_events(events, _PAGE_JOB_EVENTS)
-
-
-def check_job_events(events: list[str] | None, known: Collection[str]) -> list[str] | None:
-    """Return the events of a job's webhook.
-
-    :param events: as given.
-    :param known: names that the job's operation knows, without prefix.
-    :raises PydanticCustomError: one is not known; the service refuses the request then.
-    """
-    for event in events or ():
-        if event not in known:
-            found = nearest(event.rpartition(".")[2], known)
-            hint = f"did you mean '{found}'?" if found else f"there are {', '.join(known)}"
-            prefix = "; a job's events are named without prefix" if "." in event else ""
-            raise problem("job_event", f"this job does not send '{event}'{prefix}; {hint}")
-    return events
+    job_events = ("started", "page", "completed", "failed")
