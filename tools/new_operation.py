@@ -28,7 +28,7 @@ FILES = {
 
 from __future__ import annotations
 
-from airflow_provider_webdata.api.models.base import RequestModel, ResponseModel
+from airflow_provider_webdata.api.models.base import Answer, RequestModel, ResponseModel
 from airflow_provider_webdata.api.models.fields import Text
 
 
@@ -51,10 +51,9 @@ class ${Class}Result(ResponseModel):
     url: str
 
 
-class ${Class}Response(ResponseModel):
+class ${Class}Response(Answer):
     """Response of `POST $path`."""
 
-    success: bool | None = None
     results: list[${Class}Result]
 ''',
     f"{PACKAGE}/runs/$name.py": '''\

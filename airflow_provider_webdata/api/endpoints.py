@@ -106,6 +106,32 @@ class Endpoint(msgspec.Struct, Generic[ResponseT], frozen=True):
         return self.price is None or self.key_header == "x-request-id"
 
 
+def _page_job_calls(
+    kind: str, path: str
+) -> tuple[
+    Endpoint[models.JobStatus],
+    Endpoint[models.JobDocuments],
+    Endpoint[models.CancelResponse],
+    Endpoint[models.JobErrors],
+]:
+    """Return the calls about a job whose result is a list of pages; that for documents leaves them as they came."""
+    return (
+        Endpoint(
+            f"{kind}_status", "GET", path, "state-of-a-job", lambda: models.JobStatus, judged_by_status=True
+        ),
+        Endpoint(
+            f"{kind}_documents",
+            "GET",
+            path,
+            "parts-of-the-result",
+            lambda: models.JobDocuments,
+            judged_by_status=True,
+        ),
+        Endpoint(f"cancel_{kind}", "DELETE", path, "cancel", lambda: models.CancelResponse),
+        Endpoint(f"{kind}_errors", "GET", f"{path}/errors", "errors-of-a-job", lambda: models.JobErrors),
+    )
+
+
 SEARCH = Endpoint(
     "search",
     "POST",
@@ -245,32 +271,8 @@ FIND_TOOLS = Endpoint(
 )
 """The same call as of any provider, to the catalogue, which bills nothing."""
 
-BATCH_SCRAPE_STATUS = Endpoint(
-    "batch_scrape_status",
-    "GET",
-    "/v2/batch/scrape/{job_id}",
-    "state-of-a-job",
-    lambda: models.JobStatus,
-    judged_by_status=True,
-)
-BATCH_SCRAPE_DOCUMENTS = Endpoint(
-    "batch_scrape_documents",
-    "GET",
-    "/v2/batch/scrape/{job_id}",
-    "parts-of-the-result",
-    lambda: models.JobDocuments,
-    judged_by_status=True,
-)
-"""The same call as the status; its documents are left as they came."""
-CANCEL_BATCH_SCRAPE = Endpoint(
-    "cancel_batch_scrape", "DELETE", "/v2/batch/scrape/{job_id}", "cancel", lambda: models.CancelResponse
-)
-BATCH_SCRAPE_ERRORS = Endpoint(
-    "batch_scrape_errors",
-    "GET",
-    "/v2/batch/scrape/{job_id}/errors",
-    "errors-of-a-job",
-    lambda: models.JobErrors,
+BATCH_SCRAPE_STATUS, BATCH_SCRAPE_DOCUMENTS, CANCEL_BATCH_SCRAPE, BATCH_SCRAPE_ERRORS = _page_job_calls(
+    "batch_scrape", "/v2/batch/scrape/{job_id}"
 )
 START_BATCH_SCRAPE = Endpoint(
     "start_batch_scrape",
@@ -285,29 +287,7 @@ START_BATCH_SCRAPE = Endpoint(
     service_seconds=service_time.start,
 )
 
-CRAWL_STATUS = Endpoint(
-    "crawl_status",
-    "GET",
-    "/v2/crawl/{job_id}",
-    "state-of-a-job",
-    lambda: models.JobStatus,
-    judged_by_status=True,
-)
-CRAWL_DOCUMENTS = Endpoint(
-    "crawl_documents",
-    "GET",
-    "/v2/crawl/{job_id}",
-    "parts-of-the-result",
-    lambda: models.JobDocuments,
-    judged_by_status=True,
-)
-"""The same call as the status; its documents are left as they came."""
-CANCEL_CRAWL = Endpoint(
-    "cancel_crawl", "DELETE", "/v2/crawl/{job_id}", "cancel", lambda: models.CancelResponse
-)
-CRAWL_ERRORS = Endpoint(
-    "crawl_errors", "GET", "/v2/crawl/{job_id}/errors", "errors-of-a-job", lambda: models.JobErrors
-)
+CRAWL_STATUS, CRAWL_DOCUMENTS, CANCEL_CRAWL, CRAWL_ERRORS = _page_job_calls("crawl", "/v2/crawl/{job_id}")
 START_CRAWL = Endpoint(
     "start_crawl",
     "POST",

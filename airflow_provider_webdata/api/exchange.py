@@ -89,10 +89,8 @@ _NOT_SENT = (
 class Prepared(msgspec.Struct, Generic[ResponseT], frozen=True):
     """A call ready to be sent, any number of times.
 
-    :param endpoint: what is called.
     :param request: arguments of httpx's `stream`.
     :param features: features in the body that need an entitlement.
-    :param config: the client's settings.
     :param multipart: the body, where it is a file; it is read anew each time.
     """
 
@@ -238,7 +236,6 @@ def path_and_query(endpoint: Endpoint[Any], link: str) -> str:
 
     See docs/service.md#next-host.
 
-    :param endpoint: the call that gave the link.
     :param link: the link, or the part of it that this gave before.
     :raises InvalidResponseError: the link has no path below `/v2/`.
     """
@@ -346,7 +343,6 @@ class Reader(Generic[ResponseT]):
     Bytes are gathered here rather than in the httpx response, which would keep them in a reference cycle until
     the garbage collector comes by.
 
-    :param prepared: the call that was made.
     :param response: the response, its body not read yet.
     :raises ResponseTooLargeError: the announced or the actual size is over the limit.
     """

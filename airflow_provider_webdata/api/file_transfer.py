@@ -52,8 +52,6 @@ class FileTransfer:
     The address and the form's fields are secrets: no message has them. Only the status of the storage's response is
     read, not its body.
 
-    :param config: how hosts are reached.
-    :param target: the service's answer.
     :param upload: the file; its size must be known.
     :raises InvalidResponseError: nothing can be sent there.
     :raises UploadTooLargeError: the file is larger than the service takes.

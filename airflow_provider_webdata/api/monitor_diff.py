@@ -122,7 +122,6 @@ def complete_update(fields: Wire, stored: Wire) -> dict[str, Any]:
 def previous_values(patch: Wire, stored: Wire) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the update that puts back what `patch` changed, and the fields that cannot be put back.
 
-    :param patch: the update that was sent.
     :param stored: the monitor as it was before.
     """
     # The service refuses null, except as goal: a webhook, above all, cannot be removed.

@@ -28,7 +28,6 @@ class AsyncPools:
     At the begin and end of each request, httpcore's pool looks at each of its connections, and for each idle one at
     all of them again: with 50 connections that costs more than all else a request does.
 
-    :param options: arguments of `httpx.AsyncClient`.
     :param most: most requests in flight at once; None: 100, as with httpx.
     """
 

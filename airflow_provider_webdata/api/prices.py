@@ -58,7 +58,6 @@ class PriceBound(msgspec.Struct, frozen=True):
     """The most that one request may cost.
 
     :param credits: what of it has a documented price.
-    :param how: what that is made of.
     :param unknown: what nothing documented bounds, each with what to change; empty: `credits` is a bound.
     """
 

@@ -55,8 +55,6 @@ def named_wait(headers: Mapping[str, str], message: str, body: Mapping[str, Any]
     of the message, since the service is known to write the wait of a 429 only there.
 
     :param headers: response headers, looked up by lower-case name.
-    :param message: the error text.
-    :param body: the parsed error body.
     """
     wait = _header_seconds(headers.get("retry-after", ""))
     details = body.get("details")
@@ -100,9 +98,6 @@ def may_repeat(error: BaseException, *, repeatable: bool) -> bool:
 
     A 429, a request that never left, and a document that the service still works on are safe for
     every call. All else is repeated only where a repetition can neither start nor bill anything.
-
-    :param error: what the call raised.
-    :param repeatable: `Endpoint.repeatable` of the call.
     """
     if isinstance(error, (RateLimitError, ProcessingContinuesError, RequestInFlightError)):
         return True
@@ -118,7 +113,6 @@ class Attempts:
 
     A loop around this takes no time where the first attempt succeeds; tenacity takes as long as to parse an answer.
 
-    :param endpoint: the declared call.
     :param budget: seconds that attempts and pauses may take together; a pause that would end later is not
         begun.
     :param can_be_sent: whether there still is a body to send.
@@ -151,10 +145,7 @@ class Attempts:
         self.status = None
 
     def pause_after(self, error: WebDataError) -> float | None:
-        """Return the seconds to wait before the next attempt; None: there is none.
-
-        :param error: what the last attempt raised.
-        """
+        """Return the seconds to wait before the next attempt; None: there is none."""
         self._failed += 1
         if self._failed >= MAX_ATTEMPTS or not may_repeat(error, repeatable=self._repeatable):
             return None

@@ -15,8 +15,6 @@ _FEW = 20
 def seconds(name: str, value: float | timedelta, *, zero: bool = False) -> float:
     """Return a time span in seconds.
 
-    :param name: of the argument.
-    :param zero: whether 0 is allowed.
     :raises ArgumentError: it is no time span.
     """
     span = value.total_seconds() if isinstance(value, timedelta) else value
@@ -34,8 +32,6 @@ def seconds(name: str, value: float | timedelta, *, zero: bool = False) -> float
 def whole_number(name: str, given: Any, least: int = 1) -> int:
     """Return a whole number.
 
-    :param name: of the argument.
-    :param least: the smallest that is allowed.
     :raises ArgumentError: it is no such number.
     """
     if isinstance(given, bool) or not isinstance(given, int) or given < least:
@@ -46,7 +42,6 @@ def whole_number(name: str, given: Any, least: int = 1) -> int:
 def count_or_share(name: str, given: Any) -> float | None:
     """Return a count (a whole number of at least 0), a share (a float from 0 to 1), or None where none is given.
 
-    :param name: of the argument.
     :raises ArgumentError: it is neither.
     """
     is_count = isinstance(given, int) and not isinstance(given, bool) and given >= 0
@@ -61,7 +56,6 @@ def removal_limit(max_removed: float | None, known: int) -> int:
     """Return how many pages or rows may be removed.
 
     :param max_removed: see `count_or_share`; None: half of what is known, or all of 20 and fewer.
-    :param known: how many there are.
     """
     if max_removed is None:
         return known // 2 if known > _FEW else known
@@ -71,7 +65,6 @@ def removal_limit(max_removed: float | None, known: int) -> int:
 def number(name: str, given: Any, most: float = float("inf")) -> float | None:
     """Return a number of at least 0, or None where none is given.
 
-    :param name: of the argument.
     :param most: the largest that is allowed; infinity itself never is.
     :raises ArgumentError: it is no such number.
     """

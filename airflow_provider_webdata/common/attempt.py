@@ -95,7 +95,6 @@ class Attempt:
     def read(self, key: str, kind: Any) -> Stored:
         """Return a record since the task was cleared.
 
-        :param key: in the task state store.
         :param kind: type of the record, a `TypedDict`.
         """
         record = None if self.store is None else self.store.get(key)
@@ -111,10 +110,7 @@ class Attempt:
         return Stored({}, damage) if damage else Stored(values)
 
     def write(self, key: str, values: Mapping[str, Any]) -> None:
-        """Record JSON values, if there is a store.
-
-        :param key: in the task state store.
-        """
+        """Record JSON values, if there is a store."""
         if self.store is not None:
             self.store.set(key, {**values, _CLEARED: self.max_tries})
 

@@ -17,7 +17,6 @@ class Ending(msgspec.Struct, frozen=True):
     """The end of an operation on the hosted service.
 
     :param operation: the operation, such as `/v2/extract`.
-    :param at: when it ends.
     :param successor: what to use instead, as an instruction.
     """
 

@@ -15,7 +15,6 @@ ALL_JOB_KINDS: tuple[JobKind, ...] = ("crawl", "batch_scrape", "extract", "agent
 def checked_kind(given: Any) -> JobKind:
     """Return the kind of a job.
 
-    :param given: one of `ALL_JOB_KINDS`.
     :raises ArgumentError: it is none of them.
     """
     if given not in ALL_JOB_KINDS:

@@ -39,7 +39,6 @@ def templates_of_none(written: Any, rendered: Any) -> Iterator[str]:
     """Yield the templates, of one value each, that rendered to the text None.
 
     :param written: an argument as its author wrote it.
-    :param rendered: what Airflow made of it.
     """
     if isinstance(written, str):
         if rendered == "None" and re.fullmatch(_ONE_VALUE, written, re.DOTALL):

@@ -13,39 +13,22 @@ UI_PATH = "/webdata-ui"
 
 
 def job_page(conn_id: str, operation: str, job_id: str) -> str:
-    """Return the path of a job's page.
-
-    :param conn_id: the connection that started it.
-    :param operation: `crawl`, `batch_scrape`, `extract` or `agent`.
-    :param job_id: the service's id of the job.
-    """
+    """Return the path of a job's page."""
     return _page("jobs/job", conn_id=conn_id, operation=operation, job_id=job_id)
 
 
 def monitor_page(conn_id: str, monitor_id: str) -> str:
-    """Return the path of a monitor's page.
-
-    :param conn_id: the connection whose team has it.
-    :param monitor_id: the service's id of the monitor.
-    """
+    """Return the path of a monitor's page."""
     return _page("monitors/monitor", conn_id=conn_id, monitor_id=monitor_id)
 
 
 def check_page(conn_id: str, monitor_id: str, check_id: str) -> str:
-    """Return the path of a check's page.
-
-    :param conn_id: the connection whose team has the monitor.
-    :param monitor_id: the service's id of the monitor.
-    :param check_id: the service's id of the check.
-    """
+    """Return the path of a check's page."""
     return _page("monitors/check", conn_id=conn_id, monitor_id=monitor_id, check_id=check_id)
 
 
 def delivery_page(delivery_id: int) -> str:
-    """Return the path of a delivery's page.
-
-    :param delivery_id: its id in the inbox.
-    """
+    """Return the path of a delivery's page."""
     return _page("deliveries/delivery", id=str(delivery_id))
 
 
@@ -58,11 +41,7 @@ def task_page(dag_id: str, run_id: str, task_id: str, map_index: int) -> str:
 
 
 def event_page(conn_id: str, event: Mapping[str, Any]) -> str:
-    """Return the path of the page that shows what an event of a trigger names; empty where it names nothing.
-
-    :param conn_id: the connection of the trigger.
-    :param event: its event.
-    """
+    """Return the path of the page that shows what an event of a trigger names; empty where it names nothing."""
     if delivery_id := event.get("delivery_id"):
         return delivery_page(int(delivery_id))
     if check_id := event.get("check_id"):
@@ -73,26 +52,17 @@ def event_page(conn_id: str, event: Mapping[str, Any]) -> str:
 
 
 def shown_id(page: str) -> str:
-    """Return the id of what a page shows.
-
-    :param page: its path, from one of the functions here.
-    """
+    """Return the id of what a page shows."""
     return parse_qsl(urlsplit(page).query)[-1][1]
 
 
 def shown_monitor(page: str) -> str | None:
-    """Return the id of the monitor that a page, or that of one of its checks, shows; None of any other.
-
-    :param page: its path, from one of the functions here.
-    """
+    """Return the id of the monitor that a page, or that of one of its checks, shows; None of any other."""
     return dict(parse_qsl(urlsplit(page).query)).get("monitor_id")
 
 
 def page_url(page: str) -> str:
-    """Return the address of a page: below `[api] base_url`, or a path alone where that is not set.
-
-    :param page: its path, from one of the functions here.
-    """
+    """Return the address of a page: below `[api] base_url`, or a path alone where that is not set."""
     from airflow.sdk.configuration import conf
 
     return (conf.get("api", "base_url", fallback="") or "").rstrip("/") + page

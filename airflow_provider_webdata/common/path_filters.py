@@ -32,7 +32,6 @@ def matches_start(url: str, expressions: Sequence[str], *, full_url: bool) -> bo
     """Return whether an expression matches the start of a crawl; None if none does and one cannot be read.
 
     :param url: the start, with or without a protocol.
-    :param expressions: regular expressions.
     :param full_url: whether they are matched against the whole URL instead of its path.
     """
     start = url if "://" in url else f"http://{url}"
@@ -47,11 +46,7 @@ def matches_start(url: str, expressions: Sequence[str], *, full_url: bool) -> bo
 
 
 def globs(name: str, expressions: Iterable[str]) -> list[str]:
-    """Return a sentence for each glob among regular expressions.
-
-    :param name: of the field.
-    :param expressions: as given.
-    """
+    """Return a sentence for each glob among regular expressions."""
     return [
         f"{name}: {text!r} is a glob, and regular expressions are expected: write {meant!r}"
         for text in expressions

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import threading
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic
 
@@ -30,7 +29,7 @@ from airflow_provider_webdata.hooks.calls import checked_body
 from airflow_provider_webdata.hooks.host_rules import HostRules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from airflow_provider_webdata.hooks.calls import Call
 
@@ -48,7 +47,6 @@ _BILLS_NOTHING = (
 class AdmittedCall(Generic[ResponseT]):
     """A call that the guard lets pass.
 
-    :param call: the call to send.
     :param reservation: name of the reservation for it; None: it bills nothing.
     :param answer: passes the answer back to the guard.
     """
@@ -113,23 +111,11 @@ class CallGuard:
         call = self._within_domains(call, body)
         return AdmittedCall(call, self._reserve(endpoint, body, call))
 
-    @contextmanager
-    def settling(self, admitted: AdmittedCall[Any]) -> Iterator[None]:
-        """Send the call within this block and set its answer; what it cost is counted.
-
-        :raises CallRefusedError: a redirect led the page to where it may not be read.
-        """
-        try:
-            yield
-        except BaseException as error:
-            self.settle(admitted, error)
-            raise
-        self.settle(admitted)
-
     def settle(self, admitted: AdmittedCall[Any], error: BaseException | None = None) -> None:
-        """Count what a call cost that was sent; see `settling`.
+        """Count what a call cost that was sent.
 
         :param error: what it failed with.
+        :raises CallRefusedError: a redirect led the page to where it may not be read.
         """
         if admitted.reservation is not None:
             cost = _cost(admitted) if error is None else cost_of_failure(error)

@@ -26,10 +26,8 @@ PAGE_SIZE = 100
 class Call(msgspec.Struct, Generic[ResponseT], frozen=True):
     """One call, ready for a client.
 
-    :param endpoint: what is called.
     :param path: values of the path's placeholders.
     :param query: query parameters; None values are left out.
-    :param body: the request model.
     :param extra_body: merged into the body unchecked.
     :param upload: a file to send; the body becomes its options.
     :param idempotency_key: names the call in the endpoint's `key_header`, if it has one.
@@ -89,7 +87,6 @@ def checked_body(endpoint: Endpoint[Any], request: RequestModel | Body) -> Reque
 def body_for(model: type[RequestT], request: RequestModel | Body, operation: str) -> RequestT:
     """Return the request model of a call.
 
-    :param model: the model.
     :param request: the model itself, or a mapping with wire or Python names.
     :param operation: what the error calls the call.
     :raises InvalidRequestError: the mapping breaks a documented rule.

@@ -32,12 +32,6 @@ _HOST = "host (Base URL)"
 _MEGABYTE = 2**20
 _SHORTEST_SECRET = 16
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_FIELDS_OF_CLIENT = {
-    "base_url": "host",
-    "api_key": "password",
-    "max_response_bytes": "max_response_mb",
-    "headers": "secret_headers",
-}
 
 
 class AirflowConnection(Protocol):
@@ -75,21 +69,18 @@ class WebhookSettings:
     @property
     def secrets(self) -> tuple[str, ...]:
         """The webhook secrets that a delivery may carry, the current one first; empty if none is set."""
-        return _given_of(self.secret, self.previous_secret)
+        return tuple(filter(None, (self.secret, self.previous_secret)))
 
     @property
     def signing_secrets(self) -> tuple[str, ...]:
         """The keys that a signature may be made with, the current one first; empty if none is set."""
-        return _given_of(self.signing_secret, self.previous_signing_secret)
+        return tuple(filter(None, (self.signing_secret, self.previous_signing_secret)))
 
 
 @dataclass(frozen=True)
 class ConnectionSettings:
     """All that a connection says.
 
-    :param conn_id: the connection's id.
-    :param client: settings of the client.
-    :param webhook: settings of the deliveries.
     :param media_hosts: names and addresses (`hosts.normal_host`) that media is fetched from though they are not public.
     :param dashboard_url: address of the service's own dashboard, for links.
     :param ask_on_failure: whether tasks ask the service why a job failed, which sends it the job's id and error.
@@ -110,21 +101,14 @@ class ConnectionSettings:
         yield from self.webhook.signing_secrets
         if self.client.proxy:
             parts = urlsplit(self.client.proxy)
-            for secret in (parts.username, parts.password):
-                if secret:
-                    yield secret
-                    yield unquote(secret)
-
-
-def _given_of(current: str | None, previous: str | None) -> tuple[str, ...]:
-    return tuple(secret for secret in (current, previous) if secret)
+            for secret in filter(None, (parts.username, parts.password)):
+                yield secret
+                yield unquote(secret)
 
 
 def existing(find: Callable[[str], Any], conn_id: str) -> Any:
     """Return a connection.
 
-    :param find: looks it up.
-    :param conn_id: its id.
     :raises AirflowNotFoundException: it does not exist; the message says how to create it.
     """
     try:
@@ -141,7 +125,6 @@ def settings_of(
 ) -> ConnectionSettings:
     """Read a connection.
 
-    :param connection: an Airflow connection of type `webdata`.
     :param warn: receives warnings about settings that work but are probably unintended; the log by default.
     :raises ConfigurationError: a field cannot work; the message names the connection, the field, the rule and
         the remedy, and never a secret.
@@ -152,7 +135,11 @@ def settings_of(
     try:
         client = ClientConfig(**options)
     except ConfigurationError as error:
-        raise ConfigurationError(f"connection {reader.conn_id!r}: {_in_form_words(str(error))}") from None
+        # In the words of the form: the reader of the message looks at a connection.
+        text = str(error).replace("the base URL", _HOST).replace("the API key", "password (API Key)", 1)
+        for option, name in (("max_response_bytes", "max_response_mb"), ("headers", "secret_headers")):
+            text = re.sub(rf"\b{option}\b", name, text)
+        raise ConfigurationError(f"connection {reader.conn_id!r}: {text}") from None
     return ConnectionSettings(
         reader.conn_id,
         client,
@@ -166,17 +153,9 @@ def settings_of(
 def webhook_settings_of(connection: AirflowConnection) -> WebhookSettings:
     """Read of a connection what its deliveries need: neither address nor key of the service have to be there.
 
-    :param connection: an Airflow connection of type `webdata`.
     :raises ConfigurationError: a field of the webhook's cannot work; the message is as that of `settings_of`.
     """
     return _Reader(connection, log.warning).webhook()
-
-
-def _in_form_words(message: str) -> str:
-    """Say `host` where the client says `base_url`: the reader of the message looks at a connection."""
-    for name, shown in _FIELDS_OF_CLIENT.items():
-        message = re.sub(rf"\b{name}\b", shown, message)
-    return message.replace("the base URL", _HOST).replace("the API key", "password (API Key)", 1)
 
 
 class _Reader:
@@ -184,8 +163,22 @@ class _Reader:
         self.conn_id = str(connection.conn_id)
         self._connection = connection
         self._tell = warn
-        self._extra = self._parsed_extra()
-        self._warn_of_unknown()
+        extra = connection.extra or {}
+        # Airflow 3.2 leaves the extras of a URI unserialized.
+        if isinstance(extra, str):
+            try:
+                extra = json.loads(extra)
+            except ValueError:
+                self._refuse("extra", "is not valid JSON", "write a JSON object, or clear it")
+        if not isinstance(extra, dict):
+            self._refuse("extra", f"is a JSON {type(extra).__name__}", "write a JSON object, or clear it")
+        # Older Airflow forms prefix the names of their fields.
+        self._extra = {key.removeprefix("extra__webdata__"): value for key, value in extra.items()}
+        known = [*_CLIENT_EXTRAS, *_WEBHOOK_EXTRAS, _MEDIA_HOSTS, _DASHBOARD_URL, _ASK_ON_FAILURE]
+        for name in self._extra.keys() - set(known):
+            near = nearest(name, known)
+            hint = f"did you mean {near!r}?" if near else f"known are {', '.join(known)}"
+            self._warn(f"extra {name!r} is unknown and has no effect; {hint}")
 
     def _refuse(self, name: str, rule: str, remedy: str) -> NoReturn:
         raise ConfigurationError(f"connection {self.conn_id!r}: {name} {rule}; {remedy}")
@@ -202,26 +195,6 @@ class _Reader:
 
     def _warn(self, text: str) -> None:
         self._tell(f"connection {self.conn_id!r}: {text}")
-
-    def _parsed_extra(self) -> dict[str, Any]:
-        extra = self._connection.extra or {}
-        # Airflow 3.2 leaves the extras of a URI unserialized.
-        if isinstance(extra, str):
-            try:
-                extra = json.loads(extra)
-            except ValueError:
-                self._refuse("extra", "is not valid JSON", "write a JSON object, or clear it")
-        if not isinstance(extra, dict):
-            self._refuse("extra", f"is a JSON {type(extra).__name__}", "write a JSON object, or clear it")
-        # Older Airflow forms prefix the names of their fields.
-        return {key.removeprefix("extra__webdata__"): value for key, value in extra.items()}
-
-    def _warn_of_unknown(self) -> None:
-        known = [*_CLIENT_EXTRAS, *_WEBHOOK_EXTRAS, *_OTHER_EXTRAS]
-        for name in self._extra.keys() - set(known):
-            near = nearest(name, known)
-            hint = f"did you mean {near!r}?" if near else f"known are {', '.join(known)}"
-            self._warn(f"extra {name!r} is unknown and has no effect; {hint}")
 
     def client_options(self) -> dict[str, Any]:
         options: dict[str, Any] = {"base_url": self._base_url(), "api_key": self._api_key()}
@@ -438,14 +411,8 @@ class _Reader:
 
 
 _SWITCHES = {
-    "true": True,
-    "1": True,
-    "yes": True,
-    "on": True,
-    "false": False,
-    "0": False,
-    "no": False,
-    "off": False,
+    **dict.fromkeys(("true", "1", "yes", "on"), True),
+    **dict.fromkeys(("false", "0", "no", "off"), False),
 }
 
 _CLIENT_EXTRAS: dict[str, tuple[str, Callable[[_Reader, str, Any], Any]]] = {
@@ -462,7 +429,6 @@ _CLIENT_EXTRAS: dict[str, tuple[str, Callable[[_Reader, str, Any], Any]]] = {
 _MEDIA_HOSTS = "media_hosts"
 _DASHBOARD_URL = "dashboard_url"
 _ASK_ON_FAILURE = "ask_on_failure"
-_OTHER_EXTRAS = (_MEDIA_HOSTS, _DASHBOARD_URL, _ASK_ON_FAILURE)
 
 _WEBHOOK_EXTRAS = {
     "webhook_url": "url",
@@ -476,10 +442,7 @@ _WEBHOOK_EXTRAS = {
 
 
 def is_loopback(host: str | None) -> bool:
-    """Return whether a host is this very machine, regardless of the name server.
-
-    :param host: its name or address.
-    """
+    """Return whether a host is this very machine, regardless of the name server."""
     if host is None:
         return False
     if host == "localhost" or host.endswith(".localhost"):

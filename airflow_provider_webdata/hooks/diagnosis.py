@@ -32,7 +32,6 @@ Part = Literal["fields", "host", "tls", "service", "rate", "key", "rights", "cre
 class Diagnosis(msgspec.Struct, frozen=True):
     """Why the credits could not be read.
 
-    :param part: what it is about.
     :param seen: a sentence without its full stop.
     :param advice: sentences on what to do; None where there is nothing to do.
     """
@@ -56,7 +55,6 @@ def credits_left(usage: CreditUsage) -> str:
 def diagnose(error: WebDataError) -> tuple[bool, str]:
     """Distinguish the ways in which reading the credits can fail.
 
-    :param error: the error of the call.
     :return: whether the connection works anyway, and the next step, with the error's code.
     """
     found = diagnosis_of(error)
@@ -67,10 +65,7 @@ def diagnose(error: WebDataError) -> tuple[bool, str]:
 
 
 def diagnosis_of(error: WebDataError) -> Diagnosis:
-    """Tell apart the ways in which reading the credits can fail.
-
-    :param error: what the call raised.
-    """
+    """Tell apart the ways in which reading the credits can fail."""
     if isinstance(error, ConfigurationError):
         return Diagnosis("fields", str(error))
     if isinstance(error, TransportError):

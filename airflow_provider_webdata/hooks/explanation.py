@@ -20,8 +20,6 @@ _SHORTEST_SECRET = 5
 def explanation(hook: WebDataHook, job_id: str, question: str) -> str:
     """Ask the service about a job; takes up to 65 seconds. No secret of the connection is sent or returned.
 
-    :param hook: of the job's connection.
-    :param job_id: the job's UUID.
     :param question: at most 2,000 characters of it are sent.
     :return: the answer on one line of at most 2,000 characters, without control characters.
     :raises WebDataError: the service does not answer.

@@ -30,7 +30,6 @@ def inbox_address(settings: ConnectionSettings) -> InboxAddress:
     The API server's certificate is trusted as Airflow itself trusts it (`[api] ssl_cert`), and by the connection's
     CA bundle.
 
-    :param settings: of the connection.
     :raises ConfigurationError: the connection has no secret, or it is not known where the inbox is.
     """
     secret = settings.webhook.signing_secret or settings.webhook.secret

@@ -11,18 +11,12 @@ if TYPE_CHECKING:
 
 
 def mask(secrets: Iterable[str]) -> None:
-    """Have Airflow replace these values in every log from now on.
-
-    :param secrets: the values.
-    """
+    """Have Airflow replace these values in every log from now on."""
     log.mask_secret(list(secrets))
 
 
 async def amask(secrets: Iterable[str]) -> None:
-    """Do the same from within the event loop, where the blocking form cannot tell the supervisor.
-
-    :param secrets: the values.
-    """
+    """Do the same from within the event loop, where the blocking form cannot tell the supervisor."""
     # Airflow 3.2 has the blocking form only.
     amask_secret = getattr(log, "amask_secret", None)
     if amask_secret is None:

@@ -17,7 +17,6 @@ class Once(Generic[T]):
     A caller that is cancelled leaves the others what they wait for. An error goes to all that waited and is not
     kept: the next caller starts anew.
 
-    :param make: makes the thing.
     :ivar made: the thing, once it is ready.
     """
 

@@ -55,12 +55,7 @@ _CODED = re.compile(r"(.*) \((WD-\d{3})\)", re.DOTALL)
 
 
 def advice_for(code: str, text: str, conn_id: str) -> str:
-    """Return which connection an error was met with, and what to do; empty where its message says enough.
-
-    :param code: the error's.
-    :param text: its message.
-    :param conn_id: the task's connection.
-    """
+    """Return which connection an error was met with, and what to do; empty where its message says enough."""
     if code in _OWN_WORDS:
         return ""
     remedy = UNTRUSTED if code == "WD-010" and "certificate" in text.lower() else REMEDIES.get(code, "")
@@ -71,7 +66,6 @@ def advised(text: str, conn_id: str) -> str:
     """Return the message of an error, as a trigger reported it, with the remedy in front of its code.
 
     :param text: a message that ends with a code; any other is returned unchanged.
-    :param conn_id: the task's connection.
     """
     coded = _CODED.fullmatch(text)
     if coded is None:

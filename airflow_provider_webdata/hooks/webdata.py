@@ -141,8 +141,12 @@ class WebDataHook(Operations, BaseHook):
         if self._guard is None:
             return self._connected().call(call.endpoint, **call.arguments())
         admitted = self._guard.admit(call)
-        with self._guard.settling(admitted):
+        try:
             admitted.answer = answer = self._connected().call(call.endpoint, **admitted.call.arguments())
+        except BaseException as error:
+            self._guard.settle(admitted, error)
+            raise
+        self._guard.settle(admitted)
         return answer
 
     async def _send_file(self, target: ParseUpload, upload: Upload) -> None:

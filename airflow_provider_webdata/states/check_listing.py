@@ -50,10 +50,7 @@ class CheckListing:
         return list(self._checks.values())
 
     def take(self, page: list[MonitorCheck]) -> None:
-        """Take the page that answers `query`, and move on.
-
-        :param page: as the service gives it.
-        """
+        """Take the page that answers `query`, and move on."""
         if self.query is None:
             return
         known = len(self._checks)

@@ -90,8 +90,5 @@ class CheckQueue:
         return self._criteria.decide(check, meaningful=meaningful)
 
     def was_decided(self, check_id: str) -> bool:
-        """Return whether a check was decided on lately.
-
-        :param check_id: the check's UUID.
-        """
+        """Return whether a check was decided on lately."""
         return check_id in self._decided

@@ -72,10 +72,7 @@ class CheckCriteria(Stored, frozen=True):
                 raise ArgumentError(f"{name} must be one of {', '.join(known)} (given: {given!r})")
 
     def needs_pages(self, check: MonitorCheck) -> bool:
-        """Return whether the check's pages must be read to decide: only they show which changes are meaningful.
-
-        :param check: a check that is over.
-        """
+        """Return whether the check's pages must be read to decide: only they show which changes are meaningful."""
         if not self.only_if_meaningful or self._by_state(check) is not None:
             return False
         summary = check.summary
@@ -84,7 +81,6 @@ class CheckCriteria(Stored, frozen=True):
     def decide(self, check: MonitorCheck, *, meaningful: bool | None = None) -> Decision:
         """Return what a check that is over means.
 
-        :param check: one of the candidates.
         :param meaningful: whether one of its pages was judged meaningful, where `needs_pages` asks for it.
         """
         by_state = self._by_state(check)
@@ -117,18 +113,12 @@ class CheckCriteria(Stored, frozen=True):
 
 
 def is_over(check: MonitorCheck) -> bool:
-    """Return whether a check will not change any more.
-
-    :param check: a check.
-    """
+    """Return whether a check will not change any more."""
     return check.status in TERMINAL_CHECK_STATES or check.finished_at is not None
 
 
 def finished_at(check: MonitorCheck) -> datetime | None:
-    """Return when a check that is over ended, or the nearest thing to it that the service says.
-
-    :param check: a check.
-    """
+    """Return when a check that is over ended, or the nearest thing to it that the service says."""
     for text in (check.finished_at, check.updated_at, check.created_at):
         if (found := moment(text)) is not None:
             return found
@@ -136,10 +126,7 @@ def finished_at(check: MonitorCheck) -> datetime | None:
 
 
 def has_changes(check: MonitorCheck) -> bool:
-    """Return whether a check found changed, new or removed pages.
-
-    :param check: a check that is over.
-    """
+    """Return whether a check found changed, new or removed pages."""
     summary = check.summary
     return summary is not None and bool((summary.changed or 0) + (summary.new or 0) + (summary.removed or 0))
 
@@ -155,9 +142,7 @@ def is_meaningful_change(page: MonitorCheckPage) -> bool:
 def event_of(check: MonitorCheck, decision: Decision, *, monitor_id: str, via: str) -> dict[str, Any]:
     """Return the event of the trigger for the check that ends a wait.
 
-    :param check: the check.
     :param decision: what it means; never `wait`.
-    :param monitor_id: the monitor's UUID.
     :param via: how it was learned: `webhook` or `polling`.
     """
     event: dict[str, Any] = {

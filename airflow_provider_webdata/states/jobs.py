@@ -48,25 +48,18 @@ def events_to_ask_for(kind: JobKind) -> list[str]:
 
     `started` ties the job's id to the correlation key. `failed` costs nothing where the service never sends it.
     Pages and actions are left out: they carry whole documents.
-
-    :param kind: of the job.
     """
     return list(_EVENTS[kind])
 
 
 def last_events(kind: JobKind) -> tuple[str, ...]:
-    """Return the events that say that a job is over, with prefix.
-
-    :param kind: of the job.
-    """
+    """Return the events that say that a job is over, with prefix."""
     return tuple(f"{kind}.{name}" for name in _EVENTS[kind] if name != "started")
 
 
 class JobView(msgspec.Struct, frozen=True):
     """How a job stands.
 
-    :param kind: of the job.
-    :param job_id: its id.
     :param state: as the service names it; the set is open.
     :param completed: pages done; None where the service does not count.
     :param total: pages attempted; it may fall.
@@ -86,12 +79,7 @@ class JobView(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, kind: JobKind, job_id: str, status: Any) -> JobView:
-        """Return how a job stands.
-
-        :param kind: of the job.
-        :param job_id: its id.
-        :param status: the service's answer, any of the status models.
-        """
+        """Return how a job stands."""
         # Imported here, for DAG files import this module.
         from airflow_provider_webdata.api.errors import error_text
 
@@ -151,7 +139,6 @@ class JobView(msgspec.Struct, frozen=True):
 class ProgressLog:
     """Logs how far a job is: only what is new, and not too often.
 
-    :param log: of the task.
     :param every: least seconds between two lines.
     """
 
@@ -164,10 +151,7 @@ class ProgressLog:
         self._last = ""
 
     def update(self, view: JobView) -> None:
-        """Log how the job stands now.
-
-        :param view: of the job.
-        """
+        """Log how the job stands now."""
         text = view.progress()
         if text == self._last or (not view.is_over and time.monotonic() - self._logged_at < self._every):
             return
@@ -176,10 +160,6 @@ class ProgressLog:
 
 
 def first_few(items: Sequence[str], most: int = 10) -> str:
-    """Format a list as text, cut if it is long.
-
-    :param items: the list.
-    :param most: how many are named.
-    """
+    """Format a list as text, cut if it is long."""
     rest = len(items) - most
     return ", ".join(items[:most]) + (f" and {rest} more" if rest > 0 else "")

@@ -92,11 +92,7 @@ class CrawlScope(RequestModel):
 
 
 def unreadable_expressions(name: str, expressions: Sequence[str] | None) -> list[str]:
-    """Return a warning for each text that does not read as a regular expression.
-
-    :param name: of the field, on the wire.
-    :param expressions: as given.
-    """
+    """Return a warning for each text that does not read as a regular expression."""
     return [
         f"{name}: {text[:80]!r} does not read as a regular expression, which the service may refuse"
         for text in expressions or ()

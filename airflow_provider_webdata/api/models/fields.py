@@ -297,10 +297,7 @@ def _is_address(value: str) -> bool:
 
 
 def dropped(urls: Collection[str] | None) -> list[str]:
-    """Return a warning of URLs that the service is going to drop, or nothing.
-
-    :param urls: of a request with `ignore_invalid_urls`.
-    """
+    """Return a warning of URLs that the service is going to drop, or nothing."""
     given = urls or ()
     bad = [url for url in given if not _is_address(url)]
     return (

@@ -261,7 +261,6 @@ class ScrapeRequest(PageRequest):
 def check_zero_data_retention(options: ScrapeOptions, prefix: str = "") -> None:
     """Reject options that require keeping data (docs/service.md#zdr-excludes).
 
-    :param options: how pages are fetched.
     :param prefix: path of the options in the body, for the error's text.
     :raises PydanticCustomError: a screenshot or clean content is requested.
     """
