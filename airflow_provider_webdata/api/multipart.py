@@ -84,7 +84,8 @@ class Upload:
     @property
     def can_start(self) -> bool:
         """Whether the file can be sent, for the first time or again."""
-        return not self._started or self._start is not None or _starts_anew(self._source)
+        is_used_up = isinstance(self._source, (Readable, Iterator, AsyncIterator))
+        return not self._started or self._start is not None or not is_used_up
 
     def blocks(self) -> Iterator[bytes]:
         """Return the file's bytes in pieces, from the start.
@@ -190,14 +191,6 @@ def _measured(file: object) -> tuple[int | None, int | None]:
     except (OSError, ValueError):
         return None, None
     return start, end - start
-
-
-def _starts_anew(source: FileSource) -> bool:
-    if isinstance(source, Readable):
-        return False
-    if isinstance(source, AsyncIterable):
-        return not isinstance(source, AsyncIterator)
-    return not isinstance(source, Iterator)
 
 
 def _pieces(source: Readable | Iterable[bytes]) -> Iterable[bytes]:

@@ -18,7 +18,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from airflow.sdk.exceptions import AirflowNotFoundException
 
-from airflow_provider_webdata.api.config import ClientConfig
+from airflow_provider_webdata.api.config import TOKEN, ClientConfig
 from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.common.hosts import normal_host
 from airflow_provider_webdata.common.spelling import nearest
@@ -31,7 +31,6 @@ DEFAULT_SIGNATURE_HEADER = "X-Firecrawl-Signature"
 _HOST = "host (Base URL)"
 _MEGABYTE = 2**20
 _SHORTEST_SECRET = 16
-_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 class AirflowConnection(Protocol):
@@ -221,7 +220,7 @@ class _Reader:
         if url := given.get("inbox_url"):
             given["inbox_url"] = self._http_address("inbox_url", url, "tokens prove who reads").rstrip("/")
         self._check_webhook_secrets(given)
-        if (header := given.get("signature_header")) and not _HEADER_NAME.fullmatch(header):
+        if (header := given.get("signature_header")) and not TOKEN.fullmatch(header):
             self._refuse("signature_header", f"is no header name (given: {header!r})", "write one such name")
         return WebhookSettings(**given)
 

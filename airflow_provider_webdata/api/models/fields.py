@@ -307,6 +307,15 @@ def dropped(urls: Collection[str] | None) -> list[str]:
     )
 
 
+def _not_both(value: list[str], info: ValidationInfo) -> list[str]:
+    others = {"include_domains", "exclude_domains"} - {info.field_name}
+    if any(info.data.get(other) is not None for other in others):
+        raise problem(
+            "domain_filters", "excludeDomains and includeDomains cannot both be given; keep one of them"
+        )
+    return value
+
+
 def _identifier(value: str) -> str:
     if not re.fullmatch(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", value):
         raise problem("uuid", "a UUID is expected, as the service gave it")
@@ -350,6 +359,9 @@ Day = Annotated[String, AfterValidator(_day)]
 """A day, such as `2026-01-31`."""
 
 Hostname = Annotated[String, AfterValidator(hostname)]
+DomainFilter = Annotated[Listed[Hostname], AfterValidator(_not_both)]
+"""Host names in a field `include_domains` or `exclude_domains`; only one of these may be given."""
+
 DomainPattern = Annotated[String, AfterValidator(_domain_pattern)]
 TopLevelDomain = Annotated[String, AfterValidator(_top_level_domain)]
 
@@ -363,18 +375,6 @@ DroppableAddress = Annotated[String, AfterValidator(_droppable_address)]
 """As `WebAddress`, but any text where `ignore_invalid_urls`, declared before, makes the service drop bad ones."""
 
 Identifier = Annotated[String, AfterValidator(_identifier)]
-
-
-def not_both(value: object, info: ValidationInfo) -> None:
-    """Refuse the second of the domain filters `include_domains` and `exclude_domains`: only one is allowed.
-
-    :raises PydanticCustomError: both are given.
-    """
-    others = {"include_domains", "exclude_domains"} - {info.field_name}
-    if value is not None and any(info.data.get(other) is not None for other in others):
-        raise problem(
-            "domain_filters", "excludeDomains and includeDomains cannot both be given; keep one of them"
-        )
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from airflow_provider_webdata.api.models.base import RequestModel, problem
 from airflow_provider_webdata.api.models.crawl import CrawlScope
 from airflow_provider_webdata.api.models.fields import (
-    Hostname,
+    DomainFilter,
     Identifier,
     Integer,
     JsonObject,
@@ -19,7 +19,6 @@ from airflow_provider_webdata.api.models.fields import (
     Switch,
     Text,
     WebAddress,
-    not_both,
     one_of,
 )
 from airflow_provider_webdata.api.models.schedule import MonitorSchedule
@@ -98,14 +97,8 @@ class SearchTarget(RequestModel):
     queries: Annotated[Listed[Annotated[Text, Field(max_length=256)]], Field(min_length=1, max_length=12)]
     search_window: Literal["5m", "15m", "1h", "6h", "24h", "7d"] | None = None
     max_results: Annotated[Integer, Field(ge=1, le=50)] | None = None
-    include_domains: Annotated[Listed[Hostname], Field(max_length=50)] | None = None
-    exclude_domains: Annotated[Listed[Hostname], Field(max_length=50)] | None = None
-
-    @field_validator("include_domains", "exclude_domains")
-    @classmethod
-    def _not_both(cls, value: list[str] | None, info: ValidationInfo) -> list[str] | None:
-        not_both(value, info)
-        return value
+    include_domains: Annotated[DomainFilter, Field(max_length=50)] | None = None
+    exclude_domains: Annotated[DomainFilter, Field(max_length=50)] | None = None
 
 
 MonitorTarget = Annotated[ScrapeTarget | CrawlTarget | SearchTarget, one_of("a target")]

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from airflow_provider_webdata.api.models.base import Answer, RequestModel, ResponseModel, problem
 from airflow_provider_webdata.api.models.fields import (
-    Hostname,
+    DomainFilter,
     Integer,
     Listed,
     String,
     Switch,
     Text,
-    not_both,
     one_of,
 )
 from airflow_provider_webdata.api.models.formats import format_types
@@ -152,8 +151,8 @@ class SearchRequest(RequestModel):
     limit: Annotated[Integer, Field(ge=1, le=100)] | None = None
     sources: Listed[Source] | None = None
     categories: Listed[Category] | None = None
-    include_domains: Listed[Hostname] | None = None
-    exclude_domains: Listed[Hostname] | None = None
+    include_domains: DomainFilter | None = None
+    exclude_domains: DomainFilter | None = None
     tbs: _Tbs | None = None
     location: Text | None = None
     country: Annotated[String, Field(pattern=r"^[A-Za-z]{2}$")] | None = None
@@ -184,12 +183,6 @@ class SearchRequest(RequestModel):
         kinds = {item if isinstance(item, str) else item.type for item in value or ()}
         if "developer" in kinds and len(kinds) > 1:
             raise problem("categories", "the category 'developer' cannot be combined with others")
-        return value
-
-    @field_validator("include_domains", "exclude_domains")
-    @classmethod
-    def _not_both(cls, value: list[str] | None, info: ValidationInfo) -> list[str] | None:
-        not_both(value, info)
         return value
 
     @model_validator(mode="after")
