@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from airflow_provider_webdata.api.models.base import RequestModel, problem
 from airflow_provider_webdata.api.models.fields import Integer, Number, String, Switch, Text, one_of
 from airflow_provider_webdata.api.models.formats import Viewport
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 class WaitAction(RequestModel):
@@ -25,13 +22,11 @@ class WaitAction(RequestModel):
     milliseconds: Annotated[Integer, Field(ge=1)] | None = None
     selector: Text | None = None
 
-    @model_validator(mode="after")
-    def _one_form(self) -> Self:
+    def _check(self) -> None:
         if (self.milliseconds is None) == (self.selector is None):
             raise problem(
                 "wait", "a wait action takes either 'milliseconds' or 'selector', exactly one of them"
             )
-        return self
 
 
 class ScreenshotAction(RequestModel):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from airflow_provider_webdata.api.models.base import Answer, Lenient, RequestModel, problem
 from airflow_provider_webdata.api.models.fields import (
@@ -21,9 +21,6 @@ from airflow_provider_webdata.api.models.fields import (
 from airflow_provider_webdata.api.models.scrape import AuditMetadata
 from airflow_provider_webdata.api.models.threat import ThreatProtection
 from airflow_provider_webdata.api.models.webhook import WebhookConfig
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 _DEFAULT_MAX_CREDITS = 2500
 
@@ -89,13 +86,11 @@ class AgentExchange(RequestModel):
     decline: AgentRefusal | None = None
     on_terms_required: Literal["skip", "ask"] | None = None
 
-    @model_validator(mode="after")
-    def _one_answer(self) -> Self:
+    def _check(self) -> None:
         if self.approve is not None and self.decline is not None:
             raise problem(
                 "agent_exchange", "'approve' and 'decline' answer the same question; give one of them"
             )
-        return self
 
 
 class AgentRequest(RequestModel):
@@ -144,11 +139,10 @@ class AgentRequest(RequestModel):
     origin: Text | None = None
     integration: Text | None = None
 
-    @model_validator(mode="after")
-    def _exchange_fits(self) -> Self:
+    def _check(self) -> None:
         exchange = self.exchange
         if exchange is None:
-            return self
+            return
         if self.thread_id is None and (exchange.approve is not None or exchange.decline is not None):
             raise problem(
                 "agent_thread", "'exchange' answers what a thread has asked; give its 'threadId' as well"
@@ -157,7 +151,6 @@ class AgentRequest(RequestModel):
             raise problem(
                 "agent_mode", "exchange.requireApproval needs mode 'chat', given in the same request"
             )
-        return self
 
     def _own_warnings(self) -> list[str]:
         found = []

@@ -59,9 +59,11 @@ class RequestModel(BaseModel):
         elif isinstance(data, Mapping):
             data = cls._given(data)
         try:
-            return handler(data)
+            model = handler(data)
         except ValidationError as error:
             raise _with_suggestions(cls, error) from None
+        model._check()
+        return model
 
     @classmethod
     def _given(cls, data: Mapping[Any, Any]) -> dict[Any, Any]:
@@ -86,6 +88,9 @@ class RequestModel(BaseModel):
                 seen[field] = key
             given[key] = value
         return given
+
+    def _check(self) -> None:
+        """Raise the problem of fields that do not fit together, if there is one."""
 
     def to_wire(self) -> dict[str, Any]:
         """Return the JSON-able form under wire names: what was given, nothing else, in documented order."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AliasChoices, Field, model_validator
+from pydantic import AliasChoices, Field
 
 from airflow_provider_webdata.api.models.base import Answer, RequestModel, ResponseModel
 from airflow_provider_webdata.api.models.fields import (
@@ -22,7 +22,6 @@ from airflow_provider_webdata.common.path_filters import expression_of, matches_
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from typing_extensions import Self
 
 _LONGEST_DELAY_SECONDS = 60
 
@@ -125,11 +124,9 @@ class CrawlRequest(CrawlScope):
     integration: Text | None = None
     origin: Text | None = None
 
-    @model_validator(mode="after")
-    def _keeps_nothing(self) -> Self:
+    def _check(self) -> None:
         if self.zero_data_retention and self.scrape_options is not None:
             check_zero_data_retention(self.scrape_options, "scrapeOptions.")
-        return self
 
     def _own_notes(self) -> list[str]:
         return [] if self.scrape_options is not None else ScrapeOptions().notes()

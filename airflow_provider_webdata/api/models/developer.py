@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from airflow_provider_webdata.api.models.base import Answer, Lenient, RequestModel, ResponseModel, problem
 from airflow_provider_webdata.api.models.fields import Integer, Listed, String, Switch, Text
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 _OF_REPOSITORIES = {"issue", "pull_request", "readme"}
 
@@ -56,8 +53,7 @@ class DeveloperSearchRequest(RequestModel):
     origin: Text | None = None
     integration: Text | None = None
 
-    @model_validator(mode="after")
-    def _can_match(self) -> Self:
+    def _check(self) -> None:
         asked = set(self.types or ())
         if asked and self.repos and not asked & _OF_REPOSITORIES:
             raise problem(
@@ -65,7 +61,6 @@ class DeveloperSearchRequest(RequestModel):
             )
         if asked and self.sources and "doc" not in asked:
             raise problem("cannot_match", "sources cannot match any of types: add 'doc' or drop sources")
-        return self
 
     def _own_warnings(self) -> list[str]:
         if self.min_stars is not None and self.max_stars is not None and self.min_stars > self.max_stars:

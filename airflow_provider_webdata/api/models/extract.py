@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from airflow_provider_webdata.api.models.base import Answer, Lenient, RequestModel, problem
 from airflow_provider_webdata.api.models.fields import (
@@ -18,9 +18,6 @@ from airflow_provider_webdata.api.models.fields import (
 from airflow_provider_webdata.api.models.scrape import ScrapeOptions
 from airflow_provider_webdata.api.models.threat import ThreatProtection
 from airflow_provider_webdata.api.models.webhook import WebhookConfig
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 _MOST_URLS = 10
 
@@ -85,11 +82,9 @@ class ExtractRequest(RequestModel):
     origin: Text | None = None
     integration: Text | None = None
 
-    @model_validator(mode="after")
-    def _has_something_to_read(self) -> Self:
+    def _check(self) -> None:
         if not self.urls and self.prompt is None:
             raise problem("extract_source", "give 'urls', 'prompt' or both; there is nothing to extract from")
-        return self
 
     def _own_warnings(self) -> list[str]:
         found = dropped(self.urls)

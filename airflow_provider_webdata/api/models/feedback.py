@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field
 
 from airflow_provider_webdata.api.models.base import Answer, RequestModel, problem
 from airflow_provider_webdata.api.models.fields import (
@@ -18,9 +18,6 @@ from airflow_provider_webdata.api.models.fields import (
     WholeAddress,
     not_larger_than,
 )
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 Rating = Literal["good", "partial", "bad"]
 
@@ -78,13 +75,11 @@ class SearchFeedbackRequest(RequestModel):
     origin: Text | None = None
     integration: Text | None = None
 
-    @model_validator(mode="after")
-    def _says_what(self) -> Self:
+    def _check(self) -> None:
         fields = _SAYS_WHAT[self.rating]
         if not any(getattr(self, name) for name in fields):
             wire = [type(self).model_fields[name].alias or name for name in fields]
             raise problem("says_nothing", f"feedback with rating '{self.rating}' needs {' or '.join(wire)}")
-        return self
 
 
 class FeedbackRequest(RequestModel):
@@ -127,8 +122,7 @@ class FeedbackRequest(RequestModel):
     origin: Text | None = None
     integration: Text | None = None
 
-    @model_validator(mode="after")
-    def _says_something(self) -> Self:
+    def _check(self) -> None:
         said: tuple[Any, ...] = (
             *(self.valuable_sources, self.missing_content, self.query_suggestions),
             *(self.issues, self.note, self.url, self.page_numbers),
@@ -139,7 +133,6 @@ class FeedbackRequest(RequestModel):
                 "feedback needs one of issues, note, valuableSources, missingContent, querySuggestions, url and "
                 "pageNumbers",
             )
-        return self
 
 
 class RequestedWebsite(RequestModel):
@@ -190,11 +183,9 @@ class CapabilityIssue(RequestModel):
     why: _Detail
     requested_functionality: _Detail | None = None
 
-    @model_validator(mode="after")
-    def _requests_something(self) -> Self:
+    def _check(self) -> None:
         if self.issue == "new_capability_request" and self.requested_functionality is None:
             raise problem("says_nothing", "'new_capability_request' needs requestedFunctionality")
-        return self
 
 
 class ProviderFeedbackRequest(RequestModel):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field
 
 from airflow_provider_webdata.api.errors import error_text
 from airflow_provider_webdata.api.models.base import Answer, Lenient, RequestModel, ResponseModel, problem
@@ -18,7 +18,6 @@ from airflow_provider_webdata.api.models.scrape import Profile
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from typing_extensions import Self
 
 MAX_CODE_LENGTH = 100_000
 """Most characters of code. The service counts UTF-8 bytes, of which there are never fewer."""
@@ -111,11 +110,9 @@ class ScrapeInteractRequest(RequestModel):
     activity_ttl: Annotated[Integer, Field(ge=10, le=3600)] | None = None
     origin: Text | None = None
 
-    @model_validator(mode="after")
-    def _has_something_to_do(self) -> Self:
+    def _check(self) -> None:
         if self.code is None and self.prompt is None:
             raise problem("code_or_prompt", "give 'code' or 'prompt'; there is nothing to do")
-        return self
 
     def _own_warnings(self) -> list[str]:
         if self.code is not None and self.prompt is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from airflow_provider_webdata.api.models.base import RequestModel, problem
 from airflow_provider_webdata.api.models.crawl import CrawlScope
@@ -27,8 +27,6 @@ from airflow_provider_webdata.api.models.webhook import MonitorWebhookConfig
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from typing_extensions import Self
 
 
 class CrawlOptions(CrawlScope):
@@ -193,11 +191,9 @@ class MonitorCreateRequest(RequestModel):
     retention_days: _RetentionDays | None = None
     webhook: MonitorWebhookConfig | None = None
 
-    @model_validator(mode="after")
-    def _search_has_goal(self) -> Self:
+    def _check(self) -> None:
         if _has_search(self.targets) and _is_blank(self.goal) and self.judge_enabled is not False:
             raise problem("goal", _SEARCH_NEEDS_GOAL)
-        return self
 
     def _own_warnings(self) -> list[str]:
         if self.judge_enabled and _is_blank(self.goal):
@@ -246,14 +242,12 @@ class MonitorUpdateRequest(RequestModel):
             )
         return given
 
-    @model_validator(mode="after")
-    def _says_something(self) -> Self:
+    def _check(self) -> None:
         if not self.to_wire():
             raise problem("empty_update", "an update needs at least one field")
         cleared = "goal" in self.model_fields_set and _is_blank(self.goal)
         if cleared and self.judge_enabled and _has_search(self.targets or ()):
             raise problem("goal", _SEARCH_NEEDS_GOAL)
-        return self
 
     def _own_warnings(self) -> list[str]:
         found = []

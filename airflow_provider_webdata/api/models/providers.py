@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from airflow_provider_webdata.api.models.base import Answer, Lenient, RequestModel, ResponseModel, problem
 from airflow_provider_webdata.api.models.fields import Integer, JsonObject, Listed, Text
 from airflow_provider_webdata.api.prices import CATALOGUE
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 class ProviderCall(RequestModel):
@@ -28,15 +25,13 @@ class ProviderCall(RequestModel):
     options: JsonObject | None = None
     version: Annotated[Text, Field(max_length=128)] | None = None
 
-    @model_validator(mode="after")
-    def _accepts_no_terms(self) -> Self:
+    def _check(self) -> None:
         if (self.provider.strip().lower(), self.capability.strip().lower()) == (CATALOGUE, "terms/accept"):
             raise problem(
                 "terms",
                 "terms are accepted by an administrator of the organization, in the service's dashboard, and never "
                 "by a task",
             )
-        return self
 
 
 class ProviderRequest(RequestModel):

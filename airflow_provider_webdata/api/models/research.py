@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from airflow_provider_webdata.api.models.base import Answer, Lenient, RequestModel, ResponseModel, problem
 from airflow_provider_webdata.api.models.fields import Day, Integer, Listed, Switch, Text
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 class PaperSearchRequest(RequestModel):
@@ -55,11 +52,9 @@ class PaperRequest(RequestModel):
     origin: Text | None = None
     integration: Text | None = None
 
-    @model_validator(mode="after")
-    def _k_needs_query(self) -> Self:
+    def _check(self) -> None:
         if self.k is not None and self.query is None:
             raise problem("needs_query", "k is the number of passages, and needs query")
-        return self
 
 
 class SimilarPapersRequest(RequestModel):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import AfterValidator, Field, model_validator
@@ -12,9 +12,6 @@ from airflow_provider_webdata.api.models.base import RequestModel, problem
 from airflow_provider_webdata.api.models.fields import Text
 from airflow_provider_webdata.api.phrases import PhraseError, read_phrase
 from airflow_provider_webdata.common.spelling import nearest
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 def _cron(value: str) -> str:
@@ -79,13 +76,11 @@ class MonitorSchedule(RequestModel):
         # No phrase begins with a digit or a star, and no cron expression with a letter.
         return {"text" if data.strip()[:1].isalpha() else "cron": data}
 
-    @model_validator(mode="after")
-    def _one_form(self) -> Self:
+    def _check(self) -> None:
         if self.cron is not None and self.text is not None:
             raise problem("schedule", "give either 'cron' or 'text', not both")
         if self.cron is None and self.text is None:
             raise problem("schedule", "one of 'cron' and 'text' is required")
-        return self
 
     def _own_warnings(self) -> list[str]:
         return list(read_cron(self.cron).warnings) if self.cron is not None else []

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
 from airflow_provider_webdata.api.models.actions import Action, WaitAction
 from airflow_provider_webdata.api.models.base import RequestModel, problem
@@ -22,10 +22,6 @@ from airflow_provider_webdata.api.models.formats import Format, ScreenshotFormat
 from airflow_provider_webdata.api.models.parsers import Parser
 from airflow_provider_webdata.api.models.threat import ThreatProtection
 from airflow_provider_webdata.common.dates import span
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
 
 _LONGEST_WAITS_MILLISECONDS = 60_000
 
@@ -237,11 +233,9 @@ class PageRequest(ScrapeOptions):
     integration: Text | None = None
     origin: Text | None = None
 
-    @model_validator(mode="after")
-    def _keeps_nothing(self) -> Self:
+    def _check(self) -> None:
         if self.zero_data_retention:
             check_zero_data_retention(self)
-        return self
 
 
 class ScrapeRequest(PageRequest):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
 from airflow_provider_webdata.api.models.base import Answer, RequestModel, ResponseModel, problem
 from airflow_provider_webdata.api.models.fields import (
@@ -22,9 +22,6 @@ from airflow_provider_webdata.api.models.providers import DataTool
 from airflow_provider_webdata.api.models.scrape import ScrapeOptions, check_zero_data_retention
 from airflow_provider_webdata.api.models.threat import ThreatProtection
 from airflow_provider_webdata.api.query import MAX_QUERY_LENGTH, Query, QueryError, check_tbs, short_dates
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 def _query(value: Any) -> Any:
@@ -95,11 +92,9 @@ class SearchScrapeOptions(ScrapeOptions):
 
     zero_data_retention: Switch | None = None
 
-    @model_validator(mode="after")
-    def _keeps_nothing(self) -> Self:
+    def _check(self) -> None:
         if self.zero_data_retention:
             check_zero_data_retention(self)
-        return self
 
     def _own_notes(self) -> list[str]:
         return super()._own_notes() if self.formats else []
@@ -185,15 +180,13 @@ class SearchRequest(RequestModel):
             raise problem("categories", "the category 'developer' cannot be combined with others")
         return value
 
-    @model_validator(mode="after")
-    def _clean_content_keeps_data(self) -> Self:
+    def _check(self) -> None:
         if self.enterprise and self.scrape_options is not None and self.scrape_options.only_clean_content:
             raise problem(
                 "onlyCleanContent",
                 "scrapeOptions.onlyCleanContent is not supported on zero-data-retention requests, which "
                 "'enterprise' asks for; drop one of them",
             )
-        return self
 
     def _own_warnings(self) -> list[str]:
         return _tbs_warnings(self.tbs)
