@@ -12,10 +12,6 @@ from calendar import monthrange
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from itertools import pairwise
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MINIMUM_INTERVAL = 5
 """Minutes between two runs, at least."""
@@ -72,13 +68,9 @@ class Cron:
             return True
         if not {0, 23} <= self.hours:
             return False
-        return any(self.fires_on(day) and self.fires_on(day + timedelta(days=1)) for day in _full_cycle())
-
-
-def _full_cycle() -> Iterator[date]:
-    # 28 years: after that, dates and weekdays fall together as before.
-    first = date(2024, 1, 1)
-    return (first + timedelta(days=number) for number in range(28 * 365 + 7))
+        # 28 years: after that, dates and weekdays fall together as before.
+        days = (date(2024, 1, 1) + timedelta(days=number) for number in range(28 * 365 + 7))
+        return any(self.fires_on(day) and self.fires_on(day + timedelta(days=1)) for day in days)
 
 
 def read_cron(text: str) -> Cron:

@@ -339,9 +339,10 @@ def _page(
     extras = page_extras(options, zero_data_retention=zero_data_retention)
     basic = options.get("proxy") == "basic" and not options.get("lockdown")
     parts = {"page": _PAGE if basic else _ENHANCED_OR_LOCKDOWN, **extras}
+    formats = {_type(item) for item in options.get("formats") or ()}
     unknown = [
         f"no price is documented for the format {name!r}: leave it out of {prefix}formats"
-        for name in _unpriced(options)
+        for name in sorted(formats - _FORMATS.keys() - {"changeTracking"})
     ]
     if may_be_pdf and options.get("parsers") != []:
         most = _most_pdf_pages(options)
@@ -357,11 +358,6 @@ def _page(
         parts["page of X"] = _PAGE_OF_X
     shown = " + ".join(f"{credits} ({name})" for name, credits in parts.items() if credits)
     return PriceBound(sum(parts.values()), shown, tuple(unknown))
-
-
-def _unpriced(options: Wire) -> list[str]:
-    names = {item if isinstance(item, str) else item["type"] for item in options.get("formats") or ()}
-    return sorted(names - _FORMATS.keys() - {"changeTracking"})
 
 
 def _most_pdf_pages(options: Wire) -> int | None:

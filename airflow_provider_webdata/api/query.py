@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta, tzinfo
+from datetime import date, datetime, time, timedelta, tzinfo
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
@@ -296,7 +296,10 @@ def tbs(start: Any, end: Any = None, *, sort_by_date: bool = False, tz: str | tz
     """
     zone = _zone(tz)
     if end is None and not _is_missing(start):
-        start, end = _ends(start, zone)
+        if hasattr(start, "run_after"):
+            start, end = run_span(start, zone)
+        elif hasattr(start, "start") and hasattr(start, "end"):
+            start, end = start.start, start.end
     first, last = _moment(start, "start"), _moment(end, "end")
     if isinstance(first, datetime) and isinstance(last, datetime):
         if (first.tzinfo is None) != (last.tzinfo is None):
@@ -305,27 +308,21 @@ def tbs(start: Any, end: Any = None, *, sort_by_date: bool = False, tz: str | tz
             raise QueryError(f"the range ends ({last}) before it begins ({first}); swap them")
     zone = zone or (first.tzinfo if isinstance(first, datetime) else None)
     first_day, last_day = _day(first, zone), _day(last, zone)
-    if isinstance(last, datetime) and last_day > first_day and _local(last, zone).time() == _MIDNIGHT:
+    if isinstance(last, datetime) and last_day > first_day and _local(last, zone).time() == time.min:
         last_day -= timedelta(days=1)
     if last_day < first_day:
         raise QueryError(f"the range ends ({last_day}) before it begins ({first_day}); swap them")
     return _sorted(f"cdr:1,cd_min:{_written(first_day)},cd_max:{_written(last_day)}", sort_by_date)
 
 
-_MIDNIGHT = datetime.min.time()
-
-
-def _ends(span: Any, zone: tzinfo | None) -> tuple[Any, Any]:
-    if hasattr(span, "run_after"):
-        return run_span(span, zone)
-    if hasattr(span, "start") and hasattr(span, "end"):
-        return span.start, span.end
-    return span, None
-
-
 def _moment(value: Any, which: str) -> date:
     if isinstance(value, str):
-        return _read_moment(value, which)
+        if (found := moment(value, zone=None)) is None:
+            raise QueryError(
+                f"the {which} of the range is {value!r}, which is no ISO 8601 date such as 2026-05-01 or "
+                "2026-05-01T06:00:00+00:00"
+            )
+        return found.date() if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value) else found
     if isinstance(value, date):
         return value
     if _is_missing(value):
@@ -341,15 +338,6 @@ def _moment(value: Any, which: str) -> date:
 def _is_missing(value: Any) -> bool:
     # Jinja hands a name that the context lacks over as an object that fails at any touch.
     return value is None or any(kind.__name__ == "Undefined" for kind in type(value).__mro__)
-
-
-def _read_moment(text: str, which: str) -> date:
-    if (found := moment(text, zone=None)) is None:
-        raise QueryError(
-            f"the {which} of the range is {text!r}, which is no ISO 8601 date such as 2026-05-01 or "
-            "2026-05-01T06:00:00+00:00"
-        )
-    return found.date() if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text) else found
 
 
 def _zone(tz: str | tzinfo | None) -> tzinfo | None:

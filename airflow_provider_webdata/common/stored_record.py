@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import msgspec
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _FIRST = datetime(1971, 1, 1, tzinfo=timezone.utc)
 _LAST = datetime(2999, 1, 1, tzinfo=timezone.utc)
@@ -26,16 +23,10 @@ def damage_of(value: Any, kind: Any) -> str | None:
         record = msgspec.convert(value, kind)
     except (msgspec.ValidationError, OverflowError, RecursionError, UnicodeEncodeError) as error:
         return str(error) if isinstance(error, msgspec.ValidationError) else type(error).__name__
-    return _odd_moment(record) if isinstance(record, dict) else None
-
-
-def _odd_moment(record: Mapping[str, Any]) -> str | None:
-    odd = (
-        name
-        for name, item in record.items()
-        if isinstance(item, datetime) and not _FIRST <= item.replace(tzinfo=timezone.utc) <= _LAST
-    )
-    return next((f"{name}: no moment of this era" for name in odd), None)
+    for name, item in record.items() if isinstance(record, dict) else ():
+        if isinstance(item, datetime) and not _FIRST <= item.replace(tzinfo=timezone.utc) <= _LAST:
+            return f"{name}: no moment of this era"
+    return None
 
 
 def place_of(key: str) -> str:

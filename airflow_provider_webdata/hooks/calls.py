@@ -64,14 +64,8 @@ class Call(msgspec.Struct, Generic[ResponseT], frozen=True):
 
     def arguments(self) -> dict[str, Any]:
         """Return the keyword arguments of the client's `call`."""
-        return {
-            "path": self.path,
-            "query": self.query,
-            "body": self.body,
-            "extra_body": self.extra_body,
-            "upload": self.upload,
-            "idempotency_key": self.idempotency_key,
-        }
+        given = msgspec.structs.asdict(self)
+        return {name: value for name, value in given.items() if name not in {"endpoint", "priced"}}
 
 
 def checked_body(endpoint: Endpoint[Any], request: RequestModel | Body) -> RequestModel:
