@@ -42,6 +42,7 @@ from airflow_provider_webdata.api.errors import (
 from airflow_provider_webdata.api.multipart import MultipartBody, Upload
 from airflow_provider_webdata.api.retry import named_wait
 from airflow_provider_webdata.common.http_library import httpx
+from airflow_provider_webdata.common.secret_text import without_secrets
 from airflow_provider_webdata.common.surrogates import escape_halves, is_utf8
 
 if TYPE_CHECKING:
@@ -56,7 +57,6 @@ MARGIN_SECONDS = 15.0
 
 _MAX_ERROR_BYTES = 256 * 1024
 _SHOWN_CHARACTERS = 200
-_SHORTEST_SECRET = 5
 
 _HALF = "holds half of a surrogate pair, which UTF-8 cannot carry"
 
@@ -493,17 +493,8 @@ class Reader(Generic[ResponseT]):
 
     def _scrubbed(self, value: Any) -> Any:
         """Return what the service wrote without the key and the connection's headers, which it may echo."""
-        if isinstance(value, dict):
-            return {self._scrubbed(key): self._scrubbed(item) for key, item in value.items()}
-        if isinstance(value, list):
-            return [self._scrubbed(item) for item in value]
-        if isinstance(value, str):
-            config = self._prepared.config
-            for secret in (config.api_key, *config.headers.values()):
-                # Shorter ones hide nothing and would tear up ordinary words; Airflow's masker draws the line here too.
-                if len(secret) >= _SHORTEST_SECRET:
-                    value = value.replace(secret, "***")
-        return value
+        config = self._prepared.config
+        return without_secrets(value, (config.api_key, *config.headers.values()))
 
     def _api_error(self, body: dict[str, Any]) -> APIError:
         code = body.get("code", body.get("feedbackErrorCode"))

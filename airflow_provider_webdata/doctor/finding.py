@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from airflow_provider_webdata.common.secret_text import without_secrets
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 State = Literal["ok", "warning", "wrong", "unknown"]
 """`wrong`: something does not work. `warning`: it works, and is hardly meant so. `unknown`: it could not be checked."""
-
-_SHORTEST_SECRET = 5
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,5 @@ class Finding:
 
         :param secrets: the secrets; those of fewer than 5 characters hide nothing, and stay.
         """
-        seen, advice = self.seen, self.advice or ""
-        for secret in secrets:
-            if len(secret) >= _SHORTEST_SECRET:
-                seen, advice = seen.replace(secret, "***"), advice.replace(secret, "***")
+        seen, advice = without_secrets([self.seen, self.advice or ""], secrets)
         return replace(self, seen=seen, advice=advice or None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from airflow_provider_webdata.api.errors import trimmed
+from airflow_provider_webdata.common.secret_text import without_secrets
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.hooks.webdata import WebDataHook
@@ -12,9 +13,6 @@ if TYPE_CHECKING:
 QUESTION = "Why did this job fail, and what must be changed?"
 
 _LONGEST_QUESTION = 2000
-
-_SHORTEST_SECRET = 5
-"""Airflow's masker spares shorter values too: they are parts of other words."""
 
 
 def explanation(hook: WebDataHook, job_id: str, question: str) -> str:
@@ -24,13 +22,6 @@ def explanation(hook: WebDataHook, job_id: str, question: str) -> str:
     :return: the answer on one line of at most 2,000 characters, without control characters.
     :raises WebDataError: the service does not answer.
     """
-    secrets = {secret for secret in hook.get_settings().secrets() if len(secret) >= _SHORTEST_SECRET}
-
-    def without_secrets(text: str) -> str:
-        # The longer first: one may be the beginning of another.
-        for secret in sorted(secrets, key=len, reverse=True):
-            text = text.replace(secret, "***")
-        return text
-
-    answer = hook.ask(trimmed(without_secrets(question), _LONGEST_QUESTION), job_id=job_id)
-    return without_secrets(answer.text())
+    secrets = [*hook.get_settings().secrets()]
+    answer = hook.ask(trimmed(without_secrets(question, secrets), _LONGEST_QUESTION), job_id=job_id)
+    return without_secrets(answer.text(), secrets)
