@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 _OPERATION = "file upload"
 _ANSWER_SECONDS = 60.0
-_METHODS = ("PUT", "POST")
 _FRAMING = frozenset({"connection", "expect", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"})
 _OURS = frozenset({"content-length", "host"})
 
@@ -63,7 +62,7 @@ class FileTransfer:
         self._url = self._checked_url(target.upload_url)
         self._host = self._url.host
         self._method = (target.method or "PUT").upper()
-        if self._method not in _METHODS:
+        if self._method not in ("PUT", "POST"):
             raise _unusable(f"it wants the method {trimmed(self._method, 50)!r}")
         if target.max_size_bytes is not None and (upload.size or 0) > target.max_size_bytes:
             raise UploadTooLargeError(

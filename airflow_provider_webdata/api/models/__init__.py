@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.models.monitor_records import *
     from airflow_provider_webdata.api.models.page import *
     from airflow_provider_webdata.api.models.parse import *
-    from airflow_provider_webdata.api.models.parsers import *
     from airflow_provider_webdata.api.models.providers import *
     from airflow_provider_webdata.api.models.research import *
     from airflow_provider_webdata.api.models.schedule import *
@@ -93,7 +92,6 @@ else:
             "FileFormat FileFormats FileFormatsResponse ParseFormat ParseOptions ParsePlainFormat"
             " ParseReferenceRequest ParseUpload ParseUploadRequest ParseUploadResponse"
         ),
-        "parsers": "ImageParser Parser PdfParser",
         "providers": (
             "CallError DataTool FindToolsRequest ProviderCall ProviderRequest ProviderResponse"
             " ProviderResult ProviderResults ToolPage"
@@ -104,8 +102,8 @@ else:
         ),
         "schedule": "MonitorSchedule",
         "scrape": (
-            "AuditMetadata Location MonitorScrapeOptions PageRequest PIIOptions Profile ScrapeOptions"
-            " ScrapeRequest"
+            "AuditMetadata ImageParser Location MonitorScrapeOptions PageRequest Parser PdfParser"
+            " PIIOptions Profile ScrapeOptions ScrapeRequest"
         ),
         "search": (
             "Category CategoryFilter ImageResult NewsResult OtherSource SearchData SearchRequest"

@@ -18,8 +18,7 @@ from airflow_provider_webdata.api.models.fields import (
     switch_or,
 )
 from airflow_provider_webdata.api.models.formats import JsonFormat
-from airflow_provider_webdata.api.models.parsers import Parser
-from airflow_provider_webdata.api.models.scrape import AuditMetadata, PIIOptions
+from airflow_provider_webdata.api.models.scrape import AuditMetadata, Parser, PIIOptions
 
 MAX_FILE_BYTES = 50 * 2**20
 """Most bytes of a file in a form. The documented 50 MB, read as MiB: what lies between is the service's to judge."""

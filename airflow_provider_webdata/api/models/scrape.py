@@ -16,10 +16,10 @@ from airflow_provider_webdata.api.models.fields import (
     Switch,
     Text,
     WebAddress,
+    one_of,
     switch_or,
 )
 from airflow_provider_webdata.api.models.formats import Format, ScreenshotFormat, format_types
-from airflow_provider_webdata.api.models.parsers import Parser
 from airflow_provider_webdata.api.models.threat import ThreatProtection
 from airflow_provider_webdata.common.dates import span
 
@@ -28,6 +28,35 @@ _LONGEST_WAITS_MILLISECONDS = 60_000
 DEFAULT_MAX_AGE = 2 * 86_400_000
 LOCKDOWN_MAX_AGE = 2 * 365 * 86_400_000
 """How old a page from the cache may be, in milliseconds, unless told. See docs/service.md#scrape-max-age."""
+
+
+class PdfParser(RequestModel):
+    """PDF to markdown, at 1 credit per page.
+
+    :param mode: `fast` (embedded text only), `auto` (fast first, then OCR; service default), `ocr` (OCR
+        always).
+    :param max_pages: 1 to 10,000; how many pages are parsed.
+    :param pages: return the markdown of each page too.
+    :param blocks: return the layout blocks of each page too.
+    :param page_markers: mark page borders in the markdown.
+    """
+
+    type: Literal["pdf"] = "pdf"
+    mode: Literal["fast", "auto", "ocr"] | None = None
+    max_pages: Annotated[Integer, Field(ge=1, le=10_000)] | None = None
+    pages: Switch | None = None
+    blocks: Switch | None = None
+    page_markers: Switch | None = None
+
+
+class ImageParser(RequestModel):
+    """Text recognition on raster images."""
+
+    type: Literal["image"] = "image"
+
+
+Parser = Annotated[Literal["pdf", "image"] | PdfParser | ImageParser, one_of("a parser")]
+"""A parser as an object or as text."""
 
 
 class Location(RequestModel):
