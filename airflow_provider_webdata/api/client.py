@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["AsyncWebDataClient", "ClientConfig", "WebDataClient"]
 
+_UNTRACED = nullcontext()
+
 
 class WebDataClient:
     """The service over blocking HTTP. Thread-safe; close it, or use it as a context manager.
@@ -98,7 +100,7 @@ class WebDataClient:
 
     def _execute(self, prepared: exchange.Prepared[ResponseT]) -> ResponseT:
         attempts = Attempts(prepared.endpoint, self.config.retry_budget, prepared.can_be_sent)
-        with spans.call_span(self._tracer, prepared.endpoint, attempts) if self._tracer else nullcontext():
+        with spans.call_span(self._tracer, prepared.endpoint, attempts) if self._tracer else _UNTRACED:
             while True:
                 try:
                     attempts.answer = answer = self._attempt(prepared, attempts)
@@ -186,7 +188,7 @@ class AsyncWebDataClient:
 
     async def _execute(self, prepared: exchange.Prepared[ResponseT]) -> ResponseT:
         attempts = Attempts(prepared.endpoint, self.config.retry_budget, prepared.can_be_sent)
-        with spans.call_span(self._tracer, prepared.endpoint, attempts) if self._tracer else nullcontext():
+        with spans.call_span(self._tracer, prepared.endpoint, attempts) if self._tracer else _UNTRACED:
             while True:
                 try:
                     attempts.answer = answer = await self._attempt(prepared, attempts)
