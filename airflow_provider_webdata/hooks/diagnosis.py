@@ -21,8 +21,6 @@ from airflow_provider_webdata.api.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from airflow_provider_webdata.api.models import CreditUsage
 
 Part = Literal["fields", "host", "tls", "service", "rate", "key", "rights", "credits"]
@@ -92,7 +90,10 @@ def diagnosis_of(error: WebDataError) -> Diagnosis:
 
 
 def _unreachable(error: TransportError) -> Diagnosis:
-    if any(isinstance(cause, ssl.SSLError) for cause in _causes(error)) or "CERTIFICATE" in error.reason:
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, ssl.SSLError):
+        cause = cause.__cause__ or cause.__context__
+    if cause is not None or "CERTIFICATE" in error.reason:
         return Diagnosis(
             "tls",
             f"The TLS connection fails: {error.reason}",
@@ -104,12 +105,3 @@ def _unreachable(error: TransportError) -> Diagnosis:
         f"The host is not reachable: {error.reason.removeprefix('cannot reach ')}",
         'Check "Base URL" and "Proxy", and the network.',
     )
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    seen: set[int] = set()
-    cause: BaseException | None = error
-    while cause is not None and id(cause) not in seen:
-        seen.add(id(cause))
-        yield cause
-        cause = cause.__cause__ or cause.__context__

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import ipaddress
 import socket
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from airflow_provider_webdata.common.coded_errors import ArgumentError
@@ -53,7 +53,7 @@ class HostRules:
         return None
 
     def _is_inside(self, host: str, resolve: bool) -> bool:
-        if _is_address(host):
+        with suppress(ValueError):
             return not is_public(host)
         if "." not in host or host.endswith(_INSIDE):
             return True
@@ -81,14 +81,6 @@ def _hosts(name: str, given: Iterable[str]) -> tuple[str, ...]:
 
 def _covers(domains: Iterable[str], host: str) -> bool:
     return any(host == domain or host.endswith(f".{domain}") for domain in domains)
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
 
 
 def _leads_inside(host: str) -> bool:
