@@ -15,7 +15,7 @@ from airflow_provider_webdata.states.checks import CheckCriteria, finished_at
 from airflow_provider_webdata.triggers.base.stream_trigger import StreamTrigger
 from airflow_provider_webdata.waiting.delivery_target import facts_of
 from airflow_provider_webdata.waiting.hub import Hub
-from airflow_provider_webdata.waiting.mailbox import Mailbox, WaitFailedError
+from airflow_provider_webdata.waiting.mailbox import WaitFailedError
 from airflow_provider_webdata.waiting.policy import CHECK_POLL_INTERVAL, CHECK_SAFETY_POLL, PollingPolicy
 from airflow_provider_webdata.waiting.streams.check_stream import CheckStream, cursor_behind, is_new
 from airflow_provider_webdata.waiting.streams.webhook_stream import WebhookStream
@@ -70,7 +70,7 @@ class WebDataWebhookEventTrigger(StreamTrigger):
         self.monitor_id = monitor_id
         self.job_id = job_id
         self._subscription = Subscription(
-            Mailbox(), key=key, job_id=job_id, monitor_id=monitor_id, events=tuple(events or ())
+            key=key, job_id=job_id, monitor_id=monitor_id, events=tuple(events or ())
         )
 
     def shared_stream_key(self) -> Hashable:
@@ -79,9 +79,6 @@ class WebDataWebhookEventTrigger(StreamTrigger):
 
     def _stream(self, key: Hashable) -> Stream:
         return WebhookStream(key, self.webdata_conn_id)
-
-    def _first_cursor(self, joined: Joined) -> Any:
-        return joined.cursor
 
     async def _process(self, item: StreamItem, cursor: Any) -> tuple[Any, dict[str, Any] | None]:
         delivery: Delivery = item.value
@@ -211,11 +208,7 @@ class WebDataMonitorCheckEventTrigger(StreamTrigger):
 
 
 def payload_of(conn_id: str, delivery: Delivery) -> dict[str, Any]:
-    """Return what an asset event says of a delivery: all of it, or a reference where it is large.
-
-    :param conn_id: id of the connection.
-    :param delivery: the delivery.
-    """
+    """Return what an asset event says of a delivery: all of it, or a reference where it is large."""
     payload = {
         "conn_id": conn_id,
         **facts_of(delivery),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from asgiref.sync import sync_to_async
+
 from airflow_provider_webdata.common.job_kinds import checked_kind
 from airflow_provider_webdata.states.jobs import name_of
-from airflow_provider_webdata.triggers.base.task_instance import still_waits
 from airflow_provider_webdata.triggers.base.wait_trigger import WaitTrigger
 from airflow_provider_webdata.waiting.hub import Hub
 from airflow_provider_webdata.waiting.job_target import JobTarget
@@ -61,26 +62,25 @@ class WebDataJobTrigger(WaitTrigger):
         self.cancel_on_kill = cancel_on_kill
         self.credit_limit = credit_limit
 
-    @property
-    def _kind(self) -> str:
-        return self.kind
-
     def _target(self) -> Target:
-        policy = PollingPolicy.deserialize(self.policy)
         return JobTarget(
             checked_kind(self.kind),
             self.job_id,
-            policy,
+            PollingPolicy.deserialize(self.policy),
             self.logger(),
             reports=self.reports,
             credit_limit=self.credit_limit,
         )
 
     async def on_kill(self) -> None:
-        """Cancel the job if a user has ended the task that waits for it; see `still_waits`."""
+        """Cancel the job if a user has ended the task that waits for it.
+
+        Airflow (3.3.2) calls this also for triggers that another triggerer has taken over, because this one's heartbeat
+        was late: their tasks are still deferred.
+        """
         if not self.cancel_on_kill:
             return
-        if await still_waits(self):
+        if await self._is_deferred():
             self.log.info("Another triggerer waits for job %s from now on", self.job_id)
             return
         kind = checked_kind(self.kind)
@@ -94,3 +94,16 @@ class WebDataJobTrigger(WaitTrigger):
             cancelled = await hub.connection.call(lambda hook: hook.cancel_job(kind, self.job_id))
         what = name_of(kind).capitalize()
         self.log.info("%s %s %s", what, self.job_id, "was cancelled" if cancelled else "was over already")
+
+    async def _is_deferred(self) -> bool:
+        """Return whether the task is deferred in Airflow's database; False without a task."""
+        from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
+
+        ti: Any = self.task_instance
+        if ti is None:
+            return False
+        found = await sync_to_async(RuntimeTaskInstance.get_task_states)(
+            dag_id=ti.dag_id, task_ids=[ti.task_id], run_ids=[ti.run_id], map_index=ti.map_index
+        )
+        # The one task goes by its name, or, where it is mapped, by its name and index.
+        return any(state == "deferred" for tasks in found.values() for state in tasks.values())

@@ -36,6 +36,8 @@ class WebDataMonitorCheckTrigger(WaitTrigger):
     :param deadline: seconds since the epoch; None: a minute before Airflow's own timeout of the deferral.
     """
 
+    kind = "check"
+
     def __init__(
         self,
         webdata_conn_id: str,
@@ -51,10 +53,6 @@ class WebDataMonitorCheckTrigger(WaitTrigger):
         self.policy = policy
         self.criteria = criteria
         self.check_id = check_id
-
-    @property
-    def _kind(self) -> str:
-        return "check"
 
     def _target(self) -> Target:
         after = self._after() or start_of_run(self.task_instance)

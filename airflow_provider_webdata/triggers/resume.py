@@ -29,9 +29,7 @@ class ResumeTrigger(BaseTrigger):
         self.when = when
         self.event = dict(event)
 
-    def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Return the class's path and its arguments."""
-        return serialized(self)
+    serialize = serialized
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Sleep by the wall clock, then yield the event."""

@@ -31,6 +31,8 @@ class WebDataWebhookTrigger(WaitTrigger):
     :param deadline: seconds since the epoch; None: a minute before Airflow's own timeout of the deferral.
     """
 
+    kind = "delivery"
+
     def __init__(
         self,
         webdata_conn_id: str,
@@ -47,10 +49,6 @@ class WebDataWebhookTrigger(WaitTrigger):
         self.events = None if events is None else list(events)
         self.job_id = job_id
         self.monitor_id = monitor_id
-
-    @property
-    def _kind(self) -> str:
-        return "delivery"
 
     def _target(self) -> Target:
         since = self._after()

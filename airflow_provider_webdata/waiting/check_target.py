@@ -42,11 +42,6 @@ class CheckTarget(Target):
     A delivery is a hint: the monitor is polled, and what the service shows goes into a `CheckQueue`, which decides on
     each check once, in order. Only when the service cannot be asked, or does not show what it has itself delivered,
     the check is read from the delivery.
-
-    :param monitor_id: the monitor's UUID.
-    :param queue: which checks count, and their meaning.
-    :param policy: how the end of a check is detected.
-    :param log: of the waiting task.
     """
 
     __slots__ = (
@@ -105,11 +100,7 @@ class CheckTarget(Target):
         return self._policy.safety_poll if expects_delivery else self._poll_interval
 
     def may_end(self, over: set[str], newest: datetime | None) -> bool:
-        """Return whether a list of checks may end the wait.
-
-        :param over: ids of the checks that are over.
-        :param newest: when the last of them finished.
-        """
+        """Return whether a list of checks may end the wait."""
         if self.check_id is not None:
             return self.check_id in over
         return newest is not None and (self.after is None or newest > self.after)
@@ -129,11 +120,11 @@ class CheckTarget(Target):
         # A delivery that comes too early costs a poll, which shows when the check really finished.
         since = self.after - CLOCK_TOLERANCE if self.after is not None else None
         events = (CHECK_COMPLETED,)
-        by_monitor = Subscription(self.mailbox, monitor_id=self._monitor_id, events=events, since=since)
+        by_monitor = Subscription(monitor_id=self._monitor_id, events=events, since=since)
         if self.check_id is None:
             return how, (by_monitor,)
         # A payload that does not name the monitor still names the check.
-        return how, (by_monitor, Subscription(self.mailbox, job_id=self.check_id, events=events))
+        return how, (by_monitor, Subscription(job_id=self.check_id, events=events))
 
     def take(self, item: Any) -> Look | None:
         """Note a delivery, the monitor's checks, or what is known of one of them."""
@@ -204,10 +195,7 @@ class CheckTarget(Target):
 
 
 def delivered_check(delivery: Delivery) -> MonitorCheck:
-    """Return the check that a delivery reports, with what its payload says.
-
-    :param delivery: of the event `monitor.check.completed`.
-    """
+    """Return the check that a delivery reports, with what its payload says."""
     payload = delivery.payload()
     data = first_of(payload) if isinstance(payload, dict) else {}
     status = data.get("status")

@@ -25,7 +25,6 @@ class Connection:
 
     Triggers that each read the connection would queue up at the triggerer's supervisor.
 
-    :param conn_id: id of the connection.
     :param count: counts a metric, with tags.
     :param on_failure: called with the cause when a task of `run` ends early.
     :param settings: of the connection, if it was read before.
@@ -66,10 +65,7 @@ class Connection:
         return await self.hook()
 
     async def call(self, request: Callable[[AsyncWebDataHook], Awaitable[Any]]) -> Any:
-        """Call the service. If it refuses the key, read the connection and call it again.
-
-        :param request: calls the service with the hook that it receives.
-        """
+        """Call the service. If it refuses the key, read the connection and call it again."""
         hook = await self.hook()
         try:
             return await request(hook)

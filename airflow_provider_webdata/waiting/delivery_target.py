@@ -17,14 +17,9 @@ if TYPE_CHECKING:
 
 
 class DeliveryTarget(Target):
-    """The oldest delivery that fits all that is given.
+    """The oldest delivery that fits all that is given."""
 
-    :param conn_id: id of the connection.
-    :param log: of the waiting task.
-    :param key: as the other arguments, what `Subscription` accepts.
-    """
-
-    __slots__ = ("_conn_id", "_events", "_found", "_job_id", "_key", "_monitor_id", "_since")
+    __slots__ = ("_conn_id", "_found", "_wanted")
 
     def __init__(
         self,
@@ -39,39 +34,30 @@ class DeliveryTarget(Target):
     ) -> None:
         super().__init__(log)
         self._conn_id = conn_id
-        self._key = key
-        self._job_id = job_id
-        self._monitor_id = monitor_id
-        self._events = tuple(events or ())
-        self._since = since
+        self._wanted = Subscription(
+            key=key, job_id=job_id, monitor_id=monitor_id, events=tuple(events or ()), since=since
+        )
         self._found: Delivery | None = None
 
     @property
     def name(self) -> str:
         """The target's name in messages."""
+        wanted = self._wanted
         given = {
-            "key": self._key,
-            "job_id": self._job_id,
-            "monitor_id": self._monitor_id,
-            "events": ", ".join(self._events),
+            "key": wanted.key,
+            "job_id": wanted.job_id,
+            "monitor_id": wanted.monitor_id,
+            "events": ", ".join(wanted.events),
         }
         what = ", ".join(f"{name} {value}" for name, value in given.items() if value) or "any"
-        from_when = f" after {self._since.isoformat()}" if self._since is not None else ""
+        from_when = f" after {wanted.since.isoformat()}" if wanted.since is not None else ""
         return f"a delivery ({what}) for connection {self._conn_id!r}{from_when}"
 
     def begin(self, settings: ConnectionSettings) -> tuple[str, tuple[Subscription, ...]]:
         """Return how the delivery is detected, and what it must fit."""
         # Without a secret nothing can be read, which no later attempt changes.
         inbox_address(settings)
-        subscription = Subscription(
-            self.mailbox,
-            key=self._key,
-            job_id=self._job_id,
-            monitor_id=self._monitor_id,
-            events=self._events,
-            since=self._since,
-        )
-        return "by webhook", (subscription,)
+        return "by webhook", (self._wanted,)
 
     def take(self, item: Any) -> Look | None:
         """Note a delivery that fits."""

@@ -33,9 +33,7 @@ _CLOSING: set[asyncio.Task[Any]] = set()
 class Hub:
     """The sources and the deadlines of one connection, from its first wait to its last.
 
-    :param conn_id: id of the connection.
     :param settings: of the connection, if it was read before.
-    :param count: counts a metric, with tags.
     """
 
     def __init__(

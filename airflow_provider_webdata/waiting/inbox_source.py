@@ -62,8 +62,6 @@ class InboxSource:
     It starts at the end of the feed. A new subscription is registered first and its past is searched afterwards, so
     that nothing falls between the two. While the inbox does not answer, it retries from its cursor, ever more slowly,
     and reports so in the waiting tasks' logs.
-
-    :param connection: whose deliveries are read.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -80,12 +78,13 @@ class InboxSource:
         self.backoff = Backoff(f"inbox of connection {connection.conn_id!r}", self._broadcast)
         self.last: Delivery | None = None
 
-    def subscribe(self, subscription: Subscription) -> None:
-        """Begin to post deliveries to a subscription."""
+    def subscribe(self, subscription: Subscription, mailbox: Mailbox) -> None:
+        """Begin to post a subscription's deliveries to a mailbox."""
+        subscription.mailbox = mailbox
         self.subscriptions.add(subscription)
         self._search_for(subscription)
         if self.backoff.notice is not None:
-            subscription.mailbox.post(self.backoff.notice)
+            mailbox.post(self.backoff.notice)
         self._start()
 
     def unsubscribe(self, subscription: Subscription) -> None:
@@ -105,8 +104,6 @@ class InboxSource:
     async def page(self, after: str | None, **query: Any) -> Page:
         """Return a page of the feed, once its live part is read too, so that nothing falls between.
 
-        :param after: as in the reader's `feed`.
-        :param query: the other arguments of the reader's `feed`.
         :raises InboxError: the inbox did not answer.
         """
         await self._following.wait()

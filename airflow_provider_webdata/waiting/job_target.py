@@ -24,10 +24,6 @@ class JobTarget(Target):
 
     No delivery reports that a crawl or batch scrape failed as a whole: polling finds it.
 
-    :param kind: of the job.
-    :param job_id: its id.
-    :param policy: how the end is detected.
-    :param log: of the waiting task.
     :param reports: whether the job is known to report to this connection's inbox.
     :param credit_limit: credits beyond which a job that runs ends the wait too; None: no limit.
     """
@@ -93,7 +89,7 @@ class JobTarget(Target):
         policy = self._policy
         if not listens(policy, settings):
             return polls(self._interval), ()
-        subscription = Subscription(self.mailbox, job_id=self._job_id, events=last_events(self._kind))
+        subscription = Subscription(job_id=self._job_id, events=last_events(self._kind))
         if self._reports or policy.wait_by == "webhook":
             self._interval = policy.safety_poll
             return by_webhook(self._interval), (subscription,)

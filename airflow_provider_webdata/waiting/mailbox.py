@@ -15,11 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Notice:
-    """A line for the log of the waiting task.
-
-    :param text: what happened.
-    :param is_warning: whether it is logged as a warning.
-    """
+    """A line for the log of the waiting task."""
 
     text: str
     is_warning: bool = True
@@ -30,11 +26,7 @@ class Notice:
 
 
 class WaitFailedError(Exception):
-    """The wait cannot continue.
-
-    :param text: the cause.
-    :param verdict: what a later attempt can expect.
-    """
+    """The wait cannot continue."""
 
     def __init__(self, text: str, verdict: Verdict = "unknown") -> None:
         super().__init__(text)

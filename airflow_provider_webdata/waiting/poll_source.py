@@ -52,8 +52,6 @@ class PollSource:
 
     A new target is polled for promptly. What the service refuses for good ends the waits; anything else is retried,
     ever more slowly, and shows in the waiting tasks' logs.
-
-    :param connection: whose monitors and jobs are polled.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -90,7 +88,6 @@ class PollSource:
     def look_now(self, key: SubjectKey, hint: str | None = None) -> None:
         """Poll a subject now rather than when it is due.
 
-        :param key: of the subject.
         :param hint: the id of what is over by a delivery. The poll is repeated shortly until the service shows it.
         """
         if (subject := self.subjects.get(key)) is not None:
@@ -103,11 +100,7 @@ class PollSource:
             self._changed.set()
 
     def judge(self, monitor_id: str, check_id: str) -> asyncio.Task[bool]:
-        """Read whether a check has a page whose change was judged meaningful, once for all that ask meanwhile.
-
-        :param monitor_id: the monitor's UUID; one of `subjects`.
-        :param check_id: the check's UUID.
-        """
+        """Read whether a check has a page whose change was judged meaningful, once for all that ask meanwhile."""
         key = (monitor_id, check_id)
         if key not in self._judging:
             self._judging[key] = self._connection.spawn(self._judge(*key), f"the pages of check {check_id}")

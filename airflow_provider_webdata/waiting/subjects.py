@@ -36,7 +36,6 @@ MISSING_LIMIT = 30.0
 class Unconfirmed(NamedTuple):
     """The service does not show a check as over.
 
-    :param check_id: the check's UUID.
     :param reason: the service's answer, or why it could not be asked.
     :param is_missing: whether it has not known the check for `MISSING_LIMIT`.
     """
@@ -83,10 +82,7 @@ class Subject(ABC):
 
     @abstractmethod
     async def poll(self, call: Call) -> list[tuple[Any, Any]]:
-        """Poll the service, and return what each target receives.
-
-        :param call: calls the service.
-        """
+        """Poll the service, and return what each target receives."""
 
     def state(self) -> str:
         """Return the service's last answer, for the message of a timeout."""
@@ -108,7 +104,6 @@ class Subject(ABC):
     def unanswered(self, reason: str, *, last: bool = False) -> None:
         """Count a poll that did not confirm the hints, and drop those that it will not confirm.
 
-        :param reason: the service's answer, or why it could not be asked.
         :param last: whether no further poll is made soon.
         """
         for name, count in list((self.hints or {}).items()):

@@ -25,10 +25,8 @@ class Subscription:
 
     Live deliveries are held back until those of the past were searched, so that all come once, in order.
 
-    :param mailbox: gets the deliveries.
-    :param key: correlation key.
+    :ivar mailbox: gets the deliveries; set where the subscription begins.
     :param job_id: id of a job; for monitors, of a check.
-    :param monitor_id: id of a monitor.
     :param events: names of events, with or without the operation's prefix; empty: all.
     :param since: deliveries that arrived later count; None: all that the inbox holds.
     :raises ArgumentError: a value that no delivery can have; it would make the inbox refuse the search of all.
@@ -38,7 +36,6 @@ class Subscription:
 
     def __init__(
         self,
-        mailbox: Mailbox,
         *,
         key: str | None = None,
         job_id: str | None = None,
@@ -54,7 +51,7 @@ class Subscription:
                 raise ArgumentError(
                     f"{name} must be 1 to {LONGEST_TEXT} printable characters (given: {value!r})"
                 )
-        self.mailbox = mailbox
+        self.mailbox: Mailbox
         self.key = key
         self.job_id = job_id
         self.monitor_id = monitor_id
@@ -80,7 +77,6 @@ class Subscription:
     def fits(self, delivery: Delivery, received: datetime | None) -> bool:
         """Return whether a delivery is one of those that are waited for.
 
-        :param delivery: a delivery.
         :param received: when it arrived, if that can be read.
         """
         return (

@@ -43,10 +43,7 @@ class Judgment(NamedTuple):
 
 
 class Target(ABC):
-    """A job, check, or delivery to wait for. It decides on what its sources find, and requests more from them.
-
-    :param log: of the waiting task.
-    """
+    """A job, check, or delivery to wait for. It decides on what its sources find, and requests more from them."""
 
     __slots__ = ("log", "mailbox", "subscriptions")
 
@@ -84,7 +81,6 @@ class Target(ABC):
     def begin(self, settings: ConnectionSettings) -> tuple[str, tuple[Subscription, ...]]:
         """Return how the end is detected, as text, and the deliveries to subscribe to.
 
-        :param settings: of the connection.
         :raises ConfigurationError: the connection has no webhook to wait for.
         """
 
@@ -133,7 +129,6 @@ def waiting_for(subject: object, how: str, deadline: float | None) -> str:
     """Return the line with which a wait begins.
 
     :param subject: what is waited for: a target, or a text.
-    :param how: how its end is detected.
     :param deadline: seconds since the epoch; None: none.
     """
     until = "without a deadline"

@@ -41,8 +41,6 @@ async def wait(
     says what was and was not seen; or `error`, with `error` and its `verdict`, if the service refuses for good or a
     source died.
 
-    :param hub: of the connection.
-    :param target: what to wait for.
     :param deadline: seconds since the epoch; None: none.
     :param announce: logs the line of `waiting_for`, with which the wait begins. Default: immediately, in the target's
         log.
@@ -83,7 +81,7 @@ async def follow(hub: Hub, target: Target) -> str:
     """Subscribe a target to its sources until `leave`, and return how its end is detected, as text."""
     how, target.subscriptions = target.begin(await hub.connection.settings())
     for subscription in target.subscriptions:
-        hub.inbox.subscribe(subscription)
+        hub.inbox.subscribe(subscription, target.mailbox)
     if target.is_polled:
         hub.polls.follow(target)
     return how

@@ -31,8 +31,6 @@ class Announcement:
 
     After an exception it is not logged any more. Ten thousand of them wait for their turn: they share one timer, and
     the line is formatted when it is logged.
-
-    :param log: of the trigger.
     """
 
     __slots__ = ("_context", "_deadline", "_how", "_log", "_subject")

@@ -26,7 +26,6 @@ HAS_TRIGGER_QUEUES = hasattr(BaseEventTrigger, "queue")
 class StreamTrigger(BaseEventTrigger):
     """Base of the event triggers.
 
-    :param webdata_conn_id: id of the connection.
     :param start: where to begin without a stored cursor: `now`, or a moment in ISO 8601.
     :param queue: the trigger queue, from Airflow 3.4 on.
     :raises ArgumentError: `start` is neither, or this Airflow has no queues for event triggers.
@@ -59,9 +58,9 @@ class StreamTrigger(BaseEventTrigger):
     def _stream(self, key: Hashable) -> Stream:
         """Return a stream that holds what this trigger watches."""
 
-    @abstractmethod
     def _first_cursor(self, joined: Joined) -> Any:
         """Return where a watcher begins that has no cursor yet."""
+        return joined.cursor
 
     @abstractmethod
     async def _process(self, item: StreamItem, cursor: Any) -> tuple[Any, dict[str, Any] | None]:
@@ -73,10 +72,7 @@ class StreamTrigger(BaseEventTrigger):
 
     @classmethod
     def create_shared_stream_producer(cls, kwargs: dict[str, Any]) -> Any:
-        """Return the reader that all watchers of the stream share (Airflow 3.3).
-
-        :param kwargs: of any of them.
-        """
+        """Return the reader that all watchers of the stream share (Airflow 3.3)."""
         trigger = cls(**kwargs)
         return trigger._stream(trigger.shared_stream_key())
 
@@ -88,10 +84,7 @@ class StreamTrigger(BaseEventTrigger):
                 yield event
 
     async def filter_shared_stream(self, shared_stream: AsyncIterator[Any]) -> AsyncIterator[TriggerEvent]:
-        """Yield this watcher's events.
-
-        :param shared_stream: what all watchers of the stream see.
-        """
+        """Yield this watcher's events."""
         async for event in self._watch(shared_stream, self.shared_stream_key()):
             yield event
 
@@ -105,7 +98,8 @@ class StreamTrigger(BaseEventTrigger):
             async for item in stream:
                 if isinstance(item, Joined):
                     if item.joins is None or join in item.joins:
-                        cursor = self._begin(join, item)
+                        is_known = join.cursor is not None and not item.reset
+                        cursor = join.cursor if is_known else self._first_cursor(item)
                         await checkpoint.write(cursor)
                     continue
                 if cursor is None or (item.only is not None and join not in item.only):
@@ -118,8 +112,3 @@ class StreamTrigger(BaseEventTrigger):
                     yield TriggerEvent(payload)  # type: ignore[no-untyped-call]
         finally:
             joins.remove(join)
-
-    def _begin(self, join: Join, joined: Joined) -> Any:
-        if joined.reset:
-            return joined.cursor
-        return join.cursor if join.cursor is not None else self._first_cursor(joined)

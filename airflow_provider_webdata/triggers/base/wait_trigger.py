@@ -33,11 +33,13 @@ SCHEDULER_LAG = 2.0
 class WaitTrigger(BaseTrigger):
     """Base of the triggers that end with one event.
 
-    :param webdata_conn_id: id of the connection.
     :param after: ISO 8601; what counts is later than this.
     :param deadline: seconds since the epoch at which the wait ends; None: a minute before Airflow's timeout of the
         task's deferral, or never where there is none.
     """
+
+    kind: str
+    """The wait's kind in metrics."""
 
     def __init__(self, webdata_conn_id: str, after: str | None, deadline: float | None) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -46,9 +48,7 @@ class WaitTrigger(BaseTrigger):
         self.deadline = deadline
         self.timeout_after: datetime | None = None
 
-    def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Return the class's path and its arguments, without those at their defaults."""
-        return serialized(self)
+    serialize = serialized
 
     @abstractmethod
     def _target(self) -> Target:
@@ -80,14 +80,9 @@ class WaitTrigger(BaseTrigger):
         yield TriggerEvent(event)  # type: ignore[no-untyped-call]
 
     def _measure(self, event: Mapping[str, Any], seconds: float) -> None:
-        tags = {"conn_id": self.webdata_conn_id, "kind": self._kind, "status": str(event["status"])}
+        tags = {"conn_id": self.webdata_conn_id, "kind": self.kind, "status": str(event["status"])}
         count("webdata.waits", **tags, via=str(event.get("via", "none")))
         timing("webdata.wait.duration", seconds, **tags)
-
-    @property
-    @abstractmethod
-    def _kind(self) -> str:
-        """What kind of thing is waited for, in metrics."""
 
     def _hold_back_seconds(self) -> float:
         """Return for how many seconds an event is held back: the worker that deferred the task may still be there.
@@ -95,9 +90,9 @@ class WaitTrigger(BaseTrigger):
         Airflow (3.3.2) fails a task that is resumed before: it takes the end of the one worker for that of the next,
         "finished with state success, but the task instance's state attribute is queued".
         """
-        started_without_worker = self.deadline is None
         linger = conf.getint("workers", "min_heartbeat_interval", fallback=5)
-        return 0.0 if started_without_worker or linger <= 0 else linger + SCHEDULER_LAG
+        # Without a deadline, the task started in the triggerer.
+        return 0.0 if self.deadline is None or linger <= 0 else linger + SCHEDULER_LAG
 
     def _deadline(self) -> float | None:
         if self.deadline is not None:
@@ -125,10 +120,7 @@ class WaitTrigger(BaseTrigger):
 
 
 def start_of_run(task_instance: Any) -> datetime:
-    """Return when the DAG run started, if the triggerer knows it, else the present moment.
-
-    :param task_instance: the one that Airflow gives to a trigger, or None.
-    """
+    """Return when the DAG run started, if the triggerer knows it, else the present moment."""
     context = getattr(task_instance, "_ti_context_from_server", None)
     run = getattr(context, "dag_run", None)
     start = getattr(run, "start_date", None) or getattr(run, "run_after", None)

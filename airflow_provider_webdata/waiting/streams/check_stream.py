@@ -44,11 +44,6 @@ class CheckStream(Stream):
     """Every check of a monitor that has ended, each once, from the earliest cursor of a watcher on.
 
     A cursor is `{"after": ..., "ids": [[id, end], ...]}`: a moment, and the checks after it that the watcher has seen.
-
-    :param key: of the stream.
-    :param conn_id: id of the connection.
-    :param monitor_id: the monitor's UUID.
-    :param policy: how the end of a check is detected.
     """
 
     def __init__(self, key: Hashable, conn_id: str, monitor_id: str, policy: PollingPolicy) -> None:
@@ -82,12 +77,7 @@ class CheckStream(Stream):
 
 
 def cursor_behind(cursor: dict[str, Any], check_id: str, end: datetime) -> dict[str, Any]:
-    """Return the cursor behind a check.
-
-    :param cursor: where the watcher was.
-    :param check_id: the check's UUID.
-    :param end: when it ended.
-    """
+    """Return the cursor behind a check."""
     start = moment(cursor["after"])
     late = end - LATE_CHECKS
     after = late if start is None else max(start, late)
@@ -98,11 +88,6 @@ def cursor_behind(cursor: dict[str, Any], check_id: str, end: datetime) -> dict[
 
 
 def is_new(cursor: dict[str, Any], check_id: str, end: datetime) -> bool:
-    """Return whether a watcher has not seen a check yet.
-
-    :param cursor: where the watcher is.
-    :param check_id: the check's UUID.
-    :param end: when it ended.
-    """
+    """Return whether a watcher has not seen a check yet."""
     start = moment(cursor["after"])
     return (start is None or end > start) and all(key != check_id for key, _ in cursor["ids"])

@@ -115,11 +115,7 @@ _JOINS: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Hashable, Joins]] = We
 
 
 class Stream(ABC):
-    """Reads for all watchers of one key. It has the shape of Airflow's `SharedStreamProducer`.
-
-    :param key: of the stream.
-    :param conn_id: id of the connection.
-    """
+    """Reads for all watchers of one key. It has the shape of Airflow's `SharedStreamProducer`."""
 
     def __init__(self, key: Hashable, conn_id: str) -> None:
         self._conn_id = conn_id
@@ -162,7 +158,6 @@ class Stream(ABC):
         """Write the last cursor of each watcher, and make room for further items.
 
         :param items: those whose events are stored.
-        :param count: of items that are done with.
         """
         for _ in range(count):
             self._unacknowledged.release()

@@ -30,9 +30,6 @@ class WebhookStream(Stream):
     A watcher that joins makes the stream go back to its cursor, for this watcher only. A cursor is
     `{"page": ..., "position": ...}`: the inbox's cursor in front of the page that holds the last delivery seen, and
     the delivery's position; before the first one, `since` may say from when on deliveries count.
-
-    :param key: of the stream.
-    :param conn_id: id of the connection.
     """
 
     async def _read(self, hub: Hub, mailbox: Mailbox) -> AsyncGenerator[Any, None]:

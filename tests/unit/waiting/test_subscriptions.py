@@ -23,7 +23,6 @@ def received(minute: int) -> str:
 
 SUBSCRIPTIONS = st.builds(
     lambda key, job_id, monitor_id, events, since: Subscription(
-        Mailbox(),
         key=key,
         job_id=job_id,
         monitor_id=monitor_id,
@@ -83,8 +82,8 @@ def test_history_and_live_feed_make_one_stream(positions: list[int], split: int,
     def delivery(position: int) -> Delivery:
         return Delivery(id=position, position=position, size=1, received_at=received(0))
 
-    mailbox = Mailbox()
-    subscription = Subscription(mailbox)
+    subscription = Subscription()
+    subscription.mailbox = mailbox = Mailbox()
     # The live feed begins before the history ends, so that both have what lies between.
     live = [position for position in positions if position > split]
     early = [position for position in live if position <= split + overlap]
