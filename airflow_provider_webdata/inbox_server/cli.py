@@ -40,10 +40,7 @@ _UNITS = {"d": "days", "h": "hours", "m": "minutes"}
 @suppress_logs_and_warning
 @providers_configuration_loaded
 def list_deliveries(args: argparse.Namespace) -> None:
-    """List deliveries, the newest first.
-
-    :param args: conn_id, event, key, job_id, monitor_id, page_url, limit, output.
-    """
+    """List deliveries, the newest first."""
     wanted = DeliveryFilter(
         keys=(args.key,) if args.key else (),
         job_ids=(args.job_id,) if args.job_id else (),
@@ -61,10 +58,7 @@ def list_deliveries(args: argparse.Namespace) -> None:
 @suppress_logs_and_warning
 @providers_configuration_loaded
 def show_delivery(args: argparse.Namespace) -> None:
-    """Show one delivery with its body.
-
-    :param args: id, output.
-    """
+    """Show one delivery with its body."""
     with _store() as store:
         delivery = store.get(None, args.id)
     if delivery is None:
@@ -85,10 +79,7 @@ def show_delivery(args: argparse.Namespace) -> None:
 @suppress_logs_and_warning
 @providers_configuration_loaded
 def replay_deliveries(args: argparse.Namespace) -> None:
-    """Publish deliveries again.
-
-    :param args: id, a list.
-    """
+    """Publish deliveries again."""
     with _store() as store:
         try:
             copies = store.replay(args.id)
@@ -102,10 +93,7 @@ def replay_deliveries(args: argparse.Namespace) -> None:
 @suppress_logs_and_warning
 @providers_configuration_loaded
 def prune_deliveries(args: argparse.Namespace) -> None:
-    """Delete old deliveries.
-
-    :param args: older_than, dry_run, yes.
-    """
+    """Delete old deliveries."""
     age = _age(args.older_than)
     before = datetime.now(timezone.utc) - age
     since = before.isoformat(timespec="seconds")

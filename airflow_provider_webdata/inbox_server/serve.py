@@ -35,8 +35,6 @@ def run(args: argparse.Namespace) -> int:
     """Serve the inbox until SIGINT or SIGTERM; return the exit status.
 
     What was acknowledged is stored when this returns.
-
-    :param args: `host`, `port`, `ssl_certfile` and `ssl_keyfile`.
     """
     if args.ssl_keyfile and not args.ssl_certfile:
         return _failed("--ssl-keyfile needs --ssl-certfile")

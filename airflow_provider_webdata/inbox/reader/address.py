@@ -14,9 +14,7 @@ class InboxAddress:
     """Where an inbox is and how to show that one may read it.
 
     :param url: address of the server, without the inbox's own path.
-    :param conn_id: id of the connection whose deliveries are read.
     :param secret: the connection's signing secret, or its webhook secret where it has no other.
-    :param verify: whether TLS certificates are verified.
     :param ca_files: paths of CA bundles that are trusted besides the usual ones.
     """
 

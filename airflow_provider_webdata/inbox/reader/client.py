@@ -24,8 +24,6 @@ class InboxReader:
 
     Every method raises `InboxError`: `InboxUnreachableError` (try again), `InboxRefusedError` (another secret, or
     the connection is unknown there), `InboxMissingError` (no inbox at this address) and `InboxAnswerError`.
-
-    :param address: where the inbox is and how to show that one may read it.
     """
 
     def __init__(self, address: InboxAddress) -> None:
@@ -37,7 +35,6 @@ class InboxReader:
 
         :param after: cursor of an earlier page; `END`: only new deliveries; None: from the oldest kept.
         :param wait: seconds, 0 to 30, to wait for a delivery when there is none.
-        :param query: which deliveries.
         :raises CursorAheadError: the inbox was reset since the cursor was issued.
         """
         request = protocol.feed_request(self.address, after, wait, query)
@@ -53,7 +50,6 @@ class InboxReader:
     def fetch(self, delivery_id: int) -> Delivery:
         """Return one delivery with its body, however large.
 
-        :param delivery_id: its id.
         :raises DeliveryGoneError: the inbox does not have it any more.
         """
         response = self._send(protocol.fetch_request(self.address, delivery_id))
@@ -81,10 +77,7 @@ class InboxReader:
 
 
 class AsyncInboxReader:
-    """The inbox over non-blocking HTTP, with the surface of `InboxReader`.
-
-    :param address: where the inbox is and how to show that one may read it.
-    """
+    """The inbox over non-blocking HTTP, with the surface of `InboxReader`."""
 
     def __init__(self, address: InboxAddress) -> None:
         self.address = address

@@ -6,16 +6,12 @@ from airflow_provider_webdata.api.errors import WebDataError
 
 
 class InboxError(WebDataError):
-    """Base of all errors of reading the inbox.
-
-    :param reason: what is wrong, with the address and the connection's id.
-    """
+    """Base of all errors of reading the inbox."""
 
 
 class InboxUnreachableError(InboxError):
     """No answer came, or one that says that the server or its database cannot answer now.
 
-    :param reason: what is wrong.
     :param retry_after: seconds the server asks to wait, where it does.
     """
 
@@ -55,7 +51,6 @@ class DeliveryGoneError(InboxError):
 class CursorAheadError(InboxError):
     """410: the cursor is beyond all that the inbox ever stored, so its database was reset.
 
-    :param reason: the problem.
     :param cursor: the current end of the feed.
     """
 

@@ -48,7 +48,6 @@ _CLIENT_GONE = error_response(400, "the sender broke off")
 class InboxApplication:
     """Serves every request whose path holds `/webdata/inbox` or `/webdata/deliveries`, wherever it is mounted.
 
-    :param inbox: stores and reads.
     :param gate: returns the gate of a connection; blocks.
     :param most_bytes: size of the largest delivery that is accepted.
     :param keep_days: for how many days deliveries are kept; 0 keeps all.

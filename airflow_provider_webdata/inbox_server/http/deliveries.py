@@ -49,11 +49,7 @@ _NO_DELIVERY = error_response(404, "there is no such delivery")
 
 
 class Deliveries:
-    """Serves readers.
-
-    :param connections: the gates.
-    :param feed: the stored deliveries.
-    """
+    """Serves readers."""
 
     def __init__(self, connections: Connections, feed: Feed) -> None:
         self._connections, self._feed = connections, feed

@@ -76,10 +76,8 @@ class BoundedServer(uvicorn.Server):
 class Listener:
     """Accepts the connections of a socket.
 
-    :param listening: bound, and listening.
     :param context: of TLS; None for plain HTTP.
     :param most: connections that may be open.
-    :param options: of uvicorn's protocol.
     """
 
     def __init__(

@@ -43,9 +43,6 @@ class ParameterError(Exception):
 class DeliveryQuery:
     """Which page of deliveries a reader wants.
 
-    :param wanted: which deliveries.
-    :param after: the cursor.
-    :param limit: most deliveries.
     :param wait: seconds to wait for a first one.
     """
 

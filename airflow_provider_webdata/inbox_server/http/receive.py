@@ -68,8 +68,6 @@ class _EarlyResponseError(Exception):
 class Receiver:
     """Receives deliveries.
 
-    :param connections: the gates.
-    :param writer: stores deliveries.
     :param most_bytes: size of the largest body that is accepted.
     """
 

@@ -44,10 +44,7 @@ class OptionError(CodedError, ValueError):
 
 
 class DeliveryNotFoundError(Exception):
-    """No such delivery is in the inbox.
-
-    :param missing: the ids.
-    """
+    """No such delivery is in the inbox."""
 
     def __init__(self, missing: list[int]) -> None:
         super().__init__(f"no delivery {', '.join(map(str, missing))} is in the inbox")

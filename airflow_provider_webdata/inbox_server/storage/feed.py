@@ -29,11 +29,7 @@ _T = TypeVar("_T")
 
 
 class Feed:
-    """Reads the store for readers in event loops.
-
-    :param store: what to read.
-    :param publisher: wakes readers that wait.
-    """
+    """Reads the store for readers in event loops."""
 
     def __init__(self, store: DeliveryStore, publisher: Publisher) -> None:
         self._store = store

@@ -35,7 +35,6 @@ MOST_READERS = 500
 class Waiter:
     """A reader that waits for the next delivery of a connection.
 
-    :param conn_id: the connection.
     :param cursor: only deliveries of the connection beyond it wake the reader.
     """
 
@@ -48,7 +47,6 @@ class Waiter:
 class Publisher:
     """Publishes deliveries in a thread that runs from the first need of it until `close`.
 
-    :param store: what to publish.
     :param poll_interval: seconds between two polls for what other processes stored.
     :param most_readers: most readers that wait at once.
     """
@@ -100,10 +98,7 @@ class Publisher:
             self._changed.notify()
 
     def remove(self, waiter: Waiter) -> None:
-        """Forget a reader.
-
-        :param waiter: a reader, known or not.
-        """
+        """Forget a reader."""
         with self._changed:
             self.waiters.discard(waiter)
 

@@ -20,8 +20,6 @@ class NewDelivery:
     :param conn_id: connection whose secrets it carried, at most 250 characters.
     :param key: correlation key of its URL, at most 200 characters.
     :param dedupe: 64 hexadecimal digits, the same for every repetition of the delivery.
-    :param envelope: read from the body.
-    :param body: the body, verbatim.
     :param received_at: aware.
     """
 
@@ -36,9 +34,6 @@ class NewDelivery:
     def from_body(cls, conn_id: str, key: str | None, body: bytes, received_at: datetime) -> NewDelivery:
         """Read the envelope of a delivery.
 
-        :param conn_id: connection whose secrets it carried.
-        :param key: correlation key of its URL.
-        :param received_at: aware.
         :raises NotJSONError: the body is no JSON.
         """
         envelope = Envelope.read(body)
@@ -70,7 +65,6 @@ class DeliveryFilter:
 
     :param keys: correlation keys. A delivery matches by any of keys, ids and page URLs together.
     :param job_ids: ids of jobs, for monitors of checks.
-    :param monitor_ids: ids of monitors.
     :param page_urls: URLs of the pages that deliveries are about.
     :param events: names of events, with or without the operation; matched in addition to the above.
     :param received_after: aware; only deliveries received then or later.
@@ -102,12 +96,7 @@ class StoredDelivery:
 
     :param id: never reused.
     :param position: its position in the order in which readers see deliveries; None until it is published.
-    :param conn_id: connection that it came for.
-    :param key: correlation key of its URL.
-    :param event: `type`, unchanged.
     :param job_id: id of the job, for monitors of the check.
-    :param monitor_id: id of the monitor.
-    :param success: unchanged.
     :param received_at: aware, UTC.
     :param size: of the body, in bytes.
     :param body: verbatim; None if it was omitted for its size.
@@ -132,7 +121,6 @@ class StoredDelivery:
 class StoredPage:
     """Deliveries in the order of their positions.
 
-    :param deliveries: what was found.
     :param cursor: read on from here; it also passes over what the filter left out.
     :param more: whether more is there already.
     """

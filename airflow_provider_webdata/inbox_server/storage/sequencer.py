@@ -44,10 +44,7 @@ _reserve = (
 
 
 def anything_pending(connection: Connection) -> bool:
-    """Return whether there are committed rows without position, without locking anything.
-
-    :param connection: inside a transaction.
-    """
+    """Return whether there are committed rows without position, without locking anything."""
     return connection.execute(_pending).first() is not None
 
 
@@ -58,10 +55,7 @@ def has_news(connection: Connection, since: int) -> bool:
 
 
 def end(connection: Connection) -> int:
-    """Return the newest position, 0 before the first.
-
-    :param connection: inside a transaction.
-    """
+    """Return the newest position, 0 before the first."""
     return int(connection.execute(_last).scalar() or 0)
 
 

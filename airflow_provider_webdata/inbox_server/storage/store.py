@@ -288,10 +288,7 @@ class DeliveryStore:
         return None
 
     def count_before(self, moment: datetime) -> int:
-        """Return how many deliveries `prune` would delete.
-
-        :param moment: aware.
-        """
+        """Return how many deliveries `prune` would delete."""
         statement = select(func.count()).select_from(delivery).where(delivery.c.received_at < moment)
         with self._transaction() as connection:
             return int(connection.execute(statement).scalar_one())

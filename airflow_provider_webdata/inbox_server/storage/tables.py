@@ -57,10 +57,7 @@ class UTCDateTime(TypeDecorator[datetime]):
 
 
 def exact_text(length: int) -> String:
-    """Return a text type that tells upper from lower case, which MySQL by itself does not.
-
-    :param length: most characters.
-    """
+    """Return a text type that tells upper from lower case, which MySQL by itself does not."""
     return String(length).with_variant(mysql.VARCHAR(length, collation="utf8mb4_bin"), "mysql")
 
 

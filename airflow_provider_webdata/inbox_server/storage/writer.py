@@ -62,7 +62,6 @@ class _Thread:
 class Writer:
     """Stores deliveries through one thread; used from event loops.
 
-    :param store: where to.
     :param stored: called in the writer's thread after every commit with the deliveries that are new; must not block.
     :param timeout: seconds after which a caller gives up.
     """
