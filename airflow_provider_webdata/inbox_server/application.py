@@ -29,8 +29,6 @@ from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailabl
 from airflow_provider_webdata.inbox_server.storage.inbox import Inbox
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 log = logging.getLogger(__name__)
@@ -86,12 +84,8 @@ def _gate(conn_id: str) -> Gate:
     except Exception as error:  # noqa: BLE001
         # The extras are decrypted when they are read.
         raise UndecryptableError.of(conn_id, error) from None
-    _mask((*webhook.secrets, *webhook.signing_secrets))
-    return Gate.of(conn_id, webhook)
-
-
-def _mask(secrets: Iterable[str]) -> None:
-    """Tell both of Airflow's maskers, the core's and the SDK's."""
-    for secret in secrets:
+    # Airflow has two maskers, the core's and the SDK's.
+    for secret in (*webhook.secrets, *webhook.signing_secrets):
         mask([secret])
         mask_secret(secret)
+    return Gate.of(conn_id, webhook)

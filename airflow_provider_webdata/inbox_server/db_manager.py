@@ -10,7 +10,6 @@ import contextlib
 import fcntl
 import logging
 import os
-import time
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,8 +36,6 @@ log = logging.getLogger(__name__)
 
 LOCK_SECONDS = 5
 """How long the inbox waits for a migration that another process runs; the next request waits again."""
-ATTEMPTS, ATTEMPT_SECONDS = 10, 0.3
-"""SQLite has no such lock: whoever loses there looks again whether the tables are up to date."""
 
 _STORAGE = Path(tables.__file__).parent
 
@@ -150,7 +147,8 @@ def make_tables() -> None:
             # Seconds for MySQL, milliseconds for PostgreSQL.
             timeout = LOCK_SECONDS * (1 if engine.dialect.name == "mysql" else 1000)
             with _file_lock(engine), create_global_lock(session, DBLocks.MIGRATIONS, timeout):
-                _migrate(manager)
+                if not manager.is_current():
+                    manager.upgradedb()
     except exc.SQLAlchemyError as error:
         reason = store_error(error)
         raise StoreUnavailableError(f"the inbox's tables could not be made now: {reason}") from None
@@ -169,14 +167,3 @@ def _file_lock(engine: Engine) -> Iterator[None]:
         yield
     finally:
         os.close(folder)
-
-
-def _migrate(manager: InboxDBManager) -> None:
-    for _ in range(ATTEMPTS):
-        with contextlib.suppress(exc.DBAPIError):
-            if not manager.is_current():
-                manager.upgradedb()
-            return
-        manager.session.rollback()
-        time.sleep(ATTEMPT_SECONDS)
-    manager.upgradedb()

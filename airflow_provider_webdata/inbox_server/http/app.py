@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -114,7 +113,7 @@ class InboxApplication:
             case ["inbox-health"]:
                 return _wrong_method(scope, "GET") or await self._health()
             case ["inbox-openapi.json"]:
-                return _wrong_method(scope, "GET") or self._description
+                return _wrong_method(scope, "GET") or JSONResponse(document())
         return _NOT_FOUND
 
     async def _receive(
@@ -144,10 +143,6 @@ class InboxApplication:
         except StoreUnavailableError:
             return retry_later(503, "the database does not answer")
         return JSONResponse({"status": "ok"})
-
-    @cached_property
-    def _description(self) -> Response:
-        return JSONResponse(document())
 
 
 def _path_parts(scope: Scope) -> list[str] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse, Response
@@ -16,7 +17,7 @@ from airflow_provider_webdata.inbox_server.storage.errors import (
     TablesMissingError,
 )
 
-from .limits import BusyError, Shares
+from .limits import BusyError
 from .parameters import ParameterError, delivery_id_of, query_of, search_of
 from .receive import ClientGoneError
 from .responses import error_response, retry_later
@@ -53,7 +54,7 @@ class Deliveries:
 
     def __init__(self, connections: Connections, feed: Feed) -> None:
         self._connections, self._feed = connections, feed
-        self._long_polls = Shares(LONG_POLLS_AT_ONCE)
+        self._long_polls: Counter[str] = Counter()
 
     async def page(self, conn_id: str, query: bytes, headers: Headers, receive: Receive) -> Response:
         """Serve `GET /deliveries/{conn_id}`: the deliveries after a cursor, waiting for one if necessary."""
@@ -62,8 +63,13 @@ class Deliveries:
             asked = query_of(query)
             if asked.wait <= 0:
                 return _page_response(await self._read(conn_id, asked))
-            with self._long_polls.one(conn_id):
+            if self._long_polls[conn_id] >= LONG_POLLS_AT_ONCE:
+                raise BusyError
+            self._long_polls[conn_id] += 1
+            try:
                 return _page_response(await _unless_gone(self._read(conn_id, asked), receive))
+            finally:
+                self._long_polls[conn_id] -= 1
 
         return await self._if_allowed(conn_id, headers, respond)
 

@@ -181,30 +181,3 @@ class BufferedBody:
     def whole(self) -> bytes:
         """Return all that arrived."""
         return self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
-
-
-class Shares:
-    """How much each connection may have at once of what all of them share.
-
-    :param most: for one connection.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._held: Counter[str] = Counter()
-
-    @contextmanager
-    def one(self, conn_id: str) -> Iterator[None]:
-        """Count one of a connection's.
-
-        :raises BusyError: it has as many as it may.
-        """
-        if self._held[conn_id] >= self._most:
-            raise BusyError
-        self._held[conn_id] += 1
-        try:
-            yield
-        finally:
-            self._held[conn_id] -= 1
-            if not self._held[conn_id]:
-                del self._held[conn_id]

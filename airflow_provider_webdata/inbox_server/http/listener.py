@@ -84,9 +84,9 @@ class Listener:
         self, listening: socket.socket, context: ssl.SSLContext | None, most: int, **options: Any
     ) -> None:
         self._listening, self._context, self._most, self._options = listening, context, most, options
-        self._open: set[_Connection] = set()
+        self.open: set[_Connection] = set()
         # Those without a request, the one that has waited longest first.
-        self._waiting: dict[_Connection, None] = {}
+        self.waiting: dict[_Connection, None] = {}
         self._log_lines = TokenBucket(_LOG_LINES_PER_SECOND, _LOG_LINES_AT_ONCE)
 
     async def accept(self) -> None:
@@ -102,37 +102,21 @@ class Listener:
                     self._close_longest_waiting()
                     await asyncio.sleep(_PAUSE)
                     continue
-                if len(self._open) < self._most or self._close_longest_waiting():
+                if len(self.open) < self._most or self._close_longest_waiting():
                     _Connection(self, accepted, self._context, **self._options)
                 else:
                     accepted.close()
         finally:
-            for connection in [*self._waiting]:
-                connection.give_up_handshake()
-
-    def opened(self, connection: _Connection) -> None:
-        """Count a connection."""
-        self._open.add(connection)
-
-    def waits(self, connection: _Connection) -> None:
-        """Take note that a connection has no request under way."""
-        self._waiting[connection] = None
-
-    def asks(self, connection: _Connection) -> None:
-        """Take note that a request of a connection is under way."""
-        self._waiting.pop(connection, None)
-
-    def closed(self, connection: _Connection) -> None:
-        """Forget a connection."""
-        self._open.discard(connection)
-        self._waiting.pop(connection, None)
+            for connection in [*self.waiting]:
+                # Uvicorn closes those that it knows.
+                connection.handshake.cancel()
 
     def _close_longest_waiting(self) -> bool:
         self._complain("As many connections are open as this process may have")
-        connection = next(iter(self._waiting), None)
+        connection = next(iter(self.waiting), None)
         if connection is None:
             return False
-        del self._waiting[connection]
+        del self.waiting[connection]
         connection.abort()
         return True
 
@@ -142,8 +126,8 @@ class Listener:
                 words + ": %d are open, %d of them without a request, of which the oldest gives way. "
                 "Put a proxy in front, or raise the limit of open files (ulimit -n)",
                 *values,
-                len(self._open),
-                len(self._waiting),
+                len(self.open),
+                len(self.waiting),
             )
 
 
@@ -157,24 +141,20 @@ class _Connection(H11Protocol):
         self._listener, self._accepted = listener, accepted
         self._to_ask = _Deadline(HEADER_SECONDS, self.abort)
         self._to_read = _Deadline(SEND_SECONDS, self.abort)
-        listener.opened(self)
-        listener.waits(self)
+        listener.open.add(self)
+        listener.waiting[self] = None
         self._to_ask.start()
-        self._handshake = self.loop.create_task(
+        self.handshake = self.loop.create_task(
             self.loop.connect_accepted_socket(lambda: self, accepted, ssl=context)
         )
-        self._handshake.add_done_callback(self._handshake_ended)
-
-    def give_up_handshake(self) -> None:
-        """Close the connection if uvicorn does not know it yet."""
-        self._handshake.cancel()
+        self.handshake.add_done_callback(self._handshake_ended)
 
     def abort(self) -> None:
         """Close the connection at once."""
-        if self._handshake.done():
+        if self.handshake.done():
             self.transport.abort()
         else:
-            self._handshake.cancel()
+            self.handshake.cancel()
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
@@ -187,7 +167,7 @@ class _Connection(H11Protocol):
             # What followed the request is no HTTP, and the response has begun: there is nothing left to say.
             self.transport.abort()
         if self._has_request():
-            self._listener.asks(self)
+            self._listener.waiting.pop(self, None)
             self._to_ask.stop()
         else:
             self._to_ask.start()
@@ -195,7 +175,7 @@ class _Connection(H11Protocol):
     def on_response_complete(self) -> None:
         super().on_response_complete()
         if not self._has_request():
-            self._listener.waits(self)
+            self._listener.waiting[self] = None
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -214,7 +194,8 @@ class _Connection(H11Protocol):
             self._forget()
 
     def _forget(self) -> None:
-        self._listener.closed(self)
+        self._listener.open.discard(self)
+        self._listener.waiting.pop(self, None)
         self._to_ask.stop()
         self._to_read.stop()
 

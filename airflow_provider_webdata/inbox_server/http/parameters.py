@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import parse_qsl
@@ -131,7 +131,7 @@ def _filter(lists: Mapping[str, Sequence[str]], received_after: object) -> Deliv
                 f"{name}: each must be 1 to 255 characters, none of them a control character"
             )
     given = {name: tuple(values) for name, values in lists.items()}
-    return replace(DeliveryFilter(**given), received_after=_moment(received_after))  # type: ignore[arg-type]
+    return DeliveryFilter(**given, received_after=_moment(received_after))  # type: ignore[arg-type]
 
 
 def _moment(text: object) -> datetime | None:

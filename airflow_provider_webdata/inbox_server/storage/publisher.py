@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from .errors import StoreUnavailableError, TooManyReadersError
 
 if TYPE_CHECKING:
-    from .records import Changes
     from .store import DeliveryStore
 
 log = logging.getLogger(__name__)
@@ -47,32 +46,17 @@ class Waiter:
 class Publisher:
     """Publishes deliveries in a thread that runs from the first need of it until `close`.
 
-    :param poll_interval: seconds between two polls for what other processes stored.
-    :param most_readers: most readers that wait at once.
+    :ivar closed: no reader is woken any more.
     """
 
-    def __init__(
-        self,
-        store: DeliveryStore,
-        *,
-        poll_interval: float = POLL_INTERVAL,
-        most_readers: int = MOST_READERS,
-    ) -> None:
+    def __init__(self, store: DeliveryStore) -> None:
         self._store = store
-        self._poll_interval = poll_interval
-        self._most_readers = most_readers
         self._changed = threading.Condition()
         self.waiters: set[Waiter] = set()
+        self.closed = False
         self._requested = False
-        self._closing = False
-        self._failing = False
         self._next_poll = 0.0
         self._thread: threading.Thread | None = None
-
-    @property
-    def closed(self) -> bool:
-        """Whether no reader will be woken any more."""
-        return self._closing
 
     def publish_soon(self) -> None:
         """Publish what was just committed; returns at once. May be called from any thread."""
@@ -85,13 +69,12 @@ class Publisher:
             self._changed.notify()
 
     def add(self, waiter: Waiter) -> None:
-        """Wake a reader when there is something for it.
+        """Wake a reader when there is something for it, until it is removed.
 
-        :param waiter: to be removed again.
         :raises TooManyReadersError: no further reader can wait.
         """
         with self._changed:
-            if len(self.waiters) >= self._most_readers:
+            if len(self.waiters) >= MOST_READERS:
                 raise TooManyReadersError("too many readers wait for deliveries")
             self.waiters.add(waiter)
             self._start()
@@ -105,30 +88,31 @@ class Publisher:
     def close(self) -> None:
         """End the thread, and wake every reader."""
         with self._changed:
-            self._closing = True
+            self.closed = True
             self._changed.notify_all()
             waiters = list(self.waiters)
         for waiter in waiters:
             _wake(waiter)
 
     def _start(self) -> None:
-        if self._thread is None and not self._closing:
+        if self._thread is None and not self.closed:
             # A daemon: a hanging database must not keep the process from ending.
             thread = threading.Thread(target=self._work, name="webdata-inbox-publisher", daemon=True)
             thread.start()
             self._thread = thread
 
     def _work(self) -> None:
+        failing = False
         while self._wait_for_work():
             if failure := self._publish_safely():
-                if not self._failing:
+                if not failing:
                     log.warning("Deliveries cannot be published now: %s", failure)
                 with self._changed:
                     self._requested = True
-                    self._changed.wait_for(lambda: self._closing, RETRY_INTERVAL)
-            elif self._failing:
+                    self._changed.wait_for(lambda: self.closed, RETRY_INTERVAL)
+            elif failing:
                 log.info("Deliveries are published again")
-            self._failing = failure is not None
+            failing = failure is not None
 
     def _publish_safely(self) -> str | None:
         try:
@@ -144,17 +128,17 @@ class Publisher:
     def _wait_for_work(self) -> bool:
         """Wait until there are deliveries to publish or to poll for. Return False when the thread must end."""
         with self._changed:
-            while not (self._closing or self._requested):
+            while not (self.closed or self._requested):
                 pause = self._next_poll - time.monotonic() if self.waiters else None
                 if pause is not None and pause <= 0:
                     break
                 self._changed.wait(pause)
             if not self.waiters:
                 # Nobody is in a hurry: one transaction serves many commits.
-                self._changed.wait_for(lambda: self._closing or bool(self.waiters), IDLE_INTERVAL)
+                self._changed.wait_for(lambda: self.closed or bool(self.waiters), IDLE_INTERVAL)
             self._requested = False
-            self._next_poll = time.monotonic() + self._poll_interval
-            return not self._closing
+            self._next_poll = time.monotonic() + POLL_INTERVAL
+            return not self.closed
 
     def _publish(self) -> None:
         with self._changed:
@@ -165,20 +149,17 @@ class Publisher:
             return
         if not self._store.has_news(since):
             return
-        changes = self._store.changes(since, conn_ids)
+        end, newest = self._store.changes(since, conn_ids)
         with self._changed:
             waiters = list(self.waiters)
         for waiter in waiters:
-            self._notify(waiter, changes, since, conn_ids)
-
-    def _notify(self, waiter: Waiter, changes: Changes, since: int, conn_ids: set[str]) -> None:
-        if waiter.cursor < since or waiter.conn_id not in conn_ids:
-            # It was added during the query, which does not cover it.
-            self.publish_soon()
-        elif changes.newest.get(waiter.conn_id, 0) > waiter.cursor:
-            _wake(waiter)
-        else:
-            waiter.cursor = max(waiter.cursor, changes.end)
+            if waiter.cursor < since or waiter.conn_id not in conn_ids:
+                # It was added during the query, which does not cover it.
+                self.publish_soon()
+            elif newest.get(waiter.conn_id, 0) > waiter.cursor:
+                _wake(waiter)
+            else:
+                waiter.cursor = max(waiter.cursor, end)
 
 
 def _wake(waiter: Waiter) -> None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from airflow_provider_webdata.inbox.envelope import Envelope
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from datetime import datetime
 
 
@@ -140,15 +139,3 @@ class EventCount:
 
     event: str
     count: int
-
-
-@dataclass(frozen=True)
-class Changes:
-    """What was published after a position.
-
-    :param end: the newest position now.
-    :param newest: the newest position of each connection that got something.
-    """
-
-    end: int
-    newest: Mapping[str, int]

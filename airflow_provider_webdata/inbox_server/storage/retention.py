@@ -36,18 +36,12 @@ def prune_all(store: DeliveryStore, before: datetime) -> int:
     return total
 
 
-async def keep_pruned(
-    store: DeliveryStore, days: float, *, interval: float = INTERVAL, first_within: float = FIRST_WITHIN
-) -> None:
-    """Prune now and then until cancelled. Several processes that do so spread out over the hour.
-
-    :param interval: seconds between two prunings.
-    :param first_within: seconds within which the first one comes.
-    """
-    pause = random.uniform(0, first_within)  # noqa: S311
+async def keep_pruned(store: DeliveryStore, days: float) -> None:
+    """Prune now and then until cancelled. Several processes that do so spread out over the hour."""
+    pause = random.uniform(0, FIRST_WITHIN)  # noqa: S311
     while True:
         await asyncio.sleep(pause)
-        pause = interval * random.uniform(0.8, 1.2)  # noqa: S311
+        pause = INTERVAL * random.uniform(0.8, 1.2)  # noqa: S311
         before = datetime.now(timezone.utc) - timedelta(days=days)
         try:
             deleted = await anyio.to_thread.run_sync(

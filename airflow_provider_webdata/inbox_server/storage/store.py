@@ -16,15 +16,7 @@ from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES
 from . import sequencer
 from .database import insert_or_ignore, lone_statement, transaction
 from .errors import CursorPastEndError, DeliveryNotFoundError, RefusedError, TablesMissingError
-from .records import (
-    Changes,
-    DeliveryFilter,
-    EventCount,
-    NewDelivery,
-    StoredDelivery,
-    StoredPage,
-    page_hash,
-)
+from .records import DeliveryFilter, EventCount, NewDelivery, StoredDelivery, StoredPage, page_hash
 from .searches import selection
 from .tables import FAILED, VERSION_TABLE, asset_event, delivery
 
@@ -117,26 +109,22 @@ class DeliveryStore:
         with lone_statement(self._engine) as connection:
             return sequencer.has_news(connection, since)
 
-    def conn_ids(self, most: int = MOST_CONNECTIONS) -> list[str]:
-        """Return the connections that have deliveries.
-
-        :param most: how many of them, in the order of their ids.
-        """
+    def conn_ids(self) -> list[str]:
+        """Return the first `MOST_CONNECTIONS` connections that have deliveries, in the order of their ids."""
         with self._transaction() as connection:
-            return _conn_ids(connection, most)
+            return _conn_ids(connection)
 
-    def changes(self, since: int, conn_ids: Collection[str]) -> Changes:
-        """Publish what is committed, and return which connections got deliveries after a position."""
+    def changes(self, since: int, conn_ids: Collection[str]) -> tuple[int, dict[str, int]]:
+        """Publish what is committed; return the newest position, and each connection's if it is after `since`."""
 
-        def query(connection: Connection) -> Changes:
+        def query(connection: Connection) -> tuple[int, dict[str, int]]:
             end = sequencer.end(connection)
             if end <= since:
-                return Changes(end, {})
+                return end, {}
             newest = select(delivery.c.conn_id, func.max(delivery.c.position))
             later = newest.where(delivery.c.conn_id.in_(conn_ids), delivery.c.position > since)
-            return Changes(
-                end, {row[0]: row[1] for row in connection.execute(later.group_by(delivery.c.conn_id))}
-            )
+            rows = connection.execute(later.group_by(delivery.c.conn_id))
+            return end, {row[0]: row[1] for row in rows}
 
         return self._after_publishing(query)
 
@@ -222,7 +210,7 @@ class DeliveryStore:
 
         def query(connection: Connection) -> list[StoredDelivery]:
             if conn_id is None:
-                conn_ids: Collection[str] = _conn_ids(connection, MOST_CONNECTIONS)
+                conn_ids: Collection[str] = _conn_ids(connection)
             else:
                 conn_ids = [conn_id] if isinstance(conn_id, str) else conn_id
             rows = [
@@ -362,11 +350,11 @@ def _insert(connection: Connection, rows: list[dict[str, Any]]) -> set[tuple[str
     return {(row["conn_id"], row["dedupe"]) for row in rows if connection.execute(statement, row).rowcount}
 
 
-def _conn_ids(connection: Connection, most: int) -> list[str]:
+def _conn_ids(connection: Connection) -> list[str]:
     found: list[str] = []
     # Each is one step in an index; DISTINCT would read all of it.
     following = select(func.min(delivery.c.conn_id))
-    while len(found) < most:
+    while len(found) < MOST_CONNECTIONS:
         later = following.where(delivery.c.conn_id > found[-1]) if found else following
         conn_id = connection.execute(later).scalar()
         if conn_id is None:

@@ -36,7 +36,7 @@ TEXT_LENGTH = 200
 
 
 class UTCDateTime(TypeDecorator[datetime]):
-    """An aware datetime in UTC on every database, to the microsecond."""
+    """An aware datetime in UTC on every database, to the microsecond; Airflow's is a TIMESTAMP on MySQL."""
 
     impl = TIMESTAMP(timezone=True).with_variant(mysql.DATETIME(fsp=6), "mysql")
     cache_ok = True
@@ -61,22 +61,13 @@ def exact_text(length: int) -> String:
     return String(length).with_variant(mysql.VARCHAR(length, collation="utf8mb4_bin"), "mysql")
 
 
-def bytes_of_any_size() -> LargeBinary:
-    """Return a type for bodies; MySQL's plain BLOB ends at 64 KiB."""
-    return LargeBinary().with_variant(mysql.LONGBLOB(), "mysql")
-
-
-def big_key() -> BigInteger:
-    """Return a 64-bit type for a generated key; SQLite generates only what is declared INTEGER."""
-    return BigInteger().with_variant(Integer(), "sqlite")
-
-
 metadata = MetaData(schema=(conf.get("database", "sql_alchemy_schema", fallback="") or "").strip() or None)
 
 delivery = Table(
     DELIVERY_TABLE,
     metadata,
-    Column("id", big_key(), primary_key=True, autoincrement=True),
+    # SQLite generates only what is declared INTEGER.
+    Column("id", BigInteger().with_variant(Integer(), "sqlite"), primary_key=True, autoincrement=True),
     # Empty until the transaction that stored the row has committed: see `sequencer`.
     Column("position", BigInteger),
     Column("conn_id", exact_text(CONN_ID_LENGTH), nullable=False),
@@ -94,7 +85,8 @@ delivery = Table(
     Column("success", Boolean(create_constraint=False)),
     Column("received_at", UTCDateTime(), nullable=False),
     Column("size", Integer, nullable=False),
-    Column("body", bytes_of_any_size(), nullable=False),
+    # MySQL's plain BLOB ends at 64 KiB.
+    Column("body", LargeBinary().with_variant(mysql.LONGBLOB(), "mysql"), nullable=False),
     # The delivery that this one replays.
     Column("replay_of", BigInteger),
     UniqueConstraint("conn_id", "dedupe", name="webdata_inbox_delivery_conn_id_dedupe_uq"),

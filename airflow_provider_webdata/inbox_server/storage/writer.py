@@ -13,7 +13,7 @@ import threading
 import time
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from .errors import ContendedError, RefusedError, StoreUnavailableError
 
@@ -43,10 +43,8 @@ MOST_STUCK_THREADS = 3
 _Outcome = bool | StoreUnavailableError
 
 
-@dataclass(eq=False)
-class _Waiting:
+class _Waiting(NamedTuple):
     delivery: NewDelivery
-    loop: asyncio.AbstractEventLoop
     future: asyncio.Future[bool]
 
 
@@ -72,12 +70,10 @@ class Writer:
         stored: Callable[[list[NewDelivery]], None] = lambda _: None,
         *,
         timeout: float = STORE_TIMEOUT,
-        most_waiting: int = MOST_WAITING,
     ) -> None:
         self._store = store
         self._stored = stored
         self._timeout = timeout
-        self._most_waiting = most_waiting
         self._waiting: deque[_Waiting] = deque()
         self._waiting_bytes = 0
         self._changed = threading.Condition()
@@ -95,8 +91,7 @@ class Writer:
         :raises StoreUnavailableError: it was not stored, or it is not known within the timeout; to
             submit it again does no harm.
         """
-        loop = asyncio.get_running_loop()
-        waiting = _Waiting(delivery, loop, loop.create_future())
+        waiting = _Waiting(delivery, asyncio.get_running_loop().create_future())
         with self._changed:
             self._raise_if_full(delivery)
             self._ensure_thread()
@@ -108,22 +103,19 @@ class Writer:
         except asyncio.TimeoutError:
             raise StoreUnavailableError(f"the database has not answered for {self._timeout:g} s") from None
 
-    async def close(self, timeout: float = STORE_TIMEOUT) -> None:
-        """Store what waits, and end the thread; `submit` fails from now on.
-
-        :param timeout: most seconds that this takes.
-        """
+    async def close(self) -> None:
+        """Store what waits, within `STORE_TIMEOUT`, and end the thread; `submit` fails from now on."""
         with self._changed:
             self._closing = True
             thread = self._thread
             self._changed.notify_all()
         if thread is not None:
-            await asyncio.get_running_loop().run_in_executor(None, thread.handle.join, timeout)
+            await asyncio.get_running_loop().run_in_executor(None, thread.handle.join, STORE_TIMEOUT)
 
     def _raise_if_full(self, delivery: NewDelivery) -> None:
         if self._closing:
             raise StoreUnavailableError("the inbox is closing")
-        too_many = len(self._waiting) >= self._most_waiting
+        too_many = len(self._waiting) >= MOST_WAITING
         too_large = self._waiting and self._waiting_bytes + len(delivery.body) > MOST_WAITING_BYTES
         if too_many or too_large:
             raise StoreUnavailableError("too many deliveries wait to be stored")
@@ -157,16 +149,12 @@ class Writer:
                 log.exception("The inbox failed while it stored %d deliveries", len(batch))
             # Callers first: they should not compete with publishing for the interpreter.
             _resolve(batch, outcomes)
-            if new := [
-                waiting.delivery for waiting, outcome in zip(batch, outcomes, strict=True) if outcome is True
-            ]:
-                self._notify_stored(new)
-
-    def _notify_stored(self, new: list[NewDelivery]) -> None:
-        try:
-            self._stored(new)
-        except BaseException:
-            log.exception("The inbox could not publish what it stored; it does so with the next delivery")
+            new = [one.delivery for one, outcome in zip(batch, outcomes, strict=True) if outcome is True]
+            try:
+                if new:
+                    self._stored(new)
+            except BaseException:
+                log.exception("The inbox could not publish what it stored; it does so with the next delivery")
 
     def _next_batch(self, thread: _Thread) -> list[_Waiting]:
         """Wait for work and take it; empty when this thread is to end."""
@@ -209,7 +197,7 @@ class Writer:
 def _resolve(batch: list[_Waiting], outcomes: list[_Outcome]) -> None:
     by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[bool], _Outcome]]] = {}
     for waiting, outcome in zip(batch, outcomes, strict=True):
-        by_loop.setdefault(waiting.loop, []).append((waiting.future, outcome))
+        by_loop.setdefault(waiting.future.get_loop(), []).append((waiting.future, outcome))
     for loop, results in by_loop.items():
         # The loop was closed meanwhile, so no task waits on it.
         with contextlib.suppress(RuntimeError):

@@ -16,7 +16,7 @@ import pytest
 from airflow_provider_webdata.inbox import tokens
 from airflow_provider_webdata.inbox.reader import InboxAddress, InboxReader
 from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES, SECRET_HEADER
-from airflow_provider_webdata.inbox_server.http.limits import Shares
+from airflow_provider_webdata.inbox_server.http import deliveries
 from tests.integration.inbox.http.served_inbox import (
     PREVIOUS_SECRET,
     SECRET,
@@ -288,7 +288,7 @@ def test_many_waiting_readers(on_sqlite: ServedInbox) -> None:
 def test_waiting_readers_of_one_connection_are_limited(
     on_sqlite: ServedInbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(on_sqlite.application._deliveries, "_long_polls", Shares(10))
+    monkeypatch.setattr(deliveries, "LONG_POLLS_AT_ONCE", 10)
     greedy, modest = fill(on_sqlite, 0), fill(on_sqlite, 0)
     with ThreadPoolExecutor(12) as pool:
         waiting = [pool.submit(on_sqlite.read, greedy, wait=30) for _ in range(10)]

@@ -55,10 +55,13 @@ async def test_stored_deliveries_are_returned_immediately(inbox: Inbox, new: New
     assert (await inbox.feed.read(CONN, ALL, "end")).cursor == page.cursor
 
 
-async def test_a_delivery_of_this_process_wakes_without_a_poll(database: Database, new: NewOne) -> None:
+async def test_a_delivery_of_this_process_wakes_without_a_poll(
+    database: Database, new: NewOne, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = database.store()
     # Without polling, only the commit can wake the reader.
-    publisher = Publisher(store, poll_interval=1e6)
+    monkeypatch.setattr(publisher_module, "POLL_INTERVAL", 1e6)
+    publisher = Publisher(store)
     feed = Feed(store, publisher)
     for number in range(3):
         reading = asyncio.create_task(feed.read(CONN, ALL, "end", wait=LONG))
@@ -157,12 +160,13 @@ async def test_readers_see_each_delivery_once(database: Database, new: NewOne) -
     await other.close()
 
 
-async def test_no_polls_without_readers(sqlite_database: Database) -> None:
+async def test_no_polls_without_readers(sqlite_database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(publisher_module, "POLL_INTERVAL", 0.01)
     engine = sqlite_database.engine()
     queries: list[str] = []
     event.listen(engine, "before_cursor_execute", lambda *call: queries.append(call[2]))
     store = DeliveryStore(engine)
-    publisher = Publisher(store, poll_interval=0.01)
+    publisher = Publisher(store)
     feed = Feed(store, publisher)
     await feed.read(CONN, ALL, wait=0.1)
     while_waiting = len(queries)
@@ -176,13 +180,16 @@ async def test_no_polls_without_readers(sqlite_database: Database) -> None:
     publisher.close()
 
 
-async def test_one_statement_polls_for_all_readers(sqlite_database: Database) -> None:
+async def test_one_statement_polls_for_all_readers(
+    sqlite_database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # A delivery that another process stored is noticed after 50 ms in the median.
     assert publisher_module.POLL_INTERVAL <= 0.08
+    monkeypatch.setattr(publisher_module, "POLL_INTERVAL", 0.01)
     engine = sqlite_database.engine()
     statements: list[str] = []
     event.listen(engine, "before_cursor_execute", lambda *call: statements.append(call[2]))
-    publisher = Publisher(DeliveryStore(engine), poll_interval=0.01)
+    publisher = Publisher(DeliveryStore(engine))
     feed = Feed(DeliveryStore(sqlite_database.engine()), publisher)
     conns = [f"conn-{number}" for number in range(20)]
     reading = [asyncio.create_task(feed.read(conn, ALL, "end", wait=LONG)) for conn in conns]
@@ -194,8 +201,11 @@ async def test_one_statement_polls_for_all_readers(sqlite_database: Database) ->
     publisher.close()
 
 
-async def test_the_number_of_waiting_readers_is_limited(sqlite_store: DeliveryStore) -> None:
-    publisher = Publisher(sqlite_store, most_readers=3)
+async def test_the_number_of_waiting_readers_is_limited(
+    sqlite_store: DeliveryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publisher_module, "MOST_READERS", 3)
+    publisher = Publisher(sqlite_store)
     feed = Feed(sqlite_store, publisher)
     reading = [asyncio.create_task(feed.read(CONN, ALL, wait=LONG)) for _ in range(3)]
     await readers_wait(publisher, 3)

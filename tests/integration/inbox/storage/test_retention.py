@@ -6,12 +6,14 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from datetime import datetime, timedelta, timezone
+from unittest import mock
 
 import pytest
 from sqlalchemy import event
 
+from airflow_provider_webdata.inbox_server.storage import retention
 from airflow_provider_webdata.inbox_server.storage.inbox import Inbox
-from airflow_provider_webdata.inbox_server.storage.retention import keep_pruned, prune_all
+from airflow_provider_webdata.inbox_server.storage.retention import prune_all
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
 from airflow_provider_webdata.inbox_server.storage.tables import metadata
 from tests.support.waiting import until
@@ -25,10 +27,11 @@ def aged(days: float) -> datetime:
 
 @contextlib.asynccontextmanager
 async def pruning(store: DeliveryStore, days: float) -> AsyncIterator[None]:
-    task = asyncio.create_task(keep_pruned(store, days, interval=0.02, first_within=0.02))
-    yield
-    assert not task.done()
-    task.cancel()
+    with mock.patch.multiple(retention, INTERVAL=0.02, FIRST_WITHIN=0.02):
+        task = asyncio.create_task(retention.keep_pruned(store, days))
+        yield
+        assert not task.done()
+        task.cancel()
 
 
 def test_deletion_in_small_transactions(database: Database, new: NewOne) -> None:

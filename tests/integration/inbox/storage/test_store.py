@@ -10,6 +10,7 @@ from sqlalchemy import event, text
 
 from airflow_provider_webdata.inbox.envelope import same_event, split_event
 from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES
+from airflow_provider_webdata.inbox_server.storage import store as stores
 from airflow_provider_webdata.inbox_server.storage.errors import CursorPastEndError, DeliveryNotFoundError
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter, NewDelivery, StoredPage
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
@@ -59,12 +60,15 @@ def test_the_same_identity_for_another_connection(store: DeliveryStore, new: New
     assert read_all(store) == ["one"]
 
 
-def test_connections_with_deliveries(store: DeliveryStore, new: NewOne) -> None:
+def test_connections_with_deliveries(
+    store: DeliveryStore, new: NewOne, monkeypatch: pytest.MonkeyPatch
+) -> None:
     names = ["b", "a/b", "é", "B", "a"]
     assert store.conn_ids() == []
     store.add([new(str(number), conn_id=name) for number in range(3) for name in names])
     assert sorted(store.conn_ids()) == sorted(names)
-    assert len(set(store.conn_ids(3)) & set(names)) == 3
+    monkeypatch.setattr(stores, "MOST_CONNECTIONS", 3)
+    assert len(set(store.conn_ids()) & set(names)) == 3
 
 
 def test_time_of_the_last_delivery(database: Database, new: NewOne) -> None:
@@ -253,7 +257,7 @@ def test_an_empty_inbox(store: DeliveryStore) -> None:
     assert store.end() == 0
     assert store.read(CONN, ALL, 0, 10) == StoredPage([], 0, more=False)
     assert store.publish() == 0
-    assert store.changes(0, {CONN}).newest == {}
+    assert store.changes(0, {CONN})[1] == {}
     with pytest.raises(CursorPastEndError) as caught:
         store.read(CONN, ALL, 1, 10)
     assert caught.value.end == 0
@@ -264,11 +268,11 @@ def test_changes_name_the_connections(store: DeliveryStore, new: NewOne) -> None
     start = store.end()
     store.add([new(conn_id="b"), new(conn_id="c"), new(conn_id="b")])
     assert store.has_news(start)
-    changes = store.changes(start, {"a", "b", "c"})
-    assert changes.newest.keys() == {"b", "c"}
-    assert max(changes.newest.values()) == changes.end == store.end()
-    assert store.changes(start, {"a", "b"}).newest.keys() == {"b"}
-    assert not store.has_news(changes.end)
+    end, newest = store.changes(start, {"a", "b", "c"})
+    assert newest.keys() == {"b", "c"}
+    assert max(newest.values()) == end == store.end()
+    assert store.changes(start, {"a", "b"})[1].keys() == {"b"}
+    assert not store.has_news(end)
 
 
 def test_pruning_frees_no_positions_and_ids(store: DeliveryStore, new: NewOne) -> None:

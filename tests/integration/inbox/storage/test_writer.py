@@ -138,8 +138,9 @@ async def test_the_size_of_a_batch_is_limited(gate: CommitGate, new: NewOne) -> 
     await writer.close()
 
 
-async def test_a_full_queue(gate: CommitGate, new: NewOne) -> None:
-    writer = Writer(gate.store, most_waiting=5)
+async def test_a_full_queue(gate: CommitGate, new: NewOne, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writers, "MOST_WAITING", 5)
+    writer = Writer(gate.store)
     with gate.closed():
         first = await begun([writer.submit(new("first"))])
         await until(gate.reached.is_set)
