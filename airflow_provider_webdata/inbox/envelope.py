@@ -9,7 +9,7 @@ from pydantic_core import from_json
 
 from airflow_provider_webdata.common.surrogates import escape_halves
 
-from .outline import outline_of
+from .outline import outline_of, text_of
 
 LONGEST_TEXT = 200
 """Characters; the service has no longer names and ids."""
@@ -55,28 +55,24 @@ class Envelope:
         :raises NotJSONError: it is no JSON. JSON of any shape is fine.
         """
         try:
-            return cls.of(outline_of(escape_halves(body)))
+            outline = outline_of(escape_halves(body))
         except ValueError as error:
             raise NotJSONError(str(error)) from None
-
-    @classmethod
-    def of(cls, payload: Any) -> Envelope:
-        """Read the envelope of a parsed delivery."""
-        if not isinstance(payload, dict):
+        if outline is None:
             return cls()
-        event = _text(payload.get("type"))
+        outer, data, page = outline
+        event = text_of(outer.type, LONGEST_TEXT)
         operation, name = split_event(event) if event else (None, None)
-        first = first_of(payload)
-        success = payload.get("success")
+        urls = (text_of(url, LONGEST_URL) for url in (data.url, page.sourceURL, page.url))
         return cls(
             event=event,
             operation=operation,
             name=name,
-            job_id=_text(payload.get("id")) or _text(first.get("checkId")),
-            monitor_id=_text(first.get("monitorId")),
-            webhook_id=_text(payload.get("webhookId")),
-            success=success if isinstance(success, bool) else None,
-            page_url=_page_url(first),
+            job_id=text_of(outer.id, LONGEST_TEXT) or text_of(data.checkId, LONGEST_TEXT),
+            monitor_id=text_of(data.monitorId, LONGEST_TEXT),
+            webhook_id=text_of(outer.webhookId, LONGEST_TEXT),
+            success={b"true": True, b"false": False}.get(bytes(outer.success)),
+            page_url=next(filter(None, urls), None),
         )
 
 
@@ -114,18 +110,3 @@ def same_event(one: str, other: str) -> bool:
     return name == other_name and (
         operation is None or other_operation is None or operation == other_operation
     )
-
-
-def _page_url(first: dict[str, Any]) -> str | None:
-    metadata = first.get("metadata")
-    if not isinstance(metadata, dict):
-        metadata = {}
-    urls = (first.get("url"), metadata.get("sourceURL"), metadata.get("url"))
-    return next(filter(None, (_text(url, LONGEST_URL) for url in urls)), None)
-
-
-def _text(value: Any, longest: int = LONGEST_TEXT) -> str | None:
-    if not isinstance(value, str) or not value or len(value) > longest:
-        return None
-    # A database may refuse NUL.
-    return value if value.isprintable() else None

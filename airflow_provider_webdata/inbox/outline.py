@@ -7,18 +7,12 @@ step holds the interpreter for longer than it takes to pass over the bytes once.
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import NamedTuple
 
 import msgspec
 
 DEEPEST = 200
 """Levels of arrays and objects in a body: readers parse no deeper ones."""
-
-LONGEST_RAW_TEXT = 2500
-"""Bytes of a text that is read at all: 200 characters, each written as two escapes, and quotes."""
-
-LONGEST_RAW_URL = 25_000
-"""The same of 2,048 characters."""
 
 _CHUNK = 2**16
 _ESCAPE = re.compile(rb"\\*")
@@ -57,13 +51,22 @@ _data = msgspec.json.Decoder(_Data)
 _metadata = msgspec.json.Decoder(_Metadata)
 _array = msgspec.json.Decoder(_Array)
 _anything = msgspec.json.Decoder(msgspec.Raw)
-_scalar = msgspec.json.Decoder(str | bool | None)
+_text = msgspec.json.Decoder(str)
 
 
-def outline_of(body: bytes) -> dict[str, Any] | None:
-    """Return only the fields of a delivery that its envelope needs; None if the body is not an object.
+class Outline(NamedTuple):
+    """The parts of a delivery that its envelope needs; their values are not parsed yet.
 
-    Values that are neither text nor boolean, and texts too long to be kept, are None.
+    :param data: `data`, or the first of its items.
+    """
+
+    body: _Body
+    data: _Data
+    metadata: _Metadata
+
+
+def outline_of(body: bytes) -> Outline | None:
+    """Return the outline of a delivery; None if the body is not an object.
 
     :raises ValueError: it is no JSON, no UTF-8, or nested deeper than `DEEPEST`.
     """
@@ -72,41 +75,29 @@ def outline_of(body: bytes) -> dict[str, Any] | None:
         outer = _body.decode(body) if body.lstrip()[:1] == b"{" else _anything.decode(body)
         if not _is_shallow(body):
             raise ValueError(f"nested deeper than {DEEPEST}")
-        return _fields(outer) if isinstance(outer, _Body) else None
+        return _outline(outer) if isinstance(outer, _Body) else None
     except (msgspec.DecodeError, RecursionError) as error:
         raise ValueError(str(error)) from None
 
 
-def _fields(outer: _Body) -> dict[str, Any]:
-    data = bytes(outer.data)
+def _outline(body: _Body) -> Outline:
+    data = bytes(body.data)
     if data.startswith(b"["):
         data = bytes(_array.decode(data).first)
     inner = _data.decode(data) if data.startswith(b"{") else _Data()
     page = bytes(inner.metadata)
-    metadata = _metadata.decode(page) if page.startswith(b"{") else _Metadata()
-    return {
-        "type": _value(outer.type),
-        "id": _value(outer.id),
-        "webhookId": _value(outer.webhookId),
-        "success": _value(outer.success),
-        "data": {
-            "checkId": _value(inner.checkId),
-            "monitorId": _value(inner.monitorId),
-            "url": _value(inner.url, LONGEST_RAW_URL),
-            "metadata": {
-                "sourceURL": _value(metadata.sourceURL, LONGEST_RAW_URL),
-                "url": _value(metadata.url, LONGEST_RAW_URL),
-            },
-        },
-    }
+    return Outline(body, inner, _metadata.decode(page) if page.startswith(b"{") else _Metadata())
 
 
-def _value(raw: msgspec.Raw, longest: int = LONGEST_RAW_TEXT) -> str | bool | None:
+def text_of(raw: msgspec.Raw, longest: int) -> str | None:
+    """Return a value if it is a text of 1 to `longest` printable characters, else None."""
     written = bytes(raw)
-    if len(written) > longest or not written.startswith((b'"', b"t", b"f")):
+    # Each character may be written as two escapes.
+    if not written.startswith(b'"') or len(written) > 12 * longest + 2:
         return None
-    value: str | bool | None = _scalar.decode(written)
-    return value
+    text = _text.decode(written)
+    # A database may refuse NUL.
+    return text if 0 < len(text) <= longest and text.isprintable() else None
 
 
 def _is_shallow(body: bytes) -> bool:

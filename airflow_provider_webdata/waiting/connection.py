@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+GATHER = 0.05
+"""Seconds for which a request waits for others that begin at the same time and can share it."""
+
+SLICE = 200
+"""Items posted to waits before other tasks of the event loop have their turn."""
+
 
 class Connection:
     """The hook of one connection in one event loop.

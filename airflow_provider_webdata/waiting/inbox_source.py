@@ -16,6 +16,7 @@ from airflow_provider_webdata.inbox.reader import (
     InboxRefusedError,
 )
 from airflow_provider_webdata.waiting.backoff import Backoff
+from airflow_provider_webdata.waiting.connection import GATHER, SLICE
 from airflow_provider_webdata.waiting.subscriptions import SubscriptionIndex
 
 if TYPE_CHECKING:
@@ -30,12 +31,6 @@ log = logging.getLogger(__name__)
 
 LONG_POLL = 25.0
 """Seconds for which the inbox holds a request while there is no delivery."""
-
-GATHER = 0.05
-"""Seconds for which a search waits for others that begin at the same time and can share it."""
-
-SLICE = 200
-"""Deliveries posted before other tasks of the event loop have their turn."""
 
 _PAGE_SIZE = 200
 _FIELDS = {"key": "keys", "job_id": "job_ids", "monitor_id": "monitor_ids"}

@@ -108,14 +108,14 @@ class JobTarget(Target):
 
     def decide(self) -> JobView | None:
         """Return the job once it is over, or has used more credits than it may."""
-        view = self._view
-        return view if view is not None and (view.is_over or self._exceeds(view)) else None
+        view, limit = self._view, self._credit_limit
+        if view is None:
+            return None
+        exceeds = limit is not None and (view.credits_used or 0) > limit
+        return view if view.is_over or exceeds else None
 
     def event(self, found: JobView) -> dict[str, Any]:
         """Return the event for a job that is over, or exceeds its limit."""
         if found.is_over:
             return found.event("webhook" if self._is_delivered else "polling")
         return {**self.facts, "status": "done", "job_status": found.state, "over_limit": found.credits_used}
-
-    def _exceeds(self, view: JobView) -> bool:
-        return self._credit_limit is not None and (view.credits_used or 0) > self._credit_limit

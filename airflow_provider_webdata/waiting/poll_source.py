@@ -19,21 +19,15 @@ from airflow_provider_webdata.hooks.calls import MonitorPages
 from airflow_provider_webdata.states.checks import MEANINGFUL_STATUSES, is_meaningful_change
 from airflow_provider_webdata.waiting import subjects
 from airflow_provider_webdata.waiting.backoff import LONGEST_PAUSE, Backoff
+from airflow_provider_webdata.waiting.connection import GATHER, SLICE
 from airflow_provider_webdata.waiting.mailbox import Notice, WaitFailedError
 from airflow_provider_webdata.waiting.subjects import MonitorSubject
 
 if TYPE_CHECKING:
-    from airflow_provider_webdata.api.models import Monitor
     from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
     from airflow_provider_webdata.waiting.connection import Connection
     from airflow_provider_webdata.waiting.subjects import Subject, SubjectKey
     from airflow_provider_webdata.waiting.target import Target
-
-GATHER = 0.05
-"""Seconds for which a request waits for others that begin at the same time and can share it."""
-
-SLICE = 200
-"""Items posted before other tasks of the event loop have their turn."""
 
 EARLY = 0.1
 """Part of its interval by which a poll may be earlier, to share a round with others."""
@@ -169,7 +163,7 @@ class PollSource:
         pages = MonitorPages()
         count = 0
         while (query := pages.query) is not None and monitors:
-            page = await self._read_page(query)
+            page = await self._connection.call(lambda hook, query=query: hook.list_monitors(**query))  # type: ignore[misc]
             count += 1
             for monitor in pages.take(page):
                 subject = monitors.pop(monitor.id, None)
@@ -180,10 +174,6 @@ class PollSource:
         self._list_pages = max(count, 1)
         # What is not listed may be too new for the replica, or deleted.
         return [subject for subject in due if subject not in unchanged]
-
-    async def _read_page(self, query: dict[str, int]) -> list[Monitor]:
-        page: list[Monitor] = await self._connection.call(lambda hook: hook.list_monitors(**query))
-        return page
 
     async def _poll_all(self, due: list[Subject]) -> None:
         """Poll each; an error that only some of them meet delays no other."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio.to_thread
 from starlette.responses import JSONResponse
@@ -25,6 +25,8 @@ from .limits import BodyBudget, BusyError, TokenBucket
 from .responses import error_response, retry_later
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from starlette.datastructures import Headers
     from starlette.responses import Response
     from starlette.types import Receive
@@ -55,14 +57,11 @@ _TOO_SLOW = error_response(408, f"the body took more than {BODY_SECONDS:g} secon
 _NOT_JSON = error_response(400, NOT_JSON)
 
 
+_T = TypeVar("_T")
+
+
 class ClientGoneError(Exception):
     """Whoever asked is no longer there."""
-
-
-class _EarlyResponseError(Exception):
-    def __init__(self, response: Response) -> None:
-        super().__init__(response.status_code)
-        self.response = response
 
 
 class Receiver:
@@ -96,15 +95,15 @@ class Receiver:
                 return self._refused(gate, headers, sender)
             budget = self._bodies if has_secret and gate.secrets else self._unauthenticated_bodies
             with budget.body(gate.conn_id) as body:
-                await self._read(headers, receive, body)
+                if (early := await self._read(headers, receive, body)) is not None:
+                    return early
                 raw = body.whole()
-                if not await _passes_signature(gate, headers, raw) or not has_secret:
+                if not await _off_loop(raw, gate.passes_signature, headers, raw) or not has_secret:
                     return self._refused(gate, headers, sender)
                 if probe.is_probe(raw):
-                    return _probed(gate, raw)
+                    proofs = probe.proofs_of(raw, gate.conn_id, gate.keys)
+                    return JSONResponse({"status": "probe", "version": __version__, "proofs": proofs})
                 return await self._store(gate.conn_id, key, raw)
-        except _EarlyResponseError as early:
-            return early.response
         except BusyError as error:
             return retry_later(503, "too many requests at once", error.seconds)
         except StoreUnavailableError as error:
@@ -115,10 +114,7 @@ class Receiver:
     async def _store(self, conn_id: str, key: str | None, raw: bytes) -> Response:
         now = datetime.now(timezone.utc)
         try:
-            if len(raw) >= LARGE_BODY:
-                delivery = await anyio.to_thread.run_sync(NewDelivery.from_body, conn_id, key, raw, now)
-            else:
-                delivery = NewDelivery.from_body(conn_id, key, raw, now)
+            delivery = await _off_loop(raw, NewDelivery.from_body, conn_id, key, raw, now)
         except NotJSONError:
             return _NOT_JSON
         is_new = await self._writer.submit(delivery)
@@ -143,10 +139,11 @@ class Receiver:
             )
         return _REFUSED
 
-    async def _read(self, headers: Headers, receive: Receive, body: BufferedBody) -> None:
+    async def _read(self, headers: Headers, receive: Receive, body: BufferedBody) -> Response | None:
+        """Read the body; return what to respond if it is refused."""
         announced = headers.get("content-length", "0")
         if announced.isdecimal() and int(announced) > self._most_bytes:
-            raise _EarlyResponseError(_TOO_LARGE)
+            return _TOO_LARGE
         try:
             with body.arriving(BODY_SECONDS):
                 more = True
@@ -157,18 +154,15 @@ class Receiver:
                     if part := message.get("body", b""):
                         body.add(part)
                     if body.size > self._most_bytes:
-                        raise _EarlyResponseError(_TOO_LARGE)
+                        return _TOO_LARGE
                     more = message.get("more_body", False)
         except TimeoutError:
-            raise _EarlyResponseError(_TOO_SLOW) from None
+            return _TOO_SLOW
+        return None
 
 
-def _probed(gate: Gate, raw: bytes) -> Response:
-    proofs = probe.proofs_of(raw, gate.conn_id, gate.keys)
-    return JSONResponse({"status": "probe", "version": __version__, "proofs": proofs})
-
-
-async def _passes_signature(gate: Gate, headers: Headers, raw: bytes) -> bool:
-    if len(raw) >= LARGE_BODY:
-        return await anyio.to_thread.run_sync(gate.passes_signature, headers, raw)
-    return gate.passes_signature(headers, raw)
+async def _off_loop(body: bytes, work: Callable[..., _T], *arguments: object) -> _T:
+    """Run work on a body, in a thread if the body is large."""
+    if len(body) >= LARGE_BODY:
+        return await anyio.to_thread.run_sync(work, *arguments)
+    return work(*arguments)
