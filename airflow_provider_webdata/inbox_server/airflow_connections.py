@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from airflow.configuration import ensure_secrets_loaded
 from airflow.models.connection import sanitize_conn_id
+from cryptography.fernet import InvalidToken
 
+from airflow_provider_webdata.inbox_server.storage.database import error_code
 from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
 
 if TYPE_CHECKING:
@@ -18,9 +20,6 @@ _NO_RIGHTS = ("42501", 1142)
 
 _ACCESS_DENIED = "AirflowSecretsBackendAccessDenied"
 """What a backend raises that must be the last one asked; Airflow 3.2 has none such."""
-
-_INVALID_TOKEN = "InvalidToken"  # noqa: S105
-"""What Fernet raises, which Airflow brings."""
 
 
 class UndecryptableError(StoreUnavailableError):
@@ -63,9 +62,9 @@ def find_connection(conn_id: str) -> Connection | None:
         try:
             connection: Connection | None = backend.get_connection(conn_id=conn_id)
         except Exception as error:  # noqa: BLE001, PERF203
-            if type(error).__name__ == _INVALID_TOKEN:
+            if isinstance(error, InvalidToken):
                 raise UndecryptableError.of(conn_id, error) from None
-            if _may_not_read(error):
+            if error_code(getattr(error, "orig", None)) in _NO_RIGHTS:
                 continue
             failures.append(f"{type(backend).__name__} failed ({type(error).__name__})")
             if type(error).__name__ == _ACCESS_DENIED:
@@ -98,14 +97,3 @@ def named_connection(conn_id: str) -> Connection:
             f"Connection {conn_id!r} is of type {connection.conn_type!r}: name one of type webdata"
         )
     return connection
-
-
-def _may_not_read(error: Exception) -> bool:
-    """Return whether the database has refused a table for want of rights."""
-    original = getattr(error, "orig", None)
-    codes = {
-        getattr(original, "sqlstate", None),
-        getattr(original, "pgcode", None),
-        *getattr(original, "args", ())[:1],
-    }
-    return not codes.isdisjoint(_NO_RIGHTS)

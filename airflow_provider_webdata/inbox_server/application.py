@@ -40,7 +40,7 @@ def create_application() -> InboxApplication:
     :raises StoreUnavailableError: this process has no access to Airflow's database.
     :raises OptionError: an option of `[webdata]` cannot be used.
     """
-    inbox = Inbox.open(prepare=make_tables if creates_tables() else None)
+    inbox = Inbox(prepare=make_tables if creates_tables() else None)
     application = InboxApplication(inbox, _gate, most_bytes=max_body_bytes(), keep_days=retention_days())
     # An API server holds hundreds of thousands of permanent objects. Scanning all of them for garbage, several times
     # a second under load, stops every request for a third of a second.

@@ -32,7 +32,7 @@ class LocalInbox:
     def __init__(self, folder: Path) -> None:
         self.secret = secrets.token_hex(16)
         self._engine = create_engine(f"sqlite:///{folder}/inbox.db")
-        application = InboxApplication(Inbox.open(self._engine), self._gate)
+        application = InboxApplication(Inbox(self._engine), self._gate)
         # What is logged is shown with a test that fails.
         self._serving = Serving(application, close=application.aclose, log_level="warning")
         self.url = self._serving.url

@@ -100,11 +100,9 @@ class WebDataMonitorCheckEventTrigger(StreamTrigger):
     than 16 KiB. The service is asked about each check: the next poll finds one whose delivery was lost, and a check
     that was learned of twice makes one event.
 
-    On Airflow 3.3 all watchers of a monitor in a triggerer share their polls, and each keeps its cursor in the
-    asset state store once Airflow has stored its events. A restart therefore loses nothing. It repeats nothing
-    either, but for one window: a triggerer that is killed after an event was stored and before the cursor was
-    (one to two seconds) makes that event again; `check_id` tells. On Airflow 3.2 nothing is kept: every start of
-    a triggerer begins at `start`, and `now` repeats the events of the last minute.
+    All watchers of a monitor in a triggerer share their polls. Restarts lose and repeat what they do for
+    `WebDataWebhookEventTrigger`; `check_id` identifies a repeated event. On Airflow 3.2, a start at `now` repeats the
+    events of the last minute.
 
     :param webdata_conn_id: id of a connection of type `webdata`.
     :param monitor_id: the monitor's UUID.

@@ -122,7 +122,7 @@ def store_error(error: exc.SQLAlchemyError) -> StoreUnavailableError:
         return StoreUnavailableError("all connections of Airflow's database pool are in use")
     if not isinstance(error, exc.DBAPIError) or error.orig is None:
         return RefusedError(f"the database rejects a value ({type(error).__name__})")
-    code = _code(error.orig)
+    code = error_code(error.orig)
     words = str(error.orig).lower() if error.orig.__class__.__module__ == "sqlite3" else ""
     name = type(error.orig).__name__
     if code in _NOT_MIGRATED or any(sign in words for sign in _NOT_MIGRATED_IN_SQLITE):
@@ -144,9 +144,9 @@ def store_error(error: exc.SQLAlchemyError) -> StoreUnavailableError:
     return StoreUnavailableError(f"the database failed ({name})")
 
 
-def _code(original: BaseException) -> Any:
-    """Return MySQL's number, or the SQLSTATE of PostgreSQL's drivers; MySQL's say both, and there it tells less."""
-    first = next(iter(original.args), None)
+def error_code(original: object) -> Any:
+    """Return the code of a driver's error: MySQL's number, or else the SQLSTATE. MySQL's SQLSTATE says less."""
+    first = next(iter(getattr(original, "args", ())), None)
     if isinstance(first, int):
         return first
     return getattr(original, "sqlstate", None) or getattr(original, "pgcode", None)

@@ -29,7 +29,10 @@ _T = TypeVar("_T")
 
 
 class Feed:
-    """Reads the store for readers in event loops."""
+    """Reads the store for readers in event loops.
+
+    Every method raises `StoreUnavailableError` when the database cannot be read now.
+    """
 
     def __init__(self, store: DeliveryStore, publisher: Publisher) -> None:
         self._store = store
@@ -51,7 +54,6 @@ class Feed:
         :return: immediately if there are deliveries, otherwise an empty page after `wait`, whose cursor has moved on.
         :raises CursorPastEndError: no delivery was ever published at or beyond the cursor.
         :raises TooManyReadersError: it would have to wait, and no further reader can.
-        :raises StoreUnavailableError: the database cannot be read now.
         """
         deadline = time.monotonic() + wait
         if after == "end":
@@ -63,18 +65,11 @@ class Feed:
         return page
 
     async def end(self) -> int:
-        """Return the newest position; see `DeliveryStore.end`.
-
-        :raises StoreUnavailableError: the database cannot be read now.
-        """
+        """Return the newest position; see `DeliveryStore.end`."""
         return await self._in_thread(self._store.end)
 
     async def get(self, conn_id: str, delivery_id: int) -> StoredDelivery | None:
-        """Return one delivery with its body, or None; see `DeliveryStore.get`.
-
-        :param conn_id: the connection that it must have come for.
-        :raises StoreUnavailableError: the database cannot be read now.
-        """
+        """Return one delivery of a connection with its body, or None; see `DeliveryStore.get`."""
         return await self._in_thread(functools.partial(self._store.get, conn_id, delivery_id))
 
     async def _next_page(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from .asset_events import AssetEvents
@@ -23,40 +22,27 @@ if TYPE_CHECKING:
     from .records import NewDelivery
 
 
-@dataclass
 class Inbox:
-    """What the routes need.
+    """What the routes need. Threads start at the first need, and all are daemons.
 
-    :param store: the deliveries in the database.
-    :param writer: stores deliveries.
-    :param feed: reads them, and waits for them.
-    :param asset_events: registers the events of completed checks; not started.
+    :param engine: a database that has the tables; Airflow's own by default.
+    :param prepare: makes the tables, where that is wanted; see `DeliveryStore`.
+    :ivar asset_events: registers the events of completed checks; not started.
+    :raises StoreUnavailableError: this process has no access to Airflow's database.
     """
 
-    store: DeliveryStore
-    writer: Writer
-    feed: Feed
-    asset_events: AssetEvents
-    publisher: Publisher = field(repr=False)
-    _pruning: asyncio.Task[None] | None = field(default=None, repr=False)
-
-    @classmethod
-    def open(cls, engine: Engine | None = None, prepare: Callable[[], None] | None = None) -> Inbox:
-        """Return an inbox that has begun nothing yet: threads start at the first need, and all are daemons.
-
-        :param engine: a database that has the tables; Airflow's own by default.
-        :param prepare: makes the tables, where that is wanted; see `DeliveryStore`.
-        :raises StoreUnavailableError: this process has no access to Airflow's database.
-        """
+    def __init__(self, engine: Engine | None = None, prepare: Callable[[], None] | None = None) -> None:
         engine = engine or airflow_engine()
-        store = DeliveryStore(engine, prepare)
-        publisher, asset_events = Publisher(store), AssetEvents(engine, store)
+        self.store = DeliveryStore(engine, prepare)
+        self.publisher = Publisher(self.store)
+        self.feed = Feed(self.store, self.publisher)
+        self.asset_events = AssetEvents(engine, self.store)
+        self.writer = Writer(self.store, self._stored)
+        self._pruning: asyncio.Task[None] | None = None
 
-        def stored(new: list[NewDelivery]) -> None:
-            publisher.publish_soon()
-            asset_events.notice(new)
-
-        return cls(store, Writer(store, stored), Feed(store, publisher), asset_events, publisher)
+    def _stored(self, new: list[NewDelivery]) -> None:
+        self.publisher.publish_soon()
+        self.asset_events.notice(new)
 
     def start_pruning(self, days: float) -> None:
         """Prune in the background of the running event loop; a second call changes nothing.

@@ -104,7 +104,16 @@ class Publisher:
     def _work(self) -> None:
         failing = False
         while self._wait_for_work():
-            if failure := self._publish_safely():
+            failure = ""
+            try:
+                self._publish()
+            except StoreUnavailableError as error:
+                failure = str(error)
+            except Exception as error:
+                # The thread must live on: readers wait for it.
+                log.debug("Deliveries cannot be published", exc_info=True)
+                failure = type(error).__name__
+            if failure:
                 if not failing:
                     log.warning("Deliveries cannot be published now: %s", failure)
                 with self._changed:
@@ -112,18 +121,7 @@ class Publisher:
                     self._changed.wait_for(lambda: self.closed, RETRY_INTERVAL)
             elif failing:
                 log.info("Deliveries are published again")
-            failing = failure is not None
-
-    def _publish_safely(self) -> str | None:
-        try:
-            self._publish()
-        except StoreUnavailableError as error:
-            return str(error)
-        except Exception as error:
-            # The thread must live on: readers wait for it.
-            log.debug("Deliveries cannot be published", exc_info=True)
-            return f"{type(error).__name__}"
-        return None
+            failing = bool(failure)
 
     def _wait_for_work(self) -> bool:
         """Wait until there are deliveries to publish or to poll for. Return False when the thread must end."""

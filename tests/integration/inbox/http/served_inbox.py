@@ -105,7 +105,7 @@ class ServedInbox:
         bounded: bool = False,
     ) -> None:
         self.engine = engine
-        self.inbox = Inbox.open(engine)
+        self.inbox = Inbox(engine)
         self.inbox.writer._timeout = PATIENCE
         with contextlib.ExitStack() as changes:
             if not bounded:

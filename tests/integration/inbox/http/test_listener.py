@@ -42,7 +42,7 @@ def serve(sqlite_engine: Engine) -> Iterator[Callable[..., Serving]]:
     with contextlib.ExitStack() as started:
 
         def start(**options: Any) -> Serving:
-            application = InboxApplication(Inbox.open(sqlite_engine), gate_of)
+            application = InboxApplication(Inbox(sqlite_engine), gate_of)
             serving = Serving(
                 application, close=application.aclose, server=listener.BoundedServer, http="h11", **options
             )

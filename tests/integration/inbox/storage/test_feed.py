@@ -33,7 +33,7 @@ LONG = 60.0
 
 @pytest.fixture
 async def inbox(sqlite_database: Database) -> AsyncIterator[Inbox]:
-    inbox = Inbox.open(sqlite_database.engine())
+    inbox = Inbox(sqlite_database.engine())
     yield inbox
     await inbox.close()
 
@@ -128,7 +128,7 @@ async def test_readers_of_a_connection_are_woken_and_no_others(inbox: Inbox, new
 
 async def test_readers_see_each_delivery_once(database: Database, new: NewOne) -> None:
     """Two processes store deliveries while readers page by long polls of any length."""
-    inbox, other = Inbox.open(database.engine()), Inbox.open(database.engine())
+    inbox, other = Inbox(database.engine()), Inbox(database.engine())
     stored = [new() for _ in range(100)]
     done = asyncio.Event()
 
@@ -238,7 +238,7 @@ async def test_closing_releases_readers(inbox: Inbox, new: NewOne) -> None:
 async def test_a_reader_waits_through_an_outage(
     stoppable_postgres: Postgres, postgres_database: Database, new: NewOne, caplog: pytest.LogCaptureFixture
 ) -> None:
-    inbox = Inbox.open(postgres_database.engine())
+    inbox = Inbox(postgres_database.engine())
     reading = asyncio.create_task(inbox.feed.read(CONN, ALL, wait=LONG))
     await readers_wait(inbox.publisher)
     await asyncio.to_thread(stoppable_postgres.stop, crash=True)

@@ -75,7 +75,7 @@ async def test_pruning_survives_an_outage(
 @pytest.mark.parametrize(("days", "running"), [(0, 0), (0.5, 1)])
 async def test_an_inbox_starts_pruning_once(sqlite_database: Database, days: float, running: int) -> None:
     """Zero days keep all deliveries."""
-    inbox = Inbox.open(sqlite_database.engine())
+    inbox = Inbox(sqlite_database.engine())
     inbox.start_pruning(days)
     inbox.start_pruning(days)
     named = [task for task in asyncio.all_tasks() if task.get_name() == "webdata-inbox-pruning"]

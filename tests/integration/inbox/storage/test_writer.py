@@ -320,7 +320,7 @@ from airflow_provider_webdata.inbox_server.storage.records import NewDelivery
 from airflow_provider_webdata.inbox_server.storage.inbox import Inbox
 
 async def main():
-    inbox = Inbox.open(create_engine(sys.argv[1]))
+    inbox = Inbox(create_engine(sys.argv[1]))
     async def submit(worker):
         for number in range(10**9):
             body = b'{"id": "job-%d-%d"}' % (worker, number)
