@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from datetime import datetime, timezone, tzinfo
 
 _FRACTION = re.compile(r"\.(\d+)")
@@ -25,6 +26,14 @@ def moment(text: str | None, zone: tzinfo | None = timezone.utc) -> datetime | N
     except ValueError:
         return None
     return found if found.tzinfo is not None else found.replace(tzinfo=zone)
+
+
+def utc_text(moment: float) -> str:
+    """Return a moment as ISO 8601 to the second.
+
+    :param moment: seconds since the epoch.
+    """
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(moment))
 
 
 def ago(value: datetime, now: datetime | None = None) -> str:

@@ -17,7 +17,7 @@ from airflow_provider_webdata.hooks.inbox import inbox_address
 from airflow_provider_webdata.hooks.webhooks import can_receive, new_key
 from airflow_provider_webdata.inbox.probe import is_proven, new_probe
 from airflow_provider_webdata.inbox.reader import DeliveryGoneError, InboxError, InboxReader
-from airflow_provider_webdata.inbox.reader.address import client_options
+from airflow_provider_webdata.inbox.reader.protocol import client_options
 from airflow_provider_webdata.inbox.wire import (
     NOT_JSON,
     REFUSED,

@@ -64,7 +64,10 @@ def show_delivery(args: argparse.Namespace) -> None:
     if delivery is None:
         raise SystemExit(f"no delivery {args.id} is in the inbox")
     fields = _fields(delivery)
-    body = _payload(delivery)
+    try:
+        body = parse_body(delivery.body or b"")
+    except NotJSONError:
+        body = None
     if args.output == "json":
         _write(json.dumps({**fields, "body": body}, indent=2))
     elif args.output == "yaml":
@@ -159,13 +162,6 @@ def _shown(row: dict[str, Any], output: str) -> dict[str, Any]:
     if output != "table":
         return row
     return {name: escape(value) if isinstance(value, str) else value for name, value in row.items()}
-
-
-def _payload(delivery: StoredDelivery) -> Any:
-    try:
-        return parse_body(delivery.body or b"")
-    except NotJSONError:
-        return None
 
 
 def _write(text: str) -> None:

@@ -101,11 +101,8 @@ class InboxDBManager(BaseDBManager):
     def downgrade(
         self, to_revision: str, from_revision: str | None = None, show_sql_only: bool = False
     ) -> None:
-        """Go back to an older revision.
+        """Go back to an older revision, "base" for none; the parameters are Airflow's.
 
-        :param to_revision: the revision; "base" for none, which drops the tables.
-        :param from_revision: where the printed statements start; only with `show_sql_only`.
-        :param show_sql_only: print the statements instead of running them.
         :raises ValueError: `from_revision` is given without `show_sql_only`.
         """
         if from_revision and not show_sql_only:

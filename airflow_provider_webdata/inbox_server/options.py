@@ -1,4 +1,7 @@
-"""The inbox's options: section `[webdata]` of Airflow's configuration."""
+"""The inbox's options: section `[webdata]` of Airflow's configuration.
+
+Each function raises `OptionError` if its option is invalid.
+"""
 
 from __future__ import annotations
 
@@ -9,26 +12,17 @@ from airflow_provider_webdata.inbox_server.storage.errors import OptionError
 
 
 def creates_tables() -> bool:
-    """Return whether the inbox creates its tables itself (`inbox_create_tables`, False).
-
-    :raises OptionError: the option is not a boolean.
-    """
+    """Return whether the inbox creates its tables itself (`inbox_create_tables`, False)."""
     return _flag("inbox_create_tables")
 
 
 def freezes_objects() -> bool:
-    """Return whether the inbox excludes existing objects from garbage collection (`inbox_gc_freeze`, False).
-
-    :raises OptionError: the option is not a boolean.
-    """
+    """Return whether the inbox excludes existing objects from garbage collection (`inbox_gc_freeze`, False)."""
     return _flag("inbox_gc_freeze")
 
 
 def max_body_bytes() -> int:
-    """Return the size of the largest delivery that is accepted (`inbox_max_body_mb`, 16 MB).
-
-    :raises OptionError: the option is not a number above 0.
-    """
+    """Return the size of the largest delivery that is accepted (`inbox_max_body_mb`, 16 MB)."""
     given, megabytes = _number("inbox_max_body_mb", "16")
     if not 0 < megabytes * 2**20 < float("inf"):
         raise OptionError(f"[webdata] inbox_max_body_mb must be a number above 0 (given: {given!r})")
@@ -36,10 +30,7 @@ def max_body_bytes() -> int:
 
 
 def retention_days() -> float:
-    """Return for how many days deliveries are kept (`inbox_retention_days`, 30); 0 keeps all.
-
-    :raises OptionError: the option is not a number, or less than 0.
-    """
+    """Return for how many days deliveries are kept (`inbox_retention_days`, 30); 0 keeps all."""
     given, days = _number("inbox_retention_days", "30")
     if not 0 <= days < float("inf"):
         raise OptionError(f"[webdata] inbox_retention_days must be a number, 0 or more (given: {given!r})")

@@ -61,7 +61,7 @@ def _serve(
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
             # Readers would wait on; deliveries that are under way are stored and answered.
-            application.inbox.send_readers_away()
+            application.inbox.publisher.close()
             await super().shutdown(sockets)
             await application.aclose()
 

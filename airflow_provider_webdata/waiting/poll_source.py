@@ -18,7 +18,7 @@ from airflow_provider_webdata.api.errors import (
 from airflow_provider_webdata.hooks.calls import MonitorPages
 from airflow_provider_webdata.states.checks import MEANINGFUL_STATUSES, is_meaningful_change
 from airflow_provider_webdata.waiting import subjects
-from airflow_provider_webdata.waiting.backoff import LONGEST_PAUSE, Backoff
+from airflow_provider_webdata.waiting.backoff import Backoff
 from airflow_provider_webdata.waiting.connection import GATHER, SLICE
 from airflow_provider_webdata.waiting.mailbox import Notice, WaitFailedError
 from airflow_provider_webdata.waiting.subjects import MonitorSubject
@@ -210,7 +210,7 @@ class PollSource:
             self._schedule(subject)
             return
         subject.missing_since = None
-        subject.failures = 0
+        subject.backoff = None
         # Its notice comes before what was found, which may end the waits.
         self._backoff.recovered()
         for number, (target, item) in enumerate(found, 1):
@@ -235,11 +235,8 @@ class PollSource:
                 subject.post(WaitFailedError(text, "never"))
             self._schedule(subject, min(1.0 + now - subject.missing_since, 8.0))
         else:
-            subject.failures += 1
-            if subject.failures == 2:
-                text = f"{subject.label}: {error}; retrying until it works or the wait times out"
-                subject.post(Notice(text))
-            self._schedule(subject, min(2.0**subject.failures / 2, LONGEST_PAUSE))
+            subject.backoff = subject.backoff or Backoff(subject.label, subject.post)
+            self._schedule(subject, subject.backoff.failed(error))
         subject.unanswered(str(error))
 
     def _broadcast(self, item: Any) -> None:

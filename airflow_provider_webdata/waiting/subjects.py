@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow_provider_webdata.api.errors import NotFoundError
+from airflow_provider_webdata.common.dates import utc_text
 from airflow_provider_webdata.states.check_listing import CheckListing
 from airflow_provider_webdata.states.checks import finished_at, is_over
 from airflow_provider_webdata.states.jobs import JobView, name_of
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from airflow_provider_webdata.api.models import Monitor, MonitorCheck
+    from airflow_provider_webdata.waiting.backoff import Backoff
 
     Call = Callable[[Callable[[Any], Awaitable[Any]]], Awaitable[Any]]
     """`Connection.call`."""
@@ -48,7 +50,7 @@ class Unconfirmed(NamedTuple):
 class Subject(ABC):
     """One job or monitor, what is known of it, and the targets that it is polled for."""
 
-    __slots__ = ("due", "failures", "hints", "key", "missing_since", "polled_at", "targets")
+    __slots__ = ("backoff", "due", "hints", "key", "missing_since", "polled_at", "targets")
 
     if_missing: str
     """Why the service may not know it for good."""
@@ -59,7 +61,7 @@ class Subject(ABC):
         self.due = 0.0
         self.polled_at: float | None = None
         self.missing_since: float | None = None
-        self.failures = 0
+        self.backoff: Backoff | None = None
         self.hints: dict[str, int] | None = None
 
     @property
@@ -88,16 +90,13 @@ class Subject(ABC):
         """Return the service's last answer, for the message of a timeout."""
         if self.polled_at is None:
             return f"the service could not be asked about {self.label}"
-        return f"at {time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(self.polled_at))} {self._last()}"
+        return f"at {utc_text(self.polled_at)} {self._last()}"
 
     @abstractmethod
     def _last(self) -> str: ...
 
     def hint(self, name: str) -> None:
-        """Note that something is over by a delivery.
-
-        :param name: the id of a check, or of the job.
-        """
+        """Note that a check or the job is over by a delivery, by its id."""
         self.hints = self.hints or {}
         self.hints.setdefault(name, 0)
 

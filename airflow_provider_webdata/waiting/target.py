@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from datetime import datetime, timezone
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow_provider_webdata.api.errors import ConfigurationError
+from airflow_provider_webdata.common.dates import utc_text
 from airflow_provider_webdata.hooks.webhooks import can_receive, no_deliveries_reason
 
 if TYPE_CHECKING:
@@ -131,8 +131,5 @@ def waiting_for(subject: object, how: str, deadline: float | None) -> str:
     :param subject: what is waited for: a target, or a text.
     :param deadline: seconds since the epoch; None: none.
     """
-    until = "without a deadline"
-    if deadline is not None:
-        moment = datetime.fromtimestamp(deadline, timezone.utc)
-        until = f"until {moment.isoformat(timespec='seconds').replace('+00:00', 'Z')}"
+    until = "without a deadline" if deadline is None else f"until {utc_text(deadline)}"
     return f"Waiting for {subject}, {how}, {until}"

@@ -38,6 +38,7 @@ TURNED_INTO = {
     "NotJSONError": "the inbox's answer 400",
     "ParameterError": "the inbox's answer 400",
     "BusyError": "the inbox's answer 503",
+    "DeniedError": "the inbox's answer 401",
     "ClientGoneError": "nothing, since the client is gone",
     "CursorPastEndError": "CursorAheadError",
     "DeliveryNotFoundError": "the command's own message",

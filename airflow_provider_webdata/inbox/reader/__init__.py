@@ -6,7 +6,6 @@ task is not known here.
 
 from airflow_provider_webdata.inbox.wire import MOST_VALUES
 
-from .address import InboxAddress
 from .client import AsyncInboxReader, InboxReader
 from .delivery import Delivery, Page
 from .errors import (
@@ -18,7 +17,7 @@ from .errors import (
     InboxRefusedError,
     InboxUnreachableError,
 )
-from .protocol import END
+from .protocol import END, InboxAddress
 
 __all__ = [
     "END",

@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_webdata.common.http_library import httpx
 
 from . import protocol
-from .address import client_options
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from typing_extensions import Unpack
 
-    from .address import InboxAddress
     from .delivery import Delivery, Page
-    from .protocol import Query
+    from .protocol import InboxAddress, Query
 
 
 class InboxReader:
@@ -28,7 +26,7 @@ class InboxReader:
 
     def __init__(self, address: InboxAddress) -> None:
         self.address = address
-        self._http = httpx.Client(**client_options(address))
+        self._http = httpx.Client(**protocol.client_options(address))
 
     def feed(self, after: str | None = None, wait: float = 0.0, **query: Unpack[Query]) -> Page:
         """Return the next deliveries in the order of the feed.
@@ -81,7 +79,7 @@ class AsyncInboxReader:
 
     def __init__(self, address: InboxAddress) -> None:
         self.address = address
-        self._http = httpx.AsyncClient(**client_options(address))
+        self._http = httpx.AsyncClient(**protocol.client_options(address))
 
     async def feed(self, after: str | None = None, wait: float = 0.0, **query: Unpack[Query]) -> Page:
         """Return the next deliveries in the order of the feed; see `InboxReader.feed`."""

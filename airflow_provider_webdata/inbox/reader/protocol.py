@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ssl
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import msgspec
 from typing_extensions import TypedDict
 
+from airflow_provider_webdata import __version__
 from airflow_provider_webdata.api.errors import trimmed
 from airflow_provider_webdata.api.retry import named_wait
 from airflow_provider_webdata.common.http_library import httpx
@@ -27,8 +30,6 @@ from .errors import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .address import InboxAddress
-
 END = "end"
 """The cursor behind all that the inbox holds."""
 
@@ -38,6 +39,39 @@ _MARGIN = 15.0
 
 _PAGE = msgspec.json.Decoder(Page)
 _DELIVERY = msgspec.json.Decoder(Delivery)
+
+
+@dataclass(frozen=True)
+class InboxAddress:
+    """Where an inbox is and how to show that one may read it.
+
+    :param url: address of the server, without the inbox's own path.
+    :param secret: the connection's signing secret, or its webhook secret where it has no other.
+    :param ca_files: paths of CA bundles that are trusted besides the usual ones.
+    """
+
+    url: str
+    conn_id: str
+    secret: str = field(repr=False)
+    verify: bool = True
+    ca_files: tuple[str, ...] = ()
+
+
+def client_options(address: InboxAddress) -> dict[str, Any]:
+    """Return the arguments of `httpx.Client` and `httpx.AsyncClient` for an inbox."""
+    verify: Any = address.verify
+    if verify and address.ca_files and address.url.startswith("https:"):
+        verify = ssl.create_default_context()
+        for path in address.ca_files:
+            verify.load_verify_locations(path)
+    return {
+        "headers": {
+            "accept": "application/json",
+            "user-agent": f"airflow-provider-webdata/{__version__}",
+        },
+        "follow_redirects": False,
+        "verify": verify,
+    }
 
 
 class Query(TypedDict, total=False):

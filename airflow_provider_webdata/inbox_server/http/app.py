@@ -12,11 +12,17 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 
 from airflow_provider_webdata.inbox.wire import is_key
-from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError, TablesMissingError
+from airflow_provider_webdata.inbox_server.storage.errors import (
+    CursorPastEndError,
+    StoreUnavailableError,
+    TablesMissingError,
+)
 
 from .connections import Connections
-from .deliveries import Deliveries
+from .deliveries import Deliveries, DeniedError
+from .limits import BusyError
 from .openapi import document
+from .parameters import ParameterError
 from .receive import ClientGoneError, Receiver
 from .responses import error_response, retry_later
 
@@ -42,6 +48,11 @@ _HEALTH_SECONDS = 1.0
 _FIRST_PARTS = ("inbox", "deliveries", "inbox-health", "inbox-openapi.json")
 _NOT_FOUND = error_response(404, "there is nothing here")
 _CLIENT_GONE = error_response(400, "the sender broke off")
+_DENIED = error_response(
+    401,
+    "a token of this connection's signing secret (or webhook secret) is missing, wrong or expired",
+    {"www-authenticate": "Bearer"},
+)
 
 
 class InboxApplication:
@@ -81,6 +92,18 @@ class InboxApplication:
         except ClientGoneError:
             # Nobody reads it, but the server takes no response at all for an error.
             response = _CLIENT_GONE
+        except DeniedError:
+            response = _DENIED
+        except ParameterError as error:
+            response = error_response(400, str(error))
+        except CursorPastEndError as error:
+            response = JSONResponse({"error": str(error), "cursor": str(error.end)}, 410)
+        except BusyError as error:
+            response = retry_later(503, "too many requests at once", error.seconds)
+        except TablesMissingError as error:
+            response = retry_later(503, str(error))
+        except StoreUnavailableError:
+            response = retry_later(503, "the deliveries cannot be read now")
         except Exception:
             log.exception("The inbox failed at %s", scope["method"])
             response = retry_later(503, "the inbox failed, see its log")

@@ -8,22 +8,17 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from airflow_provider_webdata.common.surrogates import escape_halves
-from airflow_provider_webdata.inbox_server.storage.errors import (
-    CursorPastEndError,
-    StoreUnavailableError,
-    TablesMissingError,
-)
 
 from .limits import BusyError
 from .parameters import ParameterError, delivery_id_of, query_of, search_of
 from .receive import ClientGoneError
-from .responses import error_response, retry_later
+from .responses import error_response
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine
+    from collections.abc import Coroutine
 
     from starlette.datastructures import Headers
     from starlette.types import Receive
@@ -41,16 +36,15 @@ LONG_POLLS_AT_ONCE = 100
 """Readers of one connection that may wait: each triggerer has one, and all connections share 500 places."""
 
 _JSON = "application/json"
-_DENIED = error_response(
-    401,
-    "a token of this connection's signing secret (or webhook secret) is missing, wrong or expired",
-    {"www-authenticate": "Bearer"},
-)
 _NO_DELIVERY = error_response(404, "there is no such delivery")
 
 
+class DeniedError(Exception):
+    """The reader does not know the connection's secret."""
+
+
 class Deliveries:
-    """Serves readers."""
+    """Serves readers. Every method raises what `app` answers with an error."""
 
     def __init__(self, connections: Connections, feed: Feed) -> None:
         self._connections, self._feed = connections, feed
@@ -58,55 +52,33 @@ class Deliveries:
 
     async def page(self, conn_id: str, query: bytes, headers: Headers, receive: Receive) -> Response:
         """Serve `GET /deliveries/{conn_id}`: the deliveries after a cursor, waiting for one if necessary."""
-
-        async def respond() -> Response:
-            asked = query_of(query)
-            if asked.wait <= 0:
-                return _page_response(await self._read(conn_id, asked))
-            if self._long_polls[conn_id] >= LONG_POLLS_AT_ONCE:
-                raise BusyError
-            self._long_polls[conn_id] += 1
-            try:
-                return _page_response(await _unless_gone(self._read(conn_id, asked), receive))
-            finally:
-                self._long_polls[conn_id] -= 1
-
-        return await self._if_allowed(conn_id, headers, respond)
+        await self._authenticate(conn_id, headers)
+        asked = query_of(query)
+        if asked.wait <= 0:
+            return _page_response(await self._read(conn_id, asked))
+        if self._long_polls[conn_id] >= LONG_POLLS_AT_ONCE:
+            raise BusyError
+        self._long_polls[conn_id] += 1
+        try:
+            return _page_response(await _unless_gone(self._read(conn_id, asked), receive))
+        finally:
+            self._long_polls[conn_id] -= 1
 
     async def search(self, conn_id: str, headers: Headers, receive: Receive) -> Response:
         """Serve `POST /deliveries/{conn_id}/search`: the stored deliveries for many keys and ids."""
-
-        async def respond() -> Response:
-            return _page_response(await self._read(conn_id, search_of(await _small_body(receive))))
-
-        return await self._if_allowed(conn_id, headers, respond)
+        await self._authenticate(conn_id, headers)
+        return _page_response(await self._read(conn_id, search_of(await _small_body(receive))))
 
     async def one(self, conn_id: str, delivery_id: str, headers: Headers) -> Response:
         """Serve `GET /deliveries/{conn_id}/{id}`: one delivery with its body, however large."""
+        await self._authenticate(conn_id, headers)
+        number = delivery_id_of(delivery_id)
+        found = None if number is None else await self._feed.get(conn_id, number)
+        return _NO_DELIVERY if found is None else Response(_record(found), media_type=_JSON)
 
-        async def respond() -> Response:
-            number = delivery_id_of(delivery_id)
-            found = None if number is None else await self._feed.get(conn_id, number)
-            return _NO_DELIVERY if found is None else Response(_record(found), media_type=_JSON)
-
-        return await self._if_allowed(conn_id, headers, respond)
-
-    async def _if_allowed(
-        self, conn_id: str, headers: Headers, respond: Callable[[], Awaitable[Response]]
-    ) -> Response:
-        try:
-            gate = await self._connections.gate(conn_id)
-            return await respond() if gate.passes_token(headers) else _DENIED
-        except ParameterError as error:
-            return error_response(400, str(error))
-        except CursorPastEndError as error:
-            return JSONResponse({"error": str(error), "cursor": str(error.end)}, 410)
-        except BusyError as error:
-            return retry_later(503, "too many requests at once", error.seconds)
-        except TablesMissingError as error:
-            return retry_later(503, str(error))
-        except StoreUnavailableError:
-            return retry_later(503, "the deliveries cannot be read now")
+    async def _authenticate(self, conn_id: str, headers: Headers) -> None:
+        if not (await self._connections.gate(conn_id)).passes_token(headers):
+            raise DeniedError
 
     async def _read(self, conn_id: str, asked: DeliveryQuery) -> StoredPage:
         return await self._feed.read(conn_id, asked.wanted, asked.after, asked.limit, asked.wait)

@@ -20,10 +20,7 @@ BODY_BYTES_AT_ONCE = 128 * 2**20
 
 
 class BusyError(Exception):
-    """Too many requests are being served already.
-
-    :param seconds: after which to try again.
-    """
+    """Too many requests are being served already; `seconds` says when to try again."""
 
     def __init__(self, seconds: float = 1.0) -> None:
         super().__init__(f"too many requests at once; try again in {seconds:.0f} s")
@@ -59,8 +56,6 @@ class BodyBudget:
     When there are too many, the connection that uses the most makes room: of its bodies that are still arriving, the
     oldest gives way.
 
-    :param most: bodies at once.
-    :param most_bytes: bytes of them all.
     :param within_connection: whether a body also gives way to one of the same connection: for senders that are not
         authenticated yet.
     """
@@ -128,11 +123,7 @@ class BodyBudget:
 
 
 class BufferedBody:
-    """One body as it arrives.
-
-    :param budget: that it counts towards.
-    :param conn_id: connection that it is for.
-    """
+    """One body as it arrives."""
 
     def __init__(self, budget: BodyBudget, conn_id: str) -> None:
         self._budget, self.conn_id = budget, conn_id

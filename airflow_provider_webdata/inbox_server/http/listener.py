@@ -61,7 +61,7 @@ class BoundedServer(uvicorn.Server):
             "app_state": self.lifespan.state,
         }
         self._accepting = [
-            asyncio.create_task(Listener(listening, self.config.ssl, most_connections(), **options).accept())
+            asyncio.create_task(Listener(listening, self.config.ssl, **options).accept())
             for listening in sockets or []
         ]
 
@@ -77,13 +77,11 @@ class Listener:
     """Accepts the connections of a socket.
 
     :param context: of TLS; None for plain HTTP.
-    :param most: connections that may be open.
     """
 
-    def __init__(
-        self, listening: socket.socket, context: ssl.SSLContext | None, most: int, **options: Any
-    ) -> None:
-        self._listening, self._context, self._most, self._options = listening, context, most, options
+    def __init__(self, listening: socket.socket, context: ssl.SSLContext | None, **options: Any) -> None:
+        self._listening, self._context, self._options = listening, context, options
+        self._most = most_connections()
         self.open: set[_Connection] = set()
         # Those without a request, the one that has waited longest first.
         self.waiting: dict[_Connection, None] = {}

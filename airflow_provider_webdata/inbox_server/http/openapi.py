@@ -135,32 +135,23 @@ def document() -> _Schema:
             f"{INBOX_PATH}/{{conn_id}}": {"post": _receive("receive", [_CONN_ID])},
             f"{INBOX_PATH}/{{conn_id}}/{{key}}": {"post": _receive("receiveByKey", [_CONN_ID, _KEY])},
             deliveries: {
-                "get": {
-                    "operationId": "readDeliveries",
-                    "summary": "Deliveries after a cursor; waits for the first one if asked to.",
-                    "security": [{"token": []}],
-                    "parameters": [_CONN_ID, *_QUERY],
-                    "responses": read_page,
-                }
+                "get": _read(
+                    "readDeliveries",
+                    "Deliveries after a cursor; waits for the first one if asked to.",
+                    *_QUERY,
+                    responses=read_page,
+                )
             },
             f"{deliveries}/search": {
-                "post": {
-                    "operationId": "searchDeliveries",
-                    "summary": "Deliveries that are there already, by many keys and ids at once.",
-                    "security": [{"token": []}],
-                    "parameters": [_CONN_ID],
-                    "requestBody": _body(_SEARCH),
-                    "responses": read_page,
-                }
+                "post": _read(
+                    "searchDeliveries",
+                    "Deliveries that are there already, by many keys and ids at once.",
+                    responses=read_page,
+                    requestBody=_body(_SEARCH),
+                )
             },
             f"{deliveries}/{{id}}": {
-                "get": {
-                    "operationId": "readDelivery",
-                    "summary": "One delivery with its body.",
-                    "security": [{"token": []}],
-                    "parameters": [_CONN_ID, _ID],
-                    "responses": delivery,
-                }
+                "get": _read("readDelivery", "One delivery with its body.", _ID, responses=delivery)
             },
             "/webdata/inbox-health": {
                 "get": {
@@ -184,6 +175,16 @@ def document() -> _Schema:
             },
             "schemas": _SCHEMAS,
         },
+    }
+
+
+def _read(operation: str, summary: str, *parameters: _Schema, **more: Any) -> _Schema:
+    return {
+        "operationId": operation,
+        "summary": summary,
+        "security": [{"token": []}],
+        "parameters": [_CONN_ID, *parameters],
+        **more,
     }
 
 

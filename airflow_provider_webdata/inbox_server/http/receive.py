@@ -21,7 +21,7 @@ from airflow_provider_webdata.inbox.wire import NOT_JSON, REFUSED
 from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
 from airflow_provider_webdata.inbox_server.storage.records import NewDelivery
 
-from .limits import BodyBudget, BusyError, TokenBucket
+from .limits import BodyBudget, TokenBucket
 from .responses import error_response, retry_later
 
 if TYPE_CHECKING:
@@ -87,6 +87,7 @@ class Receiver:
 
         :param sender: its address, for the log.
         :raises ClientGoneError: the sender broke off.
+        :raises BusyError: too many bodies are in memory, or too many unknown ids are being looked up.
         """
         try:
             gate = await self._connections.gate(conn_id)
@@ -104,8 +105,6 @@ class Receiver:
                     proofs = probe.proofs_of(raw, gate.conn_id, gate.keys)
                     return JSONResponse({"status": "probe", "version": __version__, "proofs": proofs})
                 return await self._store(gate.conn_id, key, raw)
-        except BusyError as error:
-            return retry_later(503, "too many requests at once", error.seconds)
         except StoreUnavailableError as error:
             if self._log_lines.take():
                 log.warning("A delivery was not stored; the service will send it again: %s", error)

@@ -13,17 +13,10 @@ RETRY_AFTER_SECONDS = 5
 
 
 def error_response(status: int, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    """Return a response that says what is wrong.
-
-    :param headers: beside content type and length.
-    """
+    """Return a response that says what is wrong."""
     return JSONResponse({"error": message}, status, headers)
 
 
 def retry_later(status: int, message: str, seconds: float = RETRY_AFTER_SECONDS) -> JSONResponse:
-    """Return an error response with `Retry-After`.
-
-    :param status: 429 or 503.
-    :param seconds: after which to try again.
-    """
+    """Return an error response, 429 or 503, with `Retry-After`."""
     return error_response(status, message, {"retry-after": str(max(1, round(seconds)))})

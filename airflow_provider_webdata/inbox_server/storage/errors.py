@@ -48,7 +48,6 @@ class DeliveryNotFoundError(Exception):
 
     def __init__(self, missing: list[int]) -> None:
         super().__init__(f"no delivery {', '.join(map(str, missing))} is in the inbox")
-        self.missing = missing
 
 
 class CursorPastEndError(Exception):

@@ -54,10 +54,6 @@ class Inbox:
                 keep_pruned(self.store, days), name="webdata-inbox-pruning"
             )
 
-    def send_readers_away(self) -> None:
-        """Answer waiting readers at once, and later ones without waiting."""
-        self.publisher.close()
-
     async def close(self) -> None:
         """Stop pruning, send waiting readers away, and store what was submitted."""
         self.asset_events.close()
@@ -65,5 +61,5 @@ class Inbox:
             self._pruning.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._pruning
-        self.send_readers_away()
+        self.publisher.close()
         await self.writer.close()

@@ -86,7 +86,7 @@ class Publisher:
             self.waiters.discard(waiter)
 
     def close(self) -> None:
-        """End the thread, and wake every reader."""
+        """End the thread, and wake every reader: later ones are answered without waiting."""
         with self._changed:
             self.closed = True
             self._changed.notify_all()

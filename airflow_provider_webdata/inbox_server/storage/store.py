@@ -176,10 +176,7 @@ class DeliveryStore:
             return query(connection)
 
     def get(self, conn_id: str | None, delivery_id: int) -> StoredDelivery | None:
-        """Return one delivery with its body, or None.
-
-        :param conn_id: the connection that it must have come for; None for any.
-        """
+        """Return one delivery of a connection, or of any, with its body; None if it is missing."""
         statement = select(*_WITHOUT_BODY, delivery.c.body).where(delivery.c.id == delivery_id)
         if conn_id is not None:
             statement = statement.where(delivery.c.conn_id == conn_id)

@@ -22,7 +22,7 @@ from airflow_provider_webdata.waiting.policy import TIMEOUT_MARGIN_SECONDS
 from airflow_provider_webdata.waiting.wait import wait
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator
 
     from airflow_provider_webdata.waiting.target import Target
 
@@ -75,14 +75,11 @@ class WaitTrigger(BaseTrigger):
                     "error": f"{type(error).__name__}: {error}",
                     "verdict": "unknown",
                 }
-        self._measure(event, time.monotonic() - began)
-        await asyncio.sleep(max(resumable_at - time.monotonic(), 0))
-        yield TriggerEvent(event)  # type: ignore[no-untyped-call]
-
-    def _measure(self, event: Mapping[str, Any], seconds: float) -> None:
         tags = {"conn_id": self.webdata_conn_id, "kind": self.kind, "status": str(event["status"])}
         count("webdata.waits", **tags, via=str(event.get("via", "none")))
-        timing("webdata.wait.duration", seconds, **tags)
+        timing("webdata.wait.duration", time.monotonic() - began, **tags)
+        await asyncio.sleep(max(resumable_at - time.monotonic(), 0))
+        yield TriggerEvent(event)  # type: ignore[no-untyped-call]
 
     def _hold_back_seconds(self) -> float:
         """Return for how many seconds an event is held back: the worker that deferred the task may still be there.

@@ -123,7 +123,7 @@ class ServedInbox:
 
     def __exit__(self, *_: object) -> None:
         self.http.close()
-        self.inbox.send_readers_away()
+        self.inbox.publisher.close()
         self._serving.stop()
 
     def deliver(
