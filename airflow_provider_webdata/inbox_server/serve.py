@@ -63,7 +63,7 @@ def _serve(
             # Readers would wait on; deliveries that are under way are stored and answered.
             application.inbox.publisher.close()
             await super().shutdown(sockets)
-            await application.aclose()
+            await application.inbox.close()
 
         @contextlib.contextmanager
         def capture_signals(self) -> Iterator[None]:

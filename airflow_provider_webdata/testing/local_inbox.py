@@ -34,7 +34,7 @@ class LocalInbox:
         self._engine = create_engine(f"sqlite:///{folder}/inbox.db")
         application = InboxApplication(Inbox(self._engine), self._gate)
         # What is logged is shown with a test that fails.
-        self._serving = Serving(application, close=application.aclose, log_level="warning")
+        self._serving = Serving(application, close=application.inbox.close, log_level="warning")
         self.url = self._serving.url
 
     def __enter__(self) -> LocalInbox:

@@ -85,7 +85,7 @@ class InboxServer:
     def start(self) -> None:
         self._engine = create_engine(self._database)
         self._application = InboxApplication(Inbox(self._engine), self._gate)
-        self._serving = Serving(self._app, self.port, close=self._application.aclose)
+        self._serving = Serving(self._app, self.port, close=self._application.inbox.close)
         self.port = self._serving.port
         self._serving.start()
 

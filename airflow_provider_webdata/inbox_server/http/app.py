@@ -98,8 +98,8 @@ class InboxApplication:
             response = error_response(400, str(error))
         except CursorPastEndError as error:
             response = JSONResponse({"error": str(error), "cursor": str(error.end)}, 410)
-        except BusyError as error:
-            response = retry_later(503, "too many requests at once", error.seconds)
+        except BusyError:
+            response = retry_later(503, "too many requests at once", 1.0)
         except TablesMissingError as error:
             response = retry_later(503, str(error))
         except StoreUnavailableError:
@@ -108,10 +108,6 @@ class InboxApplication:
             log.exception("The inbox failed at %s", scope["method"])
             response = retry_later(503, "the inbox failed, see its log")
         await _send(response, send, None if body.is_whole or not _has_body(headers) else body)
-
-    async def aclose(self) -> None:
-        """Store what was submitted and send readers away."""
-        await self.inbox.close()
 
     # Starlette's router decodes a path before it splits it, and so would take a slash in a connection's id for its
     # own; hence the routes by hand.

@@ -20,11 +20,7 @@ BODY_BYTES_AT_ONCE = 128 * 2**20
 
 
 class BusyError(Exception):
-    """Too many requests are being served already; `seconds` says when to try again."""
-
-    def __init__(self, seconds: float = 1.0) -> None:
-        super().__init__(f"too many requests at once; try again in {seconds:.0f} s")
-        self.seconds = seconds
+    """Too many requests are being served already."""
 
 
 class TokenBucket:

@@ -44,7 +44,11 @@ def serve(sqlite_engine: Engine) -> Iterator[Callable[..., Serving]]:
         def start(**options: Any) -> Serving:
             application = InboxApplication(Inbox(sqlite_engine), gate_of)
             serving = Serving(
-                application, close=application.aclose, server=listener.BoundedServer, http="h11", **options
+                application,
+                close=application.inbox.close,
+                server=listener.BoundedServer,
+                http="h11",
+                **options,
             )
             serving.start()
             started.callback(serving.stop)
