@@ -33,12 +33,16 @@ class Attempt:
     number is not read. Airflow 3.2 has no store: there nothing is recorded.
 
     :param context: the task's context; empty or None outside a task.
+    :ivar number: of the attempt, from 1; also counts the attempts before the task was cleared.
+    :ivar max_tries: Airflow's number of that name: clearing the task raises it, a retry does not.
     """
 
     def __init__(self, context: Mapping[str, Any] | None) -> None:
         self.context: Any = context or {}
         self.ti: Any = self.context.get("ti")
         self.store: Any = self.context.get("task_state_store")
+        self.number = int(getattr(self.ti, "try_number", 1) or 1)
+        self.max_tries = int(getattr(self.ti, "max_tries", 0) or 0)
 
     @property
     def instance(self) -> tuple[object, ...]:
@@ -47,16 +51,6 @@ class Attempt:
         if getattr(self.ti, "region_id", None) is not None:
             names = (*names, "region_id", "region_index")
         return tuple(getattr(self.ti, name, None) for name in names)
-
-    @property
-    def number(self) -> int:
-        """Its number, from 1; also counts the attempts before the task was cleared."""
-        return int(getattr(self.ti, "try_number", 1) or 1)
-
-    @property
-    def max_tries(self) -> int:
-        """Airflow's number of that name: clearing the task raises it, a retry does not."""
-        return int(getattr(self.ti, "max_tries", 0) or 0)
 
     @property
     def is_last(self) -> bool:

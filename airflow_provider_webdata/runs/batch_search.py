@@ -11,18 +11,16 @@ from airflow.sdk.exceptions import AirflowException
 from airflow_provider_webdata.api.models import SearchRequest
 from airflow_provider_webdata.api.prices import SEARCH
 from airflow_provider_webdata.common.arguments import as_list
-from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.hooks.budget import Budget
 from airflow_provider_webdata.hooks.calls import body_for
 from airflow_provider_webdata.results.columns import kind_of_source
 from airflow_provider_webdata.runs.billing import bounded
 from airflow_provider_webdata.runs.call import CallRun
-from airflow_provider_webdata.runs.checked_number import checked_number
 from airflow_provider_webdata.runs.delivery.step import Results
 from airflow_provider_webdata.runs.event_loop import run_aside
 from airflow_provider_webdata.runs.failures import CreditLimitError, TooManyFailuresError
 from airflow_provider_webdata.runs.kept_records import RecordsOfAccount, records_of
-from airflow_provider_webdata.runs.request import checked_extra_body
+from airflow_provider_webdata.runs.request import checked_extra_body, checked_number
 from airflow_provider_webdata.runs.searches.adaptive_limit import AdaptiveLimit
 from airflow_provider_webdata.runs.searches.batch_queries import OPERATION, checked_queries
 from airflow_provider_webdata.runs.searches.records import answered, by_search, items_of, with_items
@@ -197,7 +195,7 @@ class BatchSearchRun(CallRun):
 
     def _can_be_mended(self, tally: Tally) -> bool:
         """Return whether there will be another attempt, and a failed search that may succeed in it."""
-        return not Attempt(self.context).is_last and any(
+        return not self.attempt.is_last and any(
             not failure.hopeless and (self.task.repeat_ambiguous or not failure.ambiguous)
             for failure in tally.failed
         )

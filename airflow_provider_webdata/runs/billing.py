@@ -6,12 +6,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow_provider_webdata.api.endpoints import PRICES, label_of
-from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.hooks.budget import Budget
 from airflow_provider_webdata.hooks.call_guard import cost_of_failure
-from airflow_provider_webdata.runs.checked_number import checked_number
 from airflow_provider_webdata.runs.credit_account import CreditAccount, enter_call
 from airflow_provider_webdata.runs.failures import CreditLimitError
+from airflow_provider_webdata.runs.request import checked_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -47,7 +46,6 @@ class Billing:
         credit_limit: Any = None,
         operation: str = "credit_limit",
     ) -> None:
-        self.context = context
         self.account = account = CreditAccount(context)
         self._log = log
         self._push = push
@@ -57,7 +55,7 @@ class Billing:
 
     def push_earlier(self) -> None:
         """Push what earlier attempts spent: Airflow deletes the XComs of each before the next."""
-        if Attempt(self.context).number > 1 and not self.account.is_empty:
+        if self.account.attempt.number > 1 and not self.account.is_empty:
             self._push(credits=self.account.to_wire())
 
     def held(self, operation: str, request: RequestT, credits: float | None = None) -> RequestT:
@@ -134,37 +132,17 @@ class Billing:
         used: Any,
         operation: str,
         *,
-        call: str | None = None,
-        formats: Mapping[str, float] | None = None,
-        scraping: float = 0,
-        saved: float = 0,
-        is_earlier: bool = False,
         execution: str | None = None,
+        **call: Any,
     ) -> None:
         """Enter what a call cost into the account, push and log the account, and count it in the metrics.
 
         :param used: credits, as the service says; None, or less than 0, where it does not.
         :param operation: its name.
-        :param call: names the call, which is counted once for all attempts; None: it has no name.
-        :param formats: what of the cost each format accounts for.
-        :param scraping: what of it is for scraping the results of a search.
-        :param saved: credits that were not spent.
-        :param is_earlier: an earlier attempt made the call and counted it in the metrics.
         :param execution: as in `reserve`.
+        :param call: `call`, `formats`, `scraping`, `saved`, and `is_earlier` of `enter_call`.
         """
-        credits = enter_call(
-            self.account,
-            self.context,
-            self._log,
-            used,
-            operation,
-            call=call,
-            formats=formats,
-            scraping=scraping,
-            saved=saved,
-            is_earlier=is_earlier,
-        )
-        self._push(credits=credits)
+        self._push(credits=enter_call(self.account, self._log, used, operation, **call))
         is_known = isinstance(used, (int, float)) and used >= 0
         # The account has what is known.
         self.budget.settle(execution or operation, 0 if is_known else None)

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.arguments import checked_text
-from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.runs.check_result import check_with_pages, log_end
 from airflow_provider_webdata.runs.sensor import SensorRun
 from airflow_provider_webdata.states.check_queue import CheckQueue
@@ -72,7 +71,7 @@ class CheckSensorRun(SensorRun):
         In reschedule mode, each poke is another process that knows nothing but when the first one was.
         """
         task, now = self.task, time.time()
-        first = Attempt(self.context).first_reschedule if task.reschedule else None
+        first = self.attempt.first_reschedule if task.reschedule else None
         began = first.astimezone(timezone.utc).timestamp() if first else self._began
         safety = task.polling_policy.safety_poll
         if began is None:

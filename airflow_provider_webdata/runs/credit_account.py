@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypedDict
@@ -43,9 +42,9 @@ class CreditAccount:
     """
 
     def __init__(self, context: Context) -> None:
-        self._attempt = Attempt(context)
+        self.attempt = Attempt(context)
         # Unlike other records, this one holds also what was spent before the task was cleared.
-        self._store = self._attempt.store
+        self._store = self.attempt.store
         stored: Any = self._store.get(_KEY) if self._store is not None else None
         self._damage = None if stored is None else damage_of(stored, dict[str, _Entry])
         self._entries: dict[str, dict[str, Any]] = {} if stored is None or self._damage else stored
@@ -60,7 +59,7 @@ class CreditAccount:
     @property
     def is_complete(self) -> bool:
         """Whether earlier attempts are in it, if there were any."""
-        return self._store is not None or self._attempt.number == 1
+        return self._store is not None or self.attempt.number == 1
 
     @property
     def is_empty(self) -> bool:
@@ -79,7 +78,7 @@ class CreditAccount:
                 f"{place_of(_KEY)}"
             )
         return sum(
-            _used(entry) for entry in self._entries.values() if entry["maxTries"] == self._attempt.max_tries
+            _used(entry) for entry in self._entries.values() if entry["maxTries"] == self.attempt.max_tries
         )
 
     def enter(
@@ -99,10 +98,10 @@ class CreditAccount:
         :param saved: credits that were not spent.
         :param is_known: whether the service reported the cost.
         """
-        key = call or f"unnamed/{self._attempt.max_tries}"
+        key = call or f"unnamed/{self.attempt.max_tries}"
         before = self._entries.get(key)
         entry: dict[str, Any] = {
-            "maxTries": self._attempt.max_tries,
+            "maxTries": self.attempt.max_tries,
             "saved": saved + (before["saved"] if before else 0),
             "unknown": int(not is_known),
             "byOperation": dict(by_operation),
@@ -125,25 +124,22 @@ class CreditAccount:
 
         `jobs`, where there are any, has what each cost by its kind and id: several tasks may take the result of one.
         """
-
-        entries = self._entries.values()
-        jobs = {
-            name: _used(entry)
-            for name, entry in self._entries.items()
-            if name.partition("/")[0] in ALL_JOB_KINDS and _used(entry)
-        }
-        return {
-            "used": sum(map(_used, entries)),
-            "saved": sum(entry["saved"] for entry in entries),
-            "unknown": sum(entry["unknown"] for entry in entries),
-            **{part: _added(*(entry[part] for entry in entries)) for part in _PARTS},
-            **({"jobs": jobs} if jobs else {}),
-        }
+        credits: dict[str, Any] = {"used": 0, "saved": 0, "unknown": 0, "byOperation": {}, "byFormat": {}}
+        jobs = {}
+        for name, entry in self._entries.items():
+            used = _used(entry)
+            credits["used"] += used
+            credits["saved"] += entry["saved"]
+            credits["unknown"] += entry["unknown"]
+            for part in _PARTS:
+                credits[part] = _added(credits[part], entry[part])
+            if used and name.partition("/")[0] in ALL_JOB_KINDS:
+                jobs[name] = used
+        return {**credits, **({"jobs": jobs} if jobs else {})}
 
 
 def enter_call(
     account: CreditAccount,
-    context: Context,
     log: Logger | TaskLogger,
     used: Any,
     operation: str,
@@ -154,11 +150,17 @@ def enter_call(
     saved: float = 0,
     is_earlier: bool = False,
 ) -> dict[str, Any]:
-    """Enter what a call cost into an account, log the account, count the call in the metrics; return the account.
+    """Enter what a call cost into an account, log the account, and count the call in the metrics.
 
-    See `Billing.count` for the arguments.
+    :param used: credits, as the service says; None, or less than 0, where it does not.
+    :param operation: its name.
+    :param call: names the call, which is counted once for all attempts; None: it has no name.
+    :param formats: what of the cost each format accounts for.
+    :param scraping: what of it is for scraping the results of a search.
+    :param saved: credits that were not spent.
+    :param is_earlier: an earlier attempt made the call and counted it in the metrics.
+    :return: the account, as in XCom.
     """
-
     is_known = isinstance(used, (int, float)) and used >= 0
     parts = {operation: used - scraping if is_known else 0, **({"scrape": scraping} if scraping else {})}
     added = account.enter(
@@ -174,7 +176,7 @@ def enter_call(
     )
     log.info("Credits of this task: %s%s", in_words(credits), missing)
     if added > 0 and not is_earlier:
-        count("webdata.credits_used", added, context, operation=operation)
+        count("webdata.credits_used", added, account.attempt.context, operation=operation)
     return credits
 
 
@@ -215,8 +217,5 @@ def _used(entry: Mapping[str, Any]) -> float:
     return used
 
 
-def _added(*parts: Mapping[str, float]) -> dict[str, float]:
-    total: Counter[str] = Counter()
-    for part in parts:
-        total.update(part)
-    return dict(total)
+def _added(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
+    return {**one, **{name: one.get(name, 0) + credits for name, credits in other.items()}}

@@ -12,7 +12,6 @@ from airflow_provider_webdata.api.errors import InvalidRequestError, ProcessingC
 from airflow_provider_webdata.api.models import ParseOptions, ScrapeRequest
 from airflow_provider_webdata.api.models.parse import FILE_EXTENSIONS, MAX_FILE_BYTES, has_known_extension
 from airflow_provider_webdata.api.prices import page_extras
-from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.item_urls import site_failed
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.storage import check_storage
@@ -107,7 +106,7 @@ class DocumentRun(CallRun):
         if not isinstance(error, ProcessingContinuesError):
             super().postpone(error, limited_since)
             return
-        attempt = Attempt(self.context)
+        attempt = self.attempt
         if attempt.ti is None:
             return
         now = datetime.now(timezone.utc)

@@ -13,9 +13,8 @@ from airflow_provider_webdata.common.arguments import checked_text
 from airflow_provider_webdata.common.page_urls import job_page
 from airflow_provider_webdata.hooks.calls import body_for
 from airflow_provider_webdata.runs.failures import JobFailedError
-from airflow_provider_webdata.runs.jobs.poll import poll_job
 from airflow_provider_webdata.runs.jobs.results import JobResult, texts
-from airflow_provider_webdata.runs.jobs.start import JobStart, is_of_earlier_attempt, record_stop
+from airflow_provider_webdata.runs.jobs.start import JobStart, is_of_earlier_attempt, poll_job, record_stop
 from airflow_provider_webdata.runs.kill import run_outside_handler
 from airflow_provider_webdata.runs.managed_webhook import ManagedWebhook, origin_of
 from airflow_provider_webdata.runs.request import checked_extra_body, checked_request

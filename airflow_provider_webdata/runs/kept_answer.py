@@ -25,13 +25,14 @@ class KeptAnswer:
     :param request: the request, as JSON: an answer is found again for an equal request only.
     :param account: name of the account that the call is billed to; that of another one is not found.
     :param output: URL of the task's output, if there is one.
+    :ivar answer: in wire form, once there is one.
     :ivar is_earlier: whether an earlier attempt was billed for the answer.
     """
 
     def __init__(self, request: Any, account: str, output: str | None, context: Context, log: Any) -> None:
         self._key = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
         self._log = log
-        self._answer: dict[str, Any] | None = None
+        self.answer: dict[str, Any] | None = None
         attempt = Attempt(context)
         self._is_first_attempt = attempt.number == 1
         self._places: list[Callable[[], KeptRecords]] = []
@@ -43,26 +44,21 @@ class KeptAnswer:
         self.name = f"{self._key[:16]}/{account}/{attempt.max_tries}"
         """Names the call, for all attempts until the task is cleared."""
 
-    @property
-    def answer(self) -> dict[str, Any] | None:
-        """The answer in wire form, once there is one."""
-        return self._answer
-
     def or_call(self, call: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Return the answer that an earlier attempt kept, else that of the call.
 
         :param call: makes the call, and returns its answer in wire form.
         """
-        self._answer = None if self._is_first_attempt else self._kept()
-        self.is_earlier = self._answer is not None
-        if self._answer is None:
-            self._answer = call()
+        self.answer = None if self._is_first_attempt else self._kept()
+        self.is_earlier = self.answer is not None
+        if self.answer is None:
+            self.answer = call()
         else:
             self._log.info(
                 "An earlier attempt got the answer and could not deliver it; it is not paid for again"
             )
         # Who delivers it may take it apart.
-        return dict(self._answer)
+        return dict(self.answer)
 
     def _kept(self) -> dict[str, Any] | None:
         records = (record for place in self._places for record in place().read())
@@ -75,7 +71,7 @@ class KeptAnswer:
         for place in self._places:
             try:
                 records = place()
-                records.save([{"key": self._key, "answer": self._answer}])
+                records.save([{"key": self._key, "answer": self.answer}])
             except Exception as error:  # noqa: BLE001 - storages raise any error, and another storage may work
                 self._log.warning("The answer cannot be kept for a retry: %s", error)
                 continue

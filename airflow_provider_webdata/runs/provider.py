@@ -9,7 +9,6 @@ from typing_extensions import TypedDict
 
 from airflow_provider_webdata.api.errors import trimmed
 from airflow_provider_webdata.api.models import ProviderRequest
-from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.results.provider_records import (
     KIND,
     LABELS,
@@ -18,11 +17,11 @@ from airflow_provider_webdata.results.provider_records import (
     records_of,
 )
 from airflow_provider_webdata.runs.call import CallRun
-from airflow_provider_webdata.runs.checked_number import checked_number
 from airflow_provider_webdata.runs.delivery.step import Results
 from airflow_provider_webdata.runs.failures import TooManyFailuresError
 from airflow_provider_webdata.runs.jobs.identity import JobIdentity
 from airflow_provider_webdata.runs.metrics import count
+from airflow_provider_webdata.runs.request import checked_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -113,9 +112,7 @@ class ProviderRun(CallRun):
         return [found[call.provider, call.capability] for call in request.calls]
 
     def _request_id(self, request: ProviderRequest, extra_body: Mapping[str, Any] | None) -> str:
-        attempt = Attempt(self.context)
-        failed = attempt.read(_KEY, _Record).values.get("failed", 0)
-        return JobIdentity.of(attempt).request_id([request.to_wire(), extra_body], failed)
+        return JobIdentity.of(self.attempt).request_id([request.to_wire(), extra_body], self._failed_before)
 
     def _may_be_mended(
         self, failed: Sequence[Mapping[str, Any]], results: Sequence[Mapping[str, Any]]
@@ -124,13 +121,17 @@ class ProviderRun(CallRun):
 
         That needs Airflow's task state store (3.3): without a note, the next attempt gets the same answer again.
         """
-        attempt = Attempt(self.context)
+        attempt = self.attempt
         billed = any(result.get("creditsCost") or _is_billed_error(result) for result in results)
         if billed or attempt.store is None or attempt.is_last or not any(map(_is_transient, failed)):
             return False
-        earlier = attempt.read(_KEY, _Record).values.get("failed", 0)
-        attempt.write(_KEY, {"failed": earlier + 1})
+        attempt.write(_KEY, {"failed": self._failed_before + 1})
         return True
+
+    @property
+    def _failed_before(self) -> int:
+        failed: int = self.attempt.read(_KEY, _Record).values.get("failed", 0)
+        return failed
 
     def _report(self, results: Sequence[Mapping[str, Any]], used: Any) -> None:
         for result in results:

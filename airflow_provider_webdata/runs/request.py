@@ -1,4 +1,4 @@
-"""The request that the arguments of a task make."""
+"""The request and the numbers that the rendered arguments of a task make."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow_provider_webdata.api import models
 from airflow_provider_webdata.api.errors import InvalidRequestError
+from airflow_provider_webdata.common.arguments import number
+from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.hooks.calls import body_for
 
 if TYPE_CHECKING:
@@ -47,6 +49,18 @@ def checked_request(
     for note in request.notes():
         task.log.info("%s: %s", operation, note)
     return request
+
+
+def checked_number(operation: str, name: str, given: Any, most: float = float("inf")) -> float | None:
+    """Return what `number` does, for an operator that is about to make a call.
+
+    :param operation: the name of the call in errors.
+    :raises InvalidRequestError: it is no such number.
+    """
+    try:
+        return number(name, given, most)
+    except ArgumentError as error:
+        raise InvalidRequestError(operation, [error.text()]) from None
 
 
 def checked_extra_body(task: Any, operation: str) -> Mapping[str, Any] | None:

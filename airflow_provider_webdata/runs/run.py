@@ -51,6 +51,7 @@ class Run:
     def __init__(self, task: Any, context: Context) -> None:
         self.task = task
         self.context = context
+        self.attempt = Attempt(context)
         self.log = task.log
         for name in ("url", "urls"):
             value = getattr(task, name, None)
@@ -133,7 +134,7 @@ class Run:
 
         :param limited_since: when the attempt was first asked to wait; default: Airflow's first reschedule.
         """
-        attempt, most = Attempt(self.context), self.task.rate_limit_timeout
+        attempt, most = self.attempt, self.task.rate_limit_timeout
         if attempt.ti is None or most <= 0:
             return
         now = datetime.now(timezone.utc)

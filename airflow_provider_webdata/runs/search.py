@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.errors import trimmed
 from airflow_provider_webdata.api.models import SearchRequest
+from airflow_provider_webdata.api.prices import page_extras, search_price
 from airflow_provider_webdata.common.tagged_items import tagged, untagged
 from airflow_provider_webdata.results.columns import kind_of_source
 from airflow_provider_webdata.runs.cached_pages import CachedPages
 from airflow_provider_webdata.runs.call import CallRun
-from airflow_provider_webdata.runs.credit_parts import credit_parts
+from airflow_provider_webdata.runs.credit_account import by_format
 from airflow_provider_webdata.runs.delivery.step import Results
 from airflow_provider_webdata.runs.metrics import count
 
@@ -72,7 +73,18 @@ class SearchRun(CallRun):
         )
         for kind, number in counts.items():
             count("webdata.search.results", number, self.context, source=kind)
-        self.count(used, summary["id"], **credit_parts(request.to_wire(), used, found))
+        self.count(used, summary["id"], **_parts(request.to_wire(), used, found))
+
+
+def _parts(body: Mapping[str, Any], used: Any, found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `scraping`, the credits of scraped results, and `formats`, those of each format among them."""
+    options = body.get("scrapeOptions") or {}
+    if not options.get("formats") or not isinstance(used, (int, float)):
+        return {}
+    items = [item for given in found.values() if isinstance(given, list) for item in given]
+    pages = sum(1 for item in items if isinstance(item, dict) and "metadata" in item)
+    scraping = max(used - search_price(len(items), body.get("enterprise") or ()), 0)
+    return {"scraping": scraping, "formats": by_format(scraping, pages, page_extras(options))}
 
 
 def _counts(found: Mapping[str, Any]) -> dict[str, int]:

@@ -14,7 +14,6 @@ from airflow_provider_webdata.api.errors import (
     ServerError,
     TransportError,
 )
-from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.runs.wait import WaitRun
 from airflow_provider_webdata.waiting.wait import look
@@ -62,7 +61,7 @@ class SensorRun(WaitRun):
 
     def wait_in_triggerer(self) -> NoReturn:
         """Defer the task."""
-        task, first = self.task, Attempt(self.context).first_reschedule
+        task, first = self.task, self.attempt.first_reschedule
         began = first.timestamp() if first else time.time()
         self.defer_until(
             began + task.timeout,

@@ -19,10 +19,9 @@ from airflow_provider_webdata.runs.failures import UncertainStartError
 from airflow_provider_webdata.runs.intent import Intent, may_have_acted
 from airflow_provider_webdata.runs.jobs.identity import JobIdentity
 from airflow_provider_webdata.runs.jobs.lookup import Found, JobLookup
-from airflow_provider_webdata.runs.jobs.poll import poll_job
 from airflow_provider_webdata.runs.jobs.record import StartRecord, TaskJob
 from airflow_provider_webdata.runs.replica import until_found
-from airflow_provider_webdata.states.jobs import name_of
+from airflow_provider_webdata.states.jobs import JobView, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.common.job_kinds import JobKind
     from airflow_provider_webdata.hooks.webdata import WebDataHook
     from airflow_provider_webdata.runs.managed_webhook import ManagedWebhook
-    from airflow_provider_webdata.states.jobs import JobView
 
 LISTED_AFTER = timedelta(minutes=2)
 """After so long, the service lists what was started."""
@@ -40,6 +38,12 @@ LISTED_AFTER = timedelta(minutes=2)
 _INTENT = "webdata_job"
 _RESULT_LIFE = timedelta(hours=24)
 _MOST_GENERATIONS = 20
+
+
+def poll_job(hook: WebDataHook, kind: JobKind, job_id: str) -> JobView:
+    """Return how a job stands now; raises what the hook raises."""
+    # The answer holds a part of the result: one page is the least.
+    return JobView.of(kind, job_id, hook.job_status(kind, job_id, limit=1))
 
 
 def is_of_earlier_attempt(context: Context) -> bool:

@@ -10,12 +10,11 @@ from airflow_provider_webdata.api.errors import InvalidRequestError, WebDataErro
 from airflow_provider_webdata.api.models import CrawlTarget, MonitorCreateRequest
 from airflow_provider_webdata.api.monitor_diff import monitor_changes, previous_values
 from airflow_provider_webdata.common.page_urls import monitor_page
-from airflow_provider_webdata.runs.checked_number import checked_number
 from airflow_provider_webdata.runs.failures import CreditLimitError, MonitorConflictError, MonitorMissingError
 from airflow_provider_webdata.runs.intent import Intent, may_have_acted
 from airflow_provider_webdata.runs.managed_webhook import DECLARED_BY, ManagedWebhook, origin_of
 from airflow_provider_webdata.runs.monitors.check import CheckRun
-from airflow_provider_webdata.runs.request import checked_extra_body, checked_request
+from airflow_provider_webdata.runs.request import checked_extra_body, checked_number, checked_request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -91,7 +90,7 @@ class DeclareMonitorRun(CheckRun):
     def call(self) -> Any:
         """Bring the monitor in step with the declaration; return it, or the check that was waited for."""
         request = checked_request(self.task, MonitorCreateRequest, CREATE_MONITOR.label)
-        limit = _credit_limit(self.task.max_credits_per_month)
+        limit = checked_number(CREATE_MONITOR.label, "max_credits_per_month", self.task.max_credits_per_month)
         if not self.task.allow_unlimited_crawl:
             _refuse_unlimited_crawls(request)
         extra = checked_extra_body(self.task, CREATE_MONITOR.label) or {}
@@ -292,15 +291,6 @@ class DeclareMonitorRun(CheckRun):
 def cron_of(monitor: Monitor) -> str | None:
     """Return the cron of a monitor's schedule, where the service shows it."""
     return monitor.schedule.cron if monitor.schedule is not None else None
-
-
-def _credit_limit(given: Any) -> float | None:
-    """Return the most credits that a monitor may cost a month, or None where no limit is given.
-
-    :param given: `max_credits_per_month`, rendered: a number, or text.
-    :raises InvalidRequestError: it is no number of at least 0.
-    """
-    return checked_number(CREATE_MONITOR.label, "max_credits_per_month", given)
 
 
 def _refuse_unlimited_crawls(request: MonitorCreateRequest) -> None:

@@ -24,7 +24,7 @@ from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.options import Media, Output
-from airflow_provider_webdata.runs.checked_number import checked_number
+from airflow_provider_webdata.runs.request import checked_number
 from tests.support import direct
 from tests.support.direct import TaskInstance, context_of
 from tests.support.service import connection_text
