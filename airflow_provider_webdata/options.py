@@ -13,7 +13,7 @@ Paths are templated. Each operator works with a copy, so one object can serve se
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -185,9 +185,9 @@ class Changes(Option):
     template_fields = ("manifest",)
 
     def __post_init__(self) -> None:
-        _one_of("Changes(emit=)", self.emit, ("all", "changed"))
-        _one_of("Changes(on_unchanged=)", self.on_unchanged, ("empty", "skip"))
-        _one_of("Changes(commit=)", self.commit, ("delivery", "downstream"))
+        one_of("Changes(emit=)", self.emit, ("all", "changed"))
+        one_of("Changes(on_unchanged=)", self.on_unchanged, ("empty", "skip"))
+        one_of("Changes(commit=)", self.commit, ("delivery", "downstream"))
         whole_number("Changes(removed_after=)", self.removed_after)
         whole_number("Changes(keep=)", self.keep)
         count_or_share("Changes(max_removed=)", self.max_removed)
@@ -220,7 +220,7 @@ class Schema(Option):
     on_invalid: Literal["keep", "fail"] = "keep"
 
     def __post_init__(self) -> None:
-        _one_of("Schema(on_invalid=)", self.on_invalid, ("keep", "fail"))
+        one_of("Schema(on_invalid=)", self.on_invalid, ("keep", "fail"))
         if self.rows is not None and not (isinstance(self.rows, str) and all(self.rows.split("."))):
             raise ArgumentError(f"Schema(rows=) must name a list in data (given: {self.rows!r})")
         if not (
@@ -309,14 +309,14 @@ class Checks(Option):
                     f"Checks: a field must be the path of a value in a result, such as 'json.price' (given: {field!r})"
                 )
         for field, kind in (self.types or {}).items():
-            _one_of(f"Checks(types={{{field!r}: ...}})", kind, _JSON_TYPES)
+            one_of(f"Checks(types={{{field!r}: ...}})", kind, _JSON_TYPES)
         if self.fresher_than is not None and not (
             isinstance(self.fresher_than, timedelta) and self.fresher_than > timedelta(0)
         ):
             raise ArgumentError(
                 f"Checks(fresher_than=) must be a timedelta above 0 (given: {self.fresher_than!r})"
             )
-        _one_of("Checks(on_fail=)", self.on_fail, ("fail", "warn"))
+        one_of("Checks(on_fail=)", self.on_fail, ("fail", "warn"))
 
     def check_task(self, task: Any) -> None:
         """Fail if a check can never pass, or has no effect, for a task; see `Option.check_task`.
@@ -380,7 +380,7 @@ class Wait(Option):
     cancel_on_kill: bool = True
 
     def __post_init__(self) -> None:
-        _one_of("Wait(by=)", self.by, ("auto", "webhook", "polling"))
+        one_of("Wait(by=)", self.by, ("auto", "webhook", "polling"))
         for name in ("poll_interval", "safety_poll", "timeout"):
             given = getattr(self, name)
             if given is None:
@@ -477,7 +477,12 @@ RENAMED = {
 """Former arguments, and what has taken their place."""
 
 
-def _one_of(name: str, given: Any, choices: Sequence[Any]) -> None:
+def one_of(name: str, given: Any, choices: Collection[Any]) -> None:
+    """Fail if an argument is none of its choices.
+
+    :param name: of the argument.
+    :raises ArgumentError: names the choices.
+    """
     if given not in choices:
         known = ", ".join(choice for choice in choices if choice is not None)
         raise ArgumentError(f"{name} must be one of {known} (given: {given!r})")

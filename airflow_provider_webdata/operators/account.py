@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from airflow_provider_webdata.common.coded_errors import ArgumentError
-from airflow_provider_webdata.options import Checks, Output
+from airflow_provider_webdata.options import Checks, Output, one_of
 from airflow_provider_webdata.tasks.operator import WebDataOperator
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-_CHOICES = ("activity", "credits", "checks")
 
 
 class WebDataAccountOperator(WebDataOperator):
@@ -47,8 +44,7 @@ class WebDataAccountOperator(WebDataOperator):
         checks: Checks | int | None = None,
         **kwargs: Any,
     ) -> None:
-        if what not in _CHOICES:
-            raise ArgumentError(f"what must be one of {', '.join(_CHOICES)} (given: {what!r})")
+        one_of("what", what, ("activity", "credits", "checks"))
         super().__init__(**kwargs)
         self.what = what
         self.output_to = Output.of(output)

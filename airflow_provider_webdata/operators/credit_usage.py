@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.options import one_of
 from airflow_provider_webdata.tasks.operator import WebDataOperator
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-_CHOICES = ("fail", "skip")
 
 
 class WebDataCreditUsageOperator(WebDataOperator):
@@ -45,8 +43,7 @@ class WebDataCreditUsageOperator(WebDataOperator):
         on_low: Literal["fail", "skip"] = "fail",
         **kwargs: Any,
     ) -> None:
-        if on_low not in _CHOICES:
-            raise ArgumentError(f"on_low must be one of {', '.join(_CHOICES)} (given: {on_low!r})")
+        one_of("on_low", on_low, ("fail", "skip"))
         super().__init__(**kwargs)
         self.min_remaining = min_remaining
         self.min_remaining_percent = min_remaining_percent

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 from airflow.exceptions import AirflowProviderDeprecationWarning
 
 from airflow_provider_webdata.common import endings
-from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import is_literal
-from airflow_provider_webdata.options import Checks, Media, Output, Schema
+from airflow_provider_webdata.options import Checks, Media, Output, Schema, one_of
 from airflow_provider_webdata.runs.jobs.extract_successors import KINDS, Via
 from airflow_provider_webdata.tasks.job_operator import WebDataJobOperator
 from airflow_provider_webdata.tasks.operator import RequestFields, checked_limit
@@ -113,8 +112,8 @@ class WebDataExtractOperator(
         # end of fields
         **kwargs: Any,
     ) -> None:
-        if is_literal(via) and via is not None and via not in KINDS:
-            raise ArgumentError(f"via must be one of {', '.join(KINDS)} (given: {via!r})")
+        if is_literal(via):
+            one_of("via", via, (None, *KINDS))
         if via is None:
             kept = "On a self-hosted server that keeps it, set via='extract'"
             warnings.warn(

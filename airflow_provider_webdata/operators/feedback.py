@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.options import one_of
 from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-
-_CHOICES = ("fail", "skip")
 
 
 class WebDataFeedbackOperator(
@@ -74,8 +71,7 @@ class WebDataFeedbackOperator(
         on_refused: Literal["fail", "skip"] = "fail",
         **kwargs: Any,
     ) -> None:
-        if on_refused not in _CHOICES:
-            raise ArgumentError(f"on_refused must be one of {', '.join(_CHOICES)} (given: {on_refused!r})")
+        one_of("on_refused", on_refused, ("fail", "skip"))
         super().__init__(**kwargs)
         # fields of FeedbackRequest, written by tools/operator_fields.py
         self.job_id = job_id

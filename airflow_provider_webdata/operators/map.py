@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_provider_webdata.common.coded_errors import ArgumentError
-from airflow_provider_webdata.options import Changes, Checks, Output, writes_file
+from airflow_provider_webdata.options import Changes, Checks, Output, one_of, writes_file
 from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator, checked_limit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-
-_RESULT_KINDS = ("links", "urls")
 
 
 class WebDataMapOperator(
@@ -95,8 +92,7 @@ class WebDataMapOperator(
         returns: Literal["links", "urls"] | None = None,
         **kwargs: Any,
     ) -> None:
-        if returns is not None and returns not in _RESULT_KINDS:
-            raise ArgumentError(f"returns must be one of {', '.join(_RESULT_KINDS)} (given: {returns!r})")
+        one_of("returns", returns, (None, "links", "urls"))
         if returns is not None and writes_file(output):
             raise ArgumentError(
                 f"returns={returns!r} has no effect with output, which returns where the links are"

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from airflow_provider_webdata.common.coded_errors import ArgumentError
-from airflow_provider_webdata.options import Checks, Media, Output, Schema
+from airflow_provider_webdata.options import Checks, Media, Output, Schema, one_of
 from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator, checked_limit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-
-_WAYS = ("auto", "form", "reference")
 
 
 class WebDataParseOperator(
@@ -110,8 +106,7 @@ class WebDataParseOperator(
         # end of fields
         **kwargs: Any,
     ) -> None:
-        if upload not in _WAYS:
-            raise ArgumentError(f"upload must be one of {', '.join(_WAYS)} (given: {upload!r})")
+        one_of("upload", upload, ("auto", "form", "reference"))
         super().__init__(**kwargs)
         self.file = file
         self.filename = filename

@@ -6,14 +6,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import is_literal
-from airflow_provider_webdata.options import Changes, Checks, Media, Output, Schema, writes_file
+from airflow_provider_webdata.options import Changes, Checks, Media, Output, Schema, one_of, writes_file
 from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator, checked_limit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-
-_RESULT_KINDS = ("web", "images", "news", "tools")
 
 
 class WebDataSearchOperator(
@@ -118,8 +115,7 @@ class WebDataSearchOperator(
         returns: Literal["web", "images", "news", "tools"] | None = None,
         **kwargs: Any,
     ) -> None:
-        if returns is not None and returns not in _RESULT_KINDS:
-            raise ArgumentError(f"returns must be one of {', '.join(_RESULT_KINDS)} (given: {returns!r})")
+        one_of("returns", returns, (None, "web", "images", "news", "tools"))
         if returns is not None and not writes_file(output) and kwargs.get("multiple_outputs"):
             raise ArgumentError(f"multiple_outputs needs a mapping, but returns={returns!r} makes it a list")
         super().__init__(**kwargs)

@@ -9,6 +9,7 @@ from airflow.sdk import BaseOperator
 from airflow_provider_webdata.common.arguments import as_list, count_or_share
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import is_literal
+from airflow_provider_webdata.options import one_of
 from airflow_provider_webdata.tasks.checked_arguments import CheckedArguments
 
 if TYPE_CHECKING:
@@ -17,10 +18,6 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from airflow_provider_webdata.runs.load import LoadRun
-
-_MODES = ("upsert", "replace")
-_ENGINES = ("hook", "dlt")
-_CONTRACTS = ("evolve", "freeze", "discard_row")
 
 
 class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
@@ -90,14 +87,9 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
         multiple_outputs: bool = True,
         **kwargs: Any,
     ) -> None:
-        if mode not in _MODES:
-            raise ArgumentError(f"mode must be one of {', '.join(_MODES)} (given: {mode!r})")
-        if engine not in _ENGINES:
-            raise ArgumentError(f"engine must be one of {', '.join(_ENGINES)} (given: {engine!r})")
-        if schema_contract is not None and schema_contract not in _CONTRACTS:
-            raise ArgumentError(
-                f"schema_contract must be one of {', '.join(_CONTRACTS)} (given: {schema_contract!r})"
-            )
+        one_of("mode", mode, ("upsert", "replace"))
+        one_of("engine", engine, ("hook", "dlt"))
+        one_of("schema_contract", schema_contract, (None, "evolve", "freeze", "discard_row"))
         for name, value in {"destination": destination, "schema_contract": schema_contract}.items():
             if value is not None and engine != "dlt":
                 raise ArgumentError(f"{name} needs engine='dlt'; add that, or omit {name}")
@@ -122,8 +114,7 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
         if self.kind is not None:
             from airflow_provider_webdata.results.columns import TABLES
 
-            if self.kind not in TABLES:
-                raise ArgumentError(f"kind must be one of {', '.join(TABLES)} (given: {self.kind!r})")
+            one_of("kind", self.kind, TABLES)
         if is_literal(self.path):
             self.paths()
 

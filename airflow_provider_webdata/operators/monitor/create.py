@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_provider_webdata.common.arguments import seconds
 from airflow_provider_webdata.common.coded_errors import ArgumentError
-from airflow_provider_webdata.options import Wait
+from airflow_provider_webdata.options import Wait, one_of
 from airflow_provider_webdata.runs.replica import REPLICA_WAIT_SECONDS
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED, CheckCriteria
 from airflow_provider_webdata.tasks.links import LINKS
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from airflow.sdk import BaseOperatorLink
 
     from airflow_provider_webdata.states.checks import Choice
-
-_IF_EXISTS = ("update", "reuse", "error", "create")
 
 
 class WebDataCreateMonitorOperator(
@@ -148,8 +146,7 @@ class WebDataCreateMonitorOperator(
         replica_wait: float | timedelta = REPLICA_WAIT_SECONDS,
         **kwargs: Any,
     ) -> None:
-        if if_exists not in _IF_EXISTS:
-            raise ArgumentError(f"if_exists must be one of {', '.join(_IF_EXISTS)} (given: {if_exists!r})")
+        one_of("if_exists", if_exists, ("update", "reuse", "error", "create"))
         if monitor_id is not None and if_exists in {"error", "create"}:
             raise ArgumentError(
                 f"monitor_id names an existing monitor, which if_exists={if_exists!r} has no use for"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from airflow_provider_webdata.common.coded_errors import ArgumentError
-from airflow_provider_webdata.options import Wait
+from airflow_provider_webdata.options import Wait, one_of
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED, CheckCriteria
 from airflow_provider_webdata.tasks.monitor_arguments import checked_events, checked_pages
 from airflow_provider_webdata.tasks.monitor_operator import ExistingMonitorOperator
@@ -62,8 +61,7 @@ class WebDataRunMonitorOperator(ExistingMonitorOperator):
         include_pages: bool | str | Sequence[str] = False,
         **kwargs: Any,
     ) -> None:
-        if if_running not in {"return", "error"}:
-            raise ArgumentError(f"if_running must be 'return' or 'error' (given: {if_running!r})")
+        one_of("if_running", if_running, ("return", "error"))
         super().__init__(**kwargs)
         self.wait_for_completion = wait_for_completion
         self.deferrable = is_deferrable(deferrable)
