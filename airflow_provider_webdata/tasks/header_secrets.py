@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.log import mask_secret
@@ -32,29 +32,32 @@ _PUBLIC_HEADERS = frozenset(
 
 def mask_header_values(arguments: Mapping[str, Any]) -> None:
     """Mask the secret header values in rendered arguments."""
-    values: list[JsonValue] = [*header_values(arguments)]
-    if values:
+    if values := header_values(arguments):
         mask_secret(values)
 
 
-def header_values(value: Any) -> Iterator[str]:
-    """Yield the secret header values in a rendered argument: those of every mapping called `headers`, at any depth."""
-    if isinstance(value, Mapping):
-        for name, given in value.items():
-            is_headers = str(name).lower() == "headers"
-            inner = _parsed(given) if is_headers else given
-            if is_headers and isinstance(inner, Mapping):
-                for header, text in inner.items():
-                    if str(header).lower() not in _PUBLIC_HEADERS and text not in (None, ""):
-                        yield str(text)
-            else:
-                yield from header_values(inner)
-    elif isinstance(value, (list, tuple, set)):
-        for inner in value:
-            yield from header_values(inner)
-    elif isinstance(value, str) and "headers" in value.lower():
-        parsed = _parsed(value)
-        yield from header_values(None if isinstance(parsed, str) else parsed)
+def header_values(arguments: Any) -> list[JsonValue]:
+    """Return the secret header values in rendered arguments: those of every mapping called `headers`, at any depth."""
+    found: list[JsonValue] = []
+    values = [arguments]
+    # The loop appends the values in its values.
+    for given in values:
+        value = _parsed(given) if isinstance(given, str) and "headers" in given.lower() else given
+        if isinstance(value, Mapping):
+            for name, inner in value.items():
+                is_headers = str(name).lower() == "headers"
+                headers = _parsed(inner) if is_headers else None
+                if isinstance(headers, Mapping):
+                    found += [
+                        str(text)
+                        for header, text in headers.items()
+                        if str(header).lower() not in _PUBLIC_HEADERS and text not in (None, "")
+                    ]
+                else:
+                    values.append(headers if is_headers else inner)
+        elif isinstance(value, (list, tuple, set)):
+            values += value
+    return found
 
 
 def _parsed(value: Any) -> Any:

@@ -14,9 +14,8 @@ from airflow_provider_webdata.tasks.field_rules import RULES
 from airflow_provider_webdata.tasks.service_task import ServiceTask
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
-    import jinja2
     from airflow.sdk import Context
 
 
@@ -186,19 +185,11 @@ class WebDataOperator(ServiceTask):
             if isinstance(value, (list, tuple, set)) and rules.get(name, ("",))[0] == "text"
         ]
 
-    def _do_render_template_fields(
-        self,
-        parent: Any,
-        template_fields: Iterable[str],
-        context: Context,
-        jinja_env: jinja2.Environment,
-        seen_oids: set[int],
-    ) -> None:
-        if parent is not self:
-            # An option, rendered within the call for the operator.
-            super()._do_render_template_fields(parent, template_fields, context, jinja_env, seen_oids)
-            return
-        written = self.given()
+    def rendered(self, written: Mapping[str, Any]) -> None:
+        """Note required fields that have no value, and take the URLs from results of another task.
+
+        :param written: the fields before they were rendered.
+        """
         self._sources = {
             name: " and ".join(
                 f"XCom {key!r} of task {task.task_id!r}" for task, key in value.iter_references()
@@ -206,7 +197,6 @@ class WebDataOperator(ServiceTask):
             for name, value in written.items()
             if isinstance(value, XComArg)
         }
-        super()._do_render_template_fields(parent, template_fields, context, jinja_env, seen_oids)
         for name in {"url", "urls"} & {*written}:
             # Results of another task stand for their URLs.
             setattr(self, name, urls_in(getattr(self, name)))
@@ -219,8 +209,7 @@ class WebDataOperator(ServiceTask):
 
     def given(self) -> dict[str, Any]:
         """Return the request's fields that were given, by their Python names; None means not given."""
-        fields = {name: getattr(self, name) for name in self.request_fields}
-        return {name: value for name, value in fields.items() if value is not None}
+        return {name: value for name in self.request_fields if (value := getattr(self, name)) is not None}
 
 
 def checked_limit(credit_limit: float | str | None) -> float | str | None:

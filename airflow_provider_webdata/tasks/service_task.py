@@ -70,6 +70,16 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
     def check_literals(self) -> None:
         """Fail while the DAG file is read where a literal argument cannot work."""
 
+    def given(self) -> dict[str, Any]:
+        """Return the request's fields that were given, by their Python names; None means not given."""
+        return {}
+
+    def rendered(self, written: Mapping[str, Any]) -> None:
+        """Note what the rendered fields of the request show.
+
+        :param written: the fields before they were rendered.
+        """
+
     _run: Any = None
 
     def new_run(self, context: Context) -> Any:
@@ -133,20 +143,21 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
         jinja_env: jinja2.Environment,
         seen_oids: set[int],
     ) -> None:
-        if parent is self:
-            # Airflow renders an option in place, and the task that it runs is a shallow copy.
-            for name in template_fields:
-                if isinstance(option := getattr(self, name, None), Option):
-                    setattr(self, name, option.copy())
-        # Airflow stores the rendered fields right after this; by then its masker must know the header values.
-        super()._do_render_template_fields(parent, template_fields, context, jinja_env, seen_oids)
-        if parent is self:
-            self._mask_header_values()
-
-    def _mask_header_values(self) -> None:
+        if parent is not self:
+            # An option, rendered within the call for the task.
+            super()._do_render_template_fields(parent, template_fields, context, jinja_env, seen_oids)
+            return
         from airflow_provider_webdata.tasks.header_secrets import mask_header_values
 
+        # Airflow renders an option in place, and the task that it runs is a shallow copy.
+        for name in template_fields:
+            if isinstance(option := getattr(self, name, None), Option):
+                setattr(self, name, option.copy())
+        written = self.given()
+        super()._do_render_template_fields(parent, template_fields, context, jinja_env, seen_oids)
+        # Airflow stores the rendered fields right after this; by then its masker must know the header values.
         mask_header_values({name: getattr(self, name) for name in self.template_fields})
+        self.rendered(written)
 
 
 def is_deferrable(given: bool | None) -> bool:
