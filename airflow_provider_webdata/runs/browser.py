@@ -7,7 +7,7 @@ timeout, a kill, and the next attempt after a crash.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.errors import NotFoundError, WebDataError
 from airflow_provider_webdata.runs.intent import Intent, may_have_acted
@@ -31,33 +31,6 @@ _LOST_SECONDS = 5.0
 """How long to search for a session whose opening was not answered: it may take a moment to be listed."""
 
 
-class Browser(Protocol):
-    """What a task needs of a browser.
-
-    :ivar facts: what names it in XCom.
-    :ivar secrets: the URLs that control it.
-    """
-
-    facts: dict[str, Any]
-    secrets: set[str]
-
-    def close_leftovers(self) -> Mapping[str, SessionClosed]:
-        """Close the sessions that an earlier attempt left open, and return them by id."""
-
-    def open(self) -> None:
-        """Open it, or leave that to the first step."""
-
-    def run(self, step: RequestModel) -> ExecuteResult:
-        """Run a step in it."""
-
-    def close(self, hook: WebDataHook, *, in_haste: bool = False) -> SessionClosed | None:
-        """Close it, if it may be open, and return what it cost, where the service says so; never fails.
-
-        :param hook: of the same connection, with a client that is free.
-        :param in_haste: search only once for a session whose id is not known.
-        """
-
-
 class SessionBrowser:
     """A session that the task opens.
 
@@ -68,6 +41,8 @@ class SessionBrowser:
     :param request: how to open it.
     :param extra_body: merged into that request unchecked.
     :param intent: where this is recorded.
+    :ivar facts: what names it in XCom.
+    :ivar secrets: the URLs that control it.
     """
 
     def __init__(
@@ -109,7 +84,11 @@ class SessionBrowser:
         return self._hook.execute(self._id or "", step)  # type: ignore[arg-type]
 
     def close(self, hook: WebDataHook, *, in_haste: bool = False) -> SessionClosed | None:
-        """Close the session, known or not; never fails."""
+        """Close the session, if it may be open, and return what it cost, where the service says so; never fails.
+
+        :param hook: of the same connection, with a client that is free.
+        :param in_haste: search only once for a session whose id is not known.
+        """
         closed = None
         if self._id is not None:
             session_id, self._id = self._id, None
@@ -123,7 +102,7 @@ class SessionBrowser:
         return closed
 
     def close_leftovers(self) -> Mapping[str, SessionClosed]:
-        """Close the session that an earlier attempt left open, known or not."""
+        """Close the session that an earlier attempt left open, known or not; return what it cost, by its id."""
         session_id, closed = self._intent.started_id, None
         if session_id:
             log.info("Closing session %s, which an earlier attempt left open", session_id)
@@ -200,6 +179,10 @@ class ScrapeBrowser:
         # In haste, a step that is under way may open the browser after this.
         self._may_be_open = in_haste
         return _close(hook, self._scrape_id, of_scrape=True)
+
+
+Browser = SessionBrowser | ScrapeBrowser
+"""The browser of a task."""
 
 
 def _close(hook: WebDataHook, browser_id: str, *, of_scrape: bool = False) -> SessionClosed | None:

@@ -14,11 +14,10 @@ from airflow_provider_webdata.hooks.calls import body_for
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.xcom import warn_if_large
 from airflow_provider_webdata.runs.browser import ScrapeBrowser, SessionBrowser
-from airflow_provider_webdata.runs.delivery.keep_media import KeepMedia
 from airflow_provider_webdata.runs.failures import StepFailedError
 from airflow_provider_webdata.runs.intent import Intent
 from airflow_provider_webdata.runs.kill import run_outside_handler
-from airflow_provider_webdata.runs.recording import Recording
+from airflow_provider_webdata.runs.recording import keep_recording
 from airflow_provider_webdata.runs.request import checked_extra_body, checked_request
 from airflow_provider_webdata.runs.run import Run
 
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.models import ExecuteResult, SessionClosed
     from airflow_provider_webdata.api.models.base import RequestModel
     from airflow_provider_webdata.runs.browser import Browser
+    from airflow_provider_webdata.runs.delivery.keep_media import KeepMedia
 
 _SHORTEST_TTL_SECONDS = 600
 """The ttl that is sent where none is given, unless the steps may take longer."""
@@ -61,7 +61,7 @@ class InteractRun(Run):
         browser = self._browser = self._made_browser([step for _, step in named])
         self._close_leftovers(browser)
         self._hold_limit([step for _, step in named])
-        recording = self._recording()
+        media = self._media()
         done: list[dict[str, Any]] = []
         failure: str | None = "The task was ended before it began"
         complete = False
@@ -82,8 +82,8 @@ class InteractRun(Run):
             if not complete:
                 # A billed result stays readable even if the task does not get to return it.
                 self.push(**outcome)
-        if recording is not None and not self._killed:
-            outcome |= recording.keep(outcome["sessionId"])
+        if media is not None and not self._killed:
+            outcome |= keep_recording(self.hook, media, outcome["sessionId"], self.log)
         if failure is not None:
             self.push(**outcome)
             raise StepFailedError(failure)
@@ -153,18 +153,15 @@ class InteractRun(Run):
         }
         self.billing.reserve("interact", body, checked_extra_body(self.task, "interact"))
 
-    def _recording(self) -> Recording | None:
+    def _media(self) -> KeepMedia | None:
         """Return what keeps the recording, after a check of its folder."""
-        if self.task.media is None:
-            return None
-        recording = Recording(
-            self.hook, KeepMedia(self.task.media, self.hook.get_settings, self.log), self.log
-        )
-        try:
-            recording.prepare()
-        except OutputError as error:
-            self.refuse(error)
-        return recording
+        media = self.delivery.media
+        if media is not None:
+            try:
+                media.prepare()
+            except OutputError as error:
+                self.refuse(error)
+        return media
 
     def _close_leftovers(self, browser: Browser) -> None:
         for session_id, leftover in browser.close_leftovers().items():

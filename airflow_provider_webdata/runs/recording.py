@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.errors import NotFoundError
@@ -20,56 +19,40 @@ _PROCESSING_SECONDS = 10.0
 """How long to search for a recording: it may take a moment after the end of the session."""
 
 
-class Recording:
-    """Keeps the recording of a session, where possible: the task succeeds or fails because of its steps.
+def keep_recording(hook: WebDataHook, media: KeepMedia, session_id: str, log: Any) -> Mapping[str, str]:
+    """Keep the recording of a closed session, where possible: the task succeeds or fails because of its steps.
 
     :param hook: of the session's connection.
     :param media: where files are kept.
+    :param session_id: the session's id.
     :param log: of the task.
+    :return: the folder as `recording`; empty if nothing was kept.
     """
 
-    def __init__(self, hook: WebDataHook, media: KeepMedia, log: Any) -> None:
-        self._hook = hook
-        self._media = media
-        self._log = log
-
-    def prepare(self) -> None:
-        """Check the folder.
-
-        :raises OutputError: no file can be written in it.
-        """
-        self._media.prepare()
-
-    def keep(self, session_id: str) -> Mapping[str, str]:
-        """Keep the recording of a closed session; return its folder as `recording`, or nothing.
-
-        :param session_id: the session's id.
-        """
-        pages: list[ReplayPage] = []
+    def lookup() -> list[ReplayPage]:
         try:
-            folder = folder_of(self._media.folder, session_id)
-            base_url = self._hook.get_settings().client.base_url
-            pages = until_found(partial(self._pages, session_id), _PROCESSING_SECONDS) or []
-            for page in pages:
-                playlist = self._hook.replay_page(session_id, page.page_id)
-                address = f"{base_url}/v2/interact/{session_id}/replay/{page.page_id}"
-                path = keep_playlist(playlist, address, folder, page.page_id, self._media.settings())
-                self._log.info("Kept the recording of session %s: %s", session_id, path)
-        except Exception as error:  # noqa: BLE001 - no storage error may cost what the steps returned
-            self._log.warning(
-                "The recording of session %s was not kept: %s. WebDataHook(...).replay(%r) returns it until it expires",
-                session_id,
-                error,
-                session_id,
-            )
-            return {}
-        if not pages:
-            self._log.warning("Session %s has no recording", session_id)
-            return {}
-        return {"recording": folder}
-
-    def _pages(self, session_id: str) -> list[ReplayPage]:
-        try:
-            return self._hook.replay(session_id)
+            return hook.replay(session_id)
         except NotFoundError:
             return []
+
+    try:
+        folder = folder_of(media.folder, session_id)
+        base_url = hook.get_settings().client.base_url
+        pages = until_found(lookup, _PROCESSING_SECONDS) or []
+        for page in pages:
+            playlist = hook.replay_page(session_id, page.page_id)
+            address = f"{base_url}/v2/interact/{session_id}/replay/{page.page_id}"
+            path = keep_playlist(playlist, address, folder, page.page_id, media.settings())
+            log.info("Kept the recording of session %s: %s", session_id, path)
+    except Exception as error:  # noqa: BLE001 - no storage error may cost what the steps returned
+        log.warning(
+            "The recording of session %s was not kept: %s. WebDataHook(...).replay(%r) returns it until it expires",
+            session_id,
+            error,
+            session_id,
+        )
+        return {}
+    if not pages:
+        log.warning("Session %s has no recording", session_id)
+        return {}
+    return {"recording": folder}

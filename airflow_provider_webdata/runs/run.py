@@ -176,18 +176,7 @@ class Run:
     @cached_property
     def delivery(self) -> Delivery:
         """Where the results go, as the options of the task say."""
-        task = self.task
-        return Delivery(
-            self.context,
-            self.log,
-            lambda: self.hook.get_settings(),
-            output=getattr(task, "output_to", None),
-            media=getattr(task, "media", None),
-            changes=getattr(task, "changes", None),
-            schema=getattr(task, "result_schema", None),
-            checks=getattr(task, "checks", None),
-            request=self.validated_request,
-        )
+        return Delivery(self.task, self.context, lambda: self.hook.get_settings(), self.validated_request)
 
     def prepare_delivery(self) -> None:
         """Fail the task for good if an option cannot work."""

@@ -49,7 +49,7 @@ class WebDataJobSensor(WebDataSensor):
         `soft_fail`.
     """
 
-    run = "airflow_provider_webdata.runs.job_sensor:JobSensorRun"
+    run = "airflow_provider_webdata.runs.sensors:JobSensorRun"
     trigger_class = JOB_TRIGGER
     template_fields: Sequence[str] = (
         *WebDataSensor.template_fields,

@@ -52,7 +52,7 @@ class WebDataMonitorCheckSensor(SinceSensor):
         `poke_interval` and `soft_fail`.
     """
 
-    run = "airflow_provider_webdata.runs.check_sensor:CheckSensorRun"
+    run = "airflow_provider_webdata.runs.sensors:CheckSensorRun"
     trigger_class = CHECK_TRIGGER
     template_fields: Sequence[str] = (*SinceSensor.template_fields, "monitor_id", "check_id", "after")
 

@@ -35,7 +35,7 @@ class WebDataWebhookSensor(SinceSensor):
         `poke_interval` and `soft_fail`.
     """
 
-    run = "airflow_provider_webdata.runs.webhook_sensor:WebhookSensorRun"
+    run = "airflow_provider_webdata.runs.sensors:WebhookSensorRun"
     trigger_class = WEBHOOK_TRIGGER
     template_fields: Sequence[str] = (
         *SinceSensor.template_fields,

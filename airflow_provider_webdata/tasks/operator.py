@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import msgspec
 from airflow.sdk import XComArg
 
 from airflow_provider_webdata.common.arguments import number
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.item_urls import urls_in
 from airflow_provider_webdata.common.literals import templates_of_none
+from airflow_provider_webdata.tasks.checked_arguments import literal_problems
 from airflow_provider_webdata.tasks.field_rules import RULES
 from airflow_provider_webdata.tasks.service_task import ServiceTask
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
 
-class RequestFields:
+class RequestFields(msgspec.Struct):
     """Which of an operator's arguments are fields of its request.
 
     The parameters, their documentation and their assignments are written into the operator from the request's model
@@ -33,20 +35,11 @@ class RequestFields:
         `checks`, and `credit_limit`.
     """
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        own: Collection[str] = (),
-        without: Collection[str] = (),
-        defaults: Mapping[str, Any] | None = None,
-        options: Collection[str] = (),
-    ) -> None:
-        self.model = model
-        self.own = own
-        self.without = without
-        self.defaults = defaults or {}
-        self.options = options
+    model: str
+    own: Collection[str] = ()
+    without: Collection[str] = ()
+    defaults: Mapping[str, Any] = {}
+    options: Collection[str] = ()
 
 
 TEMPLATED_OPTIONS = {
@@ -147,8 +140,6 @@ class WebDataOperator(ServiceTask):
         """
         if not self.request_fields:
             return
-        from airflow_provider_webdata.tasks.checked_arguments import literal_problems
-
         fields = self.given()
         problems = (
             self.lists_for_text(fields)

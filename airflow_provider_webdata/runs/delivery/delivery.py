@@ -46,15 +46,10 @@ if TYPE_CHECKING:
 class Delivery:
     """The delivery of one attempt's results.
 
+    :param task: the operator or sensor, whose options say where the results go.
     :param context: the task's context.
-    :param log: the task's log.
     :param connection: reads the settings of the task's connection.
-    :param output: where the results go; None: XCom.
-    :param media: where media are kept; None: nowhere.
-    :param changes: what to compare with; None: nothing.
-    :param schema: what the results must match; None: the schema that the request contains.
-    :param checks: conditions that the results must meet; None: none.
-    :param request: returns the request in wire form.
+    :param request: returns the request in wire form, whose schema the results must match unless the task has one.
     :ivar path: path or URL of the file; None: the results go to XCom.
     :ivar facts: what XCom says about the items, after `deliver`.
     :ivar preview: the first rows of the file, shortened.
@@ -64,23 +59,21 @@ class Delivery:
 
     def __init__(
         self,
+        task: Any,
         context: Context,
-        log: Any,
         connection: Callable[[], ConnectionSettings],
-        *,
-        output: Output | None = None,
-        media: Media | None = None,
-        changes: Changes | None = None,
-        schema: Schema | None = None,
-        checks: Checks | None = None,
-        request: Callable[[], Mapping[str, Any]] = dict,
+        request: Callable[[], Mapping[str, Any]],
     ) -> None:
         self.context = context
-        self.path = None if output is None or output.path is None else str(output.path)
-        self._log = log
-        self._output = output
-        self._schema = schema
+        self._log = log = task.log
         self._request = request
+        self._schema: Schema | None = getattr(task, "result_schema", None)
+        self._output: Output | None = getattr(task, "output_to", None)
+        media: Media | None = getattr(task, "media", None)
+        changes: Changes | None = getattr(task, "changes", None)
+        checks: Checks | None = getattr(task, "checks", None)
+        path = None if self._output is None else self._output.path
+        self.path = None if path is None else str(path)
         self.compare = None if changes is None else Compare(changes, context, log)
         self.checks = None if checks is None else Check(checks, context, log, self.compare)
         self.media = None if media is None else KeepMedia(media, connection, log)

@@ -1,0 +1,203 @@
+"""Runs of the sensors."""
+
+from __future__ import annotations
+
+import time
+from datetime import timezone
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from airflow.sdk import PokeReturnValue
+
+from airflow_provider_webdata.api.errors import (
+    InvalidResponseError,
+    RequestTimeoutError,
+    ServerError,
+    TransportError,
+)
+from airflow_provider_webdata.common.arguments import checked_text
+from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.common.job_kinds import checked_kind
+from airflow_provider_webdata.runs.check_result import check_with_pages, log_end
+from airflow_provider_webdata.runs.jobs.results import JobResult
+from airflow_provider_webdata.runs.wait import WaitRun
+from airflow_provider_webdata.states.check_queue import CheckQueue
+from airflow_provider_webdata.states.checks import CHECK_COMPLETED
+from airflow_provider_webdata.waiting.check_target import CheckTarget
+from airflow_provider_webdata.waiting.delivery_target import DeliveryTarget, facts_of
+from airflow_provider_webdata.waiting.job_target import JobTarget
+from airflow_provider_webdata.waiting.wait import look
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from airflow.sdk import Context
+
+    from airflow_provider_webdata.waiting.target import Target
+
+
+class SensorRun(WaitRun):
+    """One attempt of a sensor."""
+
+    def check(self) -> None:
+        """Fail before the wait if rendered arguments cannot work."""
+        try:
+            self.task.trigger_kwargs()
+            self.task.since(self.context)
+        except ArgumentError as error:
+            self.refuse(error)
+
+    def look(self) -> dict[str, Any] | None:
+        """Look once, without a trigger; return the event that the trigger would yield, or None."""
+        return self.here(lambda hub: look(hub, self.target))  # type: ignore[no-any-return]
+
+    @cached_property
+    def target(self) -> Target:
+        """What the sensor waits for."""
+        raise NotImplementedError
+
+    def poke(self) -> bool | PokeReturnValue:
+        """Look once; return the task's XCom once the wait is over.
+
+        An error that may pass is logged, and does not end the wait. What names a time to come back is raised.
+        """
+        with self.calling():
+            try:
+                event = self.look()
+                if event is not None:
+                    self.judge(event)
+                    return PokeReturnValue(is_done=True, xcom_value=self.result_of(event))
+            except (InvalidResponseError, RequestTimeoutError, ServerError, TransportError) as error:
+                if error.verdict != "unknown":
+                    raise
+                self.log.warning("%s. Still waiting", error)
+        return False
+
+    def wait_in_triggerer(self) -> NoReturn:
+        """Defer the task."""
+        task, first = self.task, self.attempt.first_reschedule
+        began = first.timestamp() if first else time.time()
+        self.defer_until(
+            began + task.timeout,
+            task.trigger_class,
+            {**task.trigger_kwargs(), **task.since(self.context)},
+            resumed=first is not None,
+        )
+
+
+class JobSensorRun(SensorRun):
+    """One attempt of a sensor that waits for a job."""
+
+    def check(self) -> None:
+        """Fail before the wait where rendered arguments cannot work."""
+        self.prepare_delivery()
+        try:
+            checked_kind(self.task.kind)
+        except ArgumentError as error:
+            self.refuse(error)
+        self.check_max_error_ratio()
+        if checked_text(self.task.job_id) is None:
+            self.refuse("job_id is empty after rendering; it must name a job")
+
+    @cached_property
+    def target(self) -> Target:
+        """The end of the job."""
+        return JobTarget(self.task.kind, str(checked_text(self.task.job_id)), self.polling_policy(), self.log)
+
+    def result_of(self, event: Mapping[str, Any]) -> Any:
+        """Return the result of the job."""
+        return self.finished(JobResult(self, self.task.kind, event["job_id"]).deliver())
+
+
+class CheckSensorRun(SensorRun):
+    """One attempt of a sensor that waits for a check."""
+
+    def __init__(self, task: Any, context: Context) -> None:
+        super().__init__(task, context)
+        self._began: float | None = None
+        self._polled: float | None = None
+
+    @cached_property
+    def target(self) -> CheckTarget:
+        """The check."""
+        task = self.task
+        queue = CheckQueue(task.criteria, task.after_moment(self.context), checked_text(task.check_id))
+        return CheckTarget(task.named_monitor(), queue, self.polling_policy(), self.log)
+
+    def look(self) -> dict[str, Any] | None:
+        """Look once: at the service, or with `Wait(by="webhook")` at the inbox first."""
+        if self.task.polling_policy.wait_by != "webhook":
+            return super().look()
+        was_delivered = self._was_delivered()
+        if not was_delivered and not self._safety_poll_is_due():
+            return None
+        event = super().look()
+        return {**event, "via": "webhook"} if event is not None and was_delivered else event
+
+    def result_of(self, event: Mapping[str, Any]) -> Any:
+        """Return the check with the requested pages."""
+        log_end(self.log, event)
+        return check_with_pages(self.hook, event["monitor_id"], event["check_id"], self.task.include_pages)
+
+    def _was_delivered(self) -> bool:
+        task = self.task
+        check_id, after = checked_text(task.check_id), task.after_moment(self.context)
+        about: dict[str, Any] = (
+            {"job_ids": [check_id]} if check_id else {"monitor_ids": [task.named_monitor()]}
+        )
+        with self.hook.inbox() as inbox:
+            page = inbox.search(
+                **about,
+                events=[CHECK_COMPLETED],
+                received_after=None if check_id else after.isoformat(),
+                limit=1,
+            )
+        return bool(page.deliveries)
+
+    def _safety_poll_is_due(self) -> bool:
+        """Return whether it is time to poll the service though no delivery came.
+
+        In reschedule mode, each poke is another process that knows nothing but when the first one was.
+        """
+        task, now = self.task, time.time()
+        first = self.attempt.first_reschedule if task.reschedule else None
+        began = first.astimezone(timezone.utc).timestamp() if first else self._began
+        safety = task.polling_policy.safety_poll
+        if began is None:
+            due = True
+        elif first:
+            due = (now - began) % safety < 2 * task.poke_interval
+        else:
+            due = self._polled is None or now - self._polled >= safety
+        due = due or (began is not None and now - began + 2 * task.poke_interval > task.timeout)
+        self._began = self._began or now
+        if due:
+            self._polled = now
+        return due
+
+
+class WebhookSensorRun(SensorRun):
+    """One attempt of a sensor that waits for a delivery."""
+
+    @cached_property
+    def target(self) -> Target:
+        """The delivery."""
+        task = self.task
+        return DeliveryTarget(
+            task.webdata_conn_id,
+            self.log,
+            key=checked_text(task.key),
+            job_id=checked_text(task.job_id),
+            monitor_id=checked_text(task.monitor_id),
+            events=task.event_names(),
+            since=task.after_moment(self.context),
+        )
+
+    def result_of(self, event: Mapping[str, Any]) -> Any:
+        """Return the delivery with its payload."""
+        with self.hook.inbox() as inbox:
+            delivery = inbox.fetch(int(event["delivery_id"]))
+        self.log.info("Delivery %s: %s, received at %s", delivery.id, delivery.event, delivery.received_at)
+        facts = facts_of(delivery)
+        del facts["size"]
+        return {**facts, "payload": delivery.payload()}
