@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.waiting.policy import PollingPolicy
 
+REPLICA_WAIT_SECONDS = 15.0
+"""Longest wait, unless the task says otherwise, for what the service does not show yet."""
+
 
 class Option(msgspec.Struct):
     """Base of the options. A DAG file creates a struct faster than a dataclass, whose methods Python has to compile."""

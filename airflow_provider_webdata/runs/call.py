@@ -31,17 +31,10 @@ class CallRun(Run):
     body: Mapping[str, Any] | None = None
     """The request of `paid`, in wire form."""
 
-    def call(self) -> Any:
-        """Make the call, deliver its answer, and return the task's XCom."""
-        raise NotImplementedError
-
     def execute(self) -> Any:
-        """Execute the task.
+        """Execute the task; see `Run.calling`.
 
-        :raises AirflowFailException: no retry can help.
-        :raises AirflowRescheduleException: the service asks to wait.
         :raises AirflowSkipException: nothing changed.
-        :raises WebDataError: a retry may help, or the task's retry policy decides.
         """
         self.prepare_delivery()
         try:
@@ -100,7 +93,9 @@ class CallRun(Run):
             with self.billing.within_limit(self.operation, priced_body, extra_body, execution=execution):
                 return call().to_wire()
 
-        return self.answer.or_call(sent)
+        answer = self.answer.or_call(sent)
+        answer.pop("success", None)
+        return answer
 
     def count(self, used: Any, answer_id: str | None, **parts: Any) -> None:
         """Count what the answer cost, once for all attempts.

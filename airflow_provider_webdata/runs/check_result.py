@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.errors import NotFoundError
-from airflow_provider_webdata.runs.replica import REPLICA_WAIT_SECONDS, until_found
+from airflow_provider_webdata.options import REPLICA_WAIT_SECONDS
+from airflow_provider_webdata.runs.replica import until_found
 from airflow_provider_webdata.states.checks import CHANGED_STATUSES, is_over
 
 if TYPE_CHECKING:
@@ -17,26 +18,11 @@ if TYPE_CHECKING:
     PagesWanted: TypeAlias = bool | Literal["changed"] | tuple[str, ...]
 
 
-def log_end(log: Any, event: Mapping[str, Any]) -> None:
-    """Log that a check is over, and how that was learned.
-
-    :param log: of the task.
-    :param event: what ended the wait.
-    """
-    log.info(
-        "Check %s of monitor %s is over: %s (learned by %s)",
-        event["check_id"],
-        event["monitor_id"],
-        event.get("check_status"),
-        event.get("via"),
-    )
-
-
 def check_with_pages(
     hook: WebDataHook,
-    monitor_id: str,
-    check_id: str,
+    event: Mapping[str, Any],
     pages: PagesWanted,
+    log: Any,
     replica_wait: float = REPLICA_WAIT_SECONDS,
 ) -> dict[str, Any]:
     """Return a check that is over, with wire names, and on request its pages with diffs and judgments.
@@ -44,12 +30,19 @@ def check_with_pages(
     All result pages are followed. Header values are replaced by `***`.
 
     :param hook: of the monitor's connection.
-    :param monitor_id: the monitor's UUID.
-    :param check_id: the check's UUID.
+    :param event: what ended the wait.
     :param pages: which pages to put under `pages`; False: leave the key out.
+    :param log: of the task.
     :param replica_wait: most seconds to wait until the service shows the check as over.
     """
-
+    monitor_id, check_id = event["monitor_id"], event["check_id"]
+    log.info(
+        "Check %s of monitor %s is over: %s (learned by %s)",
+        check_id,
+        monitor_id,
+        event.get("check_status"),
+        event.get("via"),
+    )
     seen: list[Mapping[str, Any]] = []
     missing: list[NotFoundError] = []
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.models.base import RequestModel
     from airflow_provider_webdata.common.job_kinds import JobKind
     from airflow_provider_webdata.runs.jobs.extract_successors import Via
-    from airflow_provider_webdata.runs.jobs.results import PageErrors
 
 
 class ExtractRun(JobRun):
@@ -71,14 +70,11 @@ class ExtractRun(JobRun):
         summary["errors"] = errors.to_wire()
         result.report(summary)
         if data is None:
-            self._refuse_no_data(job_id, errors)
+            text = f"No page of batch scrape {job_id} gave data. {errors.first_few()}".rstrip()
+            self.refuse(JobFailedError(text))
         value = result.deliver_data(data, summary, self.targets())
         result.judge(errors, value)
         return value
-
-    def _refuse_no_data(self, job_id: str, errors: PageErrors) -> None:
-        text = f"No page of batch scrape {job_id} gave data. {errors.first_few()}".rstrip()
-        self.refuse(JobFailedError(text))
 
     def _chosen_kind(self) -> JobKind:
         given: Via | None = self.task.via

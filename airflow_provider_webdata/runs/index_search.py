@@ -33,7 +33,6 @@ class IndexSearchRun(CallRun):
         request, extra_body = self.request(self.model)
         answer = self.paid(request, extra_body, lambda: self.search(request, extra_body))
         found = answer.pop("results", None) or []
-        answer.pop("success", None)
         name = label_of(self.operation).capitalize()
         self.log.info("%s for %r brought %d results", name, trimmed(request.query), len(found))
         # The service does not say what it cost; one price is documented.

@@ -81,13 +81,11 @@ class JobRun(WaitRun):
     # The task.
 
     def execute(self) -> Any:
-        """Start the job, or find the one of an earlier attempt, and return its result or its id.
+        """Start the job, or find the one of an earlier attempt, and return its result or its id; see `Run.calling`.
 
-        :raises AirflowFailException: no retry can help.
         :raises AirflowRescheduleException: the service asks to wait, or it is not yet known whether a job started.
         :raises UncertainStartError: it is unknown whether an earlier attempt started a job.
         :raises JobFailedError: the job failed or was cancelled; a retry starts another one.
-        :raises WebDataError: a retry may help, or the task's retry policy decides.
         """
         return self.finished(super().execute())
 

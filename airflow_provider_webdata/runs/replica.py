@@ -6,6 +6,9 @@ import logging
 import time
 from typing import TYPE_CHECKING, TypeVar
 
+from airflow_provider_webdata.api.errors import NotFoundError
+from airflow_provider_webdata.options import REPLICA_WAIT_SECONDS
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -13,7 +16,6 @@ _T = TypeVar("_T")
 
 log = logging.getLogger(__name__)
 
-REPLICA_WAIT_SECONDS = 15.0
 _FIRST_PAUSE_SECONDS = 0.25
 _TOLD_PAUSE_SECONDS = 1.0
 _LONGEST_PAUSE_SECONDS = 4.0
@@ -37,3 +39,23 @@ def until_found(lookup: Callable[[], _T | None], seconds: float = REPLICA_WAIT_S
             log.info("The service does not show yet what should be there; looking for %.0f s more", left)
         time.sleep(min(pause, left))
         pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
+
+
+def until_visible(call: Callable[[], _T], seconds: float = REPLICA_WAIT_SECONDS) -> _T:
+    """Repeat a call until the service knows what it is about; return the answer.
+
+    :param seconds: most seconds to spend. 0: call once.
+    :raises NotFoundError: it stays unknown.
+    """
+    missing: list[NotFoundError] = []
+
+    def attempt() -> tuple[_T] | None:
+        try:
+            return (call(),)
+        except NotFoundError as error:
+            missing.append(error)
+            return None
+
+    if (answer := until_found(attempt, seconds)) is None:
+        raise missing[-1]
+    return answer[0]

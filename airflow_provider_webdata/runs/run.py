@@ -66,12 +66,7 @@ class Run:
         raise NotImplementedError
 
     def execute(self) -> Any:
-        """Execute the task.
-
-        :raises AirflowFailException: no retry can help.
-        :raises AirflowRescheduleException: the service asks to wait.
-        :raises WebDataError: a retry may help, or the task's retry policy decides.
-        """
+        """Execute the task; see `calling`."""
         with self.calling():
             return self.call()
 

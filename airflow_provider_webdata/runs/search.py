@@ -29,7 +29,6 @@ class SearchRun(CallRun):
         request, extra_body = self.request(SearchRequest)
         answer = self.paid(request, extra_body, lambda: self.hook.search(request, extra_body=extra_body))
         found = answer.pop("data", None) or {}
-        answer.pop("success", None)
         summary: dict[str, Any] = {"id": None, "creditsUsed": None, "warning": None, **answer}
         items, counts = _with_source(found), _counts(found)
         self._report(request, summary, found, items, counts)

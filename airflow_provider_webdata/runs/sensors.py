@@ -18,7 +18,7 @@ from airflow_provider_webdata.api.errors import (
 from airflow_provider_webdata.common.arguments import checked_text
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.job_kinds import checked_kind
-from airflow_provider_webdata.runs.check_result import check_with_pages, log_end
+from airflow_provider_webdata.runs.check_result import check_with_pages
 from airflow_provider_webdata.runs.jobs.results import JobResult
 from airflow_provider_webdata.runs.wait import WaitRun
 from airflow_provider_webdata.states.check_queue import CheckQueue
@@ -136,8 +136,7 @@ class CheckSensorRun(SensorRun):
 
     def result_of(self, event: Mapping[str, Any]) -> Any:
         """Return the check with the requested pages."""
-        log_end(self.log, event)
-        return check_with_pages(self.hook, event["monitor_id"], event["check_id"], self.task.include_pages)
+        return check_with_pages(self.hook, event, self.task.include_pages, self.log)
 
     def _was_delivered(self) -> bool:
         task = self.task

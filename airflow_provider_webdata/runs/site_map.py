@@ -21,7 +21,6 @@ class MapRun(CallRun):
         request, extra_body = self.request(MapRequest)
         answer = self.paid(request, extra_body, lambda: self.hook.map(request, extra_body=extra_body))
         links = answer.pop("links", None) or []
-        answer.pop("success", None)
         summary = {"id": None, "warning": None, **answer}
         if summary["warning"]:
             self.log.warning("The service warns: %s", summary["warning"])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.arguments import seconds
 from airflow_provider_webdata.common.coded_errors import ArgumentError
-from airflow_provider_webdata.runs.replica import REPLICA_WAIT_SECONDS
+from airflow_provider_webdata.options import REPLICA_WAIT_SECONDS
 from airflow_provider_webdata.tasks.links import LINKS
 from airflow_provider_webdata.tasks.operator import WebDataOperator
 

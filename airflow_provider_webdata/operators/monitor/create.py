@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_provider_webdata.common.arguments import seconds
 from airflow_provider_webdata.common.coded_errors import ArgumentError
-from airflow_provider_webdata.options import Wait, one_of
-from airflow_provider_webdata.runs.replica import REPLICA_WAIT_SECONDS
+from airflow_provider_webdata.options import REPLICA_WAIT_SECONDS, Wait, one_of
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED, CheckCriteria
 from airflow_provider_webdata.tasks.links import LINKS
 from airflow_provider_webdata.tasks.monitor_arguments import checked_events, checked_pages

@@ -20,7 +20,7 @@ from airflow_provider_webdata.runs.intent import Intent, may_have_acted
 from airflow_provider_webdata.runs.jobs.identity import JobIdentity
 from airflow_provider_webdata.runs.jobs.lookup import Found, JobLookup
 from airflow_provider_webdata.runs.jobs.record import StartRecord, TaskJob
-from airflow_provider_webdata.runs.replica import until_found
+from airflow_provider_webdata.runs.replica import until_found, until_visible
 from airflow_provider_webdata.states.jobs import JobView, name_of
 
 if TYPE_CHECKING:
@@ -326,17 +326,10 @@ class JobStart:
 
     def _view_of(self, job_id: str) -> tuple[JobView | None, str]:
         """Return a job's state, or None and why the service does not show it."""
-        missing = ""
-
-        def lookup() -> JobView | None:
-            nonlocal missing
-            try:
-                return poll_job(self.hook, self.kind, job_id)
-            except NotFoundError as error:
-                missing = str(error)
-                return None
-
-        return until_found(lookup), missing
+        try:
+            return until_visible(lambda: poll_job(self.hook, self.kind, job_id)), ""
+        except NotFoundError as error:
+            return None, str(error)
 
     def _has_expired(self, missing: str) -> bool:
         requested = moment(self._record.requested_at)

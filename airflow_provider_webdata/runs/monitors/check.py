@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.hooks.webhooks import can_receive, no_deliveries_reason
-from airflow_provider_webdata.runs.check_result import check_with_pages, log_end
+from airflow_provider_webdata.runs.check_result import check_with_pages
 from airflow_provider_webdata.runs.intent import Intent
 from airflow_provider_webdata.runs.monitors.lookup import MonitorRun
 from airflow_provider_webdata.states.check_queue import CheckQueue
@@ -56,10 +56,7 @@ class CheckRun(MonitorRun):
 
     def result_of(self, event: Mapping[str, Any]) -> Any:
         """Return the check, with wire names, and the requested pages."""
-        log_end(self.log, event)
-        return check_with_pages(
-            self.hook, event["monitor_id"], event["check_id"], self.task.include_pages, self.task.replica_wait
-        )
+        return check_with_pages(self.hook, event, self.task.include_pages, self.log, self.task.replica_wait)
 
     def _span(self) -> tuple[datetime, float, bool]:
         """Return when the wait began, when it ends (seconds since the epoch), and whether it is resumed."""

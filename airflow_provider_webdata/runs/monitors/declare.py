@@ -98,9 +98,9 @@ class DeclareMonitorRun(CheckRun):
         self.require_deliveries()
 
         intent = Intent(self.context, "webdata_monitor")
-        outcome = self.existing_monitor(declared, intent) or self.created_monitor(declared, intent)
+        outcome = self._existing_monitor(declared, intent) or self._created_monitor(declared, intent)
         if limit is not None:
-            self.hold_credit_limit(outcome, limit, intent)
+            self._hold_credit_limit(outcome, limit, intent)
         self._remember_schedule(declared, outcome.monitor)
         return self._answer(outcome.monitor)
 
@@ -142,12 +142,8 @@ class DeclareMonitorRun(CheckRun):
         if text is not None and self.task.if_exists != "reuse":
             self.push(**{APPLIED_SCHEDULE: {"text": text, "cron": cron_of(monitor)}})
 
-    def existing_monitor(self, declared: Declaration, intent: Intent) -> DeclarationResult | None:
-        """Return the existing monitor, updated to the declaration, or None if it must be created.
-
-        :param declared: its desired state.
-        :param intent: the recorded intent of earlier attempts.
-        """
+    def _existing_monitor(self, declared: Declaration, intent: Intent) -> DeclarationResult | None:
+        """Return the existing monitor, updated to the declaration, or None if it must be created."""
         if self.task.monitor_id:
             monitor = self.visible_monitor(self.task.monitor_id)
             if monitor is None:
@@ -210,12 +206,8 @@ class DeclareMonitorRun(CheckRun):
         restore, lost = previous_values(changes.patch, stored)
         return DeclarationResult(updated, created, restore, lost)
 
-    def created_monitor(self, declared: Declaration, intent: Intent) -> DeclarationResult:
-        """Create the monitor; find it if the answer was lost.
-
-        :param declared: its desired state.
-        :param intent: the recorded intent of earlier attempts.
-        """
+    def _created_monitor(self, declared: Declaration, intent: Intent) -> DeclarationResult:
+        """Create the monitor; find it if the answer was lost."""
         name = declared.name
         known = (
             {monitor.id for monitor in self.monitors_named(name)}
@@ -243,13 +235,8 @@ class DeclareMonitorRun(CheckRun):
             monitor for monitor in self.monitors_named(name) if intent.is_own(monitor.id, monitor.created_at)
         ]
 
-    def hold_credit_limit(self, outcome: DeclarationResult, limit: float, intent: Intent) -> None:
-        """Undo what was done, and fail the task, if the monitor is estimated to cost too much.
-
-        :param outcome: what was done.
-        :param limit: most credits a month.
-        :param intent: what earlier attempts began.
-        """
+    def _hold_credit_limit(self, outcome: DeclarationResult, limit: float, intent: Intent) -> None:
+        """Undo what was done, and fail the task, if the monitor is estimated to cost too much."""
         monitor = outcome.monitor
         estimate = monitor.estimated_credits_per_month
         if estimate is None:
@@ -294,11 +281,7 @@ def cron_of(monitor: Monitor) -> str | None:
 
 
 def _refuse_unlimited_crawls(request: MonitorCreateRequest) -> None:
-    """Refuse crawl targets for which the service would reserve credits without an end.
-
-    :param request: the declared monitor.
-    :raises InvalidRequestError: a crawl target has no limit.
-    """
+    """Refuse crawl targets for which the service would reserve credits without an end."""
     problems = [
         f"targets[{index}].crawlOptions.limit: is not given, so that the service would reserve 10,000 credits "
         f"for every check of {target.url!r}; set a limit, or allow_unlimited_crawl=True"

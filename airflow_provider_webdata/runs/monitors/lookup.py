@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from airflow_provider_webdata.api.errors import NotFoundError
 from airflow_provider_webdata.runs.failures import MonitorConflictError, MonitorMissingError
-from airflow_provider_webdata.runs.replica import until_found
+from airflow_provider_webdata.runs.replica import until_found, until_visible
 from airflow_provider_webdata.runs.wait import WaitRun
 
 if TYPE_CHECKING:
@@ -35,11 +35,8 @@ class MonitorRun(WaitRun):
 
     def visible_monitor(self, monitor_id: str) -> Monitor | None:
         """Return a monitor that should be there, or None if it stays missing."""
-        return self.until_found(lambda: self._look_up(monitor_id))
-
-    def _look_up(self, monitor_id: str) -> Monitor | None:
         try:
-            return self.hook.get_monitor(monitor_id)
+            return until_visible(lambda: self.hook.get_monitor(monitor_id), self.task.replica_wait)
         except NotFoundError:
             return None
 

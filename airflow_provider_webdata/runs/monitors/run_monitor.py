@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 from airflow_provider_webdata.api.errors import ConflictError, NotFoundError, WebDataError
 from airflow_provider_webdata.api.models import MonitorCheck
@@ -12,11 +12,7 @@ from airflow_provider_webdata.runs.failures import MonitorConflictError
 from airflow_provider_webdata.runs.intent import Intent, may_have_acted
 from airflow_provider_webdata.runs.managed_webhook import ManagedWebhook
 from airflow_provider_webdata.runs.monitors.check import CheckRun
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-T = TypeVar("T")
+from airflow_provider_webdata.runs.replica import until_visible
 
 
 class RunMonitorRun(CheckRun):
@@ -66,19 +62,18 @@ class RunMonitorRun(CheckRun):
         return check
 
     def _own_check(self, monitor_id: str, intent: Intent) -> MonitorCheck | None:
-        checks = self._once_visible(self._checks, monitor_id)
         own = (
             check
-            for check in checks
+            for check in self._checks(monitor_id)
             if check.trigger == "manual" and intent.is_own(check.id, check.created_at)
         )
         return next(own, None)
 
     def _start(self, monitor_id: str, intent: Intent) -> MonitorCheck:
-        checks = self._once_visible(self._checks, monitor_id)
-        intent.begin((check.id for check in checks), monitor_id=monitor_id)
+        intent.begin((check.id for check in self._checks(monitor_id)), monitor_id=monitor_id)
         try:
-            check = self._once_visible(self.hook.run_monitor, monitor_id)
+            # A 404 started nothing, and may be that of a late replica.
+            check = until_visible(lambda: self.hook.run_monitor(monitor_id), self.task.replica_wait)
         except ConflictError as error:
             intent.forget()
             check = self._running(monitor_id, error)
@@ -100,23 +95,9 @@ class RunMonitorRun(CheckRun):
         return check
 
     def _checks(self, monitor_id: str) -> list[MonitorCheck]:
-        return self.hook.list_monitor_checks(monitor_id, limit=100)
-
-    def _once_visible(self, call: Callable[[str], T], monitor_id: str) -> T:
-        """Call until the service knows the monitor: a 404 started nothing, and may be that of a late replica."""
-        missing: list[NotFoundError] = []
-
-        def attempt() -> tuple[T] | None:
-            try:
-                return (call(monitor_id),)
-            except NotFoundError as error:
-                missing.append(error)
-                return None
-
-        done = self.until_found(attempt)
-        if done is None:
-            raise missing[-1]
-        return done[0]
+        return until_visible(
+            lambda: self.hook.list_monitor_checks(monitor_id, limit=100), self.task.replica_wait
+        )
 
     def _running(self, monitor_id: str, error: ConflictError) -> MonitorCheck:
         check_id = error.body.get("checkId")
@@ -132,13 +113,10 @@ class RunMonitorRun(CheckRun):
         return self._check(monitor_id, check_id)
 
     def _check(self, monitor_id: str, check_id: str) -> MonitorCheck:
-        def lookup() -> MonitorCheck | None:
-            try:
-                detail = self.hook.get_monitor_check(monitor_id, check_id, limit=1).to_wire()
-            except NotFoundError:
-                return None
-            return MonitorCheck.model_validate(
-                {k: v for k, v in detail.items() if k not in {"pages", "next"}}
-            )
-
-        return self.until_found(lookup) or MonitorCheck(id=check_id, monitor_id=monitor_id)
+        try:
+            detail = until_visible(
+                lambda: self.hook.get_monitor_check(monitor_id, check_id, limit=1), self.task.replica_wait
+            ).to_wire()
+        except NotFoundError:
+            return MonitorCheck(id=check_id, monitor_id=monitor_id)
+        return MonitorCheck.model_validate({k: v for k, v in detail.items() if k not in {"pages", "next"}})

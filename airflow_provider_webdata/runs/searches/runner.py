@@ -151,11 +151,10 @@ class SearchBatch:
     def count_earlier(
         self, records: Iterable[Record], queries: Mapping[str, BatchQuery], *, repeat_ambiguous: bool
     ) -> set[str]:
-        """Count what earlier attempts did; return the keys of the searches that are not to be made again.
+        """Count what earlier attempts did; return the keys of the searches to skip.
 
         :param records: their saved records.
         :param queries: the searches of the batch, by key; other searches count for their cost only.
-        Count what earlier attempts did; return the keys of the searches to skip.
         """
         answered: set[str] = set()
         ambiguous: dict[str, str] = {}

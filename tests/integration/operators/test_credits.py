@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -231,8 +232,8 @@ def test_a_job_that_the_attempt_itself_started_is_not_saved(
 ) -> None:
     monkeypatch.setattr(start, "LISTED_AFTER", timedelta(0))
     # The service does not lag here.
-    real = start.until_found
-    monkeypatch.setattr(start, "until_found", lambda lookup: real(lookup, 0.0))
+    for name in ("until_found", "until_visible"):
+        monkeypatch.setattr(start, name, partial(getattr(start, name), seconds=0.0))
     here.control.add_fault(fault, path="/v2/crawl$", method="POST", times=None)
     store = StateStore()
     for number, expected in enumerate(attempts, 1):

@@ -9,6 +9,7 @@ import json
 import logging
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -110,8 +111,8 @@ class Task:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look up once: here the service does not lag."""
-    real = job_start.until_found
-    monkeypatch.setattr(job_start, "until_found", lambda lookup: real(lookup, 0.0))
+    for name in ("until_found", "until_visible"):
+        monkeypatch.setattr(job_start, name, partial(getattr(job_start, name), seconds=0.0))
     monkeypatch.setattr(job_start, "LISTED_AFTER", timedelta(0))
 
 
