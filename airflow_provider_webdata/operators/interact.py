@@ -11,8 +11,6 @@ from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperat
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_OF_OWN_SESSION = ("stream_web_view", "profile", "block_ads", "record_session", "integration")
-
 
 class WebDataInteractOperator(
     WebDataOperator,
@@ -102,14 +100,14 @@ class WebDataInteractOperator(
         # end of fields
         **kwargs: Any,
     ) -> None:
-        given = {
+        of_own_session = {
             "stream_web_view": stream_web_view,
             "profile": profile,
             "block_ads": block_ads,
             "record_session": record_session,
             "integration": integration,
         }
-        without_effect = [name for name in _OF_OWN_SESSION if given[name] is not None]
+        without_effect = [name for name, value in of_own_session.items() if value is not None]
         if scrape_id is not None and without_effect:
             raise ArgumentError(
                 f"{', '.join(without_effect)}: without effect with scrape_id, whose scrape decides on its browser"

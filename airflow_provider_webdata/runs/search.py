@@ -30,8 +30,10 @@ class SearchRun(CallRun):
         answer = self.paid(request, extra_body, lambda: self.hook.search(request, extra_body=extra_body))
         found = answer.pop("data", None) or {}
         summary: dict[str, Any] = {"id": None, "creditsUsed": None, "warning": None, **answer}
-        items, counts = _with_source(found), _counts(found)
-        self._report(request, summary, found, items, counts)
+        lists = {kind: given for kind, given in found.items() if isinstance(given, list)}
+        counts = {kind: len(given) for kind, given in lists.items()}
+        items = [tagged(item, source=kind) for kind, given in lists.items() for item in given]
+        self._report(request, summary, items, counts)
         if self.delivery.path is not None:
             summary["counts"] = counts
         returns, inputs = self.task.returns, [request.query]
@@ -51,7 +53,6 @@ class SearchRun(CallRun):
         self,
         request: SearchRequest,
         summary: Mapping[str, Any],
-        found: Mapping[str, Any],
         items: Sequence[Mapping[str, Any]],
         counts: Mapping[str, int],
     ) -> None:
@@ -72,31 +73,17 @@ class SearchRun(CallRun):
         )
         for kind, number in counts.items():
             count("webdata.search.results", number, self.context, source=kind)
-        self.count(used, summary["id"], **_parts(request.to_wire(), used, found))
+        self.count(used, summary["id"], **_parts(request.to_wire(), used, items))
 
 
-def _parts(body: Mapping[str, Any], used: Any, found: Mapping[str, Any]) -> dict[str, Any]:
+def _parts(body: Mapping[str, Any], used: Any, items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return `scraping`, the credits of scraped results, and `formats`, those of each format among them."""
     options = body.get("scrapeOptions") or {}
     if not options.get("formats") or not isinstance(used, (int, float)):
         return {}
-    items = [item for given in found.values() if isinstance(given, list) for item in given]
-    pages = sum(1 for item in items if isinstance(item, dict) and "metadata" in item)
+    pages = sum("metadata" in item for item in items)
     scraping = max(used - search_price(len(items), body.get("enterprise") or ()), 0)
     return {"scraping": scraping, "formats": by_format(scraping, pages, page_extras(options))}
-
-
-def _counts(found: Mapping[str, Any]) -> dict[str, int]:
-    return {kind: len(items) for kind, items in found.items() if isinstance(items, list)}
-
-
-def _with_source(found: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [
-        tagged(item, source=kind)
-        for kind, items in found.items()
-        if isinstance(items, list)
-        for item in items
-    ]
 
 
 def _by_source(items: list[dict[str, Any]], found: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,8 +18,8 @@ from airflow_provider_webdata.api.errors import (
 from airflow_provider_webdata.common.arguments import checked_text
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.job_kinds import checked_kind
-from airflow_provider_webdata.runs.check_result import check_with_pages
 from airflow_provider_webdata.runs.jobs.results import JobResult
+from airflow_provider_webdata.runs.monitors.check import check_with_pages
 from airflow_provider_webdata.runs.wait import WaitRun
 from airflow_provider_webdata.states.check_queue import CheckQueue
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED

@@ -9,6 +9,7 @@ from airflow.sdk import BaseSensorOperator
 from airflow.sdk.exceptions import AirflowRescheduleException, AirflowSkipException
 
 from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.tasks.links import LINKS
 from airflow_provider_webdata.tasks.service_task import HAS_RETRY_POLICIES, ServiceTask, is_deferrable
@@ -167,6 +168,4 @@ class SinceSensor(WebDataSensor):
 
 
 def _moment(after: str | datetime) -> datetime | None:
-    from airflow_provider_webdata.common.dates import moment
-
     return moment(after.isoformat() if isinstance(after, datetime) else str(after))

@@ -59,8 +59,8 @@ class Check(Step):
         self._filled: Counter[str] = Counter(dict.fromkeys(self._fields, 0))
         self._blocked: Counter[str] = Counter()
         self._mistyped: Counter[str] = Counter()
-        self._examples: dict[str, str] = {}
-        """The first result that fails, by check, without its content: examples are logged and pushed to XCom."""
+        self._examples: dict[tuple[str, str | None], str] = {}
+        """The first result that fails, by check and field, without its content: they are logged and pushed to XCom."""
         self._assertions: list[Assertion] = []
         self._credits: float | None = None
         self.rejection: RejectedResultsError | None = None
@@ -146,33 +146,34 @@ class Check(Step):
             value = _value(item, field)
             if value is not None and not Draft202012Validator.TYPE_CHECKER.is_type(value, kind):
                 self._mistyped[field] += 1
-                self._note(f"types {field}", item, value)
+                self._note("types", field, item, value)
         if checks.unique is not None and _has_content(value := _value(item, checks.unique)):
             digest = hash(json_text(value))
             if digest in seen:
                 found["repeated"] += 1
-                self._note("unique", item)
+                self._note("unique", checks.unique, item)
             seen.add(digest)
         if is_page(item):
             found["pages"] += 1
             if kind_found := substitute_kind(item):
                 self._blocked[kind_found] += 1
-                self._note("blocked", item)
+                self._note("blocked", None, item)
             if checks.fresher_than is not None:
                 self._measure_age(item["metadata"])
 
-    def _note(self, check: str, item: Mapping[str, Any], mistyped: Any = None) -> None:
-        if check not in self._examples:
+    def _note(self, check: str, field: str | None, item: Mapping[str, Any], mistyped: Any = None) -> None:
+        if (check, field) not in self._examples:
             example = url_of(item) or f"result {self._found['items']}"
-            self._examples[check] = example if mistyped is None else f"{type(mistyped).__name__} in {example}"
+            self._examples[check, field] = (
+                example if mistyped is None else f"{type(mistyped).__name__} in {example}"
+            )
 
     def _measure_age(self, metadata: Mapping[str, Any]) -> None:
         cached = moment(str(metadata.get("cachedAt"))) if metadata.get("cacheState") == "hit" else None
         age = None if cached is None else datetime.now(timezone.utc) - cached
         if age is not None and age > self.checks.fresher_than:  # type: ignore[operator]
             self._found["old"] += 1
-            if "fresher_than" not in self._examples:
-                self._examples["fresher_than"] = span(age.total_seconds())
+            self._examples.setdefault(("fresher_than", None), f"one of an age of {span(age.total_seconds())}")
 
     def _judged(self) -> Iterator[Assertion]:
         checks, found = self.checks, self._found
@@ -195,28 +196,23 @@ class Check(Step):
                 "coverage", field, f"at least {share:.4g}", _part(filled, items), filled / items >= share
             )
         if checks.unique is not None:
-            repeated = found["repeated"]
-            yield self._none("unique", checks.unique, "no repeated value", repeated, "unique", "such as")
+            yield self._none("unique", checks.unique, "no repeated value", found["repeated"])
         if checks.blocked is not None and pages:
             blocked = self._blocked.total()
-            actual = _part(blocked, pages) + (f", such as {self._examples['blocked']}" if blocked else "")
+            actual = _part(blocked, pages) + (
+                f", such as {self._examples['blocked', None]}" if blocked else ""
+            )
             yield Assertion(
                 "blocked", None, f"at most {checks.blocked:.4g}", actual, blocked / pages <= checks.blocked
             )
         if checks.fresher_than is not None:
             expected = f"no page older than {span(checks.fresher_than.total_seconds(), exact=True)}"
-            yield self._none(
-                "fresher_than", None, expected, found["old"], "fresher_than", "such as one of an age of"
-            )
+            yield self._none("fresher_than", None, expected, found["old"])
         for field, kind in (checks.types or {}).items():
-            yield self._none(
-                "types", field, f"only {kind}", self._mistyped[field], f"types {field}", "such as"
-            )
+            yield self._none("types", field, f"only {kind}", self._mistyped[field])
 
-    def _none(
-        self, check: str, field: str | None, expected: str, number: int, example: str, words: str
-    ) -> Assertion:
-        actual = f"{number}, {words} {self._examples[example]}" if number else "0"
+    def _none(self, check: str, field: str | None, expected: str, number: int) -> Assertion:
+        actual = f"{number}, such as {self._examples[check, field]}" if number else "0"
         return Assertion(check, field, expected, actual, not number)
 
     def _report(self) -> None:
