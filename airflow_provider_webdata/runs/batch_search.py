@@ -18,7 +18,7 @@ from airflow_provider_webdata.runs.billing import bounded
 from airflow_provider_webdata.runs.call import CallRun
 from airflow_provider_webdata.runs.delivery.step import Results
 from airflow_provider_webdata.runs.event_loop import run_aside
-from airflow_provider_webdata.runs.failures import CreditLimitError, TooManyFailuresError
+from airflow_provider_webdata.runs.failures import CreditLimitError, TooManyFailuresError, too_many
 from airflow_provider_webdata.runs.kept_records import RecordsOfAccount, records_of
 from airflow_provider_webdata.runs.request import checked_extra_body, checked_number
 from airflow_provider_webdata.runs.searches.adaptive_limit import AdaptiveLimit
@@ -78,16 +78,16 @@ class BatchSearchRun(CallRun):
                 len(queries),
                 limit,
             )
-        too_many = self._too_many(batch.tally, most_errors)
-        if too_many and kept.lasts and self._can_be_mended(batch.tally):
-            raise TooManyFailuresError(f"{too_many}; the next attempt makes these again, and no others")
+        excess = self._too_many(batch.tally, most_errors)
+        if excess and kept.lasts and self._can_be_mended(batch.tally):
+            raise TooManyFailuresError(f"{excess}; the next attempt makes these again, and no others")
         result = self._delivered(facts, kept, queries)
-        if too_many:
+        if excess:
             no_retry = (
                 "" if kept.lasts else "; no retry is made, which would be billed for all again: set output="
             )
             self.refuse_delivered(
-                TooManyFailuresError(f"{too_many}; the results are stored and in XCom anyway{no_retry}"),
+                TooManyFailuresError(f"{excess}; the results are stored and in XCom anyway{no_retry}"),
                 result,
             )
         kept.forget()
@@ -176,8 +176,8 @@ class BatchSearchRun(CallRun):
 
     def _too_many(self, tally: Tally, most: float) -> str | None:
         """Return a message if more searches failed than may, or None."""
-        failed = len(tally.failed)
-        if failed <= most * tally.settled:
+        too_many_failed = too_many(len(tally.failed), tally.settled, "searches", most)
+        if too_many_failed is None:
             return None
         shown = "; ".join(
             f"{failure.query.text!r}: {failure.error}" for failure in tally.failed[:_SHOWN_FAILURES]
@@ -188,10 +188,7 @@ class BatchSearchRun(CallRun):
             if ambiguous and not self.task.repeat_ambiguous
             else ""
         )
-        return (
-            f"{failed} of {tally.settled} searches failed, more than max_error_ratio={most:g} allows.{hint} "
-            f"The first: {shown}"
-        )
+        return f"{too_many_failed}.{hint} The first: {shown}"
 
     def _can_be_mended(self, tally: Tally) -> bool:
         """Return whether there will be another attempt, and a failed search that may succeed in it."""

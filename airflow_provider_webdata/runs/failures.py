@@ -82,3 +82,14 @@ class RejectedResultsError(CodedError, AirflowFailException):
     """Results do not pass the task's `Checks`, and `on_fail` is `fail`."""
 
     help_code = "WD-064"
+
+
+def too_many(failed: int, total: int, what: str, most: float) -> str | None:
+    """Return a message if a larger part failed than may, or None.
+
+    :param what: names the parts, in the plural.
+    :param most: the largest part that may fail, 0 to 1.
+    """
+    if not failed or failed / total <= most:
+        return None
+    return f"{failed} of {total} {what} failed, more than max_error_ratio={most:g} allows"

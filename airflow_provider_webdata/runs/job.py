@@ -196,7 +196,7 @@ class JobRun(WaitRun):
             self.refuse("attach_webhook=True, but a webhook is given too; leave out one of them")
         if attach is None and has_own:
             attach = False
-        return ManagedWebhook(self.hook, attach, events_to_ask_for(self.kind), origin)
+        return ManagedWebhook(self.hook.get_settings(), attach, events_to_ask_for(self.kind), origin)
 
     def _job_start(self) -> JobStart:
         model, given = self.request()

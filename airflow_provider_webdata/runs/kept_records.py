@@ -85,8 +85,10 @@ class FileRecords:
     lasts = True
 
     def __init__(self, output: str, context: Context) -> None:
-
-        self._folder: ObjectStoragePath = storage_path(f"{output}.partial/{_instance_name(context)}")
+        # A region is a UUID.
+        instance = json.dumps(Attempt(context).instance, default=str)
+        name = hashlib.sha256(instance.encode()).hexdigest()[:16]
+        self._folder: ObjectStoragePath = storage_path(f"{output}.partial/{name}")
         self._parts: list[ObjectStoragePath] = []
         if self._folder.exists():
             # What a killed process was still writing has another name.
@@ -106,7 +108,6 @@ class FileRecords:
 
     def save(self, records: list[Record]) -> None:
         """Write a file of records."""
-
         self._number += 1
         # An attempt that Airflow gave up may still be writing.
         path = self._folder / f"{self._number:08d}-{secrets.token_hex(4)}.part"
@@ -130,13 +131,13 @@ class FileRecords:
 class StoreRecords:
     """Records in Airflow's task state store (3.3), as JSON Lines in values of bounded size; bounded in all as well.
 
-    :param store: the task state store.
+    :param store: the task state store; None, as on Airflow 3.2: the records end with this attempt.
     """
 
     def __init__(self, store: Any) -> None:
-        self.lasts = True
+        self.lasts = store is not None
         self._store = store
-        index = store.get(_STORE_KEY)
+        index = None if store is None else store.get(_STORE_KEY)
         if index is None:
             index = {"values": 0, "bytes": 0}
         place = f"the keys {_STORE_KEY}* of the task state store"
@@ -217,27 +218,6 @@ class RecordsOfAccount:
         self._records.forget()
 
 
-class MemoryRecords:
-    """Records of this attempt only: for Airflow 3.2, which has no task state store, and tasks without output."""
-
-    lasts = False
-
-    def __init__(self) -> None:
-        self._records: list[Record] = []
-
-    def read(self) -> Iterator[Record]:
-        """Yield all records."""
-        yield from self._records
-
-    def save(self, records: list[Record]) -> None:
-        """Hold records."""
-        self._records += records
-
-    def forget(self) -> None:
-        """Drop everything."""
-        self._records = []
-
-
 def records_of(output: str | None, context: Context) -> KeptRecords:
     """Return where a task keeps many records: beside its output, else in the task state store, else nowhere.
 
@@ -246,8 +226,7 @@ def records_of(output: str | None, context: Context) -> KeptRecords:
     """
     if output is not None:
         return FileRecords(output, context)
-    store = Attempt(context).store
-    return MemoryRecords() if store is None else StoreRecords(store)
+    return StoreRecords(Attempt(context).store)
 
 
 def _read(line: str | bytes, place: str) -> Record:
@@ -273,9 +252,3 @@ def _damaged(place: str, damage: str) -> UndeliveredAnswerError:
         f"The answer that an earlier attempt kept is damaged, in {place} ({damage}). To repeat the call, which is "
         "billed again, delete it and clear the task"
     )
-
-
-def _instance_name(context: Context) -> str:
-    # A region is a UUID.
-    parts = json.dumps(Attempt(context).instance, default=str)
-    return hashlib.sha256(parts.encode()).hexdigest()[:16]

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.api.models import Monitor
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
-    from airflow_provider_webdata.hooks.webdata import WebDataHook
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +41,7 @@ def origin_of(context: Context, names: Sequence[str] = ORIGIN) -> dict[str, str]
 class ManagedWebhook:
     """The webhook that makes the monitors and jobs of one connection report to its inbox.
 
-    :param hook: of the connection.
+    :param settings: of the connection.
     :param attach: True: attach it. False: do not. None: attach it if the connection can receive deliveries and
         the monitor does not report elsewhere.
     :param events: what to report, named as the request wants them.
@@ -53,26 +52,21 @@ class ManagedWebhook:
 
     def __init__(
         self,
-        hook: WebDataHook,
+        settings: ConnectionSettings,
         attach: bool | None,
         events: Sequence[str],
         origin: Mapping[str, str] | None = None,
         monitor_name: str | None = None,
     ) -> None:
-        self._hook = hook
+        self._settings = settings
         self._attach = attach
         self._events = events
         self._origin = origin
         self._named = {MONITOR_NAME: monitor_name} if monitor_name else {}
 
     @property
-    def _settings(self) -> ConnectionSettings:
-        return self._hook.get_settings()
-
-    @property
     def wanted(self) -> bool:
         """Whether monitors and jobs get it."""
-
         return bool(self._attach) or (self._attach is None and can_receive(self._settings))
 
     def new(self, key: str | None = None) -> dict[str, Any] | None:
@@ -81,7 +75,6 @@ class ManagedWebhook:
         :param key: correlation key; default: a new one.
         :raises ConfigurationError: it must be attached, and the connection lacks an address or a secret.
         """
-
         return self._made(key or new_key(), self._origin) if self.wanted else None
 
     def of(self, monitor: Monitor) -> dict[str, Any] | None:
@@ -92,7 +85,6 @@ class ManagedWebhook:
         :param monitor: its current state.
         :raises ConfigurationError: it must be attached, and the connection lacks an address or a secret.
         """
-
         if not self.wanted:
             return None
         webhook = monitor.webhook
@@ -114,7 +106,6 @@ class ManagedWebhook:
         return {"headers": {}, **made}
 
     def _made(self, key: str, metadata: Mapping[str, Any] | None) -> dict[str, Any]:
-
         return webhook_for(self._settings, key, self._events, {**(metadata or {}), **self._named})
 
     def _key(self, url: str | None, headers: Mapping[str, Any]) -> str | None:
@@ -122,7 +113,6 @@ class ManagedWebhook:
 
         Another Airflow may have a connection of the same name: it has another secret.
         """
-
         if (key := key_of(self._settings, url)) is not None:
             return key
         _, same_path, key = (url or "").partition(f"{INBOX_PATH}/{quote(self._settings.conn_id, safe='')}/")

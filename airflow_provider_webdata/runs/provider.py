@@ -18,7 +18,7 @@ from airflow_provider_webdata.results.provider_records import (
 )
 from airflow_provider_webdata.runs.call import CallRun
 from airflow_provider_webdata.runs.delivery.step import Results
-from airflow_provider_webdata.runs.failures import TooManyFailuresError
+from airflow_provider_webdata.runs.failures import TooManyFailuresError, too_many
 from airflow_provider_webdata.runs.jobs.identity import JobIdentity
 from airflow_provider_webdata.runs.metrics import count
 from airflow_provider_webdata.runs.request import checked_number
@@ -67,11 +67,13 @@ class ProviderRun(CallRun):
         self._report(results, data.get("creditsCost"))
         self.count(data.get("creditsCost"), answer.get("scrape_id"), execution=request_id)
         failed = [result["error"] for result in results if result.get("error")]
-        too_many = _too_many(failed, len(results), most_errors)
-        if too_many and self._may_be_mended(failed, results):
+        excess = too_many(len(failed), len(results), "calls", most_errors)
+        if excess:
+            excess += f". The first: {'; '.join(map(_error_text, failed[:_SHOWN_FAILURES]))}"
+        if excess and self._may_be_mended(failed, results):
             # Its answer has nothing to deliver.
             self.answer = None
-            raise TooManyFailuresError(f"{too_many}; the next attempt makes the calls again")
+            raise TooManyFailuresError(f"{excess}; the next attempt makes the calls again")
         summary = {
             "scrape_id": answer.get("scrape_id"),
             "creditsUsed": data.get("creditsCost"),
@@ -88,13 +90,13 @@ class ProviderRun(CallRun):
         result = self.deliver(
             Results(items, KIND, summary, inputs, covers_all=lambda _: not failed, columns=columns, key=key)
         )
-        if too_many:
+        if excess:
             if self.answer is not None:
                 self.answer.delivered()
                 self.answer = None
             self.refuse_delivered(
                 TooManyFailuresError(
-                    f"{too_many}; the results are stored and in XCom anyway. Clear the task to make all calls again"
+                    f"{excess}; the results are stored and in XCom anyway. Clear the task to make all calls again"
                 ),
                 result,
             )
@@ -217,11 +219,3 @@ def _error_text(error: Mapping[str, Any]) -> str:
 def _is_transient(error: Mapping[str, Any]) -> bool:
     status = error.get("status")
     return not isinstance(status, int) or status >= 500 or status in _TRANSIENT
-
-
-def _too_many(failed: Sequence[Mapping[str, Any]], calls: int, most: float) -> str | None:
-    """Return a message if more calls failed than may, or None."""
-    if len(failed) <= most * calls:
-        return None
-    shown = "; ".join(map(_error_text, failed[:_SHOWN_FAILURES]))
-    return f"{len(failed)} of {calls} calls failed, more than max_error_ratio={most:g} allows. The first: {shown}"

@@ -53,6 +53,7 @@ class Run:
         self.context = context
         self.attempt = Attempt(context)
         self.log = task.log
+        self.hook: WebDataHook = task.hook
         for name in ("url", "urls"):
             value = getattr(task, name, None)
             if isinstance(value, Mapping) and isinstance(path := value.get("path"), str):
@@ -69,12 +70,6 @@ class Run:
         """Execute the task; see `calling`."""
         with self.calling():
             return self.call()
-
-    @property
-    def hook(self) -> WebDataHook:
-        """The hook of the task's connection."""
-        hook: WebDataHook = self.task.hook
-        return hook
 
     @contextmanager
     def calling(self, *, limited_since: datetime | None = None) -> Iterator[None]:

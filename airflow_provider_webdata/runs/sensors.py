@@ -20,7 +20,7 @@ from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.job_kinds import checked_kind
 from airflow_provider_webdata.runs.jobs.results import JobResult
 from airflow_provider_webdata.runs.monitors.check import check_with_pages
-from airflow_provider_webdata.runs.wait import WaitRun
+from airflow_provider_webdata.runs.wait import WaitRun, with_hub
 from airflow_provider_webdata.states.check_queue import CheckQueue
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED
 from airflow_provider_webdata.waiting.check_target import CheckTarget
@@ -49,7 +49,7 @@ class SensorRun(WaitRun):
 
     def look(self) -> dict[str, Any] | None:
         """Look once, without a trigger; return the event that the trigger would yield, or None."""
-        return self.here(lambda hub: look(hub, self.target))  # type: ignore[no-any-return]
+        return with_hub(self.hook.get_settings(), lambda hub: look(hub, self.target))  # type: ignore[no-any-return]
 
     @cached_property
     def target(self) -> Target:

@@ -146,14 +146,8 @@ class WaitRun(Run):
         :param target: what to wait for.
         :param deadline: seconds since the epoch.
         """
-        return self.here(lambda hub: wait(hub, target, deadline, at_least_once=True))  # type: ignore[no-any-return]
-
-    def here(self, work: Callable[[Hub], Coroutine[Any, Any, Any]]) -> Any:
-        """Run a coroutine with a hub of the task's connection, in a thread; signals interrupt it.
-
-        :param work: receives the hub.
-        """
-        return with_hub(self.hook.get_settings(), work)
+        settings = self.hook.get_settings()
+        return with_hub(settings, lambda hub: wait(hub, target, deadline, at_least_once=True))  # type: ignore[no-any-return]
 
     def polling_policy(self) -> PollingPolicy:
         """Return how a task waits in a worker: it polls."""

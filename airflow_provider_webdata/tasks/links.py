@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperatorLink
+from airflow.sdk.exceptions import AirflowNotFoundException
 
 from airflow_provider_webdata.common.page_urls import page_url
 
@@ -55,8 +56,6 @@ class DashboardLink(BaseOperatorLink):
         hook = getattr(operator, "hook", None)
         if hook is None:
             return ""
-        from airflow.sdk.exceptions import AirflowNotFoundException
-
         from airflow_provider_webdata.api.errors import ConfigurationError
 
         try:

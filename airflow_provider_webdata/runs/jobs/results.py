@@ -12,7 +12,7 @@ from airflow_provider_webdata.common.item_urls import site_failed
 from airflow_provider_webdata.runs.cached_pages import CachedPages
 from airflow_provider_webdata.runs.credit_account import by_format
 from airflow_provider_webdata.runs.delivery.step import Results
-from airflow_provider_webdata.runs.failures import TooManyFailuresError
+from airflow_provider_webdata.runs.failures import TooManyFailuresError, too_many
 from airflow_provider_webdata.runs.metrics import count
 from airflow_provider_webdata.states.jobs import PAGED_KINDS, name_of
 
@@ -76,11 +76,6 @@ class PageErrors:
     def first_few(self) -> str:
         """Return the first failed pages as text."""
         return "; ".join(f"{page['url']}: {page['error'] or page['code']}" for page in self.pages[:10])
-
-    @property
-    def ratio(self) -> float:
-        """The part of all pages that failed, 0 to 1."""
-        return self.count / (self.count + self.succeeded) if self.count else 0.0
 
     def to_wire(self) -> dict[str, Any]:
         """Return its form in XCom."""
@@ -231,15 +226,11 @@ class JobResult:
             )
         task = self._run.task
         most = number("max_error_ratio", task.max_error_ratio, 1)
-        if most is None or errors.ratio <= most:
-            return
-        self._run.refuse_delivered(
-            TooManyFailuresError(
-                f"{errors.count} of {errors.count + errors.succeeded} pages failed, more than "
-                f"max_error_ratio={most:g} allows; the result is stored and in XCom anyway"
-            ),
-            value,
-        )
+        if most is not None and (
+            excess := too_many(errors.count, errors.count + errors.succeeded, "pages", most)
+        ):
+            error = TooManyFailuresError(f"{excess}; the result is stored and in XCom anyway")
+            self._run.refuse_delivered(error, value)
 
     @property
     def _rows_path(self) -> list[str]:

@@ -110,7 +110,7 @@ class DeclareMonitorRun(CheckRun):
         if request.webhook is None and "webhook" not in extra:
             origin = origin_of(self.context, DECLARED_BY)
             managed = ManagedWebhook(
-                self.hook,
+                self.hook.get_settings(),
                 self.task.attach_webhook,
                 self.task.webhook_events,
                 origin,

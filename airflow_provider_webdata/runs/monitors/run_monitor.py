@@ -37,7 +37,7 @@ class RunMonitorRun(CheckRun):
         monitor = self.found()
         if not self.task.attach_webhook:
             return monitor.id
-        webhook = ManagedWebhook(self.hook, True, self.task.webhook_events).of(monitor)
+        webhook = ManagedWebhook(self.hook.get_settings(), True, self.task.webhook_events).of(monitor)
         changes = monitor_changes({"webhook": webhook}, monitor.to_wire())
         if changes:
             self.log.info("Monitor %s differs in %s; updating it", monitor.id, ", ".join(changes.fields))

@@ -88,7 +88,7 @@ class Task:
             hook,
             self.kind,  # type: ignore[arg-type]
             context,
-            ManagedWebhook(hook, None, events_to_ask_for(self.kind)),  # type: ignore[arg-type]
+            ManagedWebhook(hook.get_settings(), None, events_to_ask_for(self.kind)),  # type: ignore[arg-type]
             [TARGET],
             lambda: None,
             send,

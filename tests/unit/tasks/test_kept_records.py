@@ -11,7 +11,6 @@ from airflow_provider_webdata.runs import kept_records
 from airflow_provider_webdata.runs.failures import UndeliveredAnswerError
 from airflow_provider_webdata.runs.kept_records import (
     FileRecords,
-    MemoryRecords,
     RecordsOfAccount,
     StoreRecords,
     records_of,
@@ -127,7 +126,7 @@ def test_a_part_that_the_index_does_not_know_is_none():
 
 
 WHERE = [
-    (None, None, MemoryRecords, False),
+    (None, None, StoreRecords, False),
     (None, StateStore(), StoreRecords, True),
     ("out.jsonl", None, FileRecords, True),
     ("out.jsonl", StateStore(), FileRecords, True),

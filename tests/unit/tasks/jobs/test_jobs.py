@@ -19,6 +19,7 @@ from airflow_provider_webdata.operators.agent import WebDataAgentOperator
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.extract import WebDataExtractOperator
+from airflow_provider_webdata.runs.failures import too_many
 from airflow_provider_webdata.runs.jobs.identity import JobIdentity
 from airflow_provider_webdata.runs.jobs.results import MOST_LISTED, PageErrors, texts
 from airflow_provider_webdata.states.jobs import events_to_ask_for, last_events
@@ -101,7 +102,21 @@ def test_page_errors_are_counted_and_the_first_are_listed(kinds: list[str]) -> N
     bad = len(kinds) - kinds.count("good")
     assert (found.count, found.succeeded) == (bad, kinds.count("good"))
     assert len(found.pages) == min(bad, MOST_LISTED)
-    assert found.ratio == (bad / len(kinds) if bad else 0.0)
+
+
+@pytest.mark.parametrize(
+    ("failed", "total", "most", "exceeds"),
+    [
+        (0, 0, 0.0, False),
+        (1, 3, 0.0, True),
+        (29, 100, 0.29, False),
+        (30, 100, 0.29, True),
+        (1, 1, 1.0, False),
+    ],
+)
+def test_too_many_failures(failed: int, total: int, most: float, exceeds: bool) -> None:
+    """29 of 100 are a part of 0.29, though 0.29 * 100 is less than 29."""
+    assert bool(too_many(failed, total, "pages", most)) is exceeds
 
 
 @pytest.mark.parametrize("document", [{}, {"metadata": None}, {"metadata": {"statusCode": "200"}}])
