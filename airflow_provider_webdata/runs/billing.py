@@ -30,8 +30,6 @@ class Billing:
     `unknown` (calls whose cost the service does not say), `byOperation`, and `byFormat`. Earlier attempts are included
     on Airflow 3.3. On 3.2, which keeps no task state, each attempt counts by itself, and the log says so.
 
-    :param context: the task's context.
-    :param log: the task's log.
     :param push: pushes XComs.
     :param credit_limit: most credits that all attempts may spend until the task is cleared; None: no limit.
     :param operation: names the call in the error for a limit that is no number.
@@ -62,7 +60,6 @@ class Billing:
         """Return a request whose price is bounded: one that does not say how PDFs are parsed gets a page limit.
 
         :param operation: as its `Price` names it.
-        :param request: the request.
         :param credits: the most that it may cost. Default: the whole limit.
         """
         limit, price = self.budget.limit, PRICES.get(operation)
@@ -138,7 +135,6 @@ class Billing:
         """Enter what a call cost into the account, push and log the account, and count it in the metrics.
 
         :param used: credits, as the service says; None, or less than 0, where it does not.
-        :param operation: its name.
         :param execution: as in `reserve`.
         :param call: `call`, `formats`, `scraping`, `saved`, and `is_earlier` of `enter_call`.
         """

@@ -56,7 +56,6 @@ class CallRun(Run):
     def request(self, model: type[RequestT]) -> tuple[RequestT, Mapping[str, Any] | None]:
         """Return the request that the arguments make, and what is sent with it unchecked.
 
-        :param model: of the request.
         :raises InvalidRequestError: a field breaks a documented rule.
         """
         name = label_of(self.operation)
@@ -75,9 +74,7 @@ class CallRun(Run):
     ) -> dict[str, Any]:
         """Return the answer of a call that bills, in wire form: one that an earlier attempt kept, or a new one.
 
-        :param request: the request.
         :param extra_body: what is sent with it unchecked.
-        :param call: makes the call.
         :param priced: what else decides on the price.
         :param execution: the id under which the service returns the call's first answer again, and bills nothing.
         :param more: what else the call depends on, as JSON.

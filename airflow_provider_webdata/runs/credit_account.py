@@ -153,7 +153,6 @@ def enter_call(
     """Enter what a call cost into an account, log the account, and count the call in the metrics.
 
     :param used: credits, as the service says; None, or less than 0, where it does not.
-    :param operation: its name.
     :param call: names the call, which is counted once for all attempts; None: it has no name.
     :param formats: what of the cost each format accounts for.
     :param scraping: what of it is for scraping the results of a search.
@@ -181,10 +180,7 @@ def enter_call(
 
 
 def in_words(credits: Mapping[str, Any]) -> str:
-    """Return an account for the log.
-
-    :param credits: as in XCom.
-    """
+    """Return an account for the log."""
     parts = ", ".join(f"{name} {used:g}" for name, used in credits["byOperation"].items())
     formats = ", ".join(f"{name} {used:g}" for name, used in credits["byFormat"].items())
     text = f"{credits['used']:g} used" + (

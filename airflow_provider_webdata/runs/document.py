@@ -55,9 +55,7 @@ class DocumentRun(CallRun):
     ) -> Any:
         """Make the call, log and count the document, and deliver it.
 
-        :param request: the request.
         :param extra_body: what is sent with it unchecked.
-        :param call: makes the call.
         :param source: the document's URL.
         :param more: as `paid` takes it.
         """

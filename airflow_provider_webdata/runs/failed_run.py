@@ -21,12 +21,7 @@ _TOLD = ("toolName", "parameters", "outcome", "error", "reason")
 
 
 def log_last_steps(hook: WebDataHook, job_id: str, log: Any) -> None:
-    """Log the last steps of an agent run. It does not matter here whether they can be read.
-
-    :param hook: of the run's connection.
-    :param job_id: the run's UUID.
-    :param log: of the task.
-    """
+    """Log the last steps of an agent run. It does not matter here whether they can be read."""
 
     try:
         with hook.sibling() as own:
@@ -47,10 +42,7 @@ def log_last_steps(hook: WebDataHook, job_id: str, log: Any) -> None:
 def explain_failure(hook: WebDataHook, job_id: str, error: str, log: Any, push: Callable[..., None]) -> None:
     """Ask the service why a job failed, if the connection allows it; log the answer and push XCom `explanation`.
 
-    :param hook: of the job's connection.
-    :param job_id: the job's UUID.
     :param error: what became of the job. It is sent to the service.
-    :param log: of the task.
     :param push: pushes XComs by name.
     """
     try:

@@ -159,17 +159,13 @@ class JobRun(WaitRun):
         self.push(overCreditLimit=True)
 
     def deliver_job(self, job_id: str) -> Any:
-        """Deliver the result of the job, and return the task's XCom.
-
-        :param job_id: the job's UUID.
-        """
+        """Deliver the result of the job, and return the task's XCom."""
         known = self.known_pages() if getattr(self.task, "changes", None) is not None else ()
         return self.result(job_id).deliver(self.targets(), known, self.covers_all)
 
     def result(self, job_id: str, kind: JobKind | None = None) -> JobResult:
         """Return the result of a job of this task, to count or to deliver it.
 
-        :param job_id: the job's UUID.
         :param kind: of the job. Default: the task's.
         """
         return JobResult(

@@ -190,7 +190,6 @@ class StoreRecords:
 class RecordsOfAccount:
     """Records of one account: those of another one are not read.
 
-    :param records: where they are kept.
     :param account: name of the account; see `ClientConfig.account`.
     """
 

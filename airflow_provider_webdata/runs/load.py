@@ -25,11 +25,7 @@ if TYPE_CHECKING:
 
 
 class LoadRun:
-    """One attempt of a load.
-
-    :param task: the operator.
-    :param context: the task's context.
-    """
+    """One attempt of a load."""
 
     def __init__(self, task: Any, context: Context) -> None:
         self.task = task

@@ -41,7 +41,6 @@ def origin_of(context: Context, names: Sequence[str] = ORIGIN) -> dict[str, str]
 class ManagedWebhook:
     """The webhook that makes the monitors and jobs of one connection report to its inbox.
 
-    :param settings: of the connection.
     :param attach: True: attach it. False: do not. None: attach it if the connection can receive deliveries and
         the monitor does not report elsewhere.
     :param events: what to report, named as the request wants them.
@@ -82,7 +81,6 @@ class ManagedWebhook:
 
         A monitor that has the managed webhook already keeps its key, which tasks may be waiting for.
 
-        :param monitor: its current state.
         :raises ConfigurationError: it must be attached, and the connection lacks an address or a secret.
         """
         if not self.wanted:

@@ -14,7 +14,6 @@ def count(name: str, number: float, context: Context, **tags: str) -> None:
     """Add to a counter, tagged with the task.
 
     :param number: how much to add; a fraction is rounded.
-    :param tags: further tags.
     """
 
     if (ti := context.get("ti")) is not None:
@@ -23,10 +22,7 @@ def count(name: str, number: float, context: Context, **tags: str) -> None:
 
 
 def gauge(name: str, number: float, context: Context, **tags: str) -> None:
-    """Set a gauge, tagged with the task.
-
-    :param tags: further tags.
-    """
+    """Set a gauge, tagged with the task."""
 
     if (ti := context.get("ti")) is not None:
         tags = {"dag_id": ti.dag_id, "task_id": ti.task_id, **tags}

@@ -22,10 +22,7 @@ _PROCESSING_SECONDS = 10.0
 def keep_recording(hook: WebDataHook, media: KeepMedia, session_id: str, log: Any) -> Mapping[str, str]:
     """Keep the recording of a closed session, where possible: the task succeeds or fails because of its steps.
 
-    :param hook: of the session's connection.
     :param media: where files are kept.
-    :param session_id: the session's id.
-    :param log: of the task.
     :return: the folder as `recording`; empty if nothing was kept.
     """
 

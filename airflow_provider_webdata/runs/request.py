@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 def request_body(task: Any) -> Mapping[str, Any]:
     """Return the request that the arguments make, in wire form.
 
-    :param task: the operator.
     :raises InvalidRequestError: a field breaks a documented rule.
     """
     model: type[RequestModel] = getattr(models, task.request_model)
@@ -34,8 +33,6 @@ def checked_request(
 ) -> RequestT:
     """Return the request that the arguments make, and log its warnings and notes.
 
-    :param task: the operator.
-    :param model: the request model.
     :param operation: the name of the call in errors.
     :param fields: the request's fields. Default: the arguments.
     :raises InvalidRequestError: a field breaks a documented rule.
@@ -66,7 +63,6 @@ def checked_number(operation: str, name: str, given: Any, most: float = float("i
 def checked_extra_body(task: Any, operation: str) -> Mapping[str, Any] | None:
     """Return `extra_body` as a mapping; a template may have made JSON text of it.
 
-    :param task: the operator.
     :param operation: the name of the call in errors.
     :raises InvalidRequestError: it is no object.
     """

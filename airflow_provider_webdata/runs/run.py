@@ -39,11 +39,7 @@ ErrorT = TypeVar("ErrorT", bound=CodedError)
 
 
 class Run:
-    """One attempt of a task.
-
-    :param task: the operator.
-    :param context: the task's context.
-    """
+    """One attempt of a task."""
 
     operation: str = "credit_limit"
     """What the task is billed for, as its `Price` names it."""
@@ -188,10 +184,7 @@ class Run:
         return result
 
     def finished(self, result: Any) -> Any:
-        """Return the task's XCom, unless the delivery fails or skips the task.
-
-        :param result: the XCom.
-        """
+        """Return the task's XCom, unless the delivery fails or skips the task."""
         try:
             self.delivery.verdict()
         except (InvalidResultsError, RejectedResultsError) as error:
@@ -202,7 +195,6 @@ class Run:
         """Fail the task for good, and push its result anyway; rejected results are the first reason.
 
         :param error: an error that no retry helps.
-        :param result: the XCom.
         """
         # A task that fails returns nothing: what was billed goes where the return value would be.
         parts = result if self.task.multiple_outputs and isinstance(result, Mapping) else {}

@@ -43,11 +43,7 @@ _LIMITED_SINCE = "limited_since"
 
 
 def with_hub(settings: ConnectionSettings, work: Callable[[Hub], Coroutine[Any, Any, Any]]) -> Any:
-    """Run a coroutine with a hub of a connection, in a thread; signals interrupt it.
-
-    :param settings: of the connection.
-    :param work: receives the hub.
-    """
+    """Run a coroutine with a hub of a connection, in a thread; signals interrupt it."""
 
     async def run() -> Any:
         hub = Hub(settings.conn_id, settings, lambda name, **tags: count(name, 1, {}, **tags))
@@ -92,7 +88,6 @@ class WaitRun(Run):
     def resume(self, event: Mapping[str, Any]) -> Any:
         """Finish the task after its wait in the triggerer.
 
-        :param event: of the trigger.
         :raises AirflowSkipException: what was waited for happened, and is not of interest.
         :raises AirflowFailException: no retry can help.
         :raises WaitTimeoutError: the wait timed out.
@@ -107,10 +102,7 @@ class WaitRun(Run):
             self._reschedule_with(event, later.reschedule_date)
 
     def judge(self, event: Mapping[str, Any]) -> None:
-        """Return if an event is `done`; else end the task as the event says. Log what is known of a failed job.
-
-        :param event: the event.
-        """
+        """Return if an event is `done`; else end the task as the event says. Log what is known of a failed job."""
         task = self.task
         task.webdata_page = event_page(task.webdata_conn_id, event) or task.webdata_page
         status = event.get("status")
@@ -143,7 +135,6 @@ class WaitRun(Run):
     def wait_here(self, target: Target, deadline: float) -> dict[str, Any]:
         """Wait in this worker, and return the event. A wait resumed past its deadline still polls once.
 
-        :param target: what to wait for.
         :param deadline: seconds since the epoch.
         """
         settings = self.hook.get_settings()

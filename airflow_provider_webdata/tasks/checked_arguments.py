@@ -81,7 +81,6 @@ def literal_problems(model: str, fields: Mapping[str, Any]) -> Collection[str]:
 
     The models are imported where something may be wrong only: they cost a hundred times what this costs.
 
-    :param model: name of the request model.
     :param fields: arguments by their Python names.
     """
     rules = RULES[model]

@@ -21,11 +21,7 @@ class PageLink(BaseOperatorLink):
     xcom_key = "webdata_page"
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
-        """Return the page's address, or an empty text, for which the UI shows no link.
-
-        :param operator: the task as it ran.
-        :param ti_key: the running task instance.
-        """
+        """Return the page's address, or an empty text, for which the UI shows no link."""
         # A task that failed before it was unmapped is no operator of ours yet.
         page = getattr(operator, "webdata_page", "")
         if page:
@@ -47,11 +43,7 @@ class DashboardLink(BaseOperatorLink):
     xcom_key = "webdata_dashboard"
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:  # noqa: ARG002
-        """Return the dashboard's address, or an empty text, for which the UI shows no link.
-
-        :param operator: the task as it ran.
-        :param ti_key: the running task instance.
-        """
+        """Return the dashboard's address, or an empty text, for which the UI shows no link."""
         # As above.
         hook = getattr(operator, "hook", None)
         if hook is None:

@@ -27,7 +27,6 @@ to lower the price."""
 def price_problems(model: str, fields: Mapping[str, Any], credit_limit: float) -> Sequence[str]:
     """Return the problems of a literal request that exceeds its `credit_limit`.
 
-    :param model: name of the request model.
     :param fields: arguments by their Python names, all valid by themselves.
     :param credit_limit: credits.
     """

@@ -108,10 +108,7 @@ class WebDataOperator(ServiceTask):
         self.extra_body = extra_body
 
     def execute(self, context: Context) -> Any:
-        """Call the service; see `runs.run.Run.calling` for what a failure leads to.
-
-        :param context: the task's context.
-        """
+        """Call the service; see `runs.run.Run.calling` for what a failure leads to."""
         run = self.new_run(context)
         if problems := [*self._rendered_none, *self._missing(context)]:
             run.refuse("; ".join(problems))

@@ -46,7 +46,6 @@ class WebDataRetryPolicy(_Base):
         """Decide whether a failed task runs again, and when.
 
         :param exception: what the task raised.
-        :param context: the task's context.
         """
         from airflow_provider_webdata.api.errors import RateLimitError, UnavailableError, WebDataError
         from airflow_provider_webdata.api.query import QueryError

@@ -94,10 +94,7 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
         )
 
     def execute(self, context: Context) -> Any:
-        """Wait, in the triggerer or here.
-
-        :param context: the task's context.
-        """
+        """Wait, in the triggerer or here."""
         run = self.new_run(context)
         run.check()
         self.show_page()
@@ -106,10 +103,7 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
         return self.returned(self._without_soft_fail(super().execute, context))
 
     def poke(self, context: Context) -> bool | PokeReturnValue:
-        """Poll once.
-
-        :param context: the task's context.
-        """
+        """Poll once."""
         run = self.new_run(context) if self._run is None else self._run
         done: bool | PokeReturnValue = run.poke()
         return done
@@ -154,7 +148,6 @@ class SinceSensor(WebDataSensor):
     def after_moment(self, context: Context) -> datetime:
         """Return the moment from which on something counts, the same for every attempt.
 
-        :param context: the task's context.
         :raises ArgumentError: `after` is no time.
         """
         if self.after:

@@ -83,27 +83,17 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
     _run: Any = None
 
     def new_run(self, context: Context) -> Any:
-        """Return the run of an attempt.
-
-        :param context: the task's context.
-        """
+        """Return the run of an attempt."""
         module, _, name = self.run.partition(":")
         self._run = getattr(import_module(module), name)(self, context)
         return self._run
 
     def execute_complete(self, context: Context, event: Mapping[str, Any] | None = None) -> Any:
-        """Resume after the wait; see `runs.wait.WaitRun.resume`.
-
-        :param context: the task's context.
-        :param event: of the trigger.
-        """
+        """Resume after the wait; see `runs.wait.WaitRun.resume`."""
         return self.returned(self.new_run(context).resume(event or {}))
 
     def returned(self, result: Any) -> Any:
-        """Return the task's result; of one that is no mapping, Airflow must push no values.
-
-        :param result: the XCom.
-        """
+        """Return the task's result; of one that is no mapping, Airflow must push no values."""
         self.multiple_outputs = self.multiple_outputs and isinstance(result, Mapping)
         return result
 

@@ -44,7 +44,6 @@ class Check(Step):
     """Measures the items as they pass, and judges them after the last one.
 
     :param checks: the option.
-    :param context: the task's context.
     :param compare: the comparison with earlier runs, if the task has one.
     """
 

@@ -47,7 +47,6 @@ class Delivery:
     """The delivery of one attempt's results.
 
     :param task: the operator or sensor, whose options say where the results go.
-    :param context: the task's context.
     :param connection: reads the settings of the task's connection.
     :param request: returns the request in wire form, whose schema the results must match unless the task has one.
     :ivar path: path or URL of the file; None: the results go to XCom.
@@ -123,7 +122,6 @@ class Delivery:
         Otherwise it is what `value` makes of the items, or the summary with `count` and the items under `data`. A
         warning names `output` if that is large. Rejected results are written to the quarantine, and nothing else.
 
-        :param results: of a call or a job.
         :param value: makes the XCom of the items and the facts (the summary, `count`, `media`, ...).
         """
         self.inputs = tuple(results.inputs)

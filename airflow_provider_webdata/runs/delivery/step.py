@@ -56,11 +56,7 @@ class Step:
         return columns
 
     def items(self, items: Iterable[Any], results: Results) -> Iterator[Any]:  # noqa: ARG002
-        """Yield the items, transformed.
-
-        :param items: from the step before.
-        :param results: of the call or job.
-        """
+        """Yield the items, transformed."""
         yield from items
 
     def facts(self) -> Mapping[str, Any]:

@@ -85,9 +85,6 @@ class PageErrors:
 class JobResult:
     """The result of one job, which is over or has failed. Reading it is not billed.
 
-    :param run: of the task that takes it.
-    :param kind: of the job.
-    :param job_id: its id.
     :param extras: returns what formats and options add to the price of each page.
     :param is_saved: whether an earlier attempt started the job, so that another one would have cost that again.
     """
@@ -192,10 +189,7 @@ class JobResult:
                 yield document
 
     def report(self, summary: Mapping[str, Any]) -> None:
-        """Log the end of the job, and count its pages.
-
-        :param summary: of the job.
-        """
+        """Log the end of the job, and count its pages."""
         if summary.get("warning"):
             self._log.warning("The service warns: %s", summary["warning"])
         used = summary.get("creditsUsed")
@@ -214,7 +208,6 @@ class JobResult:
         """Log the pages that failed; fail the task where they exceed `max_error_ratio`.
 
         :param errors: the failed pages.
-        :param value: the task's XCom.
         """
         if errors.count:
             self._log.warning(

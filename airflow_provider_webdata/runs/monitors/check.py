@@ -41,7 +41,6 @@ class CheckRun(MonitorRun):
     def wait_for_check(self, monitor_id: str, check_id: str | None) -> Any:
         """Wait for a check, in the triggerer or here, and return it.
 
-        :param monitor_id: the monitor's UUID.
         :param check_id: the check's UUID; None: the next one that finishes.
         """
         after, deadline, resumed = self._span()
@@ -92,10 +91,8 @@ def check_with_pages(
 
     All result pages are followed. Header values are replaced by `***`.
 
-    :param hook: of the monitor's connection.
     :param event: what ended the wait.
     :param pages: which pages to put under `pages`; False: leave the key out.
-    :param log: of the task.
     :param replica_wait: most seconds to wait until the service shows the check as over.
     """
     monitor_id, check_id = event["monitor_id"], event["check_id"]

@@ -60,10 +60,7 @@ class Declaration:
         return {**self.extra, **({"webhook": webhook} if webhook else {})}
 
     def of(self, monitor: Monitor) -> dict[str, Any]:
-        """Return the desired state of an existing monitor, in wire form: a managed webhook keeps its key.
-
-        :param monitor: its current state.
-        """
+        """Return the desired state of an existing monitor, in wire form: a managed webhook keeps its key."""
         webhook = self.managed_webhook.of(monitor) if self.managed_webhook else None
         return {**self.wire, **({"webhook": webhook} if webhook else {})}
 
@@ -72,7 +69,6 @@ class Declaration:
 class DeclarationResult:
     """The outcome for a declared monitor.
 
-    :param monitor: its current state.
     :param created: whether this task created it, in this attempt or an earlier one.
     :param restore: update that undoes what this attempt changed, if it changed anything.
     :param lost: fields that cannot be put back.

@@ -43,7 +43,6 @@ class MonitorRun(WaitRun):
     def only_one(self, name: str, found: list[Monitor]) -> Monitor | None:
         """Return the one monitor that was found, or None.
 
-        :param name: the name.
         :param found: what has this name.
         :raises MonitorConflictError: there are several.
         """

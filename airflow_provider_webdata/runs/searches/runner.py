@@ -105,7 +105,6 @@ class SearchBatch:
     once; searches wait for that when storage is slower than the service, so that memory holds no more than about two
     results per search in flight.
 
-    :param settings: of the connection.
     :param limit: how many searches may be in flight.
     :param save: saves records; called in a thread, one call at a time.
     :param request_of: makes a search's request.
