@@ -13,7 +13,7 @@ Paths are templated. Each operator works with a copy, so one object can serve se
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -67,11 +67,6 @@ class Option(msgspec.Struct):
         :param task: operator or sensor with this option.
         :raises ArgumentError: names the field, the reason, and what to change.
         """
-
-    def templated(self) -> Iterator[Any]:
-        """Yield the values of the templated fields."""
-        for name in self.template_fields:
-            yield getattr(self, name)
 
 
 class Output(Option):

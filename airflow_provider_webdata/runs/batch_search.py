@@ -19,7 +19,7 @@ from airflow_provider_webdata.runs.call import CallRun
 from airflow_provider_webdata.runs.delivery.step import Results
 from airflow_provider_webdata.runs.event_loop import run_aside
 from airflow_provider_webdata.runs.failures import CreditLimitError, TooManyFailuresError, too_many
-from airflow_provider_webdata.runs.kept_records import RecordsOfAccount, records_of
+from airflow_provider_webdata.runs.kept_records import records_of
 from airflow_provider_webdata.runs.request import checked_extra_body, checked_number
 from airflow_provider_webdata.runs.searches.adaptive_limit import AdaptiveLimit
 from airflow_provider_webdata.runs.searches.batch_queries import OPERATION, checked_queries
@@ -50,7 +50,7 @@ class BatchSearchRun(CallRun):
         if limit is not None:
             self._refuse_unbounded(limit, queries.values(), extra_body)
         account = self.hook.get_settings().client.account
-        kept = RecordsOfAccount(records_of(self.delivery.path, context), account)
+        kept = records_of(self.delivery.path, context, account)
         budget = Budget(limit, context, OPERATION, keeps_peak=True)
         batch = self._made_batch(kept, budget, extra_body, None if limit is None else limit / len(queries))
         settled = batch.count_earlier(kept.read(), queries, repeat_ambiguous=task.repeat_ambiguous)

@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.attempt import Attempt
-from airflow_provider_webdata.runs.kept_records import FileRecords, RecordsOfAccount, StoreRecords
+from airflow_provider_webdata.runs.kept_records import FileRecords, StoreRecords
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,9 +37,9 @@ class KeptAnswer:
         self._is_first_attempt = attempt.number == 1
         self._places: list[Callable[[], KeptRecords]] = []
         if (store := attempt.store) is not None:
-            self._places.append(lambda: RecordsOfAccount(StoreRecords(store), account))
+            self._places.append(lambda: StoreRecords(store, account))
         if output is not None:
-            self._places.append(lambda: RecordsOfAccount(FileRecords(output, context), account))
+            self._places.append(lambda: FileRecords(output, context, account))
         self.is_earlier = False
         self.name = f"{self._key[:16]}/{account}/{attempt.max_tries}"
         """Names the call, for all attempts until the task is cleared."""

@@ -8,7 +8,7 @@ import json
 import logging
 import re
 import secrets
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta
 from typing_extensions import Required, TypedDict
@@ -55,23 +55,6 @@ _MOST_VALUES = 10**4
 _PART = re.compile(r"\d{8}-[0-9a-f]{8}\.part")
 
 
-class KeptRecords(Protocol):
-    """Keeps records across the attempts of a task."""
-
-    @property
-    def lasts(self) -> bool:
-        """True if a later attempt finds all saved records."""
-
-    def read(self) -> Iterator[Record]:
-        """Yield all records kept so far, by earlier attempts and this one, one at a time."""
-
-    def save(self, records: list[Record]) -> None:
-        """Keep new records; when it returns, they outlive this process, unless `lasts` is False."""
-
-    def forget(self) -> None:
-        """Drop everything."""
-
-
 class FileRecords:
     """Records in small files beside the output, one per call of `save`, each complete or absent.
 
@@ -79,12 +62,15 @@ class FileRecords:
     run with the same output does not find them.
 
     :param output: URL of the output.
+    :param account: name of the account that is billed, see `ClientConfig.account`; records of another are not read.
     :raises OutputError: the output's storage cannot be used here.
     """
 
     lasts = True
+    """True if a later attempt finds all saved records."""
 
-    def __init__(self, output: str, context: Context) -> None:
+    def __init__(self, output: str, context: Context, account: str | None = None) -> None:
+        self._account = account
         # A region is a UUID.
         instance = json.dumps(Attempt(context).instance, default=str)
         name = hashlib.sha256(instance.encode()).hexdigest()[:16]
@@ -97,22 +83,23 @@ class FileRecords:
         self._number = max((int(path.name.partition("-")[0]) for path in self._parts), default=0)
 
     def read(self) -> Iterator[Record]:
-        """Yield all records, file by file."""
+        """Yield the records of all attempts, one at a time."""
         for part in self._parts:
             with part.open("rb") as file:  # type: ignore[no-untyped-call]
                 line = None
                 for line in file:
-                    yield _read(line, str(part))
+                    if (record := _read(line, str(part))).pop("account", None) == self._account:
+                        yield record
                 if line is None:
                     raise _damaged(str(part), "it is empty")
 
     def save(self, records: list[Record]) -> None:
-        """Write a file of records."""
+        """Write a file of records; when this returns, they outlive this process."""
         self._number += 1
         # An attempt that Airflow gave up may still be writing.
         path = self._folder / f"{self._number:08d}-{secrets.token_hex(4)}.part"
         with WholeFile(path) as file:
-            for record in records:
+            for record in _named(records, self._account):
                 file.write(json_text(record).encode() + b"\n")
         self._parts.append(path)
 
@@ -132,9 +119,12 @@ class StoreRecords:
     """Records in Airflow's task state store (3.3), as JSON Lines in values of bounded size; bounded in all as well.
 
     :param store: the task state store; None, as on Airflow 3.2: the records end with this attempt.
+    :param account: as for `FileRecords`.
+    :ivar lasts: True if a later attempt finds all saved records.
     """
 
-    def __init__(self, store: Any) -> None:
+    def __init__(self, store: Any, account: str | None = None) -> None:
+        self._account = account
         self.lasts = store is not None
         self._store = store
         index = None if store is None else store.get(_STORE_KEY)
@@ -148,7 +138,8 @@ class StoreRecords:
         if damage := damage_of(parts, list[str]):
             raise _damaged(place, damage)
         text = "".join(parts)
-        self._records: list[Record] = [_read(line, place) for line in text.splitlines()]
+        kept = [_read(line, place) for line in text.splitlines()]
+        self._records = [record for record in kept if record.pop("account", None) == account]
         if len(text) != self._bytes:
             raise _damaged(place, f"{len(text)} characters in place of {self._bytes}")
 
@@ -160,7 +151,7 @@ class StoreRecords:
         """Put records into the store, while there is room."""
         self._records += records
         # In ASCII: what a page holds (half a surrogate pair, say) need not be what the store can carry.
-        text = "".join(f"{json.dumps(record)}\n" for record in records)
+        text = "".join(f"{json.dumps(record)}\n" for record in _named(records, self._account))
         if not self.lasts or self._bytes + len(text) > MOST_STORED_BYTES:
             if self.lasts:
                 log.warning(
@@ -187,45 +178,23 @@ class StoreRecords:
         self._records = []
 
 
-class RecordsOfAccount:
-    """Records of one account: those of another one are not read.
-
-    :param account: name of the account; see `ClientConfig.account`.
-    """
-
-    def __init__(self, records: KeptRecords, account: str) -> None:
-        self._records = records
-        self._account = account
-
-    @property
-    def lasts(self) -> bool:
-        """True if a later attempt finds all saved records."""
-        return self._records.lasts
-
-    def read(self) -> Iterator[Record]:
-        """Yield the account's records."""
-        for record in self._records.read():
-            if record.get("account") == self._account:
-                yield {name: value for name, value in record.items() if name != "account"}
-
-    def save(self, records: list[Record]) -> None:
-        """Keep new records."""
-        self._records.save([{**record, "account": self._account} for record in records])
-
-    def forget(self) -> None:
-        """Drop everything, also of other accounts."""
-        self._records.forget()
+KeptRecords = FileRecords | StoreRecords
+"""Keeps records across the attempts of a task."""
 
 
-def records_of(output: str | None, context: Context) -> KeptRecords:
+def records_of(output: str | None, context: Context, account: str | None = None) -> KeptRecords:
     """Return where a task keeps many records: beside its output, else in the task state store, else nowhere.
 
     :param output: URL of the output, if there is one.
     :raises OutputError: the output's storage cannot be used here.
     """
     if output is not None:
-        return FileRecords(output, context)
-    return StoreRecords(Attempt(context).store)
+        return FileRecords(output, context, account)
+    return StoreRecords(Attempt(context).store, account)
+
+
+def _named(records: list[Record], account: str | None) -> list[Record]:
+    return records if account is None else [{**record, "account": account} for record in records]
 
 
 def _read(line: str | bytes, place: str) -> Record:

@@ -41,7 +41,9 @@ class CheckedArguments(BaseOperatorMeta):
             for option in vars(task).values():
                 if isinstance(option, Option):
                     option.check_task(task)
-                    XComArg.apply_upstream_relationship(task, [*option.templated()])
+                    XComArg.apply_upstream_relationship(
+                        task, [getattr(option, name) for name in option.template_fields]
+                    )
         return task
 
 

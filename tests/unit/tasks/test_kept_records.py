@@ -11,7 +11,6 @@ from airflow_provider_webdata.runs import kept_records
 from airflow_provider_webdata.runs.failures import UndeliveredAnswerError
 from airflow_provider_webdata.runs.kept_records import (
     FileRecords,
-    RecordsOfAccount,
     StoreRecords,
     records_of,
 )
@@ -32,8 +31,8 @@ def reopen(request, tmp_path):
     """Return what opens the progress of the same task anew, as each attempt does."""
     store = StateStore()
     if request.param == "file":
-        return lambda: FileRecords(str(tmp_path / "out.jsonl"), context())
-    return lambda: StoreRecords(store)
+        return lambda account=None: FileRecords(str(tmp_path / "out.jsonl"), context(), account)
+    return lambda account=None: StoreRecords(store, account)
 
 
 def test_later_tries_find_what_earlier_ones_kept(reopen):
@@ -182,9 +181,9 @@ def test_damaged_values_of_the_store_say_what_to_do():
 
 
 def test_records_of_another_account_are_not_found(reopen):
-    RecordsOfAccount(reopen(), "one").save([record("a")])
-    assert list(RecordsOfAccount(reopen(), "other").read()) == []
-    assert list(RecordsOfAccount(reopen(), "one").read()) == [record("a")]
+    reopen("one").save([record("a")])
+    assert list(reopen("other").read()) == []
+    assert list(reopen("one").read()) == [record("a")]
 
 
 def test_the_damage_is_named_without_what_was_kept():
