@@ -45,6 +45,8 @@ class CreditAccount:
         self.attempt = Attempt(context)
         # Unlike other records, this one holds also what was spent before the task was cleared.
         self._store = self.attempt.store
+        self.is_complete = self._store is not None or self.attempt.number == 1
+        """Whether earlier attempts are in it, if there were any."""
         stored: Any = self._store.get(_KEY) if self._store is not None else None
         self._damage = None if stored is None else damage_of(stored, dict[str, _Entry])
         self._entries: dict[str, dict[str, Any]] = {} if stored is None or self._damage else stored
@@ -55,11 +57,6 @@ class CreditAccount:
                 _KEY,
                 self._damage,
             )
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether earlier attempts are in it, if there were any."""
-        return self._store is not None or self.attempt.number == 1
 
     @property
     def is_empty(self) -> bool:

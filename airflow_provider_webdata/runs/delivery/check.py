@@ -62,7 +62,7 @@ class Check(Step):
         """The first result that fails, by check and field, without its content: they are logged and pushed to XCom."""
         self._assertions: list[Assertion] = []
         self._credits: float | None = None
-        self.rejection: RejectedResultsError | None = None
+        self._is_rejected = False
 
     @property
     def holds_back(self) -> bool:
@@ -94,22 +94,22 @@ class Check(Step):
             "mapIndex": run.map_index,
             "hasLogicalDate": self._has_logical_date,
         }
-        return {FACTS if self.rejection is None else f"{FACTS}Rejected": facts}
+        return {f"{FACTS}Rejected" if self._is_rejected else FACTS: facts}
 
     @property
     def quality(self) -> Quality:
         """The measurements, for OpenLineage."""
         return Quality(self._found["items"], dict(self._filled), self._assertions)
 
-    def judge(self, url: str | None) -> None:
-        """Judge the items, log and count the outcome, and set `rejection` if they must not be committed.
+    def judge(self, url: str | None) -> RejectedResultsError | None:
+        """Judge the items, log and count the outcome; return an error if they must not be committed.
 
         :param url: of the output; None: the results go to XCom.
         """
         self._assertions = [*self._judged()]
         self._report()
         if not self._failed:
-            return
+            return None
         listed = "; ".join(
             f"{assertion.name}: expected {assertion.expected}, got {assertion.actual}"
             for assertion in self._failed
@@ -117,14 +117,15 @@ class Check(Step):
         text = f"{len(self._failed)} of {len(self._assertions)} checks failed: {listed}"
         if not self.holds_back:
             self._log.warning("%s. The results are delivered, because of Checks(on_fail='warn')", text)
-            return
+            return None
         accept = (
             "The results are in XCom; to accept them anyway, mark the task as success"
             if url is None
             else f"{url} is unchanged, and the results are in quarantine beside it ({QUARANTINE}). To accept them "
             f"anyway, run: airflow webdata publish {shlex.quote(url)}"
         )
-        self.rejection = RejectedResultsError(f"{text}. {accept}; to request them again, clear the task")
+        self._is_rejected = True
+        return RejectedResultsError(f"{text}. {accept}; to request them again, clear the task")
 
     @property
     def _failed(self) -> list[Assertion]:

@@ -52,6 +52,7 @@ class Delivery:
     :ivar path: path or URL of the file; None: the results go to XCom.
     :ivar facts: what XCom says about the items, after `deliver`.
     :ivar preview: the first rows of the file, shortened.
+    :ivar rejection: the error of results that do not pass the checks, after `deliver`.
     :ivar written: the file that was written; None: the results are in XCom.
     :ivar inputs: the query or the URLs, for OpenLineage.
     """
@@ -72,6 +73,7 @@ class Delivery:
         changes: Changes | None = getattr(task, "changes", None)
         checks: Checks | None = getattr(task, "checks", None)
         path = None if self._output is None else self._output.path
+        self._emits_partitions = self._output is not None and self._output.emit_partitions is not None
         self.path = None if path is None else str(path)
         self.compare = None if changes is None else Compare(changes, context, log)
         self.checks = None if checks is None else Check(checks, context, log, self.compare)
@@ -79,6 +81,7 @@ class Delivery:
         self._steps: Sequence[Step] = ()
         self.facts: dict[str, Any] = {}
         self.preview: Sequence[Mapping[str, str]] = ()
+        self.rejection: RejectedResultsError | None = None
         self.written: WrittenFile | None = None
         self.inputs: Sequence[str] = ()
 
@@ -88,15 +91,6 @@ class Delivery:
         if self.compare is None:
             raise ValueError("The task does not compare")
         return self.compare
-
-    @property
-    def rejection(self) -> RejectedResultsError | None:
-        """The error of results that do not pass the checks, after `deliver`."""
-        return None if self.checks is None else self.checks.rejection
-
-    @property
-    def _emits_partitions(self) -> bool:
-        return self._output is not None and self._output.emit_partitions is not None
 
     def prepare(self) -> None:
         """Fail before anything is billed.
@@ -145,7 +139,7 @@ class Delivery:
         if self.path is None:
             data = [*items]
             if self.checks is not None:
-                self.checks.judge(None)
+                self.rejection = self.checks.judge(None)
             counts: Mapping[str, Any] = {"count": len(data)}
         else:
             counts = self._write(self.path, items, columns)
@@ -205,7 +199,7 @@ class Delivery:
             self.preview = [preview_row(item) for item in first]
             file.write(chain(first, items))
             if checks is not None:
-                checks.judge(file.url)
+                self.rejection = checks.judge(file.url)
             if self.rejection is not None:
                 file.quarantine()
         url = file.url
