@@ -31,10 +31,7 @@ class WebDataAccountOperator(WebDataOperator):
     """
 
     run = "airflow_provider_webdata.runs.account:AccountRun"
-    template_fields: Sequence[str] = (
-        *(name for name in WebDataOperator.template_fields if name != "extra_body"),
-        "output_to",
-    )
+    template_fields: Sequence[str] = (*WebDataOperator.template_fields, "output_to")
 
     def __init__(
         self,

@@ -30,7 +30,7 @@ class WebDataCreditUsageOperator(WebDataOperator):
 
     run = "airflow_provider_webdata.runs.credit_usage:CreditUsageRun"
     template_fields: Sequence[str] = (
-        *(name for name in WebDataOperator.template_fields if name != "extra_body"),
+        *WebDataOperator.template_fields,
         "min_remaining",
         "min_remaining_percent",
     )

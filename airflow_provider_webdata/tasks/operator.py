@@ -64,8 +64,7 @@ class WebDataOperator(ServiceTask):
     :param kwargs: arguments of `ServiceTask` and `BaseOperator`.
     """
 
-    template_fields: Sequence[str] = (*ServiceTask.template_fields, "extra_body")
-    template_fields_renderers: ClassVar[dict[str, str]] = {"extra_body": "json"}
+    template_fields_renderers: ClassVar[dict[str, str]] = {}
     ui_color = "#d9ecf2"
 
     request_model: ClassVar[str]
@@ -94,9 +93,9 @@ class WebDataOperator(ServiceTask):
         own = {*fields.own, *fields.options, "kwargs", "return"}
         cls.request_fields = tuple(name for name in types if name not in own)
         rendered = tuple(TEMPLATED_OPTIONS[name] for name in fields.options if name in TEMPLATED_OPTIONS)
-        cls.template_fields = (*cls.template_fields, *cls.request_fields, *rendered)
+        cls.template_fields = (*cls.template_fields, "extra_body", *cls.request_fields, *rendered)
         structured = [name for name in cls.template_fields if _is_structured(types.get(name, ""))]
-        structured += [name for name in rendered if name != "credit_limit"]
+        structured += ["extra_body", *(name for name in rendered if name != "credit_limit")]
         cls.template_fields_renderers = {**cls.template_fields_renderers, **dict.fromkeys(structured, "json")}
 
     def __init__(self, *, extra_body: Mapping[str, Any] | str | None = None, **kwargs: Any) -> None:

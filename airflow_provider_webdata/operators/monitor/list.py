@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.tasks.operator import WebDataOperator
 
@@ -24,8 +24,7 @@ class WebDataListMonitorsOperator(WebDataOperator):
     """
 
     run = "airflow_provider_webdata.runs.monitors.manage:ListMonitorsRun"
-    template_fields: Sequence[str] = ("webdata_conn_id", "status", "name_pattern", "limit")
-    template_fields_renderers: ClassVar[dict[str, str]] = {}
+    template_fields: Sequence[str] = (*WebDataOperator.template_fields, "status", "name_pattern", "limit")
 
     def __init__(
         self,
