@@ -56,16 +56,19 @@ class Billing:
         if self.account.attempt.number > 1 and not self.account.is_empty:
             self._push(credits=self.account.to_wire())
 
-    def held(self, operation: str, request: RequestT, credits: float | None = None) -> RequestT:
+    def held(
+        self, operation: str, request: RequestT, credits: float | None = None, **priced: Any
+    ) -> RequestT:
         """Return a request whose price is bounded: one that does not say how PDFs are parsed gets a page limit.
 
         :param operation: as its `Price` names it.
         :param credits: the most that it may cost. Default: the whole limit.
+        :param priced: what else decides on the price, as in `Price.most`.
         """
         limit, price = self.budget.limit, PRICES.get(operation)
         if limit is None or price is None:
             return request
-        request, note = bounded(price, request, limit if credits is None else credits)
+        request, note = bounded(price, request, limit if credits is None else credits, **priced)
         if note is not None:
             self._log.info("%s: %s", label_of(operation), note)
         return request
@@ -144,15 +147,15 @@ class Billing:
         self.budget.settle(execution or operation, 0 if is_known else None)
 
 
-def bounded(price: Price, request: RequestT, credits: float) -> tuple[RequestT, str | None]:
+def bounded(price: Price, request: RequestT, credits: float, **priced: Any) -> tuple[RequestT, str | None]:
     """Return a request whose price is bounded, and a log line for that; see `Billing.held`."""
     body = request.to_wire()
-    parsers = price.pdf_parsers(body, credits)
+    parsers = price.pdf_parsers({**body, **priced}, credits)
     if parsers is None:
         return request, None
     body = price.with_parsers(body, parsers)
     note = None
-    if price.bound(body).credits <= credits:
+    if price.bound({**body, **priced}).credits <= credits:
         note = (
             f"a PDF bills each of its pages. {credits:g} credits allow {parsers[0]['maxPages']} per PDF, so the "
             f"request has parsers={parsers!r}. Set parsers for another limit, or to [] for PDFs as base64"

@@ -53,14 +53,15 @@ class CallRun(Run):
         """Return the request whose schema the results must match, in wire form: the one that was sent."""
         return super().validated_request() if self.body is None else self.body
 
-    def request(self, model: type[RequestT]) -> tuple[RequestT, Mapping[str, Any] | None]:
+    def request(self, model: type[RequestT], **priced: Any) -> tuple[RequestT, Mapping[str, Any] | None]:
         """Return the request that the arguments make, and what is sent with it unchecked.
 
+        :param priced: what else decides on the price, as in `Price.most`.
         :raises InvalidRequestError: a field breaks a documented rule.
         """
         name = label_of(self.operation)
         request = checked_request(self.task, model, name)
-        return self.billing.held(self.operation, request), checked_extra_body(self.task, name)
+        return self.billing.held(self.operation, request, **priced), checked_extra_body(self.task, name)
 
     def paid(
         self,

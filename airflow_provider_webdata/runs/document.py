@@ -147,7 +147,7 @@ class ParseRun(DocumentRun):
 
     def call(self) -> Any:
         """Upload the file and deliver the document."""
-        options, extra_body = self.request(ParseOptions)
+        options, extra_body = self.request(ParseOptions, filename=self.task.filename or self.task.file)
         path, name, size = self._checked_file()
 
         def parse() -> ScrapeResponse:

@@ -33,6 +33,7 @@ from tests.support import direct
 from tests.support.direct import StateStore, TaskInstance, context_of, killed_in_a_call
 from tests.support.job_service import JobService
 from tests.support.metrics import recording
+from tests.support.pdf import pdf as pdf_of
 
 HAS_STORE = hasattr(airflow.sdk.execution_time.context, "TaskStateStoreAccessor")
 URL = "https://docs.pipeline.example/"
@@ -136,7 +137,7 @@ def test_nothing_is_sent_where_nothing_documented_bounds_the_price(
 
 
 @pytest.mark.rule("credits-pdf")
-def test_a_limit_bounds_the_pages_of_pdfs(here: SandboxServer, task: Any, log: Any) -> None:
+def test_a_limit_bounds_the_pages_of_pdfs(here: SandboxServer, task: Any, log: Any, tmp_path: Path) -> None:
     """Where `parsers` is not given; an empty list returns PDFs as base64."""
     home, pdf = "https://papers.example/", "https://papers.example/levels.pdf"
     here.control.set_page(home, f'<a href="{pdf}">levels</a>')
@@ -150,6 +151,9 @@ def test_a_limit_bounds_the_pages_of_pdfs(here: SandboxServer, task: Any, log: A
     ]
     assert outcome.xcom["credits"]["used"] == 1 + 4
     assert "crawl: a PDF bills each of its pages. 9 credits allow 4 per PDF, so" in log()
+    (tmp_path / "levels.pdf").write_bytes(pdf_of(*[b"BT /F1 12 Tf (level) Tj ET"] * 9))
+    parsed = direct.run(task(WebDataParseOperator, {"file": f"{tmp_path}/levels.pdf"}, credit_limit=3))
+    assert parsed.xcom["credits"]["used"] == 3
     unparsed = direct.run(
         task(WebDataScrapeOperator, {"url": pdf, "proxy": "basic", "parsers": []}, credit_limit=1)
     )
