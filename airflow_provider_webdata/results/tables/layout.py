@@ -128,7 +128,7 @@ def layout(
     if missing := [name for name in key if name not in renamed]:
         raise TableError(
             f"key: the column {missing[0]!r} is not among those that are loaded ({', '.join(renamed)}); name one of "
-            "these, or add it to columns"
+            "these, add it to columns, or, if it is a property of the items' own, declare it by result_schema="
         )
     removal_key = next((name for name in (default, identity) if name in key), None)
     return Layout(

@@ -6,8 +6,9 @@ import json
 import re
 import shutil
 import sqlite3
+import sys
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from airflow.sdk import DeadlineReference
 from airflow.sdk.module_loading import import_string
 from pyarrow import parquet
 
+from airflow_provider_webdata.common.supported_airflow import PARTITION_EVENTS, airflow_release
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from airflow_provider_webdata.tasks.service_task import HAS_RETRY_POLICIES
 from tests.integration.operators.test_documentation import empty
@@ -39,7 +41,8 @@ RECIPES = {
 CI = "Testing in CI"
 CHANGES, NEW = "Changed pages to a message", "Only pages not seen before"
 WATCH = "Price watch"
-FAILED, HISTORY = "Retry only the failed queries", "Backfill a year of searches"
+FAILED, HISTORY = "Retry only the failed queries", "Backfill 30 days of searches"
+DAYS, AGENT, CHECKED = "A partition for each day", "Ask an agent", "A DAG for each check"
 APPROVED, LOOP = "Ask before a paid crawl", "Search until enough"
 LATE, EACH_CHECK = "A check that is late", "A report after each check and every morning"
 asks_a_person = pytest.mark.skipif(
@@ -48,11 +51,13 @@ asks_a_person = pytest.mark.skipif(
 NEEDS = {
     APPROVED: asks_a_person,
     LOOP: pytest.mark.skipif(not HAS_LOOPS, reason="this Airflow has no loops"),
+    AGENT: pytest.mark.skipif(sys.version_info < (3, 11), reason="the extra ai needs Python 3.11"),
 }
 RUN = [
     pytest.param(title, marks=NEEDS.get(title, ()))
     for title in RECIPES
-    if title not in (CI, CHANGES, NEW, WATCH, FAILED, HISTORY)
+    # That of each check needs an event: tests/integration/testing/test_user_project.py.
+    if title not in (CI, CHANGES, NEW, WATCH, FAILED, HISTORY, DAYS, CHECKED)
 ]
 """Recipes that need one run, and nothing else."""
 
@@ -80,6 +85,10 @@ def cook(airflow: Airflow, sandbox: SandboxServer, tmp_path: Path) -> Cook:
             AIRFLOW_CONN_WEBDATA_DEFAULT=connection(sandbox),
             AIRFLOW_CONN_WAREHOUSE=json.dumps(
                 {"conn_type": "sqlite", "host": str(tmp_path / "warehouse.db")}
+            ),
+            # pydantic-ai's own model for tests, which calls each tool once.
+            AIRFLOW_CONN_PYDANTICAI_DEFAULT=json.dumps(
+                {"conn_type": "pydanticai", "extra": {"model": "test"}}
             ),
         )
 
@@ -119,8 +128,14 @@ def site(outcome: Outcome, folder: Path) -> None:
 
 
 def pdfs(outcome: Outcome, folder: Path) -> None:
-    texts = [folder / "pdfs" / f"{name}.md" for name in ("first", "second")]
-    assert all(text.read_text() for text in texts)
+    with sqlite3.connect(folder / "warehouse.db") as warehouse:
+        parts = warehouse.execute("SELECT file, text, vector FROM parts").fetchall()
+    assert {Path(file).name for file, _, _ in parts} == {"first.pdf", "second.pdf"}
+    assert all(json.loads(vector) == [len(text), text.count("river")] for _, text, vector in parts)
+
+
+def agent(outcome: Outcome, folder: Path) -> None:
+    assert "River level rises" in str(result(outcome, "report"))
 
 
 def queries(outcome: Outcome, folder: Path) -> None:
@@ -199,14 +214,15 @@ def answer(outcome: Outcome, folder: Path) -> None:
 
 
 def loop(outcome: Outcome, folder: Path) -> None:
-    assert [line for line in outcome.log.splitlines() if "8 results, 8 wanted" in line]
+    assert [line for line in outcome.log.splitlines() if "8 pages, 8 wanted" in line]
 
 
 CHECKS = {
     "Prices to Parquet": prices,
     "A news digest": digest,
     "A site to files": site,
-    "A folder of PDFs to text": pdfs,
+    "A folder of PDFs into vectors": pdfs,
+    AGENT: agent,
     "Queries from a CSV file": queries,
     "One DAG for many sites": sites,
     "Chunks for a vector store": chunks,
@@ -226,11 +242,12 @@ CHECKS = {
 
 
 def test_each_recipe_has_its_form() -> None:
-    """A sentence of motivation, 10 to 25 lines of code, and a sentence on adapting it; each is in the table."""
+    """A sentence of motivation, 10 to 25 lines of code, and a sentence on adapting it; the table counts the lines."""
     table = (FOLDER / "README.md").read_text()
     for title, code in RECIPES.items():
-        assert 10 <= sum(1 for line in code.splitlines() if line.strip()) <= 25, title
-        assert f"[{title}](" in table, title
+        count = sum(1 for line in code.splitlines() if line.strip())
+        assert 10 <= count <= 25, title
+        assert re.search(rf"\[{re.escape(title)}\]\(\w+\.md\) {count} \|", table), (title, count)
     assert len(RECIPES) == len(list(FOLDER.glob("*.md"))) - 1
 
 
@@ -294,18 +311,25 @@ def test_only_the_failed_query_is_made_again(cook: Cook, sandbox: SandboxServer)
     assert result(outcome, "report") == "0 searches failed: []"
 
 
-def test_a_year_is_searched_month_by_month(cook: Cook, tmp_path: Path, sandbox: SandboxServer) -> None:
-    dates = 'logical_dates = ["2025-12-01T00:00:00+00:00", None]\n'
+def test_days_are_searched_one_by_one(cook: Cook, tmp_path: Path, sandbox: SandboxServer) -> None:
+    dates = 'logical_dates = ["2026-01-02T00:00:00+00:00", None]\n'
     outcome = cook(HISTORY, dates)
     assert {run["state"] for run in outcome.runs} == {"success"}
     asked = [call["body"]["tbs"] for call in sandbox.control.requests("/v2/search")]
-    assert asked[0] == "cdr:1,cd_min:11/01/2025,cd_max:11/30/2025"
-    files = sorted(path for path in (tmp_path / "history").iterdir())
-    assert files[0].name == "2025-11-01.parquet"
-    # One that is started by hand has results.
-    titles = [row["title"] for row in rows(outcome.runs[1]["xcom"]["search.return_value"]["path"])]
-    assert any("Salmon" in title for title in titles)
-    assert not any("century" in title for title in titles)
+    written = [Path(run["xcom"]["search.return_value"]["path"]).stem for run in outcome.runs]
+    # One that is started by hand searches its own day.
+    for day, tbs in zip(written, asked, strict=True):
+        searched = datetime.fromisoformat(day).strftime("%m/%d/%Y")
+        assert tbs == f"cdr:1,cd_min:{searched},cd_max:{searched}"
+    assert written[0] == "2026-01-01"
+    assert len({*written}) == 2
+
+
+@pytest.mark.skipif(airflow_release() < PARTITION_EVENTS, reason="tasks cannot emit partitions")
+def test_a_day_is_a_partition(cook: Cook) -> None:
+    """Its consumer needs a scheduler: tests/e2e/test_partitions.py."""
+    (file,) = result(cook(DAYS), "search")["files"]
+    assert file["partition"] == {"date": Path(file["path"]).stem}
 
 
 def test_nothing_bad_is_published(cook: Cook, sandbox: SandboxServer, tmp_path: Path) -> None:

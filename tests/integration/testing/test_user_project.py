@@ -14,7 +14,7 @@ import pytest
 
 from airflow_provider_webdata import __version__
 from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
-from tests.integration.operators.test_cookbook import CI, RECIPES
+from tests.integration.operators.test_cookbook import CHECKED, CI, RECIPES
 from tests.support.snippets import ROOT
 
 MODULE = "airflow_provider_webdata.testing.pytest_plugin"
@@ -106,6 +106,7 @@ def test_a_project_as_documented(project: Project, migrated_database: MigratedDa
     project.write(
         {
             "dags/news_digest.py": RECIPES["A news digest"],
+            "dags/prices.py": RECIPES[CHECKED],
             "dags/chunks.py": RECIPES["Chunks for a vector store"].replace(
                 "/tmp/webdata", str(project.folder)
             ),
@@ -127,7 +128,8 @@ def test_a_project_as_documented(project: Project, migrated_database: MigratedDa
     done = project.pytest("-q", TMPDIR=str(temporary), **FOREIGN)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
     code = "".join([*DOCUMENTED.values(), RECIPES[CI], FIXTURES, FOREIGN_TEST])
-    more = 3  # of one that is run for four ways of waiting
+    # One is run for four ways of waiting, and one for each DAG; of those, one file has two.
+    more = 3 + len([*(project.folder / "dags").glob("*.py")])
     assert f"{len(re.findall('^def test_', code, re.MULTILINE)) + more} passed" in done.stdout
     assert "Airflow makes its database" not in done.stdout
     assert [path for path in temporary.iterdir() if path.name.startswith("webdata")] == []
