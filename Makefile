@@ -10,7 +10,7 @@
 #   make bench       what is claimed about speed, measured
 #   make scale       many waiting jobs on two of each of Airflow's components, with Celery, some of which are killed
 #   make chaos       components and the database die, hang and starve at random for MINUTES=20, from a SEED that is printed; with DATABASE=sqlite, only API servers die
-#   make first-steps what the README and the tutorial ask for, word by word, in an empty home, and how long it takes
+#   make first-steps the README, recipes, and the tutorial, word by word, in an empty home, and how long it takes
 #   make conformance run the public Python and Node clients against the sandbox (needs Node; DESCRIPTION=path of the OpenAPI file)
 #   make mutants     which small changes to the package no test notices; PARTS= and SAMPLE= limit it
 #   make fuzz        pages, agents' URLs, and stored records with FACTOR=20 times as many draws, from a SEED that is printed

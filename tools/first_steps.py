@@ -1,4 +1,4 @@
-"""Follow the README and the tutorial word by word, in an empty directory and an empty home, and time it.
+"""Follow the README, recipes, and the tutorial word by word, in an empty directory and an empty home, and time it.
 
 `python -m tools.first_steps` reads the commands from the pages and enters them one after the other. Unreleased code
 comes from this clone: `git clone` of the repository's address gives its last commit, and `pip install` of the package a
@@ -26,6 +26,17 @@ WORDS_A_MINUTE = 150
 # In minutes; more than a slow machine needs.
 PATIENCE = 30
 NOT_FIRST_STEPS = ("make demo", "make test")
+COOKBOOK = ROOT / "docs" / "cookbook"
+# They need neither a scheduler nor Airflow 3.4.
+RECIPES = (
+    "a_dag_for_each_check",
+    "a_folder_of_pdfs_into_vectors",
+    "a_news_digest",
+    *(("ask_an_agent",) if sys.version_info >= (3, 11) else ()),
+    "backfill_30_days_of_searches",
+    "price_watch",
+)
+RECIPES_NEED = "pytest 'airflow-provider-webdata[ai,parquet,sandbox,sql]' apache-airflow-providers-sqlite"
 UP_WHEN = "End both"
 """Printed by `make up` when the reader can continue in a second terminal."""
 
@@ -41,7 +52,8 @@ class Terminal:
 
     def __post_init__(self) -> None:
         self._log = self.home / "terminal.log"
-        with self._log.open("wb") as log:
+        # A former terminal may still write to it.
+        with self._log.open("ab") as log:
             self._shell = subprocess.Popen(
                 ["bash", "--norc"],
                 env=self.environ,
@@ -194,6 +206,38 @@ def follow_readme(report: Report, environ: dict[str, str]) -> None:
     print(f"README: {len(found)} pages found")
 
 
+def follow_cookbook(environ: dict[str, str]) -> None:
+    """Run recipes on the README's Airflow: as a project, whose tests are a recipe too and run each DAG."""
+    home = Path(environ["HOME"])
+    for folder in ("dags", "pdfs", "tests"):
+        (home / folder).mkdir()
+    for name, path in {
+        **{name: f"dags/{name}.py" for name in RECIPES},
+        "testing_in_ci": "tests/test_ci.py",
+    }.items():
+        (home / path).write_text(_block("python", COOKBOOK / f"{name}.md").replace("/tmp/webdata", str(home)))
+    (home / "pyproject.toml").write_text(_block("toml", ROOT / "docs" / "testing.md"))
+    shutil.copy(ROOT / "tests" / "integration" / "sandbox" / "files" / "chromium.pdf", home / "pdfs")
+    connections = {
+        "AIRFLOW_CONN_WAREHOUSE": json.dumps({"conn_type": "sqlite", "host": str(home / "warehouse.db")}),
+        "AIRFLOW_CONN_PYDANTICAI_DEFAULT": json.dumps(
+            {"conn_type": "pydanticai", "extra": {"model": "test"}}
+        ),
+    }
+    terminal = Terminal(home, {**environ, **connections})
+    try:
+        terminal.enter(". airflow-venv/bin/activate")
+        terminal.enter(f"pip install {RECIPES_NEED}")
+        print(f"recipes: {terminal.enter('pytest -q').strip().splitlines()[-3]}")
+    finally:
+        terminal.end()
+
+
+def _block(language: str, page: Path) -> str:
+    """Return the first block of code of a page in a language."""
+    return page.read_text().partition(f"```{language}\n")[2].partition("\n```")[0] + "\n"
+
+
 def follow_tutorial(report: Report, environ: dict[str, str]) -> None:
     """Follow the tutorial, and check the scheduler's run of its DAG before everything ends."""
     home = Path(environ["HOME"])
@@ -233,12 +277,13 @@ def _settled(terminal: Terminal) -> dict[str, str]:
 
 
 def main() -> None:
-    """Follow both pages, and print the report."""
+    """Follow the pages, and print the report."""
     folder = Path(tempfile.mkdtemp(prefix="first-steps-"))
     report = Report()
     try:
         environ = prepare(folder)
         follow_readme(report, environ)
+        follow_cookbook(environ)
         # Without the files that the README has created.
         for left in (folder / "home").iterdir():
             if left.name != ".gitconfig":
