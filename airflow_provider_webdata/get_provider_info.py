@@ -197,7 +197,7 @@ def _options() -> dict[str, dict[str, Any]]:
         },
         "xcom_warning_kb": {
             "description": "A task warns when its result takes more than this many kilobytes in XCom; the result is "
-            "pushed all the same. 0: never.",
+            "pushed anyway. 0: never.",
             "version_added": "0.1.0",
             "type": "float",
             "example": None,

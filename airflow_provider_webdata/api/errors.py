@@ -178,7 +178,7 @@ class TransportError(WebDataError):
         self.sent = sent
 
     def text(self) -> str:
-        effect = "; the service may have acted on it all the same" if self.sent else "; nothing was sent"
+        effect = "; the service may have acted on it anyway" if self.sent else "; nothing was sent"
         return f"{self.operation}: {self.reason}{effect}"
 
 

@@ -40,7 +40,7 @@ def warn_if_large(value: Any, log: Any = _log) -> bool:
         return False
     log.warning(
         "This result takes about %.0f kB in XCom, more than the %.0f kB of [webdata] xcom_warning_kb. It is pushed "
-        "all the same; set output='s3://bucket/name.jsonl' (or .jsonl.gz, .parquet; any object storage or path) to "
+        "anyway; set output='s3://bucket/name.jsonl' (or .jsonl.gz, .parquet; any object storage or path) to "
         "write it to a file, and XCom holds the path and the counts",
         size / 1024,
         most / 1024,

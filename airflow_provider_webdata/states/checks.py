@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.models import MonitorCheck, MonitorCheckPage
 
 Choice = Literal["fail", "accept", "wait"]
-"""What a check that did not go well means: the wait fails, takes it all the same, or goes on to the next one."""
+"""Effect of a check that failed or was partial: the wait fails, accepts it, or continues with the next one."""
 
 Otherwise = Literal["wait", "skip"]
-"""What a check that went well but brought nothing means: go on to the next one, or skip what is downstream."""
+"""Effect of a successful check without changes: continue with the next one, or skip the downstream tasks."""
 
 Outcome = Literal["done", "failed", "skip", "wait"]
 

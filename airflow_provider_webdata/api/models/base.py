@@ -192,7 +192,7 @@ T = TypeVar("T")
 
 Lenient = Annotated[T, _AsItCame()]
 """A field of what other people wrote, such as a page's own meta tags. One odd page must not cost the hundred
-that came along with it, so that a value of another shape than documented stays as it came."""
+that came along with it, so that a value of another shape than documented stays unchanged."""
 
 
 def _wire(value: Any) -> Any:

@@ -217,7 +217,7 @@ class DeclareMonitorRun(CheckRun):
             if not may_have_acted(error):
                 intent.forget()
                 raise
-            self.log.warning("%s. Checking whether the monitor was created all the same", error)
+            self.log.warning("%s. Checking whether the monitor was created anyway", error)
             found = self.until_found(lambda: self._own_monitors(name, intent))
             if not found:
                 raise

@@ -85,7 +85,7 @@ class RunMonitorRun(CheckRun):
             if not may_have_acted(error):
                 intent.forget()
                 raise
-            self.log.warning("%s. Checking whether a check was started all the same", error)
+            self.log.warning("%s. Checking whether a check was started anyway", error)
             found = self.until_found(lambda: self._own_check(monitor_id, intent))
             if found is None:
                 raise
