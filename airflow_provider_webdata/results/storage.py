@@ -9,21 +9,30 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import logging
 import os
+import secrets
 import shutil
 import stat
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.results.errors import OutputError
-from airflow_provider_webdata.results.object_store import check_bucket, is_object_store
 
 if TYPE_CHECKING:
-    from types import TracebackType
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+    from typing import IO
 
     from airflow.sdk import ObjectStoragePath
     from typing_extensions import Self
+
+log = logging.getLogger(__name__)
+
+_S3 = frozenset({"s3", "s3a", "s3n"})
+_OBJECT_STORES = _S3 | {"gs", "gcs", "abfs", "abfss", "adl", "az", "wasb", "wasbs", "oss"}
+_BAD_CREDENTIALS = frozenset({"InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidClientTokenId"})
 
 # Object stores take at most 10,000 parts of at least 5 MiB: files of up to 78 GiB, for 8 MiB of memory.
 _PART_BYTES = 8 * 2**20
@@ -84,15 +93,17 @@ def check_file(url: str) -> None:
     :raises OSError: it cannot be written now.
     """
     path = check_storage(url)
-    if is_object_store(path):
-        check_bucket(path)
+    if path.protocol in _OBJECT_STORES:
+        _check_bucket(path)
     elif _is_local(path):
         try:
             # Path.is_dir() hides a name that is too long, from Python 3.14 on.
             with contextlib.suppress(FileNotFoundError):
                 if stat.S_ISDIR(os.stat(path.path).st_mode):
                     raise IsADirectoryError(errno.EISDIR, "it is a folder")
-            _LocalDraft(path.path).drop()
+            file, draft = _open_draft(path.path)
+            file.close()
+            draft.unlink()
         except OSError as error:
             if error.errno in _LASTING:
                 raise OutputError(
@@ -121,15 +132,14 @@ class WholeFile:
     def __init__(self, path: ObjectStoragePath, *, movable: bool = False) -> None:
         self.path = path
         self.bytes = 0
-        self._movable = movable
-        self._draft: _Draft | None = None
+        draft: Callable[[WholeFile], AbstractContextManager[Any]]
+        draft = _local if _is_local(path) else _spooled_upload if movable else _upload
+        self._draft = draft(self)
+        self._file: Any = None
 
     def __enter__(self) -> Self:
         """Open it."""
-        if _is_local(self.path):
-            self._draft = _LocalDraft(self.path.path)
-        else:
-            self._draft = _SpooledUpload() if self._movable else _Upload(self.path)
+        self._file = self._draft.__enter__()
         return self
 
     def write(self, data: Any) -> int:
@@ -138,30 +148,18 @@ class WholeFile:
         A compressor that was abandoned writes its end when it is collected.
         """
         size = memoryview(data).nbytes
-        if self._draft is None:
-            return size
-        self._draft.file.write(data)
-        self.bytes += size
+        if self._file is not None:
+            self._file.write(data)
+            self.bytes += size
         return size
 
     def flush(self) -> None:
         """Do nothing, which compressors ask for: the file appears whole."""
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: Any) -> None:
         """Publish it; after an error, drop it."""
-        draft, self._draft = self._draft, None
-        if draft is None:
-            return
-        if kind is not None:
-            draft.drop()
-            return
-        try:
-            draft.publish(self.path)
-        except BaseException:
-            draft.drop()
-            raise
+        self._file = None
+        self._draft.__exit__(*error)
 
 
 def move_file(source: str, target: str) -> None:
@@ -180,81 +178,63 @@ def move_file(source: str, target: str) -> None:
         new.fs.rm_file(old.path)
 
 
-class _Draft(Protocol):
-    @property
-    def file(self) -> Any: ...
-
-    def publish(self, path: ObjectStoragePath) -> None: ...
-
-    def drop(self) -> None: ...
-
-
-class _LocalDraft:
-    def __init__(self, path: str) -> None:
-        target = Path(path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", suffix=".part", dir=target.parent)
-        self._draft = Path(name)
-        self.file = os.fdopen(handle, "wb", buffering=2**20)
-
-    def publish(self, path: ObjectStoragePath) -> None:
-        self.file.flush()
-        os.fsync(self.file.fileno())
-        # mkstemp makes its files readable for their owner only; a result gets the usual permissions.
-        os.fchmod(self.file.fileno(), 0o666 & ~_umask())
-        self.file.close()
-        self._draft.replace(path.path)
-        _sync_folder(self._draft.parent)
-
-    def drop(self) -> None:
-        with contextlib.suppress(OSError):
-            self.file.close()
-        with contextlib.suppress(FileNotFoundError):
-            self._draft.unlink()
+@contextlib.contextmanager
+def _local(whole: WholeFile) -> Iterator[IO[bytes]]:
+    """Open a hidden file in the same folder, which is renamed when it is complete and on the disk."""
+    file, draft = _open_draft(whole.path.path)
+    try:
+        with file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(whole.path.path)
+        _sync_folder(draft.parent)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
 
 
-class _Upload:
-    """An fsspec file that object stores show only once it is committed."""
+def _open_draft(path: str) -> tuple[IO[bytes], Path]:
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    # At four bytes a character, its name is short enough for any file system.
+    draft = target.parent / f".{target.name[:50]}.{secrets.token_hex(8)}.part"
+    return draft.open("xb", buffering=2**20), draft
 
-    def __init__(self, path: ObjectStoragePath) -> None:
-        fs = path.fs
-        with contextlib.suppress(NotImplementedError, FileExistsError, PermissionError):
-            # Object stores have no folders, and must not create a bucket.
-            if not is_object_store(path):
-                fs.makedirs(fs._parent(path.path), exist_ok=True)
-        self.file = fs.open(path.path, "wb", autocommit=False, block_size=_PART_BYTES)
-        # fsspec keeps the file for a transaction that never comes.
-        with contextlib.suppress(ValueError, AttributeError):
-            fs.transaction.files.remove(self.file)
 
-    def publish(self, path: ObjectStoragePath) -> None:  # noqa: ARG002
-        self.file.close()
-        commit = getattr(self.file, "commit", None)
-        if commit is not None:
-            commit()
-
-    def drop(self) -> None:
+@contextlib.contextmanager
+def _upload(whole: WholeFile) -> Iterator[Any]:
+    """Open an fsspec file that object stores show only once it is committed."""
+    path, fs = whole.path, whole.path.fs
+    with contextlib.suppress(NotImplementedError, FileExistsError, PermissionError):
+        # Object stores have no folders, and must not create a bucket.
+        if path.protocol not in _OBJECT_STORES:
+            fs.makedirs(fs._parent(path.path), exist_ok=True)
+    file = fs.open(path.path, "wb", autocommit=False, block_size=_PART_BYTES)
+    # fsspec keeps the file for a transaction that never comes.
+    with contextlib.suppress(ValueError, AttributeError):
+        fs.transaction.files.remove(file)
+    try:
+        yield file
+        file.close()
+        getattr(file, "commit", lambda: None)()
+    except BaseException:
         with contextlib.suppress(Exception):  # the error that led here is the one to raise
-            self.file.discard()
+            file.discard()
         # Else the file would be completed when it is garbage-collected.
         with contextlib.suppress(AttributeError):
-            self.file.closed = True
+            file.closed = True
+        raise
 
 
-class _SpooledUpload:
-    """A temporary file of this machine that is uploaded when its name is known."""
-
-    def __init__(self) -> None:
-        self.file: Any = tempfile.TemporaryFile()  # noqa: SIM115
-
-    def publish(self, path: ObjectStoragePath) -> None:
-        self.file.seek(0)
-        with WholeFile(path) as upload:
-            shutil.copyfileobj(self.file, upload, _PART_BYTES)
-        self.file.close()
-
-    def drop(self) -> None:
-        self.file.close()
+@contextlib.contextmanager
+def _spooled_upload(whole: WholeFile) -> Iterator[Any]:
+    """Open a temporary file of this machine that is uploaded when its name is known."""
+    with tempfile.TemporaryFile() as spool:
+        yield spool
+        spool.seek(0)
+        with _upload(whole) as file:
+            shutil.copyfileobj(spool, file, _PART_BYTES)
 
 
 def _is_local(path: ObjectStoragePath) -> bool:
@@ -263,12 +243,30 @@ def _is_local(path: ObjectStoragePath) -> bool:
     return isinstance(path.fs, LocalFileSystem)
 
 
-def _umask() -> int:
-    # os.umask() changes it for a moment, for all threads; Linux shows it in /proc.
-    with contextlib.suppress(OSError, StopIteration, ValueError):
-        status = Path("/proc/self/status").read_text()
-        return int(next(line for line in status.splitlines() if line.startswith("Umask:")).split()[1], 8)
-    return 0o022
+def _check_bucket(path: ObjectStoragePath) -> None:
+    """Check that a bucket exists and accepts the credentials, without writing to it.
+
+    Write access does not imply read access, so a refusal to answer says nothing.
+    """
+    bucket = path.bucket
+    try:
+        if path.protocol in _S3:
+            # Unlike a HEAD, it is refused with a reason.
+            path.fs.call_s3("list_objects_v2", Bucket=bucket, Prefix=path.key, MaxKeys=1)
+        else:
+            path.fs.info(bucket)
+    except FileNotFoundError as error:
+        raise OutputError(f"{path}: there is no bucket {bucket!r}; create it, or correct the name") from error
+    except Exception as error:
+        answer = getattr(error.__cause__ or error, "response", None)
+        code = answer.get("Error", {}).get("Code") if isinstance(answer, dict) else None
+        if code in _BAD_CREDENTIALS:
+            raise OutputError(
+                f"{path}: the storage does not know these credentials ({code}); correct the connection"
+            ) from error
+        if path.protocol in _S3 and not isinstance(error, PermissionError):
+            raise
+        log.info("%s: bucket %r cannot be looked at beforehand: %s", path, bucket, error)
 
 
 def _sync_folder(folder: Path) -> None:
