@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from airflow_provider_webdata.results.errors import OutputError
 
 if TYPE_CHECKING:
-    from typing import BinaryIO
-
     from airflow_provider_webdata.results.columns import Column
 
 LIST_SUFFIX = ".files.json"
@@ -89,26 +88,14 @@ class Format:
         """The suffixes of its files."""
         return (self.suffix, f"{self.suffix}.gz") if self.gzip else (self.suffix,)
 
-    def load_writer(self) -> Callable[[Target, tuple[Column, ...]], Writer]:
-        """Return its writer.
+    def load(self, part: Literal["writer", "reader"]) -> Callable[..., Any]:
+        """Return its writer or its reader.
 
         :raises OutputError: a package is missing.
         """
-        writer: Callable[[Target, tuple[Column, ...]], Writer] = self._load(self.writer)
-        return writer
-
-    def load_reader(self) -> Callable[[BinaryIO, ColumnsOf], Content]:
-        """Return its reader.
-
-        :raises OutputError: a package is missing.
-        """
-        reader: Callable[[BinaryIO, ColumnsOf], Content] = self._load(self.reader)
-        return reader
-
-    def _load(self, path: str) -> Any:
         self.check()
-        module, _, name = path.partition(":")
-        return getattr(import_module(module), name)
+        loaded: Callable[..., Any] = resolve_name(getattr(self, part))
+        return loaded
 
     def check(self) -> None:
         """Check that its package is installed.
@@ -185,5 +172,5 @@ def format_of(url: str) -> Format:
 
 
 def is_compressed(url: str) -> bool:
-    """Return whether a file is compressed by gzip."""
-    return suffix_of(url).endswith(".gz")
+    """Return whether a file in one of the formats is compressed by gzip."""
+    return url.removesuffix(QUARANTINE).endswith(".gz")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.results.columns import row_maker
@@ -12,9 +13,7 @@ from airflow_provider_webdata.results.storage import WholeFile, check_file, stor
 from airflow_provider_webdata.results.tombstones import marked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from gzip import GzipFile
-    from types import TracebackType
+    from collections.abc import Iterable, Iterator
 
     from typing_extensions import Self
 
@@ -55,7 +54,7 @@ class Output:
         self.columns = tuple(columns)
         self.count = 0
         self._file = WholeFile(storage_path(url), movable=judged)
-        self._gzip: GzipFile | None = None
+        self._open = self._opened()
         self._writer: Writer | None = None
         self._row = row_maker(self.columns) if self.format.columns else None
 
@@ -66,14 +65,18 @@ class Output:
 
     def __enter__(self) -> Self:
         """Open the file."""
-        self._file.__enter__()
-        try:
-            self._gzip = compressed(self._file) if is_compressed(self.url) else None
-            self._writer = self.format.load_writer()(self._gzip or self._file, self.columns)
-        except BaseException as error:
-            self._file.__exit__(type(error), error, error.__traceback__)
-            raise
+        self._writer = self._open.__enter__()
         return self
+
+    @contextmanager
+    def _opened(self) -> Iterator[Writer]:
+        with (
+            self._file as file,
+            compressed(file) if is_compressed(self.url) else nullcontext(file) as target,
+        ):
+            writer: Writer = self.format.load("writer")(target, self.columns)
+            yield writer
+            writer.finish()
 
     def write(self, items: Iterable[Any]) -> None:
         """Write items, JSON objects as the service sent them, one by one as the iterable yields them."""
@@ -91,20 +94,10 @@ class Output:
         """Publish the file beside its destination, when the `with` block ends; see the module `quarantine`."""
         self._file.path = storage_path(self.url + QUARANTINE)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: Any) -> None:
         """Publish the file; after an error, drop it."""
-        writer, self._writer = self._writer, None
-        if kind is None and writer is not None:
-            try:
-                writer.finish()
-                if self._gzip is not None:
-                    self._gzip.close()
-            except BaseException as failure:
-                self._file.__exit__(type(failure), failure, failure.__traceback__)
-                raise
-        self._file.__exit__(kind, error, trace)
+        self._writer = None
+        self._open.__exit__(*error)
 
 
 def open_output(url: str, columns: Iterable[Column], *, judged: bool = False) -> Output:

@@ -16,7 +16,6 @@ import zlib
 from dataclasses import dataclass, field
 from datetime import timezone
 from functools import cached_property
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -33,6 +32,8 @@ from airflow_provider_webdata.results.storage import WholeFile, storage_path
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
+
+    from airflow.sdk import ObjectStoragePath
 
     IsConsumed = Callable[[str, str, Sequence[str]], bool]
 
@@ -114,27 +115,28 @@ class ManifestFolder:
 
     :param url: path or URL of the folder, in any storage that Airflow knows.
     :param shared: whether several tasks write to it.
+    :raises OutputError: its storage cannot be used here.
     """
 
     def __init__(self, url: str, *, shared: bool = False) -> None:
         self.url = url.rstrip("/")
         self.shared = shared
+        self._path: ObjectStoragePath = storage_path(self.url)
 
     def claim(self, run: Run) -> None:
         """Record whose folder it is, where no task or this one has done so; a folder from before that is taken over.
 
         :raises OutputError: it belongs to another task, or the record cannot be read.
         """
-        url = f"{self.url}/{_OWNER}"
         own = {"dagId": run.dag_id, "taskId": run.task_id}
         wanted = {"shared": True} if self.shared else own
         for is_written in (False, True):
-            owner = self._owner(url)
+            owner = self._owner()
             if owner == wanted:
                 return
             if is_written or owner not in (None, own):
                 break
-            with WholeFile(storage_path(url)) as file:
+            with WholeFile(self._path / _OWNER) as file:
                 file.write(json_text(wanted).encode())
         writer = (
             "several tasks with shared=True"
@@ -144,7 +146,7 @@ class ManifestFolder:
         raise OutputError(
             f"manifest {self.url} belongs to {writer}: pages that another task does not see would count as removed. "
             "Give this task a separate folder, or set Changes(shared=True) for all of its tasks: then none counts as "
-            f"removed. Where the task was renamed, or no longer shares the folder, delete {url}"
+            f"removed. Where the task was renamed, or no longer shares the folder, delete {self.url}/{_OWNER}"
         )
 
     def known_before(self, run: Run, is_consumed: IsConsumed = lambda *_: True) -> Known:
@@ -169,7 +171,8 @@ class ManifestFolder:
         for name in names:
             if name >= run.stamp:
                 continue
-            header = next(self._read(name))
+            pages = self._read(name)
+            header = next(pages)
             self._check_writer(header, writers)
             if name not in covered:
                 if consumers := header.get("consumers"):
@@ -181,13 +184,10 @@ class ManifestFolder:
                     known.items = header.get("items")
                 known.files.append(name)
                 known.compares.add(str(header.get("compare")))
+                # The newest file is right where several name a page.
+                for key, entry in pages:
+                    known.entries.setdefault(key, entry)
             covered.update(header.get("comparedWith", ()), header.get("ignored", ()))
-        # The newest file is right where several name a page.
-        entries = known.entries
-        for name in reversed(known.files):
-            for key, entry in islice(self._read(name), 1, None):
-                entries.pop(key, None)
-                entries[key] = entry
         return known
 
     def write(
@@ -218,32 +218,31 @@ class ManifestFolder:
         }
         if tasks := sorted(consumers):
             header |= {"consumers": tasks, "ignored": [*known.ignored]}
-        path = f"{self.url}/{run.file_name}"
-        with WholeFile(storage_path(path)) as file, compressed(file) as lines:
+        with WholeFile(self._path / run.file_name) as file, compressed(file) as lines:
             lines.write(json_text(header).encode() + b"\n")
             for batch in encoded(entries):
                 lines.write(batch)
-        return path
+        return f"{self.url}/{run.file_name}"
 
     def plan_of(self, run: Run) -> Plan | None:
         """Return what a run that is not over has planned to read.
 
         :raises OutputError: its file is damaged.
         """
-        path = storage_path(self._plan_url(run))
+        name = _plan_name(run)
         try:
-            plan = json.loads(path.fs.cat_file(path.path))
+            plan = json.loads(self._read_bytes(name))
             return Plan(**_checked(plan, Plan))
         except FileNotFoundError:
             return None
         except (ValueError, TypeError, RecursionError) as error:
             raise OutputError(
-                f"{self._plan_url(run)} is damaged ({_reason(error)}); delete it to plan anew"
+                f"{self.url}/{name} is damaged ({_reason(error)}); delete it to plan anew"
             ) from error
 
     def write_plan(self, run: Run, plan: Plan) -> None:
         """Write what a run is going to read, for its later attempts."""
-        with WholeFile(storage_path(self._plan_url(run))) as file:
+        with WholeFile(self._path / _plan_name(run)) as file:
             file.write(json_text(plan.to_json()).encode())
 
     def tidy(self, run: Run, keep: int, needed: Collection[str] = ()) -> None:
@@ -253,32 +252,28 @@ class ManifestFolder:
 
         :param needed: names of files that are kept in any case.
         """
-        self._delete(self._plan_url(run))
-        for name in [name for name in self._names() if name <= run.file_name][keep:]:
-            if name not in needed:
-                self._delete(f"{self.url}/{name}")
+        old = [name for name in self._names() if name <= run.file_name][keep:]
+        for name in (_plan_name(run), *old):
+            # Another run may delete the same.
+            with contextlib.suppress(FileNotFoundError):
+                if name not in needed:
+                    (self._path / name).unlink()
 
-    def _plan_url(self, run: Run) -> str:
-        return f"{self.url}/{run.file_name.removesuffix('.jsonl.gz')}.plan.json"
-
-    def _owner(self, url: str) -> dict[str, Any] | None:
-        path = storage_path(url)
+    def _owner(self) -> dict[str, Any] | None:
         # Another task may have written it since.
-        path.fs.invalidate_cache()
+        self._path.fs.invalidate_cache()
         try:
-            owner = json.loads(path.fs.cat_file(path.path))
+            owner = json.loads(self._read_bytes(_OWNER))
         except FileNotFoundError:
             return None
         except (ValueError, RecursionError):
             owner = None
         if isinstance(owner, dict) and (owner == {"shared": True} or owner.keys() >= {"dagId", "taskId"}):
             return owner
-        raise OutputError(f"{url} is damaged; delete it, and the next run writes it anew")
+        raise OutputError(f"{self.url}/{_OWNER} is damaged; delete it, and the next run writes it anew")
 
-    def _delete(self, url: str) -> None:
-        # Another run may do the same.
-        with contextlib.suppress(FileNotFoundError):
-            storage_path(url).unlink()
+    def _read_bytes(self, name: str) -> Any:
+        return self._path.fs.cat_file((self._path / name).path)
 
     def _check_writer(self, header: dict[str, Any], writers: dict[Any, Any]) -> None:
         if self.shared:
@@ -294,11 +289,11 @@ class ManifestFolder:
 
     def _names(self) -> list[str]:
         """Return the names of the files, newest first."""
-        folder = storage_path(self.url)
+        fs = self._path.fs
         # Listings are kept by some storages, in which another run's file would not show.
-        folder.fs.invalidate_cache()
+        fs.invalidate_cache()
         try:
-            paths = folder.fs.ls(folder.path, detail=False)
+            paths = fs.ls(self._path.path, detail=False)
         except FileNotFoundError:
             return []
         names = [str(path).rstrip("/").rpartition("/")[2] for path in paths]
@@ -306,8 +301,7 @@ class ManifestFolder:
 
     def _read(self, name: str) -> Iterator[Any]:
         """Yield a file's header, then its pages with their keys."""
-        url = f"{self.url}/{name}"
-        path = storage_path(url)
+        url, path = f"{self.url}/{name}", self._path / name
         with path.fs.open(path.path, "rb") as file, gzip.open(file) as lines:
             try:
                 header = json.loads(lines.readline())
@@ -331,6 +325,10 @@ def _checked(record: Any, kind: Any) -> Any:
     if damage := damage_of(record, kind):
         raise ValueError(damage)
     return record
+
+
+def _plan_name(run: Run) -> str:
+    return f"{run.file_name.removesuffix('.jsonl.gz')}.plan.json"
 
 
 def _reason(error: Exception) -> str:

@@ -90,7 +90,7 @@ class ResultsFile:
                 f"path: {self.url} does not exist; name a file that output= has written"
             ) from error
         file_format = format_of(self.url)
-        read = file_format.load_reader()
+        read = file_format.load("reader")
         if is_compressed(self.url):
             file = self._open.enter_context(gzip.GzipFile(fileobj=file))
         try:

@@ -99,7 +99,7 @@ def test_any_document_survives_rows_of_each_format(tmp_path, end, items):
     with open_output(str(path), COLUMNS) as file:
         file.write(items)
     with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as data:
-        content = FORMATS[end].load_reader()(data, lambda _: COLUMNS)
+        content = FORMATS[end].load("reader")(data, lambda _: COLUMNS)
         found = [item_of(values, COLUMNS) for values in content.records]
     assert [column.name for column in content.columns] == [column.name for column in COLUMNS]
     assert found == [without_nulls(item) for item in items]
@@ -171,7 +171,7 @@ def test_csv_has_no_formulas(tmp_path, open_file):
     with open_file(path, "rb") as data:
         lines = data.read()
         data.seek(0)
-        found = [*FORMATS[end].load_reader()(data, lambda _: columns).records]
+        found = [*FORMATS[end].load("reader")(data, lambda _: columns).records]
     assert lines.startswith(b'"\'=text","number","json","yes","extra"\r\n"\'=1+1",-1.5,"-7","true",')
     assert lines.endswith(b'\r\n,,"[""=1""]","false",\r\n')
     assert [item_of(row, columns) for row in found] == [
@@ -193,7 +193,7 @@ def test_csv_has_no_formulas(tmp_path, open_file):
 )
 def test_csv_that_is_damaged(content, words):
     with pytest.raises(ValueError, match=words):
-        [*FORMATS[".csv"].load_reader()(io.BytesIO(content), text_columns).records]
+        [*FORMATS[".csv"].load("reader")(io.BytesIO(content), text_columns).records]
 
 
 def text_columns(names):
