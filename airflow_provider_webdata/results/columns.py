@@ -7,7 +7,6 @@ the names that the service used. A column is null if the service sent nothing or
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -230,17 +229,13 @@ def kind_of_names(names: Sequence[str]) -> str:
     return "generic"
 
 
-def row(item: Any, columns: tuple[Column, ...]) -> dict[str, Any]:
-    """Return an item as a table's row: a value for each column, None where there is none.
+def row_maker(columns: tuple[Column, ...]) -> Callable[[Any], dict[str, Any]]:
+    """Return a function that turns items into rows of a table: a value for each column, None where there is none.
 
-    :param item: a JSON object as the service sent it. Another JSON value goes into `extra` as a whole.
+    An item is a JSON object as the service sent it. Another JSON value goes into `extra` as a whole.
+
     :param columns: the table's columns; `extra` among them.
     """
-    return row_maker(columns)(item)
-
-
-def row_maker(columns: tuple[Column, ...]) -> Callable[[Any], dict[str, Any]]:
-    """Return what `row` does with items of these columns, for many of them."""
     empty: dict[str, Any] = {column.name: None for column in columns}
     places: dict[str, Any] = {}
     copies = [column for column in columns if column.is_copy]
@@ -264,26 +259,6 @@ def row_maker(columns: tuple[Column, ...]) -> Callable[[Any], dict[str, Any]]:
         return values
 
     return made
-
-
-def item_of(values: Mapping[str, Any], columns: tuple[Column, ...]) -> Any:
-    """Return the item that a row was made of; what was null may be missing in it.
-
-    :param values: the row, by column names.
-    :param columns: the table's columns.
-    """
-    left = values.get(EXTRA.name)
-    item: Any = {} if left is None else json.loads(left)
-    for column in columns:
-        value = values.get(column.name)
-        if column is EXTRA or column.is_copy or value is None:
-            continue
-        *outer, last = column.path
-        inner = item
-        for name in outer:
-            inner = inner.setdefault(name, {})
-        inner[last] = json.loads(value) if column.type == "json" else value
-    return item
 
 
 def _fitting(value: Any, type_: ColumnType) -> Any:

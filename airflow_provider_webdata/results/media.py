@@ -10,8 +10,10 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from functools import reduce
 from itertools import islice
+from operator import getitem
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.results.media_fetch import Kept, MediaError, MediaFetcher, MediaSettings
@@ -45,7 +47,7 @@ class MediaReport:
 
     def to_wire(self) -> dict[str, Any]:
         """Return its form in XCom."""
-        return {"kept": self.kept, "bytes": self.bytes, "failed": self.failed, "errors": self.errors}
+        return asdict(self)
 
 
 def keep_media(
@@ -106,14 +108,14 @@ def _rewritten(
     report: MediaReport,
 ) -> dict[str, Any]:
     touched = {str(link.path[0]) for link in links}
-    changed = {name: copy.deepcopy(value) if name in touched else value for name, value in item.items()}
+    changed: Any = {name: copy.deepcopy(value) if name in touched else value for name, value in item.items()}
     records = []
     for link, outcome in zip(links, outcomes, strict=True):
         in_answer = not link.link.startswith(("http://", "https://"))
         record: dict[str, Any] = {"field": link.field, "source": "data:" if in_answer else link.link}
         if isinstance(outcome, Kept):
             record |= {"url": outcome.url, "contentType": outcome.content_type, "bytes": outcome.size}
-            _put(changed, link.path, outcome.url)
+            reduce(getitem, link.path[:-1], changed)[link.path[-1]] = outcome.url
             report.kept += 1
             report.bytes += outcome.size
         else:
@@ -129,10 +131,3 @@ def _page_of(item: Mapping[str, Any]) -> str:
     metadata = item.get("metadata")
     address = metadata.get("sourceURL") if isinstance(metadata, Mapping) else None
     return str(address or item.get("url") or "a page without URL")
-
-
-def _put(item: dict[str, Any], path: tuple[str | int, ...], value: str) -> None:
-    inner: Any = item
-    for part in path[:-1]:
-        inner = inner[part]
-    inner[path[-1]] = value

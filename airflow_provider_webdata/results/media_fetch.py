@@ -9,6 +9,7 @@ import threading
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
 
@@ -84,7 +85,6 @@ class MediaFetcher:
     """Fetches media files over separate connections, which carry no key, cookie or header of the service."""
 
     def __init__(self, settings: MediaSettings) -> None:
-
         self._settings = settings
         self._stopped = threading.Event()
         verify = ssl.create_default_context(cafile=settings.ca_file) if settings.ca_file else settings.verify
@@ -227,16 +227,11 @@ class MediaFetcher:
             )
         path = path_for(content_type)
         with WholeFile(path) as file:
-            for chunk in _chained(first, chunks):
+            for chunk in chain([first], chunks):
                 if file.bytes + len(chunk) > self._settings.max_bytes:
                     raise MediaError(f"has more than the {self._settings.max_bytes} bytes allowed")
                 file.write(chunk)
         return Kept(str(path), content_type, file.bytes)
-
-
-def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
-    yield first
-    yield from rest
 
 
 def _check_status(response: httpx.Response) -> None:

@@ -8,19 +8,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from airflow_provider_webdata.results.item_paths import at_path
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from airflow_provider_webdata.results.media_types import MediaKind
 
-_FIELDS: tuple[tuple[tuple[str, ...], MediaKind], ...] = (
-    (("screenshot",), "image"),
-    (("audio",), "audio"),
-    (("video",), "video"),
-    (("actions", "screenshots"), "image"),
-    (("actions", "pdfs"), "pdf"),
-    (("rawBase64",), "pdf"),
-)
+_FIELDS: Mapping[str, MediaKind] = {
+    "screenshot": "image",
+    "audio": "audio",
+    "video": "video",
+    "actions.screenshots": "image",
+    "actions.pdfs": "pdf",
+    "rawBase64": "pdf",
+}
 # How `%PDF-` begins in base64; what else comes under `rawBase64` is not known to be a file.
 _PDF_IN_BASE64 = "JVBERi0"
 
@@ -52,11 +54,9 @@ def media_links(item: Any) -> Iterator[MediaLink]:
     """Yield the media of an item: a page or a search result, as the service sent it."""
     if not isinstance(item, Mapping):
         return
-    for path, kind in _FIELDS:
-        value: Any = item
-        for part in path:
-            value = value.get(part) if isinstance(value, Mapping) else None
-        if path == ("rawBase64",) and not str(value).startswith(_PDF_IN_BASE64):
+    for name, kind in _FIELDS.items():
+        value, path = at_path(item, name), tuple(name.split("."))
+        if name == "rawBase64" and not str(value).startswith(_PDF_IN_BASE64):
             continue
         if isinstance(value, str) and value:
             yield _link(item, path, kind, value)

@@ -6,10 +6,9 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.results.columns import row_maker
-from airflow_provider_webdata.results.compression import compressed
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.formats import QUARANTINE, format_of, is_compressed
-from airflow_provider_webdata.results.storage import WholeFile, check_file, storage_path
+from airflow_provider_webdata.results.storage import WholeFile, check_file, compressed, storage_path
 from airflow_provider_webdata.results.tombstones import marked
 
 if TYPE_CHECKING:

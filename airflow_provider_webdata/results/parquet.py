@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -117,10 +118,8 @@ def _column(field: Any) -> Column:
     raise ValueError(f"the column {field.name!r} has the type {field.type}, which output= does not write")
 
 
-class _Sink:
+class _Sink(io.RawIOBase):
     """The file interface that Arrow needs to write from start to end."""
-
-    closed = False
 
     def __init__(self, file: Target) -> None:
         self._file = file
@@ -131,20 +130,8 @@ class _Sink:
         self._written += size
         return size
 
-    def flush(self) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
     def tell(self) -> int:
         return self._written
 
-    def readable(self) -> bool:
-        return False
-
     def writable(self) -> bool:
         return True
-
-    def seekable(self) -> bool:
-        return False

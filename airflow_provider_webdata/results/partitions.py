@@ -6,7 +6,7 @@ import json
 import re
 import tempfile
 from collections import OrderedDict
-from contextlib import suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
@@ -25,7 +25,6 @@ from airflow_provider_webdata.results.tombstones import marked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from types import TracebackType
 
     from typing_extensions import Self
 
@@ -153,12 +152,19 @@ class PartitionedOutput:
         self._by = partition_by
         self._day = day
         self._suffix = ""
+        self._open = self._opened()
         self._spool: _Spool | None = None
 
     def __enter__(self) -> Self:
         """Make room for what is written."""
-        self._spool = _Spool()
+        self._spool = self._open.__enter__()
         return self
+
+    @contextmanager
+    def _opened(self) -> Iterator[_Spool]:
+        with closing(_Spool()) as spool:
+            yield spool
+            self._publish(spool)
 
     def write(self, items: Iterable[Any]) -> None:
         """Write items, JSON objects as the service sent them, one by one as the iterable yields them."""
@@ -172,18 +178,10 @@ class PartitionedOutput:
         """Write the files and the list beside their destinations; see the module `quarantine`."""
         self._suffix = QUARANTINE
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: Any) -> None:
         """Write the files, then the list; after an error, nothing."""
-        spool, self._spool = self._spool, None
-        if spool is None:
-            return
-        try:
-            if kind is None:
-                self._publish(spool)
-        finally:
-            spool.close()
+        self._spool = None
+        self._open.__exit__(*error)
 
     def _partition_of(self, item: Any) -> str:
         if self._by == "date":

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.tagged_items import tagged
 from airflow_provider_webdata.results.columns import CHANGES, EXTRA, Column, ColumnType, columns_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 KIND = "provider_record"
 ERROR = "error"
@@ -78,20 +79,15 @@ def record_columns(
     rest = [column for column in columns_of(KIND) if column.name == ERROR]
     taken = {*(column.name for column in (*tags, *rest, *CHANGES)), EXTRA.name}
     types: dict[str, ColumnType] = {}
-    for name, type_ in _typed(fields):
+    for field in chain.from_iterable(fields):
+        name, type_ = field["name"], _TYPES.get(str(field.get("type", "")).lower(), "json")
         types[name] = type_ if types.get(name, type_) == type_ else "json"
     named = [
-        Column(f"own_{name}" if name in taken else name, (_path(name, labels),), type_)
+        Column(
+            f"own_{name}" if name in taken else name,
+            (f"own_{name}" if name in (*labels, ERROR) else name,),
+            type_,
+        )
         for name, type_ in types.items()
     ]
     return (*tags, *named, *rest, EXTRA)
-
-
-def _typed(fields: Iterable[Sequence[Mapping[str, Any]]]) -> Iterator[tuple[str, ColumnType]]:
-    for listed in fields:
-        for field in listed:
-            yield field["name"], _TYPES.get(str(field.get("type", "")).lower(), "json")
-
-
-def _path(name: str, labels: Iterable[str]) -> str:
-    return f"own_{name}" if name in (*labels, ERROR) else name

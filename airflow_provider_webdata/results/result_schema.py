@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 from jsonschema import ValidationError as SchemaViolation
 from jsonschema.exceptions import SchemaError
 from jsonschema.validators import validator_for
-from pydantic import PydanticUserError, ValidationError
+from pydantic import BaseModel, PydanticUserError, ValidationError
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
@@ -75,11 +75,10 @@ class ResultSchema:
             given = _imported(given)
         if isinstance(given, Mapping):
             return cls(given)
-        if not is_model(given):
+        if not (isinstance(given, type) and issubclass(given, BaseModel)):
             raise OutputError(
                 f"result_schema must be a JSON Schema, a pydantic model or the path of one (given: {given!r})"
             )
-
         try:
             return cls(given.model_json_schema(), given)
         except PydanticUserError as error:
@@ -122,7 +121,6 @@ class ResultSchema:
 
     def _by_model(self, model: Any) -> _Found:
         def found(value: Any) -> Iterator[tuple[Sequence[Any], str]]:
-
             try:
                 # Strictly, so that what is valid has the types of its columns: "7" is no number.
                 model.model_validate_json(json_text([value] if self._is_list else value), strict=True)
@@ -135,11 +133,6 @@ class ResultSchema:
                 yield (), f"{model.__name__} cannot judge it: {type(error).__name__}: {error}"
 
         return found
-
-
-def is_model(given: Any) -> bool:
-    """Return whether something is a pydantic model, without importing pydantic."""
-    return isinstance(given, type) and hasattr(given, "model_validate_json")
 
 
 def requested_schema(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -168,7 +161,6 @@ def _imported(path: str) -> Any:
 
 
 def _by_schema(root: Mapping[str, Any], of_item: Mapping[str, Any]) -> _Found:
-
     draft = validator_for(root, default=Draft202012Validator)
     try:
         draft.check_schema(dict(root))

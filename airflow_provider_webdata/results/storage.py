@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import gzip
 import logging
 import os
 import secrets
@@ -36,6 +37,9 @@ _BAD_CREDENTIALS = frozenset({"InvalidAccessKeyId", "SignatureDoesNotMatch", "In
 
 # Object stores take at most 10,000 parts of at least 5 MiB: files of up to 78 GiB, for 8 MiB of memory.
 _PART_BYTES = 8 * 2**20
+
+# JSON of pages shrinks to about a quarter; more effort saves little and takes long.
+_GZIP_LEVEL = 6
 
 # Errors that persist until someone fixes the cause.
 _LASTING = frozenset(
@@ -160,6 +164,11 @@ class WholeFile:
         """Publish it; after an error, drop it."""
         self._file = None
         self._draft.__exit__(*error)
+
+
+def compressed(file: WholeFile) -> gzip.GzipFile:
+    """Return a gzip file that writes to an open one. Its bytes follow from its content: it has no name and no time."""
+    return gzip.GzipFile(filename="", mode="wb", compresslevel=_GZIP_LEVEL, fileobj=file, mtime=0)
 
 
 def move_file(source: str, target: str) -> None:

@@ -13,7 +13,7 @@ import hashlib
 import json
 import re
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import timezone
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -22,12 +22,11 @@ import msgspec
 from typing_extensions import Required, TypedDict
 
 from airflow_provider_webdata.common.stored_record import damage_of
-from airflow_provider_webdata.results.compression import compressed
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.manifest.entries import Entry, decoded, encoded
 from airflow_provider_webdata.results.manifest.plan import Plan
-from airflow_provider_webdata.results.storage import WholeFile, storage_path
+from airflow_provider_webdata.results.storage import WholeFile, compressed, storage_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -243,7 +242,7 @@ class ManifestFolder:
     def write_plan(self, run: Run, plan: Plan) -> None:
         """Write what a run is going to read, for its later attempts."""
         with WholeFile(self._path / _plan_name(run)) as file:
-            file.write(json_text(plan.to_json()).encode())
+            file.write(json_text(asdict(plan)).encode())
 
     def tidy(self, run: Run, keep: int, needed: Collection[str] = ()) -> None:
         """Delete the plan of a run that is over, and all but the newest `keep` files up to that of the run.

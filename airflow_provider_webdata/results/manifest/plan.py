@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from airflow_provider_webdata.results.manifest.urls import canonical_url
 
@@ -29,10 +29,6 @@ class Plan:
     known: list[str]
     credits: float
     is_whole: bool
-
-    def to_json(self) -> dict[str, Any]:
-        """Return its stored form."""
-        return asdict(self)
 
 
 def planned(

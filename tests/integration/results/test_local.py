@@ -21,10 +21,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_provider_webdata.results.columns import EXTRA, Column, columns_of, item_of
+from airflow_provider_webdata.results.columns import EXTRA, Column, columns_of
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.formats import FORMATS, SUFFIXES
 from airflow_provider_webdata.results.output import check_output, open_output
+from tests.support.rows import item_of
 from tests.support.tables import each_row
 from tests.support.warm import airflow_environ
 

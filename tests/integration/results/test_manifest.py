@@ -6,6 +6,7 @@ import contextlib
 import gzip
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -227,7 +228,7 @@ def test_values_of_any_type_are_read_or_reported(tmp_path: Path, folder: Manifes
             path.write_bytes(gzip.compress("\n".join(map(json.dumps, lines)).encode()))
             reported += is_reported(lambda: folder.known_before(at(2)))
             reported += is_reported(lambda: folder.known_before(at(1)))
-        for content in (odd, *({**plan.to_json(), name: odd} for name in plan.to_json())):
+        for content in (odd, *({**asdict(plan), name: odd} for name in asdict(plan))):
             plan_path.write_text(json.dumps(content))
             reported += is_reported(lambda: folder.plan_of(at(1)))
     assert reported > 300

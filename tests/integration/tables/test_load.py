@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
-from airflow_provider_webdata.results.columns import CHANGES, columns_of, row
+from airflow_provider_webdata.results.columns import CHANGES, columns_of
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.formats import FORMATS, SUFFIXES
 from airflow_provider_webdata.results.output import open_output
@@ -35,6 +35,7 @@ from airflow_provider_webdata.results.tombstones import MARK, Tombstone
 from tests.integration.results.conftest import bucket, s3_client, s3_connection, s3_server
 from tests.integration.tables.conftest import EACH_WAY, HOOKS, OWN_WAYS, Target
 from tests.support.examples import examples
+from tests.support.rows import row
 from tests.support.tables import each_row
 from tests.support.waiting import wait_until
 

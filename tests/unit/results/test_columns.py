@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from airflow_provider_webdata.results.columns import TABLES, columns_of, item_of, row
+from airflow_provider_webdata.results.columns import TABLES, columns_of
 from airflow_provider_webdata.results.encoding import json_text
+from tests.support.rows import item_of, row
 from tests.support.tables import each_row
 
 # What is written to tables by now: a column that is renamed or retyped breaks whoever reads them.

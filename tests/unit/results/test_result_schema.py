@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, RootModel, field_validator
 
-from airflow_provider_webdata.results.columns import TABLES, columns_of, item_of, row
+from airflow_provider_webdata.results.columns import TABLES, columns_of
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.result_schema import ResultSchema, requested_schema
+from tests.support.rows import item_of, row
 from tests.support.tables import each_row
 
 PRICE = {
