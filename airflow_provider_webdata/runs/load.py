@@ -12,9 +12,8 @@ from airflow_provider_webdata.results.assets import annotate_outlets
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.lineage import load_lineage
 from airflow_provider_webdata.results.partitions import files_of
-from airflow_provider_webdata.results.tables.dataset import dataset_of_table
 from airflow_provider_webdata.results.tables.layout import table_name
-from airflow_provider_webdata.results.tables.load import Source, database_of, load_files
+from airflow_provider_webdata.results.tables.load import Source, database_of, dataset_of_table, load_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -61,6 +61,26 @@ def hook_of(connection: Any) -> Any:
     return hook
 
 
+def dataset_of_table(connection: Any, table: TableName) -> tuple[str, str]:
+    """Return OpenLineage's namespace and name of a table, as its hook's own operators name it.
+
+    Without a hook that names it, the namespace is the connection's type, host and port. It may ask the database for the
+    schema that holds where none is named.
+    """
+    hook: Any = None
+    # Not every type has a hook, and not every hook is one of a SQL database.
+    with suppress(AirflowException, ImportError):
+        hook = connection.get_hook()
+    info = getattr(hook, "get_openlineage_database_info", lambda _: None)(connection)
+    if info is None:
+        port = f":{connection.port}" if connection.port else ""
+        namespace = f"{connection.conn_type}://{connection.host or ''}{port}"
+        return namespace, ".".join(filter(None, (connection.schema, *table.parts)))
+    namespace = f"{info.scheme}://{info.authority}" if info.authority else info.scheme
+    schema = table.schema or hook.get_openlineage_default_schema()
+    return namespace, ".".join(filter(None, (info.database, schema, table.table)))
+
+
 def database_of(connection: Any) -> Database:
     """Return the database of an Airflow connection, connected, in the way that it is loaded.
 
@@ -145,19 +165,27 @@ def load_files(
             made = source.layout(files)
             if made is None:
                 return Loaded()
-            existing = database.existing(table)
-            if not existing:
-                _create(database, made, log, create_table=create_table)
-            else:
+            if existing := database.existing(table):
                 _fit(database, made, existing, log, add_columns=add_columns)
+            else:
+                statement = database.create_statement(made)
+                if not create_table:
+                    raise TableError(
+                        f"The table {table} is not there, and create_table=False; make it, for example by: {statement}"
+                    )
+                database.execute(statement)
+                log.info("Made the table %s with %d columns", table, len(made.columns))
             if not replace:
                 database.check_key(made)
             removed: dict[str, None] = {}
             rows = values_of(files, made, removed, delete=delete)
             loaded = database.load(made, rows, removed, replace=replace)
             # A table that is replaced has no other rows than the file's anyway.
-            if not (replace and loaded.rows):
-                _hold_back(database, table, loaded, max_removed)
+            if loaded.deleted and not (replace and loaded.rows):
+                [[left]] = database.execute(f"SELECT count(*) FROM {database.path_of(table)}").fetchall()
+                known = int(left) + loaded.deleted
+                if loaded.deleted > (most := removal_limit(max_removed, known)):
+                    raise _TooManyDeletesError(loaded.deleted, known, most)
             loaded.columns = {column.name: column.type for column in made.columns}
             return loaded
 
@@ -168,7 +196,7 @@ def load_files(
             warn_held_back(log, table, *error.args)
             # The transaction was rolled back: the number of rows is unknown until they are deleted.
             loaded = load(delete=False)
-            loaded.held_back = error.count
+            loaded.held_back = error.args[0]
             return loaded
 
 
@@ -182,9 +210,7 @@ def warn_held_back(log: Any, table: TableName, count: int, known: int, most: int
 
 
 class _TooManyDeletesError(Exception):
-    def __init__(self, count: int, known: int, most: int) -> None:
-        super().__init__(count, known, most)
-        self.count = count
+    """Has how many rows would be deleted, how many there are, and how many may be deleted."""
 
 
 @contextmanager
@@ -215,25 +241,6 @@ def columns_of_all(files: Sequence[ResultsFile]) -> tuple[Column, ...]:
                 "together, or say which by kind"
             )
     return first.columns
-
-
-def _hold_back(database: Database, table: TableName, loaded: Loaded, max_removed: float | None) -> None:
-    """Undo a load that deletes more rows than it may."""
-    if loaded.deleted:
-        [[left]] = database.execute(f"SELECT count(*) FROM {database.path_of(table)}").fetchall()
-        most = removal_limit(max_removed, known := int(left) + loaded.deleted)
-        if loaded.deleted > most:
-            raise _TooManyDeletesError(loaded.deleted, known, most)
-
-
-def _create(database: Database, made: Layout, log: Any, *, create_table: bool) -> None:
-    statement = database.create_statement(made)
-    if not create_table:
-        raise TableError(
-            f"The table {made.table} is not there, and create_table=False; make it, for example by: {statement}"
-        )
-    database.execute(statement)
-    log.info("Made the table %s with %d columns", made.table, len(made.columns))
 
 
 def _fit(

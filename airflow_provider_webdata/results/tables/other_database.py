@@ -63,7 +63,6 @@ class OtherDatabase(Database):
         return {column[0]: Existing("", required=False) for column in cursor.description}
 
     def create_statement(self, layout: Layout) -> str:
-
         key = layout.key
         columns = [
             Column(
@@ -87,8 +86,10 @@ class OtherDatabase(Database):
         table = self.path_of(layout.table)
         places = [layout.names.index(name) for name in layout.key]
         loaded, seen, is_first = Loaded(), set[Values](), True
-        delete = f"DELETE FROM {self._in_bound(table)} WHERE {self._equal(layout.key)}"
-        insert = self._bound(f"INSERT INTO {table} ({self.listed(layout.names)})", len(layout.names))
+        matches = (f"{self._in_bound(self.quoted(name))} = {self._mark}" for name in layout.key)
+        delete = f"DELETE FROM {self._in_bound(table)} WHERE {' AND '.join(matches)}"
+        insert = self._in_bound(f"INSERT INTO {table} ({self.listed(layout.names)})")
+        insert += f" VALUES ({', '.join([self._mark] * len(layout.names))})"
         for batch in batches(map(without_nul, rows), _BATCH_ROWS):
             if replace and is_first:
                 self.execute(f"DELETE FROM {table}")
@@ -121,12 +122,6 @@ class OtherDatabase(Database):
             deleted += max(cursor.rowcount, 0)
         return deleted
 
-    def _equal(self, names: Sequence[str]) -> str:
-        return " AND ".join(f"{self._in_bound(self.quoted(name))} = {self._mark}" for name in names)
-
-    def _bound(self, start: str, count: int) -> str:
-        return f"{self._in_bound(start)} VALUES ({', '.join([self._mark] * count)})"
-
     def _without_values(self, sql: str) -> str:
         return sql.replace("%%", "%") if self._doubles else sql
 
@@ -135,7 +130,6 @@ class OtherDatabase(Database):
 
     def _type(self, column: TableColumn, of_key: int) -> Any:
         """Return a column's type; `of_key` is how many columns the key has that it is one of, else 0."""
-
         if column.type == "integer":
             return BigInteger()
         if column.type == "number":

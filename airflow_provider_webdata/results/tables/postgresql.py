@@ -70,15 +70,13 @@ class PostgreSQL(StagingDatabase):
         return {name: Existing(type_, required) for name, type_, required in found}
 
     def fill_stage(self, layout: Layout, rows: Iterator[Values]) -> int:  # noqa: ARG002
-        counted = _Counted(rows)
-        self._copy(self.stage, _chunks(counted))
-        return counted.count
+        return self._copy(self.stage, rows)
 
     def delete_pages(self, table: str, column: str, urls: Sequence[str]) -> int:
         gone = f"{self.stage}_removed"
         self.execute(f"CREATE TEMPORARY TABLE IF NOT EXISTS {gone} (url text) ON COMMIT DROP")
         self.execute(f"TRUNCATE {gone}")
-        self._copy(gone, _chunks((url,) for url in urls))
+        self._copy(gone, ((url,) for url in urls))
         deleted: int = self.execute(
             f"DELETE FROM {table} WHERE {column} IN (SELECT url FROM {gone})"
         ).rowcount
@@ -94,26 +92,20 @@ class PostgreSQL(StagingDatabase):
 
         return self.connection.cursor(row_factory=tuple_row)
 
-    def _copy(self, table: str, chunks: Iterable[bytes]) -> None:
+    def _copy(self, table: str, rows: Iterable[Values]) -> int:
         statement = f"COPY {table} FROM STDIN WITH (FORMAT text, ENCODING 'UTF8')"
         cursor = self.cursor()
+        copied = 0
         if hasattr(cursor, "copy_expert"):
-            for chunk in chunks:
+            for chunk in _chunks(rows):
                 cursor.copy_expert(statement, io.BytesIO(chunk), 2**20)
-            return
-        with cursor.copy(statement) as copy:
-            for chunk in chunks:
-                copy.write(chunk)
-
-
-class _Counted:
-    def __init__(self, rows: Iterator[Values]) -> None:
-        self.count = 0
-        self._rows = rows
-
-    def __iter__(self) -> Iterator[Values]:
-        for self.count, values in enumerate(self._rows, 1):  # noqa: B020
-            yield values
+                copied += cursor.rowcount
+        else:
+            with cursor.copy(statement) as copy:
+                for chunk in _chunks(rows):
+                    copy.write(chunk)
+            copied = cursor.rowcount
+        return copied
 
 
 def _chunks(rows: Iterable[Values]) -> Iterator[bytes]:

@@ -21,10 +21,10 @@ from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.results.columns import columns_of
 from airflow_provider_webdata.results.output import open_output
 from airflow_provider_webdata.results.tables import dlt_load
-from airflow_provider_webdata.results.tables.dataset import dataset_of_table
 from airflow_provider_webdata.results.tables.duckdb import DuckDB
 from airflow_provider_webdata.results.tables.errors import TableError
 from airflow_provider_webdata.results.tables.layout import TableName
+from airflow_provider_webdata.results.tables.load import dataset_of_table
 from airflow_provider_webdata.results.tombstones import Tombstone
 from tests.integration.tables import test_load
 from tests.integration.tables.conftest import Target
