@@ -7,6 +7,7 @@ the names that the service used. A column is null if the service sent nothing or
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -16,6 +17,7 @@ from airflow_provider_webdata.results.encoding import json_text
 
 ColumnType = Literal["text", "integer", "number", "boolean", "json"]
 
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _INT64 = range(-(2**63), 2**63)
 
 
@@ -46,78 +48,37 @@ EXTRA = Column("extra", (), "json")
 """What fits no other column, as one JSON object; null when there is nothing."""
 
 
-def _columns(type_: ColumnType, **paths: str) -> tuple[Column, ...]:
-    return tuple(Column(name, tuple(path.split(".")), type_) for name, path in paths.items())
+def _columns(type_: ColumnType, paths: str, **renamed: str) -> tuple[Column, ...]:
+    """Return columns with the names of their paths, in snake_case, and those that are named otherwise."""
+    snake = {_HUMP.sub("_", path.rpartition(".")[2]).lower(): path for path in paths.split()}
+    return tuple(Column(name, tuple(path.split(".")), type_) for name, path in {**snake, **renamed}.items())
 
 
 _CONTENT = (
-    *_columns(
-        "text",
-        markdown="markdown",
-        summary="summary",
-        html="html",
-        raw_html="rawHtml",
-        screenshot="screenshot",
-        audio="audio",
-        video="video",
-        answer="answer",
-    ),
-    *_columns(
-        "json",
-        highlights="highlights",
-        links="links",
-        images="images",
-        json="json",
-        change_tracking="changeTracking",
-        branding="branding",
-        product="product",
-        menu="menu",
-        attributes="attributes",
-        pages="pages",
-        blocks="blocks",
-        actions="actions",
-        kept_media="keptMedia",
-    ),
-    *_columns("text", warning="warning"),
+    *_columns("text", "markdown summary html rawHtml screenshot audio video answer"),
+    *_columns("json", "highlights links images json changeTracking branding product menu attributes"),
+    *_columns("json", "pages blocks actions keptMedia"),
+    *_columns("text", "warning"),
 )
 _PAGE = (
-    *_columns("text", source_url="metadata.sourceURL", language="metadata.language"),
-    *_columns("integer", status_code="metadata.statusCode"),
-    *_columns(
-        "text",
-        content_type="metadata.contentType",
-        page_error="metadata.error",
-        scrape_id="metadata.scrapeId",
-        source_file="metadata.sourceFile",
-    ),
-    *_columns("integer", num_pages="metadata.numPages", total_pages="metadata.totalPages"),
-    *_columns(
-        "text",
-        proxy_used="metadata.proxyUsed",
-        cache_state="metadata.cacheState",
-        cached_at="metadata.cachedAt",
-    ),
-    *_columns("number", page_credits_used="metadata.creditsUsed"),
+    *_columns("text", "metadata.sourceURL metadata.language"),
+    *_columns("integer", "metadata.statusCode"),
+    *_columns("text", "metadata.contentType", page_error="metadata.error"),
+    *_columns("text", "metadata.scrapeId metadata.sourceFile"),
+    *_columns("integer", "metadata.numPages metadata.totalPages"),
+    *_columns("text", "metadata.proxyUsed metadata.cacheState metadata.cachedAt"),
+    *_columns("number", "", page_credits_used="metadata.creditsUsed"),
 )
 _FOUND_PAGE = _columns(
-    "text", page_url="metadata.url", page_title="metadata.title", page_description="metadata.description"
+    "text", "", page_url="metadata.url", page_title="metadata.title", page_description="metadata.description"
 )
 # `query` and `source` are not the service's: they tell the results of several searches or sources apart.
-_FOUND = _columns("text", query="query", source="source")
-_POSITION = _columns("integer", position="position")
+_FOUND = (*_columns("text", "query source"), *_columns("integer", "position"))
 
-_WEB = _columns("text", url="url", title="title", description="description", category="category")
-_NEWS = _columns(
-    "text",
-    url="url",
-    title="title",
-    snippet="snippet",
-    date="date",
-    image_url="imageUrl",
-    category="category",
-)
-_IMAGES = _columns("text", url="url", title="title", image_url="imageUrl")
-_SIZE = _columns("integer", image_width="imageWidth", image_height="imageHeight")
+_WEB = _columns("text", "url title description category")
+_NEWS = _columns("text", "url title snippet date imageUrl category")
+_IMAGES = _columns("text", "url title imageUrl")
+_SIZE = _columns("integer", "imageWidth imageHeight")
 
 
 def _united(*groups: tuple[Column, ...]) -> tuple[Column, ...]:
@@ -126,74 +87,53 @@ def _united(*groups: tuple[Column, ...]) -> tuple[Column, ...]:
 
 TABLES: Mapping[str, tuple[Column, ...]] = {
     "document": (
-        *_columns("text", url="metadata.url", title="metadata.title", description="metadata.description"),
+        *_columns("text", "metadata.url metadata.title metadata.description"),
         *_PAGE,
         *_CONTENT,
         EXTRA,
     ),
-    "search_web": (*_FOUND, *_POSITION, *_WEB, *_FOUND_PAGE, *_PAGE, *_CONTENT, EXTRA),
-    "search_news": (*_FOUND, *_POSITION, *_NEWS, *_FOUND_PAGE, *_PAGE, *_CONTENT, EXTRA),
-    "search_images": (*_FOUND, *_POSITION, *_IMAGES, *_SIZE, EXTRA),
-    "search": (
-        *_FOUND,
-        *_POSITION,
-        *_united(_WEB, _NEWS, _IMAGES),
-        *_SIZE,
-        *_FOUND_PAGE,
-        *_PAGE,
-        *_CONTENT,
-        EXTRA,
-    ),
+    "search_web": (*_FOUND, *_WEB, *_FOUND_PAGE, *_PAGE, *_CONTENT, EXTRA),
+    "search_news": (*_FOUND, *_NEWS, *_FOUND_PAGE, *_PAGE, *_CONTENT, EXTRA),
+    "search_images": (*_FOUND, *_IMAGES, *_SIZE, EXTRA),
+    "search": (*_FOUND, *_united(_WEB, _NEWS, _IMAGES), *_SIZE, *_FOUND_PAGE, *_PAGE, *_CONTENT, EXTRA),
     "data_tool": (
-        *_FOUND,
-        *_columns("text", id="id", provider="provider", capability="capability", name="name"),
-        *_columns("text", description="description"),
-        *_columns("number", credits_cost="creditsCost"),
-        *_columns("boolean", per_record="perRecord"),
-        *_columns("json", options="options", response="response"),
+        *_columns("text", "query source id provider capability name description"),
+        *_columns("number", "creditsCost"),
+        *_columns("boolean", "perRecord"),
+        *_columns("json", "options response"),
         EXTRA,
     ),
-    "developer": (
-        *_columns("text", id="id", type="type", url="url", title="title"),
-        *_columns("json", passages="passages", license="license"),
-        EXTRA,
-    ),
+    "developer": (*_columns("text", "id type url title"), *_columns("json", "passages license"), EXTRA),
     "paper": (
-        *_columns("text", paper_id="paperId", primary_id="primaryId", title="title", abstract="abstract"),
-        *_columns("number", score="score"),
-        *_columns("json", ids="ids", signals="signals"),
+        *_columns("text", "paperId primaryId title abstract"),
+        *_columns("number", "score"),
+        *_columns("json", "ids signals"),
         EXTRA,
     ),
-    "link": (*_columns("text", url="url", title="title", description="description"), EXTRA),
+    "link": (*_columns("text", "url title description"), EXTRA),
     "retrieval": (
-        *_columns("text", id="id", url="url", title="title", text="text"),
-        *_columns("json", metadata="metadata"),
-        *_columns("text", digest="digest"),
+        *_columns("text", "id url title text"),
+        *_columns("json", "metadata"),
+        *_columns("text", "digest"),
         EXTRA,
     ),
     "provider_record": (
-        *_columns("integer", call="call"),
-        *_columns("text", tool="tool"),
-        *_columns("json", error="error"),
+        *_columns("integer", "call"),
+        *_columns("text", "tool"),
+        *_columns("json", "error"),
         EXTRA,
     ),
-    "activity": (
-        *_columns("text", id="id", endpoint="endpoint", api_version="api_version", created_at="created_at"),
-        *_columns("text", target="target"),
-        EXTRA,
-    ),
+    "activity": (*_columns("text", "id endpoint api_version created_at target"), EXTRA),
     "credit_period": (
-        *_columns("text", start_date="startDate", end_date="endDate", api_key="apiKey"),
-        *_columns("number", total_credits="totalCredits", credits_used="creditsUsed"),
+        *_columns("text", "startDate endDate apiKey"),
+        *_columns("number", "totalCredits creditsUsed"),
         EXTRA,
     ),
     "monitor_check": (
-        *_columns("text", monitor_name="monitorName", id="id", monitor_id="monitorId", status="status"),
-        *_columns("text", trigger="trigger", scheduled_for="scheduledFor", started_at="startedAt"),
-        *_columns("text", finished_at="finishedAt"),
-        *_columns("number", estimated_credits="estimatedCredits", actual_credits="actualCredits"),
-        *_columns("text", billing_status="billingStatus", error="error", created_at="createdAt"),
-        *_columns("json", summary="summary"),
+        *_columns("text", "monitorName id monitorId status trigger scheduledFor startedAt finishedAt"),
+        *_columns("number", "estimatedCredits actualCredits"),
+        *_columns("text", "billingStatus error createdAt"),
+        *_columns("json", "summary"),
         EXTRA,
     ),
     "generic": (EXTRA,),
