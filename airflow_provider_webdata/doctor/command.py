@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from airflow.utils.cli import suppress_logs_and_warning
@@ -45,7 +46,7 @@ def as_json(found: Sequence[Finding], *, offline: bool) -> str:
         "version": JSON_VERSION,
         "ok": not any(finding.state == "wrong" for finding in found),
         "offline": offline,
-        "findings": [finding.as_dict() for finding in found],
+        "findings": [asdict(finding) for finding in found],
     }
     return json.dumps(document, indent=2) + "\n"
 

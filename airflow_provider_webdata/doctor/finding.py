@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
 from airflow_provider_webdata.common.secret_text import without_secrets
 
@@ -30,10 +30,6 @@ class Finding:
     seen: str
     advice: str | None = None
     conn_id: str | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the finding as the command prints it with `--json`."""
-        return asdict(self)
 
     def without(self, secrets: Iterable[str]) -> Finding:
         """Return the finding with every one of these secrets blotted out.

@@ -22,7 +22,6 @@ from airflow_provider_webdata.inbox.tokens import LEEWAY
 from .finding import Finding
 
 if TYPE_CHECKING:
-    from airflow_provider_webdata.api.config import ClientConfig
     from airflow_provider_webdata.api.models import CreditUsage, QueueStatus
     from airflow_provider_webdata.common.http_library import httpx
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
@@ -62,7 +61,12 @@ class _Meeting:
         if stream is not None:
             address = stream.get_extra_info("server_addr")
             self.address = address[0] if isinstance(address, tuple) else None
-            self._see_tls(stream.get_extra_info("ssl_object"))
+            if (tls := stream.get_extra_info("ssl_object")) is not None:
+                self.tls = tls.version()
+                # Unverified, a certificate is not read at all.
+                end = (tls.getpeercert() or {}).get("notAfter")
+                if isinstance(end, str):
+                    self.certificate_end = datetime.fromtimestamp(ssl.cert_time_to_seconds(end), timezone.utc)
         try:
             date = parsedate_to_datetime(response.headers.get("date", ""))
         except ValueError:
@@ -70,15 +74,6 @@ class _Meeting:
         if date.tzinfo is not None:
             # The header has whole seconds: on average it is half a second old.
             self.ahead = (date + timedelta(seconds=0.5) - datetime.now(timezone.utc)).total_seconds()
-
-    def _see_tls(self, tls: ssl.SSLObject | None) -> None:
-        if tls is None:
-            return
-        self.tls = tls.version()
-        # Unverified, a certificate is not read at all.
-        end = (tls.getpeercert() or {}).get("notAfter")
-        if isinstance(end, str):
-            self.certificate_end = datetime.fromtimestamp(ssl.cert_time_to_seconds(end), timezone.utc)
 
 
 @dataclass(frozen=True)
@@ -231,8 +226,10 @@ def ask_service(settings: ConnectionSettings, seconds: float, *, with_queue: boo
     """
     meeting = _Meeting()
     seconds = seconds / 2 if with_queue else seconds
+    # Connecting and reading may use the timeout each, and the result must be reported within the limit too.
+    timeout = min(settings.client.timeout, max(seconds, 0.1) * 0.45)
     try:
-        with WebDataClient(_within(settings.client, seconds), meeting.see) as client:
+        with WebDataClient(replace(settings.client, timeout=timeout, retry_budget=0), meeting.see) as client:
             try:
                 usage = client.call(endpoints.CREDIT_USAGE).data
             except WebDataError as error:
@@ -248,8 +245,3 @@ def _queue(client: WebDataClient) -> QueueStatus | None:
         return client.call(endpoints.QUEUE_STATUS)
     except WebDataError:
         return None
-
-
-def _within(config: ClientConfig, seconds: float) -> ClientConfig:
-    # Connecting and reading may use the timeout each, and the result must be reported within the limit too.
-    return replace(config, timeout=min(config.timeout, max(seconds, 0.1) * 0.45), retry_budget=0)

@@ -51,7 +51,10 @@ class CheckGroup:
 
     def unknown(self, error: Exception) -> list[Finding]:
         """Return the findings to report if the checks returned none."""
-        return [Finding(name, "unknown", _words(error), conn_id=self.conn_id) for name in self.names]
+        # The text of any other error may hold a statement with its values.
+        is_safe = isinstance(error, (CodedError, TimeoutError))
+        seen = str(error) if is_safe else f"the check itself failed ({type(error).__name__})"
+        return [Finding(name, "unknown", seen, conn_id=self.conn_id) for name in self.names]
 
 
 def findings_of(groups: Sequence[CheckGroup], limit: TimeLimit) -> list[Finding]:
@@ -86,10 +89,3 @@ def results_of(calls: Sequence[Callable[[], _T]], limit: TimeLimit) -> list[_T |
     for thread in threads:
         thread.join(limit.left())
     return [*results]
-
-
-def _words(error: Exception) -> str:
-    # The text of any other error may hold a statement with its values.
-    if isinstance(error, (CodedError, TimeoutError)):
-        return str(error)
-    return f"the check itself failed ({type(error).__name__})"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import getpass
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,12 +20,13 @@ from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.inbox.wire import delivery_url
 from airflow_provider_webdata.init.connection import address, existing, fill_in, store
 from airflow_provider_webdata.init.example import DAG_ID, ExampleDag
-from airflow_provider_webdata.init.prompts import api_key, asked
 
 if TYPE_CHECKING:
     import argparse
 
     from airflow.models.connection import Connection
+
+_KEY_VARIABLE = "WEBDATA_API_KEY"
 
 
 @action_cli  # type: ignore[untyped-decorator]
@@ -71,13 +74,41 @@ def _ask_and_fill_in(connection: Connection, args: argparse.Namespace) -> None:
     base_url = args.base_url
     if base_url is None:
         default = address(connection) or (HOSTED_URL if sys.stdin.isatty() else None)
-        base_url = asked("Base URL", "--base-url", default)
-    key = api_key(connection.password)
+        base_url = _asked("Base URL", "--base-url", default)
+    key = _api_key(connection.password)
     webhook_url = args.webhook_url
     if webhook_url is None:
         question = "Public https address of this Airflow, for webhooks (may stay empty)"
-        webhook_url = asked(question, "--webhook-url", stored_webhook_url)
+        webhook_url = _asked(question, "--webhook-url", stored_webhook_url)
     fill_in(connection, base_url, key, webhook_url)
+
+
+def _asked(what: str, flag: str, default: str | None) -> str:
+    """Return the input from the terminal; the default if it is empty or there is no terminal."""
+    if not sys.stdin.isatty():
+        if default is None:
+            raise ConfigurationError(f"{flag} is missing, and standard input is no terminal; give {flag}")
+        return default
+    entered = input(f"{what} [{default}]: " if default else f"{what}: ").strip()
+    return entered or default or ""
+
+
+def _api_key(stored: str | None) -> str:
+    """Return the key, which is never shown: of the environment, the terminal or the first line of standard input.
+
+    :param stored: the key that nothing entered at the terminal stands for.
+    """
+    key = os.environ.get(_KEY_VARIABLE, "")
+    if not key and sys.stdin.isatty():
+        hint = "not shown; empty keeps the present one" if stored else "not shown"
+        key = getpass.getpass(f"API key ({hint}): ") or stored or ""
+    elif not key:
+        key = sys.stdin.readline()
+    if not key.strip():
+        raise ConfigurationError(
+            f"there is no API key; enter it when asked, write it to standard input, or set {_KEY_VARIABLE}"
+        )
+    return key.strip()
 
 
 def _store(connection: Connection, example: ExampleDag | None) -> None:
