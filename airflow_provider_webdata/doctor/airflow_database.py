@@ -69,16 +69,14 @@ def tables(*, needed: bool = True) -> Finding:
 
 def triggerer() -> Finding:
     """Check that a triggerer runs; without one, deferred tasks never resume."""
-    try:
-        engine = airflow_engine()
-    except StoreUnavailableError as error:
-        return Finding("triggerer", "unknown", str(error), _WHERE)
     running = select(Job).where(Job.job_type == "TriggererJob", Job.state == JobState.RUNNING)
     try:
-        with Session(engine) as session:
+        with Session(airflow_engine()) as session:
             jobs = session.scalars(running.order_by(Job.latest_heartbeat.desc())).all()
             alive = [str(job.hostname) for job in jobs if job.is_alive()]
             beats = [job.latest_heartbeat for job in jobs if job.latest_heartbeat]
+    except StoreUnavailableError as error:
+        return Finding("triggerer", "unknown", str(error), _WHERE)
     except SQLAlchemyError as error:
         reason = store_error(error)
         if isinstance(reason, TablesMissingError):

@@ -115,11 +115,11 @@ def operator_lineage(
     read = [dataset_of_input(given, conn_id) for given in [*inputs][:_MOST_INPUTS]]
     if monitor := shown_monitor(page):
         read.append(dataset(monitor_uri(monitor, conn_id)))
-    outputs = []
-    if written is not None:
-        columns = {column.name: column.type for column in written.columns}
-        outputs.append((dataset_of_file(written.url), written.count, written.bytes, columns))
-    return _lineage(read, outputs, page, None if written is None else written.quality)
+    if written is None:
+        return _lineage(read, None, page)
+    columns = {column.name: column.type for column in written.columns}
+    output = dataset_of_file(written.url), written.count, written.bytes, columns
+    return _lineage(read, output, page, written.quality)
 
 
 def load_lineage(
@@ -132,18 +132,19 @@ def load_lineage(
     :param rows: that it has from the files.
     :param columns: their types by name.
     """
-    return _lineage([dataset_of_file(url) for url in files], [(table, rows, None, columns)])
+    return _lineage(map(dataset_of_file, files), (table, rows, None, columns))
 
 
 def _lineage(
-    inputs: Iterable[tuple[str, str]],
-    outputs: Sequence[tuple[tuple[str, str], int, int | None, Mapping[str, str]]],
+    read: Iterable[tuple[str, str]],
+    written: tuple[tuple[str, str], int, int | None, Mapping[str, str]] | None,
     page: str = "",
     quality: Quality | None = None,
 ) -> Any | None:
-    """Return a lineage; of outputs what they are, their rows, bytes, and types of columns.
+    """Return a lineage.
 
-    :param quality: of the first output, which then is an input too: OpenLineage attaches checks to inputs only.
+    :param written: the output, its rows, its bytes, and the types of its columns.
+    :param quality: of the output, which then is an input too: OpenLineage attaches checks to inputs only.
     """
     try:
         from airflow.providers.openlineage.extractors import OperatorLineage
@@ -158,46 +159,44 @@ def _lineage(
     except ImportError:
         return None
 
-    def output(named: tuple[str, str], rows: int, size: int | None, columns: Mapping[str, str]) -> Any:
+    inputs = [InputDataset(*named) for named in dict.fromkeys(read)]
+    outputs = []
+    if written is not None:
+        named, rows, size, columns = written
         statistics = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(
             rowCount=rows, size=size
         )
         fields = [
             schema_dataset.SchemaDatasetFacetFields(name=name, type=type_) for name, type_ in columns.items()
         ]
-        return OutputDataset(
-            *named,
-            facets={"schema": schema_dataset.SchemaDatasetFacet(fields=fields)} if fields else {},
-            outputFacets={"outputStatistics": statistics},
-        )
-
-    checked = []
-    if quality is not None and outputs:
-        metrics = data_quality_metrics_input_dataset
-        counts = {
-            field: metrics.ColumnMetrics(count=filled, nullCount=quality.items - filled)
-            for field, filled in quality.filled.items()
-        }
-        assertions = [
-            data_quality_assertions_dataset.Assertion(
-                assertion=assertion.check, success=assertion.passed, column=assertion.field
+        outputs = [
+            OutputDataset(
+                *named,
+                facets={"schema": schema_dataset.SchemaDatasetFacet(fields=fields)} if fields else {},
+                outputFacets={"outputStatistics": statistics},
             )
-            for assertion in quality.assertions
         ]
-        facets = {
-            "dataQualityMetrics": metrics.DataQualityMetricsInputDatasetFacet(counts, rowCount=quality.items),
-            "dataQualityAssertions": data_quality_assertions_dataset.DataQualityAssertionsDatasetFacet(
-                assertions
-            ),
-        }
-        checked = [InputDataset(*outputs[0][0], inputFacets=facets)]
+        if quality is not None:
+            metrics = data_quality_metrics_input_dataset
+            counts = {
+                field: metrics.ColumnMetrics(count=filled, nullCount=quality.items - filled)
+                for field, filled in quality.filled.items()
+            }
+            checks = data_quality_assertions_dataset
+            assertions = [
+                checks.Assertion(assertion=found.check, success=found.passed, column=found.field)
+                for found in quality.assertions
+            ]
+            facets = {
+                "dataQualityMetrics": metrics.DataQualityMetricsInputDatasetFacet(
+                    counts, rowCount=quality.items
+                ),
+                "dataQualityAssertions": checks.DataQualityAssertionsDatasetFacet(assertions),
+            }
+            inputs.append(InputDataset(*named, inputFacets=facets))
     run_facets = {}
     if page:
         run_facets["externalQuery"] = external_query_run.ExternalQueryRunFacet(
             externalQueryId=shown_id(page), source=page_url(page)
         )
-    return OperatorLineage(
-        inputs=[*(InputDataset(*named) for named in dict.fromkeys(inputs)), *checked],
-        outputs=[output(*written) for written in outputs],
-        run_facets=run_facets,
-    )
+    return OperatorLineage(inputs=inputs, outputs=outputs, run_facets=run_facets)

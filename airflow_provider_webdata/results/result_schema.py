@@ -91,13 +91,14 @@ class ResultSchema:
 
         :param value: JSON; of a list that the schema is of, one element.
         """
-        found = islice(self._found(value), _MOST_PROBLEMS)
-        return [self._told(where, text)[:_LONGEST] for where, text in found]
-
-    def _told(self, where: Sequence[Any], text: str) -> str:
-        # A key that the schema does not name is what a page says.
-        path = ".".join(str(part) if isinstance(part, int) or part in self._words else "*" for part in where)
-        return f"{path}: {text}" if path else text
+        problems = []
+        for where, text in islice(self._found(value), _MOST_PROBLEMS):
+            # A key that the schema does not name is what a page says.
+            path = ".".join(
+                str(part) if isinstance(part, int) or part in self._words else "*" for part in where
+            )
+            problems.append((f"{path}: {text}" if path else text)[:_LONGEST])
+        return problems
 
     def columns(self, kind: str) -> tuple[Column, ...]:
         """Return the columns of a table of results that are validated.

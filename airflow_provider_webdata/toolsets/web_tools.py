@@ -227,13 +227,7 @@ class WebTools:
         notes = facts.notes()
         if found in (None, "", [], {}):
             notes.append("Nothing of that kind was found on the page.")
-        text = found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
-        if len(text) > self._max_chars:
-            found, _ = part_of(text, 0, self._max_chars)
-            form = "" if name == "answer" else ", as JSON text"
-            notes.append(
-                f"These are the first {len(found)} of {len(text)} characters{form}; ask for less to get it whole."
-            )
+        found = self._beginning(found, notes, "ask for less to get it whole")
         return _result({"url": url, "untrusted": {"url": facts.url, name: found}}, notes)
 
     async def find_data(
@@ -303,14 +297,19 @@ class WebTools:
             error = {"code": result.error.code, "message": trimmed(str(result.error.message))}
             return _result({"tool": name, "untrusted": {"error": error}}, ["The provider returned an error."])
         log.info("run_data_tool %s: %s records", name, result.records)
-        found, notes = result.data, []
-        text = json.dumps(found, ensure_ascii=False)
-        if len(text) > self._max_chars:
-            found, _ = part_of(text, 0, self._max_chars)
-            notes.append(
-                f"These are the first {len(found)} of {len(text)} characters, as JSON text; ask for fewer records."
-            )
+        notes: list[str] = []
+        found = self._beginning(result.data, notes, "ask for fewer records")
         return _result({"tool": name, "untrusted": {"data": found}}, notes)
+
+    def _beginning(self, found: Any, notes: list[str], advice: str) -> Any:
+        """Return data; if they are too long, the beginning of their text, and add a note with the advice."""
+        text = found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
+        if len(text) <= self._max_chars:
+            return found
+        part, _ = part_of(text, 0, self._max_chars)
+        form = "" if text is found else ", as JSON text"
+        notes.append(f"These are the first {len(part)} of {len(text)} characters{form}; {advice}.")
+        return part
 
     async def _text(self, tool: str, url: str, pages: int) -> _Text:
         return await self._once(tool, url, lambda: self._read(tool, url, pages))

@@ -33,7 +33,6 @@ from airflow_provider_webdata.results.tombstones import MARK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from types import TracebackType
 
     from typing_extensions import Self
 
@@ -105,9 +104,7 @@ class ResultsFile:
             self._rows = self._rows_of_columns(records)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close it."""
         self._open.close()
 
