@@ -24,8 +24,6 @@ from .finding import Finding
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sqlalchemy.engine import Engine
-
 _MOST_TASKS = 10
 _MOST_DELIVERIES = 20
 _WHERE = "Run this where Airflow's database can be reached: on a scheduler or the API server."
@@ -134,16 +132,15 @@ def _uses_extract(task: Mapping[str, Any]) -> bool:
     return task.get("task_type") == "WebDataJobSensor" and task.get("kind") == "extract"
 
 
-def last_delivery(conn_id: str, *, receives: bool, engine: Engine | None = None) -> Finding:
+def last_delivery(conn_id: str, *, receives: bool) -> Finding:
     """Return when the inbox last stored a delivery for a connection, and which deliveries failed to start DAGs.
 
     :param receives: whether the connection is set up for deliveries.
-    :param engine: of the database; Airflow's own by default.
     """
     if not receives:
         return Finding("deliveries", "ok", "none is expected: tasks wait by polling", conn_id=conn_id)
     try:
-        store = DeliveryStore(engine or airflow_engine())
+        store = DeliveryStore(airflow_engine())
         found = store.last_received(conn_id)
         failed = [str(delivery_id) for delivery_id in store.without_event(conn_id)]
     except TablesMissingError:

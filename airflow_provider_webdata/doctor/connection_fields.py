@@ -42,12 +42,7 @@ _BACKENDS = "Check that Airflow's database and secrets backend answer."
 
 @dataclass(frozen=True)
 class ExaminedConnection:
-    """A connection, with all that could be read of it.
-
-    :param conn_id: its id.
-    :param finding: the finding about its fields.
-    :param settings: its settings; None if it cannot work, or cannot be read.
-    """
+    """A connection, the finding about its fields, and its settings unless it cannot work or be read."""
 
     conn_id: str
     finding: Finding

@@ -41,13 +41,7 @@ FEW_CREDITS = 0.05
 
 @dataclass
 class _Meeting:
-    """What was seen of the connection to the host, apart from the answer.
-
-    :param address: the host's, as it was reached.
-    :param tls: version of TLS.
-    :param certificate_end: when the host's certificate ends.
-    :param ahead: seconds by which the service's clock is ahead of this machine's.
-    """
+    """The network connection to the host; `ahead`: seconds by which its clock is ahead of this machine's."""
 
     address: str | None = None
     tls: str | None = None
@@ -78,13 +72,7 @@ class _Meeting:
 
 @dataclass(frozen=True)
 class ServiceAnswer:
-    """The outcome of asking the service.
-
-    :param settings: of the connection.
-    :param usage: the credits, where they could be read.
-    :param failure: why they could not.
-    :param queue: the team's queue; None if it was not requested or could not be read.
-    """
+    """The credits of a connection's team or why they could not be read, and its queue if requested and readable."""
 
     settings: ConnectionSettings
     usage: CreditUsage | None = None

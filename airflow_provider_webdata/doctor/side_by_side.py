@@ -22,10 +22,7 @@ _T = TypeVar("_T")
 
 
 class TimeLimit:
-    """A moment by which all must be over.
-
-    :param seconds: from now.
-    """
+    """A moment by which all must be over, some seconds from now."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -38,12 +35,7 @@ class TimeLimit:
 
 @dataclass(frozen=True)
 class CheckGroup:
-    """Checks that are made together, from one answer.
-
-    :param names: of the checks.
-    :param run: makes them.
-    :param conn_id: the connection that is checked; None for what all connections share.
-    """
+    """Checks that are made together, from one answer; without `conn_id`, of what all connections share."""
 
     names: tuple[str, ...]
     run: Callable[[], list[Finding]]

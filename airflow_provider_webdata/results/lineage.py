@@ -40,12 +40,7 @@ class Assertion(NamedTuple):
 
 @dataclass(frozen=True)
 class Quality:
-    """Measurements of a file's items.
-
-    :param items: how many there are.
-    :param filled: how many of them have a value, by field.
-    :param assertions: the checks.
-    """
+    """The number of a file's items, how many of them have a value, by field, and the checks."""
 
     items: int
     filled: Mapping[str, int]
@@ -54,13 +49,7 @@ class Quality:
 
 @dataclass(frozen=True)
 class WrittenFile:
-    """A file that a task wrote.
-
-    :param count: items in it.
-    :param bytes: its size.
-    :param columns: of its rows; none where it holds items.
-    :param quality: measurements of its items, if they were checked.
-    """
+    """A file that a task wrote; it has columns if it holds rows, and a quality if its items were checked."""
 
     url: str
     count: int

@@ -32,13 +32,7 @@ REPORTED_ERRORS = 20
 
 @dataclass
 class MediaReport:
-    """The outcome for the media of all items.
-
-    :param kept: files that were kept.
-    :param bytes: their total size.
-    :param failed: files that were not kept.
-    :param errors: messages of the first 20 failures, each with its page and field.
-    """
+    """How many media files were kept, their total size, how many were not, and messages of the first 20 failures."""
 
     kept: int = 0
     bytes: int = 0
@@ -53,7 +47,7 @@ class MediaReport:
 def keep_media(
     items: Iterable[Any],
     folder: str,
-    settings: MediaSettings | None = None,
+    settings: MediaSettings,
     report: MediaReport | None = None,
 ) -> Iterator[Any]:
     """Keep the media of items and yield the items, in their order, with the links replaced.
@@ -67,7 +61,6 @@ def keep_media(
     :param report: counts the outcomes for the media of all items.
     :raises OutputError: the folder's storage cannot be used here.
     """
-    settings = settings or MediaSettings()
     report = report if report is not None else MediaReport()
     target = storage_path(folder)
     fetcher = MediaFetcher(settings)

@@ -7,7 +7,7 @@ import binascii
 import ssl
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -71,10 +71,7 @@ class MediaSettings:
 
 @dataclass(frozen=True)
 class Kept:
-    """A file that was kept.
-
-    :param size: in bytes.
-    """
+    """A file that was kept, and its size in bytes."""
 
     url: str
     content_type: str
@@ -110,7 +107,6 @@ class MediaFetcher:
         """Keep what a link leads to, or what it holds itself.
 
         :param link: an http(s) URL, a `data:` URL or base64 text.
-        :param kind: what is expected.
         :param path_for: returns the file's path for its content type.
         :raises MediaError: it cannot be kept; the message says why.
         """
@@ -142,7 +138,7 @@ class MediaFetcher:
     def _answer(self, link: str) -> Iterator[httpx.Response]:
         url = httpx.URL(link)
         for _ in range(MAX_REDIRECTS + 1):
-            with self._asked(url) as response:
+            with closing(self._asked(url)) as response:
                 # No host gets the cookies of another.
                 self._http.cookies.clear()
                 if not response.has_redirect_location:
@@ -155,8 +151,7 @@ class MediaFetcher:
             url = onward
         raise MediaError(f"redirects more than {MAX_REDIRECTS} times")
 
-    @contextmanager
-    def _asked(self, url: httpx.URL) -> Iterator[httpx.Response]:
+    def _asked(self, url: httpx.URL) -> httpx.Response:
         """Ask a host for a file, at an address that was judged."""
         is_proxied = goes_through_proxy(url, self._settings.proxy)
         try:
@@ -172,23 +167,14 @@ class MediaFetcher:
                     f"could not be fetched: {url.host} cannot be resolved: {error}"
                 ) from error
             addresses = []
-        response = (
-            self._http.send(self._request(url), stream=True) if is_proxied else self._sent(url, addresses)
-        )
-        try:
-            yield response
-        finally:
-            response.close()
-
-    def _sent(self, url: httpx.URL, addresses: list[str]) -> httpx.Response:
+        if is_proxied:
+            return self._http.send(self._http.build_request("GET", url), stream=True)
         for address in addresses[:-1]:
             with suppress(httpx.ConnectError, httpx.ConnectTimeout):
                 return self._http.send(self._request(url, address), stream=True)
         return self._http.send(self._request(url, addresses[-1]), stream=True)
 
-    def _request(self, url: httpx.URL, address: str | None = None) -> httpx.Request:
-        if address is None:
-            return self._http.build_request("GET", url)
+    def _request(self, url: httpx.URL, address: str) -> httpx.Request:
         # The host receives the name, and its certificate is checked against it.
         return self._http.build_request(
             "GET",

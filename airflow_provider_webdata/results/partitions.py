@@ -210,12 +210,7 @@ class PartitionedOutput:
 
 
 def delete_stale(before: Iterable[str], files: Iterable[str], suffix: str = "") -> None:
-    """Delete files that a list named before and does not name now.
-
-    :param before: paths in the former list.
-    :param files: paths in the list.
-    :param suffix: of the files' names; see `quarantine`.
-    """
+    """Delete files that a list named before and does not name now; `suffix` ends the names of quarantined ones."""
     for stale in {*before} - {*files}:
         with suppress(FileNotFoundError):
             storage_path(stale + suffix).unlink()

@@ -117,10 +117,7 @@ def check_file(url: str) -> None:
 
 
 def check_folder(url: str) -> None:
-    """Check that files can be written in a folder; see `check_file`.
-
-    :param url: path or URL of the folder.
-    """
+    """Check that files can be written in a folder; see `check_file`."""
     check_file(f"{url.rstrip('/')}/any")
 
 
@@ -174,8 +171,7 @@ def compressed(file: WholeFile) -> gzip.GzipFile:
 def move_file(source: str, target: str) -> None:
     """Move a file within a storage. A reader of the target sees the old file or the new one.
 
-    :param source: path or URL.
-    :param target: path or URL; an existing file is replaced.
+    :param target: an existing file is replaced.
     :raises FileNotFoundError: the source does not exist.
     """
     old, new = storage_path(source), storage_path(target)

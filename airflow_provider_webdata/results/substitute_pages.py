@@ -215,7 +215,8 @@ def substitute_kind(item: Mapping[str, Any]) -> Kind | None:
     excluded: set[Kind] = set()
     if _LOGIN_PATH.search(requested):
         excluded.add("login")
-    if not _is_about_consent(text):
+    # A banner beside content is a small part of the text.
+    if len(_CONSENT_WORD.findall(text)) * _CHARACTERS_PER_CONSENT_WORD <= len(text):
         excluded.add("consent")
     if not isinstance(markdown, str) and (source is None or len(source) > _LONGEST_HTML):
         # The content may follow after what was read.
@@ -245,11 +246,6 @@ def _by_redirect(metadata: Mapping[str, Any]) -> Kind | None:
     if any(host == named or host.endswith(f".{named}") for named, _ in _OF_PLACE["host"]):
         return "consent"
     return "login" if _LOGIN_PATH.search(path) and not _LOGIN_PATH.search(requested.lower()) else None
-
-
-def _is_about_consent(text: str) -> bool:
-    # A banner beside content is a small part of the text.
-    return len(_CONSENT_WORD.findall(text)) * _CHARACTERS_PER_CONSENT_WORD > len(text)
 
 
 def _plain(text: str) -> str:

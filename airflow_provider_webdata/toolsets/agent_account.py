@@ -75,10 +75,7 @@ class AgentAccount:
         return JobIdentity.of(self._attempt).request_id(call)
 
     def enter_search(self, query: str, conn_id: str, used: float | None, search_id: str | None) -> None:
-        """Enter a search.
-
-        :param used: credits; None: not known.
-        """
+        """Record a search and its credits; None: unknown."""
         self._queries[query] = None
         self._enter(conn_id, used, "search", search_id, None)
 
@@ -107,10 +104,7 @@ class AgentAccount:
         self._enter(conn_id, used, operation, scrape_id, formats)
 
     def enter_failure(self, operation: str, conn_id: str, used: float | None) -> None:
-        """Record a call that failed and may have been billed.
-
-        :param used: credits; None: unknown.
-        """
+        """Record a call that failed, and the credits that it may have used; None: unknown."""
         if used != 0:
             self._enter(conn_id, used, operation, None, None)
 
