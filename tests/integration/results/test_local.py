@@ -340,6 +340,14 @@ def test_missing_pyarrow_names_the_extra(tmp_path, monkeypatch):
         check_output(f"{tmp_path}/x.parquet")
 
 
+def test_a_name_is_as_long_as_the_file_system_allows(tmp_path):
+    path = tmp_path / f"{'川' * 83}.jsonl"
+    check_output(str(path))
+    with open_output(str(path), COLUMNS) as file:
+        file.write([{"markdown": "x"}])
+    assert [found.name for found in tmp_path.iterdir()] == [path.name]
+
+
 def test_the_umask_holds(tmp_path):
     before = os.umask(0o077)
     try:
