@@ -8,6 +8,7 @@ the kept file's URL. The item's key `keptMedia` says what became of each link.
 from __future__ import annotations
 
 import copy
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
@@ -15,19 +16,56 @@ from functools import reduce
 from itertools import islice
 from operator import getitem
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
+from airflow_provider_webdata.results.item_paths import at_path
 from airflow_provider_webdata.results.media_fetch import Kept, MediaError, MediaFetcher, MediaSettings
-from airflow_provider_webdata.results.media_links import MediaLink, media_links
 from airflow_provider_webdata.results.media_types import extension_of
 from airflow_provider_webdata.results.storage import storage_path
 
 if TYPE_CHECKING:
     from airflow.sdk import ObjectStoragePath
 
+    from airflow_provider_webdata.results.media_types import MediaKind
+
+_FIELDS: Mapping[str, MediaKind] = {
+    "screenshot": "image",
+    "audio": "audio",
+    "video": "video",
+    "actions.screenshots": "image",
+    "actions.pdfs": "pdf",
+    "rawBase64": "pdf",
+}
+# How `%PDF-` begins in base64; what else comes under `rawBase64` is not known to be a file.
+_PDF_IN_BASE64 = "JVBERi0"
+
 KEPT_MEDIA = "keptMedia"
 # Items whose files are fetched together; the next ones are taken when these are done.
 _ITEMS_AT_ONCE = 16
 REPORTED_ERRORS = 20
+
+
+@dataclass(frozen=True)
+class _MediaLink:
+    """Media in an item.
+
+    :param path: names and positions from the outside in, such as `("actions", "screenshots", 0)`.
+    :param kind: what is expected there.
+    :param link: an http(s) or `data:` URL, or base64 text.
+    :param name: for the kept file, without suffix: the same in every attempt for the same page and path.
+    """
+
+    path: tuple[str | int, ...]
+    kind: MediaKind
+    link: str
+    name: str
+
+    @property
+    def field(self) -> str:
+        """The path as text: `actions.screenshots[0]`."""
+        return "".join(
+            f"[{part}]" if isinstance(part, int) else f".{part}" for part in self.path
+        ).removeprefix(".")
 
 
 @dataclass
@@ -68,7 +106,7 @@ def keep_media(
     try:
         remaining = iter(items)
         while batch := list(islice(remaining, _ITEMS_AT_ONCE)):
-            wanted = [[*media_links(item)] for item in batch]
+            wanted = [[*_media_links(item)] for item in batch]
             fetched = [[pool.submit(_kept, fetcher, link, target) for link in links] for links in wanted]
             for item, links, futures in zip(batch, wanted, fetched, strict=True):
                 if not links:
@@ -82,7 +120,7 @@ def keep_media(
         fetcher.close()
 
 
-def _kept(fetcher: MediaFetcher, link: MediaLink, folder: ObjectStoragePath) -> Kept | MediaError:
+def _kept(fetcher: MediaFetcher, link: _MediaLink, folder: ObjectStoragePath) -> Kept | MediaError:
     def path_for(content_type: str) -> ObjectStoragePath:
         return folder / f"{link.name}.{extension_of(content_type)}"
 
@@ -96,7 +134,7 @@ def _kept(fetcher: MediaFetcher, link: MediaLink, folder: ObjectStoragePath) -> 
 
 def _rewritten(
     item: Mapping[str, Any],
-    links: list[MediaLink],
+    links: list[_MediaLink],
     outcomes: list[Kept | MediaError],
     report: MediaReport,
 ) -> dict[str, Any]:
@@ -124,3 +162,45 @@ def _page_of(item: Mapping[str, Any]) -> str:
     metadata = item.get("metadata")
     address = metadata.get("sourceURL") if isinstance(metadata, Mapping) else None
     return str(address or item.get("url") or "a page without URL")
+
+
+def _media_links(item: Any) -> Iterator[_MediaLink]:
+    """Yield the media of an item: a page or a search result, as the service sent it."""
+    if not isinstance(item, Mapping):
+        return
+    for name, kind in _FIELDS.items():
+        value, path = at_path(item, name), tuple(name.split("."))
+        if name == "rawBase64" and not str(value).startswith(_PDF_IN_BASE64):
+            continue
+        if isinstance(value, str) and value:
+            yield _link(item, path, kind, value)
+        elif isinstance(value, list):
+            for position, link in enumerate(value):
+                if isinstance(link, str) and link:
+                    yield _link(item, (*path, position), kind, link)
+
+
+def _link(item: Mapping[str, Any], path: tuple[str | int, ...], kind: MediaKind, link: str) -> _MediaLink:
+    suffix = "-".join(str(part) for part in path)
+    digest = hashlib.sha256(_identity(item, link).encode("utf-8", "surrogatepass")).hexdigest()[:24]
+    return _MediaLink(path, kind, link, f"{digest}-{suffix}")
+
+
+def _identity(item: Mapping[str, Any], link: str) -> str:
+    """Return what tells the page from others and stays the same when it is scraped again.
+
+    The signatures in links change, and so do the ids of scrapes.
+    """
+    metadata = item.get("metadata")
+    metadata = metadata if isinstance(metadata, Mapping) else {}
+    for value in (metadata.get("sourceURL"), item.get("url"), metadata.get("url"), metadata.get("scrapeId")):
+        if isinstance(value, str) and value:
+            return value
+    return link if link.startswith("data:") else _without_signature(link)
+
+
+def _without_signature(link: str) -> str:
+    try:
+        return urlsplit(link)._replace(query="", fragment="").geturl()
+    except ValueError:
+        return link
