@@ -39,7 +39,16 @@ _SUBJECTS = ("name", "query", "url", "prompt")
 _FACTS = (
     *_IDS,
     *("credits", "creditsUsed", "path", "count", "bytes", "explanation", "recording"),
-    *("changes", "validation", "media", "quality", "qualityRejected", "preview"),
+    *(
+        "changes",
+        "validation",
+        "media",
+        "quality",
+        "qualityRejected",
+        "preview",
+        "notBegun",
+        "overCreditLimit",
+    ),
 )
 """XComs that the pages show, beside the return value."""
 _LONGEST_XCOM = 2**16

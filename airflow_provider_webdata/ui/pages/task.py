@@ -27,7 +27,7 @@ from .owners import deliveries_of
 from .page import sum_known
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from starlette.responses import Response
 
@@ -101,6 +101,7 @@ async def page(page: Page) -> Response:
         else preview(facts.pushed.get("return_value")),
         quality=checked,
         parts=_parts(facts),
+        warnings=[*_warnings(facts)],
         link=_link(facts),
         stopped=await page.lookups.stopped_triggerer() if facts.wait else None,
         running_for=None if facts.ended or not facts.started else datetime.now(timezone.utc) - facts.started,
@@ -128,6 +129,23 @@ async def run(page: Page) -> Response:
         most=TASKS,
         shown=len(found),
     )
+
+
+def _warnings(facts: TaskFacts) -> Iterator[str]:
+    """Yield what a task that succeeded has left undone."""
+    if _is_count(count := facts.fact("notBegun")):
+        yield f"{count:,.0f} searches were not begun, because of credit_limit. XCom left lists them."
+    if facts.fact("overCreditLimit") is True:
+        yield "The job exceeded credit_limit and was cancelled. The results are its pages until then."
+    changes = _mapping(facts.fact("changes"))
+    if _is_count(count := changes.get("knownBefore")):
+        yield f"This run has no results, and earlier ones knew {count:,.0f} pages. Check the site and the filters."
+    if _is_count(count := changes.get("heldBack")):
+        yield f"{count:,.0f} pages seem to be gone; max_removed allows fewer, so none was removed."
+
+
+def _is_count(value: Any) -> bool:
+    return is_number(value) and 0 < value < 2**63
 
 
 def _groups(tasks: Iterable[TaskFacts]) -> list[Group]:

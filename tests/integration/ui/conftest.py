@@ -239,6 +239,9 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
         "path": "s3://bucket/pages.jsonl",
         "count": 7,
         "bytes": 10**400,
+        "notBegun": 1_234,
+        "overCreditLimit": True,
+        "changes": {"heldBack": 2, "knownBefore": 10**400},
     }
     preview = [{"url": "https://river.example/", "title": HOSTILE}]
     credits = {"used": 3, "byOperation": {"crawl": 3}, "jobs": {f"crawl/{jobs['crawl']}": 3}}

@@ -292,6 +292,10 @@ def test_the_tab_of_a_task(pages: Pages, ids: dict[str, Any]) -> None:
     assert "A queue." not in pages.get("/task", "viewer", **params).text
     assert (stat(text, "Results"), stat(text, "Credits")) == ("7", "3")
     assert "1 of 7 rows" in text
+    assert "1,234 searches were not begun, because of credit_limit" in text
+    assert "The job exceeded credit_limit and was cancelled" in text
+    assert "2 pages seem to be gone" in text
+    assert "earlier ones knew" not in text, "no number of pages"
     assert "https://river.example/</a></td>" in text
     assert "Checks of the data" in text
     steps = re.findall(r"</span> <div>([A-Z][a-z]+)", text.partition('class="timeline"')[2])
