@@ -172,7 +172,7 @@ def test_every_page(page: Page, shown: Shown, scheme: str) -> None:
 
     def note(message: ConsoleMessage) -> None:
         if message.type == "error":
-            errors.append(message.text)
+            errors.append(f"{message.text} {message.location.get('url')}")
 
     page.on("console", note)
     for name, path in shown.pages.items():
