@@ -244,6 +244,8 @@ def follow_tutorial(report: Report, environ: dict[str, str]) -> None:
     terminal = Terminal(home, environ)
 
     def look() -> None:
+        # Its last step pauses the DAG, and a run that is under way then does not end.
+        terminal.enter("airflow dags unpause river_watch")
         states = _settled(terminal)
         print(f"runs of river_watch: {states}")
         tables = sorted(path.name for path in (home / "river_watch").glob("*.parquet"))
