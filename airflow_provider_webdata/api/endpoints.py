@@ -114,7 +114,7 @@ def _page_job_calls(
     Endpoint[models.CancelResponse],
     Endpoint[models.JobErrors],
 ]:
-    """Return the calls about a job whose result is a list of pages; that for documents leaves them as they came."""
+    """Return the calls about a job whose result is a list of pages, including one that returns raw documents."""
     return (
         Endpoint(
             f"{kind}_status", "GET", path, "state-of-a-job", lambda: models.JobStatus, judged_by_status=True
