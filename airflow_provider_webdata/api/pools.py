@@ -60,7 +60,8 @@ class AsyncPools:
             finally:
                 now = time.monotonic()
                 self._idle.append((now, client))
-                while self._idle[0][0] < now - _KEEPALIVE_SECONDS:
+                # While one is closed, other calls may use those that are left.
+                while self._idle and self._idle[0][0] < now - _KEEPALIVE_SECONDS:
                     _, unused = self._idle.popleft()
                     self._clients.discard(unused)
                     await unused.aclose()

@@ -147,6 +147,14 @@ async def test_connections_are_kept_and_closed_when_not_needed(
     while sum(connection.fileno() >= 0 for connection in opened.values()) > 1:
         assert time.monotonic() < deadline
         await asyncio.sleep(0.01)
+
+    # One closes the connections that were idle, and others take the last one meanwhile.
+    async def call_now_and_then(pause: float) -> None:
+        for _ in range(100):
+            await client.call(endpoints.LIST_MONITORS)
+            await asyncio.sleep(pause)
+
+    await asyncio.gather(*(call_now_and_then(number / 2000) for number in range(5)))
     await client.aclose()
     assert client.is_closed
     with pytest.raises(RuntimeError, match="closed"):
