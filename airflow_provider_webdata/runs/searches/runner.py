@@ -185,9 +185,15 @@ class SearchBatch:
         writer = RecordWriter(self._save, self._limit.limit)
         writing = asyncio.create_task(writer.run())
         hook = AsyncWebDataHook.of(self._settings, retry_budget=0.0, max_concurrency=self._limit.limit)
+        results: asyncio.Queue[_CallResult] = asyncio.Queue()
         try:
             async with hook:
-                await self._make_all(hook, writer)
+                try:
+                    await self._make_all(hook, writer, results)
+                finally:
+                    # Some were answered just when the attempt was ended.
+                    while not results.empty():
+                        await self._take(results.get_nowait(), writer)
         finally:
             self.tally.left = list(self._pending)
             writer.finish()
@@ -196,8 +202,9 @@ class SearchBatch:
         if self._fatal is not None:
             raise self._fatal
 
-    async def _make_all(self, hook: AsyncWebDataHook, writer: RecordWriter) -> None:
-        results: asyncio.Queue[_CallResult] = asyncio.Queue()
+    async def _make_all(
+        self, hook: AsyncWebDataHook, writer: RecordWriter, results: asyncio.Queue[_CallResult]
+    ) -> None:
         in_flight: set[asyncio.Task[None]] = set()
         reported = time.monotonic()
         while True:
