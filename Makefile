@@ -9,7 +9,8 @@
 #   make test-pythons  the wheel, installed and tried on each Python that is supported
 #   make bench       what is claimed about speed, measured
 #   make scale       many waiting jobs on two of each of Airflow's components, with Celery, some of which are killed
-#   make chaos       components and the database die, hang and starve at random for MINUTES=20, from a SEED that is printed; with DATABASE=sqlite, only API servers die
+#   make chaos       components and the database die, hang and starve at random for MINUTES=20, from a SEED that is
+#                    printed; with DATABASE=sqlite, only API servers die
 #   make first-steps the README, recipes, and the tutorial, word by word, in an empty home, and how long it takes
 #   make conformance run the public Python and Node clients against the sandbox (needs Node; DESCRIPTION=path of the OpenAPI file)
 #   make mutants     which small changes to the package no test notices; PARTS= and SAMPLE= limit it

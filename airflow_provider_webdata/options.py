@@ -328,7 +328,10 @@ class Checks(Option):
             problem = "checks= has no effect with wait_for_completion=False; give it to WebDataJobSensor"
         elif self.min_items > 1 and model in _SINGLE:
             problem = f"min_items={self.min_items} can never pass: the task has one result; omit it"
-        elif model == "CrawlRequest" and type(task.limit) is int and self.min_items > task.limit:
+        elif (
+            # A template renders to text.
+            model == "CrawlRequest" and str(task.limit).isdecimal() and self.min_items > int(task.limit)
+        ):
             problem = f"min_items={self.min_items} can never pass with limit={task.limit}; raise limit"
         elif (
             self.drop_vs_last is not None

@@ -20,6 +20,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.support.snippets import snippets
+
 ROOT = Path(__file__).resolve().parents[1]
 PUBLIC = "https://github.com/airflow-provider-webdata/airflow-provider-webdata"
 WORDS_A_MINUTE = 150
@@ -207,7 +209,7 @@ def follow_readme(report: Report, environ: dict[str, str]) -> None:
 
 
 def follow_cookbook(environ: dict[str, str]) -> None:
-    """Run recipes on the README's Airflow: as a project, whose tests are a recipe too and run each DAG."""
+    """Run recipes on the README's Airflow, as a project with the tests of the recipe for CI."""
     home = Path(environ["HOME"])
     for folder in ("dags", "pdfs", "tests"):
         (home / folder).mkdir()
@@ -215,8 +217,9 @@ def follow_cookbook(environ: dict[str, str]) -> None:
         **{name: f"dags/{name}.py" for name in RECIPES},
         "testing_in_ci": "tests/test_ci.py",
     }.items():
-        (home / path).write_text(_block("python", COOKBOOK / f"{name}.md").replace("/tmp/webdata", str(home)))
-    (home / "pyproject.toml").write_text(_block("toml", ROOT / "docs" / "testing.md"))
+        code = snippets(COOKBOOK / f"{name}.md")[0].code
+        (home / path).write_text(code.replace("/tmp/webdata", str(home)))
+    (home / "pyproject.toml").write_text(snippets(ROOT / "docs" / "testing.md", "toml")[0].code)
     shutil.copy(ROOT / "tests" / "integration" / "sandbox" / "files" / "chromium.pdf", home / "pdfs")
     connections = {
         "AIRFLOW_CONN_WAREHOUSE": json.dumps({"conn_type": "sqlite", "host": str(home / "warehouse.db")}),
@@ -231,11 +234,6 @@ def follow_cookbook(environ: dict[str, str]) -> None:
         print(f"recipes: {terminal.enter('pytest -q').strip().splitlines()[-3]}")
     finally:
         terminal.end()
-
-
-def _block(language: str, page: Path) -> str:
-    """Return the first block of code of a page in a language."""
-    return page.read_text().partition(f"```{language}\n")[2].partition("\n```")[0] + "\n"
 
 
 def follow_tutorial(report: Report, environ: dict[str, str]) -> None:

@@ -532,20 +532,10 @@ class CallRefusedError(WebDataError):
 
 
 PROCESSING_WAIT_SECONDS = (5.0, 600.0)
-"""Shortest and longest wait before a large document is asked for again. See docs/service.md#large-documents."""
+"""Shortest and longest wait before a large document is requested again. See docs/service.md#large-documents."""
 
 DEFAULT_PROCESSING_WAIT_SECONDS = 60.0
 """The wait where the service names none. See docs/service.md#large-documents."""
-
-PAGE_CODES = frozenset(
-    {
-        "SAFE_MODE_BLOCKED",
-        "SCRAPE_MEDIA_ACCESS_DENIED",
-        "SCRAPE_PROMPT_INJECTION_DETECTED",
-        "unsafe_domain_blocked",
-    }
-)
-"""Codes of a 403 that speaks of the page, not of the team. See docs/service.md#codes-about-a-page."""
 
 PAGE_CODES = frozenset(
     {
@@ -560,7 +550,7 @@ PAGE_CODES = frozenset(
         "SCRAPE_UNSUPPORTED_FILE_ERROR",
     }
 )
-"""Codes that are facts about the page, though told with HTTP 500 or 200. See docs/service.md#codes-about-a-page."""
+"""Codes that are facts about the page, though reported with HTTP 500 or 200. See docs/service.md#codes-about-a-page."""
 
 _BY_STATUS: dict[int, type[APIError]] = {
     400: BadRequestError,

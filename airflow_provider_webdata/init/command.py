@@ -96,7 +96,7 @@ def _asked(what: str, flag: str, default: str | None) -> str:
 def _api_key(stored: str | None) -> str:
     """Return the key, which is never shown: of the environment, the terminal or the first line of standard input.
 
-    :param stored: the key that nothing entered at the terminal stands for.
+    :param stored: the stored key, kept if the input at the terminal is empty.
     """
     key = os.environ.get(_KEY_VARIABLE, "")
     if not key and sys.stdin.isatty():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.results.columns import row_maker
@@ -69,13 +69,14 @@ class Output:
 
     @contextmanager
     def _opened(self) -> Iterator[Writer]:
-        with (
-            self._file as file,
-            compressed(file) if is_compressed(self.url) else nullcontext(file) as target,
-        ):
-            writer: Writer = self.format.load("writer")(target, self.columns)
+        with self._file as file:
+            target = compressed(file) if is_compressed(self.url) else None
+            writer: Writer = self.format.load("writer")(target or file, self.columns)
             yield writer
             writer.finish()
+            # Not after an error: it would write its end to a storage that may be down.
+            if target is not None:
+                target.close()
 
     def write(self, items: Iterable[Any]) -> None:
         """Write items, JSON objects as the service sent them, one by one as the iterable yields them."""

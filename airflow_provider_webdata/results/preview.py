@@ -28,7 +28,7 @@ def preview_row(item: Any) -> dict[str, str]:
         "url": item.get("url") or page.get("sourceURL") or page.get("url"),
     }
     plain = {
-        str(name): _text(value)
+        _text(name): _text(value)
         for name, value in values.items()
         if isinstance(value, (str, int, float)) and value != ""
     }
@@ -36,5 +36,7 @@ def preview_row(item: Any) -> dict[str, str]:
 
 
 def _text(value: Any) -> str:
-    text = " ".join(str(value)[: 2 * _MOST_CHARACTERS].split())
+    # XCom holds neither halves of surrogate pairs nor, on PostgreSQL, NUL.
+    text = str(value)[: 2 * _MOST_CHARACTERS].encode("utf-8", "replace").decode().replace("\0", "\ufffd")
+    text = " ".join(text.split())
     return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}…"

@@ -188,13 +188,16 @@ def _local(whole: WholeFile) -> Iterator[IO[bytes]]:
     """Open a hidden file in the same folder, which is renamed when it is complete and on the disk."""
     file, draft = _open_draft(whole.path.path)
     try:
-        with file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+        file.close()
         draft.replace(whole.path.path)
         _sync_folder(draft.parent)
     except BaseException:
+        # The error that led here is the one to raise, not that of what is left in the buffer.
+        with contextlib.suppress(OSError):
+            file.close()
         draft.unlink(missing_ok=True)
         raise
 
@@ -271,7 +274,12 @@ def _check_bucket(path: ObjectStoragePath) -> None:
             ) from error
         if path.protocol in _S3 and not isinstance(error, PermissionError):
             raise
-        log.info("%s: bucket %r cannot be looked at beforehand: %s", path, bucket, error)
+        log.info(
+            "%s: the bucket %r cannot be checked before the write (%s). The task continues",
+            path,
+            bucket,
+            error,
+        )
 
 
 def _sync_folder(folder: Path) -> None:

@@ -68,8 +68,10 @@ class Billing:
         limit, price = self.budget.limit, PRICES.get(operation)
         if limit is None or price is None:
             return request
-        request, note = bounded(price, request, limit if credits is None else credits, **priced)
-        if note is not None:
+        credits = limit if credits is None else credits
+        request, note = bounded(price, request, credits, **priced)
+        # Otherwise `reserve` refuses the request.
+        if note is not None and price.bound({**request.to_wire(), **priced}).credits <= credits:
             self._log.info("%s: %s", label_of(operation), note)
         return request
 
@@ -153,11 +155,8 @@ def bounded(price: Price, request: RequestT, credits: float, **priced: Any) -> t
     parsers = price.pdf_parsers({**body, **priced}, credits)
     if parsers is None:
         return request, None
-    body = price.with_parsers(body, parsers)
-    note = None
-    if price.bound({**body, **priced}).credits <= credits:
-        note = (
-            f"a PDF bills each of its pages. {credits:g} credits allow {parsers[0]['maxPages']} per PDF, so the "
-            f"request has parsers={parsers!r}. Set parsers for another limit, or to [] for PDFs as base64"
-        )
-    return type(request).model_validate(body), note
+    note = (
+        f"a PDF bills each of its pages. {credits:g} credits allow {parsers[0]['maxPages']} per PDF, so the request "
+        f"has parsers={parsers!r}. Set parsers for another limit, or to [] for PDFs as base64"
+    )
+    return type(request).model_validate(price.with_parsers(body, parsers)), note

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_webdata.api.errors import ClientError, InvalidRequestError
 from airflow_provider_webdata.api.models import ExecuteRequest, InteractRequest, ScrapeInteractRequest
 from airflow_provider_webdata.common.arguments import as_list, checked_text
+from airflow_provider_webdata.common.secret_text import without_secrets
 from airflow_provider_webdata.hooks.call_guard import cost_of_failure
 from airflow_provider_webdata.hooks.calls import body_for
 from airflow_provider_webdata.results.errors import OutputError
@@ -114,7 +115,7 @@ class InteractRun(Run):
             if reason is None:
                 self.log.info("%s is done", name)
                 continue
-            reason = _without(reason, browser.secrets)
+            reason = without_secrets(reason, browser.secrets)
             stderr = str(done[-1].get("stderr") or "").strip()
             self.log.warning("%s failed: %s\n%s", name, reason, stderr[-_SHOWN_CHARACTERS:])
             if self.task.check_exit_code:
@@ -223,21 +224,8 @@ def _shown(result: ExecuteResult, secrets: set[str]) -> dict[str, Any]:
     shown = {name: wire[name] for name in names if name in wire}
     if shown.get("result") == shown.get("stdout"):
         shown.pop("result", None)
-    clean: dict[str, Any] = _without(shown, secrets)
-    return clean
-
-
-def _without(value: Any, secrets: set[str]) -> Any:
-    """Return a JSON value with the URLs that control the browser blotted out."""
-    if isinstance(value, Mapping):
-        return {name: _without(part, secrets) for name, part in value.items()}
-    if isinstance(value, list):
-        return [_without(part, secrets) for part in value]
-    if isinstance(value, str):
-        # The longer first: one may be the beginning of another.
-        for secret in sorted(secrets, key=len, reverse=True):
-            value = value.replace(secret, "***")
-    return value
+    # The URLs that control the browser.
+    return without_secrets(shown, secrets)
 
 
 def _outcome(browser: Browser, done: list[dict[str, Any]], closed: SessionClosed | None) -> dict[str, Any]:

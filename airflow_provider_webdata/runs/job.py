@@ -118,6 +118,9 @@ class JobRun(WaitRun):
 
     def resume(self, event: Mapping[str, Any]) -> Any:
         """Finish the task after its wait in the triggerer; see `WaitRun.resume`."""
+        self.read_urls(
+            f". Job {event.get('job_id')} was billed: to take its result, give its id to WebDataJobSensor"
+        )
         if event.get("status") == "timeout":
             with self.calling():
                 event = self._at_timeout(event)

@@ -50,13 +50,26 @@ class Run:
         self.attempt = Attempt(context)
         self.log = task.log
         self.hook: WebDataHook = task.hook
+
+    def read_urls(self, otherwise: str = "") -> None:
+        """Replace `url` and `urls` by the URLs of results that another task wrote to a file.
+
+        :param otherwise: added to the error of a file that cannot be read.
+        """
         for name in ("url", "urls"):
-            value = getattr(task, name, None)
-            if isinstance(value, Mapping) and isinstance(path := value.get("path"), str):
-                try:
-                    setattr(task, name, urls_of_file(path))
-                except (OutputError, TableError) as error:
-                    self.refuse(f"{name}: {error.text()}")
+            value = getattr(self.task, name, None)
+            if not isinstance(value, Mapping) or not isinstance(path := value.get("path"), str):
+                continue
+            try:
+                found = urls_of_file(path)
+            except (OutputError, TableError) as error:
+                self.refuse(f"{name}: {error.text()}{otherwise}")
+            if name == "url" and len(found) != 1:
+                self.refuse(
+                    f"url: one is expected, and {path} has {len(found)}; give them to urls= of "
+                    "WebDataBatchScrapeOperator"
+                )
+            setattr(self.task, name, found[0] if name == "url" else found)
 
     def call(self) -> Any:
         """Call the service, and return the task's XCom."""

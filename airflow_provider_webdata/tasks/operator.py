@@ -111,6 +111,7 @@ class WebDataOperator(ServiceTask):
         run = self.new_run(context)
         if problems := [*self._rendered_none, *self._missing(context)]:
             run.refuse("; ".join(problems))
+        run.read_urls()
         return self.returned(run.execute())
 
     def _missing(self, context: Context) -> list[str]:

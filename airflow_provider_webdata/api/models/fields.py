@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_TEMPLATE_HINT = (
+TEMPLATE_HINT = (
     "a template renders to text unless the DAG has render_template_as_native_obj=True or the field is given "
     "whole, as an XComArg"
 )
@@ -75,13 +75,13 @@ def _not_blank(value: str) -> str:
 
 def _list(value: Any) -> Any:
     if isinstance(value, (str, bytes)):
-        raise problem("list_type", f"a list is expected, text was given ({_TEMPLATE_HINT})")
+        raise problem("list_type", f"a list is expected, text was given ({TEMPLATE_HINT})")
     return value
 
 
 def _string_map(value: Any) -> Any:
     if not isinstance(value, Mapping):
-        raise problem("map_type", f"a mapping of names to text is expected ({_TEMPLATE_HINT})")
+        raise problem("map_type", f"a mapping of names to text is expected ({TEMPLATE_HINT})")
     try:
         items = dict(value)
     except Exception as error:
@@ -159,7 +159,7 @@ def json_copy(value: Any, depth: int = 0) -> Any:
 
 def _json_object(value: Any) -> Any:
     if not isinstance(value, dict):
-        raise problem("json_object", f"a JSON object is expected ({_TEMPLATE_HINT})")
+        raise problem("json_object", f"a JSON object is expected ({TEMPLATE_HINT})")
     return json_copy(value)
 
 

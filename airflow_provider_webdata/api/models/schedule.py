@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from airflow_provider_webdata.api.cron import CronError, read_cron
 from airflow_provider_webdata.api.models.base import RequestModel, problem
-from airflow_provider_webdata.api.models.fields import Text
+from airflow_provider_webdata.api.models.fields import TEMPLATE_HINT, Text
 from airflow_provider_webdata.api.phrases import PhraseError, read_phrase
 from airflow_provider_webdata.common.spelling import nearest
 
@@ -70,9 +70,12 @@ class MonitorSchedule(RequestModel):
     @model_validator(mode="before")
     @classmethod
     def _short_form(cls, data: Any) -> Any:
-        # JSON is no short form.
-        if not isinstance(data, str) or data.lstrip().startswith("{"):
+        if not isinstance(data, str):
             return data
+        if data.lstrip().startswith("{"):
+            raise problem(
+                "mapping", f"a mapping, a phrase, or a cron expression is expected ({TEMPLATE_HINT})"
+            )
         # No phrase begins with a digit or a star, and no cron expression with a letter.
         return {"text" if data.strip()[:1].isalpha() else "cron": data}
 

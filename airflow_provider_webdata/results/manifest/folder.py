@@ -152,21 +152,21 @@ class ManifestFolder:
         """Return what was known before a run.
 
         :param is_consumed: returns whether the tasks of a run that must consume its results have done so: called with
-            the ids of its DAG, of the run, and of these tasks. A run that is repeated does not ask again.
+            the ids of its DAG, of the run, and of these tasks. It is not asked again about a file that the run, when
+            it is repeated, compared with or ignored the first time.
         :raises OutputError: the file that it was compared with the first time is gone, or a file cannot be read.
         """
         names = self._names()
         known = Known()
         covered: set[str] = set()
         writers: dict[Any, Any] = {}
-        first: Sequence[str] | None = None
-        if run.file_name in names:
-            first = next(self._read(run.file_name)).get("comparedWith", ())
-            if missing := set(first) - set(names):
-                raise OutputError(
-                    f"{self.url}: this run was compared with {min(missing)}, which is not there any more; a run that "
-                    "is older than the manifests that are kept cannot be repeated. Keep more with Changes(keep=)"
-                )
+        own = next(self._read(run.file_name)) if run.file_name in names else {}
+        first = set(own.get("comparedWith", ()))
+        if missing := first - set(names):
+            raise OutputError(
+                f"{self.url}: this run was compared with {min(missing)}, which no longer exists; a run that "
+                "is older than the manifests that are kept cannot be repeated. Keep more with Changes(keep=)"
+            )
         for name in names:
             if name >= run.stamp:
                 continue
@@ -176,7 +176,10 @@ class ManifestFolder:
             if name not in covered:
                 if consumers := header.get("consumers"):
                     ids = header.get("dagId", ""), header.get("runId", "")
-                    if not (is_consumed(*ids, consumers) if first is None else name in first):
+                    is_known = name in first or (
+                        name not in own.get("ignored", ()) and is_consumed(*ids, consumers)
+                    )
+                    if not is_known:
                         known.ignored[name] = ids[1]
                         continue
                 if not known.files:
@@ -216,7 +219,9 @@ class ManifestFolder:
             **({} if items is None else {"items": items}),
         }
         if tasks := sorted(consumers):
-            header |= {"consumers": tasks, "ignored": [*known.ignored]}
+            header["consumers"] = tasks
+        if known.ignored:
+            header["ignored"] = [*known.ignored]
         with WholeFile(self._path / run.file_name) as file, compressed(file) as lines:
             lines.write(json_text(header).encode() + b"\n")
             for batch in encoded(entries):

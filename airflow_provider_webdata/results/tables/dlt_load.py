@@ -38,7 +38,7 @@ except ImportError as error:
 from airflow_provider_webdata.results.parquet import arrow_type
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 
     from airflow_provider_webdata.results.tables.layout import Layout
 
@@ -86,9 +86,10 @@ def _read_keys(source: Source) -> _Keys | None:
     return keys
 
 
-def _arrow_tables(source: Source, keys: _Keys, gone: Sequence[Values]) -> Iterator[Any]:
+def _arrow_tables(
+    source: Source, made: Layout, kept: Container[int], gone: Sequence[Values]
+) -> Iterator[Any]:
     """Yield the rows, and one row for each key that is deleted."""
-    made, kept = keys.layout, keys.kept
     fields = [
         pa.field(column.name, arrow_type(column.type), nullable=column.name not in made.key)
         for column in made.columns
@@ -108,14 +109,16 @@ def _arrow_tables(source: Source, keys: _Keys, gone: Sequence[Values]) -> Iterat
         yield pa.table([*map(pa.array, zip(*batch, strict=True), schema.types)], schema=schema)
 
 
-def _resource(source: Source, keys: _Keys, gone: Sequence[Values], **hints: Any) -> Any:
-    merge = not (source.replace and keys.kept)
+def _resource(
+    source: Source, made: Layout, kept: Collection[int], gone: Sequence[Values], **hints: Any
+) -> Any:
+    merge = not (source.replace and kept)
     if merge:
         hints["columns"] = {REMOVED: {"hard_delete": True}}
     return dlt.resource(
-        _arrow_tables(source, keys, gone),
+        _arrow_tables(source, made, kept, gone),
         name=source.table.table,
-        primary_key=[*keys.layout.key] or None,
+        primary_key=[*made.key] or None,
         write_disposition="merge" if merge else "replace",
         **hints,
     )
@@ -155,7 +158,7 @@ def webdata_resource(
             f"key: dlt deletes rows by their whole key ({', '.join(keys.layout.key)}), and the file names removed "
             f"pages by {keys.layout.removal_key} alone; use only that column as key"
         )
-    return _resource(source, keys, [(page,) for page in keys.removed])
+    return _resource(source, keys.layout, {*keys.kept}, [(page,) for page in keys.removed])
 
 
 def load_by_dlt(
@@ -202,8 +205,11 @@ def load_by_dlt(
                     warn_held_back(log, table, len(gone), known, most)
                     loaded.held_back, gone = len(gone), []
                     keys.removed.clear()
-            kept = keys.kept
-            loaded.duplicates = sum(kept.values()) - len(kept)
+            counts = keys.kept.values()
+            loaded.duplicates = sum(counts) - len(counts)
+            kept = {*keys.kept}
+            # A row takes four times as much there.
+            keys.rows.clear()
             if kept or gone:
                 limits = {
                     "tables": "evolve" if create_table else "freeze",
@@ -211,7 +217,7 @@ def load_by_dlt(
                     "data_type": "freeze",
                 }
                 hints = {"table_format": "delta"} if target.destination_name == "filesystem" else {}
-                pipeline.run(_resource(source, keys, gone, schema_contract=limits, **hints))
+                pipeline.run(_resource(source, keys.layout, kept, gone, schema_contract=limits, **hints))
                 name = pipeline.default_schema.naming.normalize_table_identifier(table.table)
                 loaded.rows = pipeline.last_trace.last_normalize_info.row_counts.get(name, 0) - len(gone)
                 if discarded := len(kept) - loaded.rows:

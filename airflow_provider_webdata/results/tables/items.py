@@ -66,7 +66,7 @@ class ResultsFile:
         of the columns.
     :param schema: what the items were validated by; its properties become columns.
     :ivar columns: of its rows; none where nothing says what they would be.
-    :raises TableError: it is not there, or no results file.
+    :raises TableError: it does not exist, or is no results file.
     """
 
     def __init__(self, url: str, kind: str | None = None, schema: ResultSchema | None = None) -> None:
@@ -235,10 +235,14 @@ def _known_by(values: Row, known: str | None) -> Row:
 def urls_of_file(url: str) -> list[str]:
     """Return the URLs of the results in a file, or in the files of a list, without those of removed pages.
 
+    They are those of `item_urls.url_of`: of a page, the requested one.
+
     :raises OutputError: a file is missing, or no results file.
     """
     urls: list[str] = []
     for one in files_of(url):
         with ResultsFile(one) as file:
-            urls += (row["url"] for row in file.rows() if not isinstance(row, Removed) and row.get("url"))
+            column = url_column([column.name for column in file.columns]) or "url"
+            found = (row.get(column) or row.get("url") for row in file.rows() if not isinstance(row, Removed))
+            urls += filter(None, found)
     return urls

@@ -100,7 +100,7 @@ def layout(
     :param found: the file's columns.
     :param key: the file's columns that tell rows apart; None: what `url_column` says, or `id` of flat documents.
     :param chosen: the file's columns that are loaded, or their names in the table by those; None: all.
-    :raises TableError: `key` or `chosen` names what is not there, or there is nothing to tell rows apart.
+    :raises TableError: `key` or `chosen` names a missing column, or no column identifies a row.
     """
     types = {column.name: column.type for column in found}
     names = [name for name in types if name not in OF_A_RUN]
@@ -128,7 +128,7 @@ def layout(
     if missing := [name for name in key if name not in renamed]:
         raise TableError(
             f"key: the column {missing[0]!r} is not among those that are loaded ({', '.join(renamed)}); name one of "
-            "these, add it to columns, or, if it is a property of the items' own, declare it by result_schema="
+            "these, add it to columns, or, if it is a property of your items, declare it by result_schema="
         )
     removal_key = next((name for name in (default, identity) if name in key), None)
     return Layout(

@@ -171,10 +171,11 @@ def load_files(
                 statement = database.create_statement(made)
                 if not create_table:
                     raise TableError(
-                        f"The table {table} is not there, and create_table=False; make it, for example by: {statement}"
+                        f"The table {table} does not exist, and create_table=False; create it, for example by: "
+                        f"{statement}"
                     )
                 database.execute(statement)
-                log.info("Made the table %s with %d columns", table, len(made.columns))
+                log.info("Created the table %s with %d columns", table, len(made.columns))
             if not replace:
                 database.check_key(made)
             removed: dict[str, None] = {}

@@ -1,4 +1,4 @@
-"""Keeps records while searches go on, without filling memory where storage is slow."""
+"""Keeps records while searches continue, without filling memory where storage is slow."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ class RecordWriter:
     def __init__(self, save: Callable[[list[Record]], None], room: int) -> None:
         self._save = save
         self._queue: asyncio.Queue[Record | None] = asyncio.Queue(room)
+        self._left: list[Record] = []
         self._error: Exception | None = None
         self._over = False
 
@@ -35,7 +36,12 @@ class RecordWriter:
 
     async def put(self, record: Record) -> None:
         """Hand over a record."""
-        await self._queue.put(record)
+        try:
+            await self._queue.put(record)
+        except asyncio.CancelledError:
+            # The attempt ends; `run` saves it with the last ones.
+            self._left.append(record)
+            raise
 
     def finish(self) -> None:
         """Let `run` end once all records are saved."""
@@ -63,7 +69,8 @@ class RecordWriter:
                 self._save(unsaved)
 
     def _waiting(self, first: Record | None) -> list[Record]:
-        records = [first]
+        records = [first, *self._left]
+        self._left = []
         while not self._queue.empty():
             records.append(self._queue.get_nowait())
         return [record for record in records if record is not None]

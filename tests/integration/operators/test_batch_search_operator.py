@@ -202,6 +202,10 @@ def test_pdfs_are_bounded_by_an_equal_share_of_the_credits(here, log):
     sent = [request["body"]["scrapeOptions"]["parsers"] for request in here.control.requests(SEARCH)]
     assert sent == [[{"type": "pdf", "maxPages": 7}]] * 3
     assert log().count("credits allow 7 per PDF") == 1
+    # Too few for one page of each: still as many searches as they allow.
+    few = execute(queries=["zeppelin", "balloon", "glider"], credit_limit=8, **searches)
+    assert (few["done"], few["notBegun"]) == (1, 2)
+    assert log().count("credits allow 1 per PDF") == 1
 
 
 def test_credits_of_earlier_tries_count(here, tmp_path, log):

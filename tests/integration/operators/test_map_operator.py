@@ -89,6 +89,23 @@ def test_bad_input_fails_before_any_request(here):
         with pytest.raises(AirflowFailException, match=message):
             direct.execute(task, context_of(TaskInstance()))
     assert here.control.requests() == []
+    over = {"status": "done", "job_id": "a-job"}
+    with pytest.raises(AirflowFailException, match=r"Job a-job was billed.*WebDataJobSensor"):
+        batch.execute_complete(context_of(TaskInstance()), over)
+
+
+def test_the_url_of_one_result_in_a_file(here, tmp_path):
+    paths = {}
+    for name, urls in {"one": [f"{SITE}a"], "two": [f"{SITE}a", f"{SITE}b"]}.items():
+        paths[name] = tmp_path / f"{name}.jsonl"
+        paths[name].write_text("".join(json.dumps({"url": url}) + "\n" for url in urls))
+    links = WebDataMapOperator(task_id="map", url="{{ later }}")
+    links.url = {"path": str(paths["one"]), "count": 1}
+    assert direct.execute(links, context_of(TaskInstance()))["links"]
+    assert here.control.requests("/v2/map")[0]["body"]["url"] == f"{SITE}a"
+    links.url = {"path": str(paths["two"]), "count": 2}
+    with pytest.raises(AirflowFailException, match="has 2; give them to urls= of WebDataBatchScrapeOperator"):
+        direct.execute(links, context_of(TaskInstance()))
 
 
 @pytest.mark.rule("repeat-unsafe")

@@ -8,6 +8,7 @@ import gzip
 import io
 import json
 import os
+import resource
 import signal
 import stat
 import subprocess
@@ -126,13 +127,20 @@ def test_an_error_leaves_what_was_there(tmp_path, end):
         file.write([{"markdown": "old"}])
     before = path.read_bytes()
 
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+
     def failing():
         yield {"markdown": "new"}
+        # As on a disk that is full: what is in the buffer cannot be written.
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
         raise ConnectionError("the next page did not come")
 
-    with pytest.raises(ConnectionError), open_output(str(path), COLUMNS) as file:
-        file.write(failing())
-    del file
+    try:
+        with pytest.raises(ConnectionError), open_output(str(path), COLUMNS) as file:
+            file.write(failing())
+        del file
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert path.read_bytes() == before
     assert [found.name for found in tmp_path.iterdir()] == [path.name]
 

@@ -123,11 +123,23 @@ def test_runs_whose_results_were_not_consumed(folder: ManifestFolder) -> None:
         folder.tidy(at(day), 2, known.files)
         assert known.entries.keys() == ({"https://a.example/of_1"} if day > 1 else set())
     assert [*known_before(4).ignored.values()] == ["run_3"], "that of the second day was not needed any more"
+    filled_in = at(0, "filled_in")
+    folder.write(filled_in, known_before(0), dict([entry("of_0")]), "content", consumers=["load"])
+    before = folder.known_before(at(4), lambda _, run_id, __: run_id == "filled_in")
+    assert [*before.ignored.values()] == ["run_3"], "the one that was not there the first time is consumed"
+    assert before.entries.keys() == {"https://a.example/of_0", "https://a.example/of_1"}
+    Path(folder.url.removeprefix("file://"), filled_in.file_name).unlink()
     failed.clear()
     assert known_before(4).entries.keys() == {"https://a.example/of_1"}, "a repeated run"
     assert known_before(5).entries.keys() == {"https://a.example/of_4"}, (
         "which emitted those of the third day"
     )
+    failed.add("run_4")
+    for day in (5, 6):
+        # These have no consumers.
+        known = known_before(day)
+        assert [*known.ignored.values()] == (["run_4"] if day == 5 else [])
+        folder.write(at(day), known, dict([entry(f"of_{day}")]), "content")
 
 
 def test_a_run_whose_file_to_compare_with_is_gone(folder: ManifestFolder) -> None:

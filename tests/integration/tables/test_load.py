@@ -303,7 +303,7 @@ def test_several_files_are_loaded_together(
         "duplicates": 1,
         "files": 3,
     }
-    assert re.search(r" Made the table pages with \d+ columns\b", capsys.readouterr().out)
+    assert re.search(r" Created the table pages with \d+ columns\b", capsys.readouterr().out)
     assert texts(database) == {1: "text", 2: "b"}
 
 
@@ -487,7 +487,7 @@ def drop(database: Target, **_: object) -> None:
         (PLAIN.replace("markdown VARCHAR(100)", "markdown INTEGER"), {"columns": ONLY}, ["'markdown'", "INTEGER"]),
         (PLAIN.replace(" PRIMARY KEY", ""), {"columns": ONLY}, ["no unique constraint", "CREATE UNIQUE INDEX"]),
         (PLAIN.format(more=", owner VARCHAR(9) NOT NULL"), {"columns": ONLY}, ["'owner'", "must not be null"]),
-        ("CREATE TABLE other (a INTEGER)", {"create_table": False}, ["is not there", "CREATE TABLE"]),
+        ("CREATE TABLE other (a INTEGER)", {"create_table": False}, ["does not exist", "CREATE TABLE"]),
     ],
     before=drop,
 )  # fmt: skip

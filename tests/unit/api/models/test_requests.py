@@ -127,7 +127,7 @@ REFUSED: list[tuple[Model, Body, str, str]] = [
     (m.ScrapeRequest, at_site(scrapeOptions={}), "scrapeOptions", "at the top level"),
     (m.BatchScrapeRequest, {"urls": [SITE], "scrape_options": {}}, "scrape_options", "at the top level"),
     # A mapping that a template rendered to text.
-    (m.MonitorCreateRequest, monitor(schedule=' {"text": "daily"}'), "schedule", "valid dictionary"),
+    (m.MonitorCreateRequest, monitor(schedule=' {"text": "daily"}'), "schedule", "render_template_as_native_obj=True"),
     # Names of version 1 of the service.
     (m.CrawlRequest, at_site(maxDepth=2), "maxDepth", "give maxDiscoveryDepth"),
     (m.CrawlRequest, at_site(max_depth=2), "max_depth", "give maxDiscoveryDepth"),

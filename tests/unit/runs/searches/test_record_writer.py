@@ -1,8 +1,9 @@
-"""Records are saved while searches go on, whatever storage does."""
+"""Records are saved while searches continue, whatever storage does."""
 
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from typing import Any
 
@@ -69,3 +70,26 @@ def test_what_waits_is_saved_when_it_is_cancelled() -> None:
 
     asyncio.run(cancelled())
     assert [record["key"] for record in saved][: len(RECORDS)] == [record["key"] for record in RECORDS]
+
+
+async def test_records_that_wait_for_room_when_the_attempt_ends_are_saved() -> None:
+    saved: list[Any] = []
+    may_save = threading.Event()
+
+    def save(records: list[Any]) -> None:
+        may_save.wait(30)
+        saved.extend(records)
+
+    writer = RecordWriter(save, 1)
+    writing = asyncio.create_task(writer.run())
+    putting = [asyncio.create_task(writer.put({"key": str(number)})) for number in range(3)]
+    # One is being saved, one waits in the queue, and one for room.
+    while sum(task.done() for task in putting) != 2:
+        await asyncio.sleep(0)
+    for task in putting:
+        task.cancel()
+    await asyncio.wait(putting)
+    may_save.set()
+    writer.finish()
+    await writing
+    assert {record["key"] for record in saved} == {"0", "1", "2"}
