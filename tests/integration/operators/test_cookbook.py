@@ -32,7 +32,7 @@ RECIPES = {
     for page in sorted(FOLDER.glob("*.md"))
     if (
         found := re.match(
-            r"# ([^\n]+)\n\n[^\n]+\n\n```python\n(.*?)^```\n\nAdapt ",
+            r"# ([^\n]+)\n\n(?:[^\n]+\n)+\n```python\n(.*?)^```\n\nAdapt ",
             page.read_text(),
             re.MULTILINE | re.DOTALL,
         )
