@@ -212,7 +212,7 @@ class AsyncWebDataClient:
                 reader = exchange.Reader(prepared, response)
                 received = 0
                 async for chunk in response.aiter_bytes():
-                    deadline.moved(response.num_bytes_downloaded - received)
+                    deadline.extend_by(response.num_bytes_downloaded - received)
                     received = response.num_bytes_downloaded
                     if not reader.feed(chunk):
                         break

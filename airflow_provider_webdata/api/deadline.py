@@ -55,7 +55,7 @@ class Deadline:
         """Whether the attempt took too long."""
         return self.left() <= _SHORTEST_SECONDS
 
-    def moved(self, count: int) -> None:
+    def extend_by(self, count: int) -> None:
         """Allow for bytes that were sent or received."""
         self.seconds += count / LEAST_BYTES_PER_SECOND
 
@@ -87,7 +87,7 @@ class AsyncDeadline:
         """Whether the attempt took too long."""
         return self._scope.cancelled_caught
 
-    def moved(self, count: int) -> None:
+    def extend_by(self, count: int) -> None:
         """Allow for bytes that were sent or received."""
         more = count / LEAST_BYTES_PER_SECOND
         self.seconds += more
@@ -127,9 +127,9 @@ def _cut(timeout: float | None, error: type[httpcore.TimeoutException]) -> float
     return left if timeout is None else min(timeout, left)
 
 
-def _moved(count: int) -> None:
+def _extend_by(count: int) -> None:
     if (deadline := _of_this_attempt.get()) is not None:
-        deadline.moved(count)
+        deadline.extend_by(count)
 
 
 class _Backend(httpcore.NetworkBackend):
@@ -154,7 +154,7 @@ class _Stream(httpcore.NetworkStream):
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         data = self._stream.read(max_bytes, _cut(timeout, httpcore.ReadTimeout))
-        _moved(len(data))
+        _extend_by(len(data))
         return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
@@ -163,7 +163,7 @@ class _Stream(httpcore.NetworkStream):
         for start in range(0, len(view), _BLOCK_BYTES):
             block = view[start : start + _BLOCK_BYTES]
             self._stream.write(bytes(block), _cut(timeout, httpcore.WriteTimeout))
-            _moved(len(block))
+            _extend_by(len(block))
 
     def close(self) -> None:
         self._stream.close()

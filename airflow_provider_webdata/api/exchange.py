@@ -113,7 +113,7 @@ class Prepared(msgspec.Struct, Generic[ResponseT], frozen=True):
     def asynchronous(self, deadline: AsyncDeadline) -> dict[str, Any]:
         """Return the arguments of an asynchronous client's `stream`, whose body the deadline allows for."""
         if self.multipart is None:
-            deadline.moved(len(self.request.get("content", b"")))
+            deadline.extend_by(len(self.request.get("content", b"")))
             return self.request
         return {**self.request, "content": allowed_for(self.multipart.achunks(), deadline)}
 
@@ -127,7 +127,7 @@ class Prepared(msgspec.Struct, Generic[ResponseT], frozen=True):
 async def allowed_for(chunks: AsyncIterator[bytes], deadline: AsyncDeadline) -> AsyncIterator[bytes]:
     """Yield the chunks of a body, which extend the deadline."""
     async for chunk in chunks:
-        deadline.moved(len(chunk))
+        deadline.extend_by(len(chunk))
         yield chunk
 
 

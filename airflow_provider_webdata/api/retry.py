@@ -35,14 +35,14 @@ MAX_ATTEMPTS = 6
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 10.0
 
-UNTOLD_PAUSE_SECONDS = 2.0
+SILENT_PAUSE_SECONDS = 2.0
 """A longer pause is logged."""
 
 LONGEST_PROCESSING_SECONDS = 20 * 60.0
-"""How long a large document is asked for again, whatever the budget. See docs/service.md#large-documents."""
+"""How long a large document is requested again, regardless of the budget. See docs/service.md#large-documents."""
 
 LONGEST_NAMED_WAIT_SECONDS = 24 * 3600.0
-"""A longer wait that the service names is cut to this: whoever asks then is told again. See docs/errors.md."""
+"""A longer wait that the service names is cut to this; a later request is answered the same way. See docs/errors.md."""
 
 _NUMBER = re.compile(r"\s*\d+(\.\d*)?\s*")
 _WAIT_IN_TEXT = re.compile(r"retry\s+(?:after|in)\s+(\d+(?:\.\d+)?)\s*s", re.IGNORECASE)
@@ -94,7 +94,7 @@ def _seconds(value: object) -> float | None:
 
 
 def may_repeat(error: BaseException, *, repeatable: bool) -> bool:
-    """Return whether the call that failed with `error` may be made again at once.
+    """Return whether the call that failed with `error` may be repeated immediately.
 
     A 429, a request that never left, and a document that the service still works on are safe for
     every call. All else is repeated only where a repetition can neither start nor bill anything.
@@ -154,7 +154,7 @@ class Attempts:
         processes_too_long = isinstance(error, ProcessingContinuesError) and end > LONGEST_PROCESSING_SECONDS
         if end >= self._budget or processes_too_long or not self._can_be_sent():
             return None
-        if pause > UNTOLD_PAUSE_SECONDS:
+        if pause > SILENT_PAUSE_SECONDS:
             log.warning("%s. Waiting %.1f s before attempt %d", error, pause, self._failed + 1)
         return pause
 

@@ -81,7 +81,7 @@ def diagnosis_of(error: WebDataError) -> Diagnosis:
             "Try later.",
         )
     if isinstance(error, ServerError):
-        return Diagnosis("service", f"The host answers with an error of its own: {error}", "Try again later.")
+        return Diagnosis("service", f"The host answers with an error: {error}", "Try again later.")
     if isinstance(error, (NotFoundError, InvalidResponseError)):
         return Diagnosis("service", f"The host answers but is not this service: {error}", 'Check "Base URL".')
     if isinstance(error, APIError):

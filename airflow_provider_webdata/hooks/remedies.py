@@ -24,7 +24,7 @@ REMEDIES: Mapping[str, str] = {
     "WD-402": "buy credits, or wait for the next billing period; then clear the task",
     "WD-403": "have it enabled for the team, or leave it out",
     "WD-404": "check the id, and that the team has it",
-    "WD-429": "make fewer calls at once, or allow a longer wait",
+    "WD-429": "make fewer concurrent calls, or allow a longer wait",
     "WD-500": "try again later",
     "WD-503": "try again later, or allow a longer wait",
 }
@@ -70,6 +70,6 @@ def advised(text: str, conn_id: str) -> str:
     coded = _CODED.fullmatch(text)
     if coded is None:
         return text
-    told, code = coded.groups()
-    advice = advice_for(code, told, conn_id)
-    return f"{told}. {advice} ({code})" if advice else text
+    message, code = coded.groups()
+    advice = advice_for(code, message, conn_id)
+    return f"{message}. {advice} ({code})" if advice else text

@@ -57,8 +57,8 @@ class WebDataExtractOperator(
     :param ignore_invalid_urls: drop bad URLs and go on without them. Default: true.
     :param scrape_options: how the pages are scraped, as the arguments of a scrape.
     :param threat_protection: threat protection override, for teams that have it.
-    :param system_prompt: how the model is to behave, at most 10,000 characters. Not documented publicly, as are the
-        next two.
+    :param system_prompt: how the model must behave, at most 10,000 characters. Not documented publicly, as are the next
+        two.
     :param allow_external_links: also follow links to other sites.
     :param agent: have an agent move about on the pages: `model`.
     :param webhook: where the job reports to: `url`, `events`, `headers`, `metadata`.

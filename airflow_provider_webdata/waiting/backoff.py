@@ -6,7 +6,7 @@ import random
 import time
 from typing import TYPE_CHECKING
 
-from airflow_provider_webdata.api.retry import FIRST_PAUSE_SECONDS, UNTOLD_PAUSE_SECONDS
+from airflow_provider_webdata.api.retry import FIRST_PAUSE_SECONDS, SILENT_PAUSE_SECONDS
 from airflow_provider_webdata.waiting.mailbox import Notice
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Backoff:
         if self._failures == 1:
             self._since = time.time()
         pause = self._pause(getattr(error, "retry_after", None))
-        if self.notice is None and (at_once or self._failures > 1 or pause > UNTOLD_PAUSE_SECONDS):
+        if self.notice is None and (at_once or self._failures > 1 or pause > SILENT_PAUSE_SECONDS):
             self.notice = Notice(
                 f"{self._name}: {error}; the next attempt is in {pause:.1f} s, retrying until it works or the wait "
                 "times out"

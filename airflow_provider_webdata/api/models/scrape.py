@@ -27,7 +27,7 @@ _LONGEST_WAITS_MILLISECONDS = 60_000
 
 DEFAULT_MAX_AGE = 2 * 86_400_000
 LOCKDOWN_MAX_AGE = 2 * 365 * 86_400_000
-"""How old a page from the cache may be, in milliseconds, unless told. See docs/service.md#scrape-max-age."""
+"""How old a page from the cache may be, in milliseconds, by default. See docs/service.md#scrape-max-age."""
 
 
 class PdfParser(RequestModel):
@@ -145,7 +145,7 @@ class MonitorScrapeOptions(RequestModel):
     def _fitting_formats(cls, formats: list[Format] | None) -> list[Format] | None:
         types = format_types(formats)
         if types.count("screenshot") > 1:
-            raise problem("formats", "at most one screenshot format can be asked for")
+            raise problem("formats", "at most one screenshot format can be requested")
         if "rawBase64" in types and len(types) > 1:
             raise problem("formats", "rawBase64 cannot be combined with other formats")
         return formats

@@ -22,7 +22,7 @@ from airflow_provider_webdata.api.errors import (
     trimmed,
 )
 from airflow_provider_webdata.api.prices import SEARCH
-from airflow_provider_webdata.api.retry import UNTOLD_PAUSE_SECONDS
+from airflow_provider_webdata.api.retry import SILENT_PAUSE_SECONDS
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
 from airflow_provider_webdata.runs.searches.record_writer import RecordWriter
 from airflow_provider_webdata.runs.searches.records import ambiguous_record, answer_record
@@ -303,7 +303,7 @@ class SearchBatch:
         before = self._limit.pause
         self._limit.slow_down(ticket, wait)
         # Many searches that are in flight meet the same limit.
-        if (pause := self._limit.pause) > UNTOLD_PAUSE_SECONDS >= before:
+        if (pause := self._limit.pause) > SILENT_PAUSE_SECONDS >= before:
             log.warning("%s. No search is begun for %.1f s", error, pause)
 
     def _may_reach_later(self, query: BatchQuery) -> bool:

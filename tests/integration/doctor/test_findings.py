@@ -326,7 +326,7 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
     ),
     "a service that fails": (
         lambda w: w.connect(_answering(w, 500, _error("out of order"))),
-        {"host": ("wrong", "an error of its own: ", "Try again later")},
+        {"host": ("wrong", "answers with an error: ", "Try again later")},
     ),
     "https to plain http": (
         lambda w: w.connect(w.sandbox.url.replace("http:", "https:")),

@@ -134,7 +134,7 @@ OTHERS = {
     "another JSON API": (200, b'{"status": "ok"}', "application/json", "is not this service"),
     "another JSON API's 404": (404, b'{"detail": "Not Found"}', "application/json", "is not this service"),
     "a JSON list": (200, b"[1, 2]", "application/json", "is not this service"),
-    "a fault": (503, b"<html>Bad gateway</html>", "text/html", "an error of its own"),
+    "a fault": (503, b"<html>Bad gateway</html>", "text/html", "answers with an error: "),
     "forbidden": (403, b'{"success": false, "error": "blocked"}', "application/json", "forbids the call: blocked"),
     "rate limit": (429, b'{"success": false, "error": "slow down"}', "application/json", "limits the rate"),
     "a failure in a 200": (200, b'{"success": false, "error": "no"}', "application/json", "not as expected"),
