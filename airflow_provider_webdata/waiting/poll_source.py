@@ -210,8 +210,10 @@ class PollSource:
             self._schedule(subject)
             return
         subject.missing_since = None
-        subject.backoff = None
-        # Its notice comes before what was found, which may end the waits.
+        # Their notices come before what was found, which may end the waits.
+        if subject.backoff is not None:
+            subject.backoff.recovered()
+            subject.backoff = None
         self._backoff.recovered()
         for number, (target, item) in enumerate(found, 1):
             target.mailbox.post(item)
@@ -233,11 +235,13 @@ class PollSource:
             if now - subject.missing_since > subjects.MISSING_LIMIT:
                 text = f"{subject.label} does not exist ({error}): {subject.if_missing}"
                 subject.post(WaitFailedError(text, "never"))
-            self._schedule(subject, min(1.0 + now - subject.missing_since, 8.0))
+            pause, last = min(1.0 + now - subject.missing_since, 8.0), False
         else:
             subject.backoff = subject.backoff or Backoff(subject.label, subject.post)
-            self._schedule(subject, subject.backoff.failed(error))
-        subject.unanswered(str(error))
+            pause = subject.backoff.failed(error)
+            last = pause > sum(subjects.HINT_PAUSES)
+        self._schedule(subject, pause)
+        subject.unanswered(str(error), last=last)
 
     def _broadcast(self, item: Any) -> None:
         for subject in self.subjects.values():

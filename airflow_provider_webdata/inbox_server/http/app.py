@@ -99,7 +99,7 @@ class InboxApplication:
         except CursorPastEndError as error:
             response = JSONResponse({"error": str(error), "cursor": str(error.end)}, 410)
         except BusyError:
-            response = retry_later(503, "too many requests at once", 1.0)
+            response = retry_later(503, "too many concurrent requests", 1.0)
         except TablesMissingError as error:
             response = retry_later(503, str(error))
         except StoreUnavailableError:

@@ -137,7 +137,7 @@ def document() -> _Schema:
             deliveries: {
                 "get": _read(
                     "readDeliveries",
-                    "Deliveries after a cursor; waits for the first one if asked to.",
+                    "Deliveries after a cursor; waits for the first one if requested.",
                     *_QUERY,
                     responses=read_page,
                 )
@@ -145,7 +145,7 @@ def document() -> _Schema:
             f"{deliveries}/search": {
                 "post": _read(
                     "searchDeliveries",
-                    "Deliveries that are there already, by many keys and ids at once.",
+                    "Deliveries that are there already, by many keys and ids.",
                     responses=read_page,
                     requestBody=_body(_SEARCH),
                 )

@@ -61,7 +61,7 @@ _T = TypeVar("_T")
 
 
 class ClientGoneError(Exception):
-    """Whoever asked is no longer there."""
+    """The client disconnected."""
 
 
 class Receiver:

@@ -117,10 +117,9 @@ _COMPLETED = _DELIVERIES.where(
     delivery.c.job_id.is_not(None),
 )
 _ANY_QUEUED = select(asset_event.c.delivery_id).where(asset_event.c.state == QUEUED).limit(1)
-_QUEUED_DELIVERIES = (
-    _DELIVERIES.join(asset_event, asset_event.c.delivery_id == delivery.c.id)
-    .where(asset_event.c.state == QUEUED)
-    .order_by(delivery.c.id)
+# Without bodies: the queue of a paused DAG may be long.
+_QUEUED_IDS = (
+    select(asset_event.c.delivery_id).where(asset_event.c.state == QUEUED).order_by(asset_event.c.delivery_id)
 )
 
 
@@ -137,6 +136,8 @@ class AssetEvents:
         self._cursor = -1
         # The URIs on which DAGs were scheduled at the last look, by connection.
         self._scheduled: Mapping[str, set[str]] = {}
+        # The queued deliveries that change none of these assets. No id comes back with another delivery.
+        self._passed: set[int] = set()
         self._outdated_at = 0.0
         # Queued events changed scheduled assets at the last look. Others wait for a DAG to be scheduled or unpaused.
         self._waiting = False
@@ -242,10 +243,12 @@ class AssetEvents:
             processed = rows[-1].position if is_full else end
             if processed > cursor:
                 connection.execute(_LOCK.values(last_position=processed))
-            registered, held = _register_oldest(session, connection, assets, callbacks)
+            passed = self._passed if scheduled == self._scheduled else set()
+            registered, held = _register_oldest(session, connection, assets, passed, callbacks)
             session.commit()
         self._cursor = processed
-        self._scheduled, self._outdated_at = scheduled, time.monotonic() + INTERVAL
+        self._scheduled, self._passed = scheduled, passed
+        self._outdated_at = time.monotonic() + INTERVAL
         self._waiting = registered or held
         if registered:
             self._pause = SHORTEST_PAUSE / 2
@@ -300,24 +303,31 @@ def _register_oldest(
     session: Session,
     connection: Connection,
     assets: Mapping[str, AssetModel],
+    passed: set[int],
     callbacks: list[Callable[[], None]],
 ) -> tuple[bool, bool]:
     """Register the oldest queued event of each subject that changes a scheduled asset and whose DAGs are ready.
 
+    :param passed: the ids of deliveries that change no scheduled asset, which are not read; gets those found.
     :param callbacks: gets the calls that must follow the commit.
     :return: whether any event left the queue, and whether any waits for a DAG.
     """
     registered, held = 0, False
     unconsumed = set(session.scalars(_UNCONSUMED))
-    queued = _QUEUED_DELIVERIES.where(delivery.c.conn_id.in_(_by_connection(assets)))
+    queued = _QUEUED_IDS.where(asset_event.c.conn_id.in_(_by_connection(assets)))
     decided: set[tuple[str, str]] = set()
-    rows: Sequence[Any] = connection.execute(queued.limit(ROUND)).all() if assets else ()
-    while rows:
-        for row in rows:
+    ids: Sequence[int] = connection.scalars(queued.limit(ROUND)).all() if assets else ()
+    while ids:
+        unknown = [delivery_id for delivery_id in ids if delivery_id not in passed]
+        found = _DELIVERIES.where(delivery.c.id.in_(unknown)).order_by(delivery.c.id)
+        for row in connection.execute(found).all() if unknown else ():
             key = _key_of(row)
             subject = (key["conn_id"], key["subject"])
+            if subject in decided:
+                continue
             changed = {assets[uri].id: assets[uri] for uri in sorted(_uris_of_row(row) & assets.keys())}
-            if subject in decided or not changed:
+            if not changed:
+                passed.add(row.id)
                 continue
             decided.add(subject)
             if not unconsumed.isdisjoint(changed):
@@ -330,10 +340,10 @@ def _register_oldest(
             if registered == ROUND:
                 return True, held
         # Far fewer rows than the queue has: a burst is of one subject.
-        more = queued.where(delivery.c.id > rows[-1].id)
+        more = queued.where(asset_event.c.delivery_id > ids[-1])
         if decided:
             more = more.where(tuple_(asset_event.c.conn_id, asset_event.c.subject).not_in(decided))
-        rows = connection.execute(more.limit(ROUND)).all()
+        ids = connection.scalars(more.limit(ROUND)).all()
     return registered > 0, held
 
 

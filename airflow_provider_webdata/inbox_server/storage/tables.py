@@ -57,7 +57,7 @@ class UTCDateTime(TypeDecorator[datetime]):
 
 
 def exact_text(length: int) -> String:
-    """Return a text type that tells upper from lower case, which MySQL by itself does not."""
+    """Return a case-sensitive text type; MySQL's default is case-insensitive."""
     return String(length).with_variant(mysql.VARCHAR(length, collation="utf8mb4_bin"), "mysql")
 
 

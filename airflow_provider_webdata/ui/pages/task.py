@@ -133,10 +133,12 @@ async def run(page: Page) -> Response:
 
 def _warnings(facts: TaskFacts) -> Iterator[str]:
     """Yield what a task that succeeded has left undone."""
+    if facts.state != "success":
+        return
     if _is_count(count := facts.fact("notBegun")):
         yield f"{count:,.0f} searches were not begun, because of credit_limit. XCom left lists them."
     if facts.fact("overCreditLimit") is True:
-        yield "The job exceeded credit_limit and was cancelled. The results are its pages until then."
+        yield "The job exceeded credit_limit. The results are the pages that it had by then."
     changes = _mapping(facts.fact("changes"))
     if _is_count(count := changes.get("knownBefore")):
         yield f"This run has no results, and earlier ones knew {count:,.0f} pages. Check the site and the filters."

@@ -184,6 +184,34 @@ async def test_a_pause_that_the_service_requests(world: Any, tools: Any) -> None
     await asyncio.gather(first, return_exceptions=True)
 
 
+@pytest.mark.rule("retry-after")
+async def test_a_pause_that_the_service_requests_for_one_monitor(
+    world: Any, tools: Any, logs: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A check whose delivery is stored does not wait for it, and the logs have its begin and its end."""
+    # Every round polls all monitors, and so the fault is of one of them only.
+    monkeypatch.setattr(poll_source, "EARLY", 1.0)
+    failing, other = world.monitor(), world.monitor()
+    begun = datetime.now(timezone.utc).isoformat()
+    check = world.run(failing)
+    path, pause = f"/v2/monitor/{failing}/checks", {"Retry-After": "250"}
+    world.control.add_fault("status", path=path, status=503, headers=pause, times=None)
+    async with tools.waiting(for_check(other)):
+        event = await tools.event_of(for_check(failing, after=begun))
+        assert (event["check_id"], event["via"]) == (check, "webhook")
+
+        def noted() -> list[Any]:
+            return [entry for entry in logs if entry["event"].startswith(f"monitor {failing}: ")]
+
+        logs.clear()
+        task = asyncio.create_task(tools.event_of(for_check(failing)))
+        await tools.until(noted)
+        world.control.clear_faults()
+        check = await asyncio.to_thread(world.run, failing)
+        assert (await task)["check_id"] == check
+    assert [entry["log_level"] for entry in noted()] == ["warning", "info"]
+
+
 async def test_a_hub_that_closes_leaves_the_next_alone(world: Any) -> None:
     async def read_both(hub: Hub) -> None:
         await hub.inbox.page(END)

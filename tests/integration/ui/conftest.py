@@ -283,7 +283,7 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
                 "operator": "WebDataScrapeOperator",
                 "rendered": ours,
                 "map_index": index,
-                "xcoms": {"return_value": value},
+                "xcoms": {"return_value": value, "changes": {"knownBefore": 3}},
             }
             # The second is too large to be shown.
             for index, value in enumerate([[{}], [{"markdown": "x" * 2**16}]])
@@ -297,7 +297,12 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
                 "rendered": {**ours, "query": query},
                 "map_index": index,
                 "map_name": query,
-                "xcoms": {"credits": {"used": 2, "byOperation": {"search": 2}}, "return_value": [{}, {}]},
+                "xcoms": {
+                    "credits": {"used": 2, "byOperation": {"search": 2}},
+                    "return_value": [{}, {}],
+                    # Also a failed batch search pushes it.
+                    **({"notBegun": 4} if state == "failed" else {}),
+                },
             }
             for index, (query, state) in enumerate({"bridges": "success", HOSTILE: "failed"}.items())
         ),

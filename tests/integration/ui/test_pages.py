@@ -293,7 +293,7 @@ def test_the_tab_of_a_task(pages: Pages, ids: dict[str, Any]) -> None:
     assert (stat(text, "Results"), stat(text, "Credits")) == ("7", "3")
     assert "1 of 7 rows" in text
     assert "1,234 searches were not begun, because of credit_limit" in text
-    assert "The job exceeded credit_limit and was cancelled" in text
+    assert "The job exceeded credit_limit. The results are the pages that it had by then." in text
     assert "2 pages seem to be gone" in text
     assert "earlier ones knew" not in text, "no number of pages"
     assert "https://river.example/</a></td>" in text
@@ -313,8 +313,15 @@ def test_the_tab_of_a_task(pages: Pages, ids: dict[str, Any]) -> None:
 
 def test_the_tab_of_a_task_whose_results_are_too_large(pages: Pages) -> None:
     text = pages.get("/task", dag_id="shop", run_id="run", task_id="scrape", map_index="1").text
-    assert "returned nothing" not in text
     assert "is above 64 KiB" in text
+    assert "This run has no results, and earlier ones knew 3 pages." in text
+
+
+def test_the_tab_of_a_failed_task(pages: Pages) -> None:
+    """Its XComs are not those of a task that succeeded with less than all."""
+    text = pages.get("/task", dag_id="shop", run_id="run", task_id="search", map_index="1").text
+    assert ">Failed</span>" in text
+    assert "credit_limit" not in text
 
 
 def test_the_tab_of_another_task(pages: Pages) -> None:

@@ -414,7 +414,7 @@ def test_lookups_are_limited(sqlite_engine: Engine, monkeypatch: pytest.MonkeyPa
             answer = served.deliver(f"guess{number}", BODY)
             if answer.status_code == 503:
                 break
-        assert (answer.status_code, answer.json()) == (503, {"error": "too many requests at once"})
+        assert (answer.status_code, answer.json()) == (503, {"error": "too many concurrent requests"})
         assert int(answer.headers["retry-after"]) >= 1
         assert len(asked) <= number + 1
         for _ in range(50):

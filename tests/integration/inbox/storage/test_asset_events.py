@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
 from functools import cached_property
 from typing import Any
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 import pytest
 from airflow.assets import manager
@@ -41,7 +41,7 @@ from airflow_provider_webdata.assets.monitor import monitor_asset
 from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
 from airflow_provider_webdata.inbox_server.storage import asset_events
 from airflow_provider_webdata.inbox_server.storage.asset_events import AssetEvents
-from airflow_provider_webdata.inbox_server.storage.errors import ContendedError
+from airflow_provider_webdata.inbox_server.storage.errors import ContendedError, StoreUnavailableError
 from airflow_provider_webdata.inbox_server.storage.records import NewDelivery
 from airflow_provider_webdata.inbox_server.storage.retention import prune_all
 from airflow_provider_webdata.inbox_server.storage.tables import asset_event
@@ -447,6 +447,56 @@ def test_an_event_without_scheduled_asset_blocks_no_later_one(
     sqlite_airflow.execute(update(DagModel).values(is_paused=False))
     sqlite_airflow.run_all(events)
     assert sqlite_airflow.runs("on_0") == [["old-0"], ["old-1"], ["old-2"]]
+
+
+def test_events_of_a_paused_dag_are_read_once(
+    sqlite_airflow: Airflow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The looks for other DAGs read no body again, until the scheduled assets change."""
+    monkeypatch.setattr(asset_events, "ROUND", 2)
+    parsed: list[str] = []
+    parse = asset_events.parse_body
+
+    def record(body: bytes) -> Any:
+        found = parse(body)
+        parsed.append(found["id"])
+        return found
+
+    def look(check: str) -> set[str]:
+        """Register a check of the other monitor; return the checks whose bodies were read."""
+        sqlite_airflow.create_runs()
+        sqlite_airflow.store.add([completed(check, OTHER)])
+        parsed.clear()
+        events.register()
+        return set(parsed)
+
+    monkeypatch.setattr(asset_events, "parse_body", record)
+    events = sqlite_airflow.events()
+    sqlite_airflow.schedule(monitor_asset(MONITOR), monitor_asset(OTHER))
+    checks = [f"c-{number}" for number in range(5)]
+    sqlite_airflow.store.add([completed(check) for check in checks])
+    events.register()
+    pause = update(DagModel).where(DagModel.dag_id == "on_0")
+
+    sqlite_airflow.execute(pause.values(is_paused=True))
+    with monkeypatch.context() as patch:
+        fault = OperationalError("INSERT", {}, sqlite3.OperationalError("database is locked"))
+        patch.setattr(manager.asset_manager, "register_asset_change", Mock(side_effect=fault))
+        with pytest.raises(StoreUnavailableError):
+            look("o-0")
+    # What a look found that was rolled back does not count.
+    sqlite_airflow.execute(pause.values(is_paused=False))
+    sqlite_airflow.create_runs()
+    events.register()
+    assert sqlite_airflow.checks() == ["c-0", "c-1", "o-0"]
+
+    sqlite_airflow.execute(pause.values(is_paused=True))
+    assert look("o-1") == {*checks[2:], "o-1"}
+    assert look("o-2") == {"o-2"}
+    sqlite_airflow.execute(pause.values(is_paused=False))
+    sqlite_airflow.run_all(events)
+    assert sqlite_airflow.runs() == [[check] for check in checks]
+    assert sqlite_airflow.runs("on_1") == [["o-0"], ["o-1"], ["o-2"]]
 
 
 @pytest.mark.rule("event-job-completed", "event-extract", "event-agent")
