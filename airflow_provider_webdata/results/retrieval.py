@@ -31,26 +31,28 @@ _OF_A_CALL = frozenset(
 _BESIDE = ("query", "source", "category", "date")
 
 
-def flat_documents(items: Iterable[Any]) -> Iterator[dict[str, Any]]:
+def flat_documents(items: Iterable[Any], source: str | None = None) -> Iterator[dict[str, Any]]:
     """Yield items as flat documents: `id`, `url`, `title`, `text`, `metadata` and `digest`.
 
     `id` is a UUID made of `url`, or of the digest where there is none: the same for the same page, in all runs. `url`
-    is what the page has in all runs if a manifest says so, else what it is known by (`item_urls.url_of`). `text` is the
-    first one present of markdown, summary, HTML, description, snippet; else it is empty. `metadata` holds what is known
-    of the page, but not of the call that brought it. `digest` is the SHA-256 of the text, in hexadecimal.
+    is what the page has in all runs if a manifest says so, else what it is known by (`item_urls.url_of`), else
+    `source`. `text` is the first one present of markdown, summary, HTML, description, snippet; else it is empty.
+    `metadata` holds what is known of the page, but not of the call that brought it. `digest` is the SHA-256 of the
+    text, in hexadecimal.
 
     With a manifest, `change` stays in front, and a removed page has `id` beside `url` and `lastSeen`.
 
     :param items: pages, search results or links, as the service sent them.
+    :param source: URL or path of an item that has no URL.
     """
     for item in items:
-        yield flat_document(item if isinstance(item, Mapping) else {"markdown": json_text(item)})
+        yield flat_document(item if isinstance(item, Mapping) else {"markdown": json_text(item)}, source)
 
 
-def flat_document(item: Mapping[str, Any]) -> dict[str, Any]:
+def flat_document(item: Mapping[str, Any], source: str | None = None) -> dict[str, Any]:
     """Return an item as a flat document; see `flat_documents`."""
     change = {"change": item["change"]} if "change" in item else {}
-    key = url_of(item)
+    key = url_of(item) or source
     if isinstance(item, Tombstone):
         return Tombstone(KIND, **change, id=_id(key or ""), url=key, lastSeen=item.get("lastSeen"))
     if is_canonical(item.get("page"), key):

@@ -132,7 +132,10 @@ class Delivery:
                     "Output(documents=True) has no effect: the results are no pages, search results, or links"
                 )
             else:
-                items, kind, columns, value = flat_documents(items), DOCUMENTS, columns_of(DOCUMENTS), None
+                # A parsed file has no URL.
+                source = results.inputs[0] if kind == "document" else None
+                items, value = flat_documents(items, source), None
+                kind, columns = DOCUMENTS, columns_of(DOCUMENTS)
         for step in reversed(steps):
             columns = step.columns(columns, kind)
         data: list[Any] = []

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
+from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.options import Output, Wait
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support import direct
@@ -55,3 +56,19 @@ def test_flat_documents() -> None:
         ids.append({row["id"] for row in found})
     assert ids[0] == ids[1]
     assert len(ids[0]) == 2
+
+
+def test_an_edited_file_keeps_its_id(tmp_path: Path) -> None:
+    """A table by `id` gets the new text in place of the old one."""
+    file = tmp_path / "levels.html"
+
+    def parsed(text: str) -> dict[str, Any]:
+        file.write_text(f"<html><body><p>{text}</p></body></html>")
+        task = WebDataParseOperator(task_id="t", file=str(file), output=Output(documents=True))
+        (row,) = direct.run(task).value["data"]
+        return dict(row)
+
+    before, after = parsed("Low."), parsed("High.")
+    assert (before["text"], after["text"]) == ("Low.", "High.")
+    assert before["id"] == after["id"]
+    assert after["url"] == str(file)
