@@ -1,6 +1,6 @@
-"""Apache Airflow provider for a web data service: search, monitors and the waiting between them.
+"""Apache Airflow provider for a web data service.
 
-Nothing is imported here, so that every room costs only what it brings itself.
+This module imports nothing, so that each subpackage costs only its own imports.
 """
 
 from __future__ import annotations

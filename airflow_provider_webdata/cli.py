@@ -1,4 +1,4 @@
-"""`airflow webdata ...`. Every `airflow` command imports this: what a command does is imported when it runs."""
+"""`airflow webdata ...`. Every `airflow` command imports this module, so commands are imported when they run."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _PUBLISH = f"{_PACKAGE}.doctor.publish"
 
 
 class _OwnFlags(Arg):
-    """All flags of a command that declares them itself, in `add_arguments` of its module."""
+    """The flags of a command whose module declares them in `add_arguments`."""
 
     def __init__(self, module: str) -> None:
-        # Airflow sorts arguments by their flags; this one stands for all.
+        # Airflow sorts arguments by their flags; this one represents all.
         super().__init__(flags=("--flags",))  # type: ignore[no-untyped-call]
         self._module = module
 
@@ -45,7 +45,7 @@ class _OwnFlags(Arg):
         try:
             add_arguments = import_module(self._module).add_arguments
         except Exception:  # noqa: BLE001
-            # Every `airflow` command comes here. This one accepts any flags, and raises the error when it runs.
+            # Every `airflow` command runs this code. This command accepts any flags, and raises the error when it runs.
             parser.prefix_chars = "\0"
             parser.add_argument("flags", nargs="*")
             return
@@ -53,10 +53,10 @@ class _OwnFlags(Arg):
 
 
 def _without_login(url: str) -> str:
-    """Return an address. One with a login fails here, before Airflow writes the command to its audit log."""
+    """Return the URL. Refuse one with a login before Airflow writes the command to its audit log."""
     if "@" in url:
         raise ArgumentTypeError(
-            "an address must have no user name, password, or @: enter the API key at the prompt"
+            "an address must not contain a user name, a password, or @; enter the API key at the prompt"
         )
     return url
 
@@ -77,17 +77,17 @@ _EVENT = _arg(
 _KEY = _arg("--key", help="Only deliveries with this correlation key")
 _JOB_ID = _arg("--job-id", help="Only deliveries of this job, for monitors of this check")
 _MONITOR_ID = _arg("--monitor-id", help="Only deliveries of this monitor")
-_PAGE_URL = _arg("--page-url", help="Only deliveries that tell of the page with exactly this URL")
+_PAGE_URL = _arg("--page-url", help="Only deliveries about the page with exactly this URL")
 _LIMIT = _arg("--limit", help="Most deliveries to show (default: %(default)s)", type=int, default=50)
 _OLDER_THAN = _arg(
     "--older-than",
     help="Age such as 30d, 12h or 90m (default: the option inbox_retention_days)",
     metavar="AGE",
 )
-_DRY_RUN = _arg("--dry-run", help="Only say how many deliveries would be deleted", action="store_true")
+_DRY_RUN = _arg("--dry-run", help="Only print how many deliveries would be deleted", action="store_true")
 _HOST = _arg("--host", help="address to listen on (default: %(default)s)", default="127.0.0.1")
 _PORT = _arg(
-    "--port", help="port to listen on; 0 takes a free one (default: %(default)s)", type=int, default=8798
+    "--port", help="port to listen on; 0 chooses a free one (default: %(default)s)", type=int, default=8798
 )
 _CERTIFICATE = _arg("--ssl-certfile", help="certificate, to serve https", metavar="FILE")
 _CERTIFICATE_KEY = _arg(
@@ -103,12 +103,12 @@ _WEBHOOK_URL = _arg(
     type=_without_login,
 )
 _DAGS_FOLDER = _arg(
-    "--dags-folder", help="Where the example DAG goes (default: Airflow's DAG folder)", metavar="DIR"
+    "--dags-folder", help="Folder for the example DAG (default: Airflow's DAG folder)", metavar="DIR"
 )
 _NO_EXAMPLE = _arg("--no-example", help="Write no example DAG", action="store_true")
 _FORCE = _arg(
     "--force",
-    help="Change the connection that there is, which keeps its other fields, and replace the example DAG",
+    help="Update an existing connection, whose other fields are unchanged, and replace the example DAG",
     action="store_true",
 )
 _CHECKED_CONN_IDS = _arg(
@@ -122,17 +122,23 @@ _OFFLINE = _arg("--offline", help="Send nothing to the service and the inbox", a
 
 _DAG_IDS = _arg("--dag-id", help="Only this DAG; may be repeated (default: all)", action="append", default=[])
 _SINCE = _arg(
-    "--since", help="What was told at this date or time or later; UTC unless it says", required=True
+    "--since",
+    help="Only credits reported at or after this date or time (default time zone: UTC)",
+    required=True,
 )
-_UNTIL = _arg("--until", help="And before this one (default: now)")
+_UNTIL = _arg("--until", help="Only credits reported before this date or time (default: now)")
 _BY = _arg(
-    "--by", help="What is summed (default: %(default)s)", choices=("dag", "run", "task"), default="dag"
+    "--by",
+    help="Sum by DAG, run, or task (default: %(default)s)",
+    choices=("dag", "run", "task"),
+    default="dag",
 )
 _BILLED_CONN_ID = _arg(
-    "--conn-id", help="Show what the service says of this connection's team, too (default: nothing is sent)"
+    "--conn-id",
+    help="Also show the service's figures for the team of this connection (default: send no request)",
 )
 
-_QUERY = _arg("query", help="Words for the data that you need (default: everything)", nargs="?")
+_QUERY = _arg("query", help="Words that describe the data (default: list all)", nargs="?")
 _PROVIDERS = _arg(
     "--provider", help="Only this provider; may be repeated (default: all)", action="append", default=[]
 )
@@ -140,7 +146,7 @@ _MOST_TOOLS = _arg("--limit", help="Most capabilities to show (default: %(defaul
 _TOOL = _arg("tool", help="Provider and capability, such as market-prices/prices/history")
 _CATALOGUE_CONN_ID = _arg(
     "--conn-id",
-    help="Ask the service through this connection (default: %(default)s)",
+    help="Connection to the service (default: %(default)s)",
     default="webdata_default",
 )
 _EXPLAINED_JOB_ID = _arg("job_id", help="UUID of the job")
@@ -148,18 +154,18 @@ _ASKED_CONN_ID = _arg(
     "--conn-id", help="Connection of the job's team (default: %(default)s)", default="webdata_default"
 )
 _REJECTED_PATH = _arg("path", help="Path or URL of the output, as the error of the task names it")
-_QUESTION = _arg("--question", help="The question (default: why the job failed, and what must be changed)")
+_QUESTION = _arg("--question", help="Question to ask (default: why the job failed, and what to change)")
 
 
 def get_commands() -> list[GroupCommand]:
     """Return the commands that Airflow's command line adds."""
     sandbox = ActionCommand(
         name="sandbox",
-        help="Run an emulator of the service, for the development of DAGs",
+        help="Run an emulator of the service for developing DAGs",
         func=_runner(_SANDBOX),
         args=(_OwnFlags(_SANDBOX),),
     )
-    inbox = GroupCommand(name="inbox", help="Webhook deliveries that were received", subcommands=_inbox())
+    inbox = GroupCommand(name="inbox", help="Show and manage webhook deliveries", subcommands=_inbox())
     providers = GroupCommand(
         name="providers",
         help="Show the capabilities of data providers and their prices",
@@ -172,10 +178,10 @@ def get_commands() -> list[GroupCommand]:
 def _init() -> ActionCommand:
     return ActionCommand(
         name="init",
-        help="Make a connection that is tested, and a first DAG",
-        description="Ask for base URL, API key and webhook URL, test them, store the connection with a new webhook "
-        "secret, and write an example DAG. The key is asked for, or read from the environment variable "
-        "WEBDATA_API_KEY or from standard input. Nothing is stored where the service refuses it.",
+        help="Create a connection and an example DAG",
+        description="Prompt for base URL, API key, and webhook URL, test them, store the connection with a new webhook "
+        "secret, and write an example DAG. The key is read from the environment variable WEBDATA_API_KEY, a prompt, or "
+        "standard input. If the service refuses it, nothing is stored.",
         func=lazy_load_command(f"{_INIT}.init"),
         args=(_NEW_CONN_ID, _BASE_URL, _WEBHOOK_URL, _DAGS_FOLDER, _NO_EXAMPLE, _FORCE, ARG_VERBOSE),
     )
@@ -184,9 +190,9 @@ def _init() -> ActionCommand:
 def _doctor() -> ActionCommand:
     return ActionCommand(
         name="doctor",
-        help="Say what is right and what is wrong, and what to do",
-        description="Check versions, plugin, tables, triggerer, and of each connection its fields, host, TLS, key, "
-        "credits, clock, webhook URL and readers. Changes nothing. The exit status is 1 where something is wrong.",
+        help="Check the installation and the connections",
+        description="Check versions, plugin, tables, and triggerer, and for each connection its fields, host, TLS, "
+        "key, credits, clock, webhook URL, and readers. Changes nothing. The exit status is 1 if a check fails.",
         func=lazy_load_command(f"{_DOCTOR}.doctor"),
         args=(_CHECKED_CONN_IDS, _JSON, _OFFLINE, ARG_VERBOSE),
     )
@@ -195,9 +201,9 @@ def _doctor() -> ActionCommand:
 def _costs() -> ActionCommand:
     return ActionCommand(
         name="costs",
-        help="Say what each DAG, run or task spent",
-        description="Sum the credits that tasks pushed to XCom, and show them beside what the service bills the team. "
-        "Airflow keeps the XComs of a run as long as the run; those of a task that was cleared are replaced.",
+        help="Show the credits that each DAG, run, or task spent",
+        description="Sum the credits that tasks pushed to XCom; with --conn-id, also show what the service billed the "
+        "team. Airflow keeps the XComs of a run as long as the run; clearing a task replaces its XComs.",
         func=lazy_load_command(f"{_COSTS}.costs"),
         args=(_DAG_IDS, _SINCE, _UNTIL, _BY, _BILLED_CONN_ID, ARG_OUTPUT, ARG_VERBOSE),
     )
@@ -208,14 +214,14 @@ def _providers() -> tuple[ActionCommand, ...]:
         ActionCommand(
             name="list",
             help="List capabilities of data providers with their prices",
-            description="Read the service's catalogue, which bills nothing.",
+            description="Read the service's catalogue. This bills nothing.",
             func=lazy_load_command(f"{_CATALOGUE}.list_tools"),
             args=(_QUERY, _PROVIDERS, _MOST_TOOLS, _CATALOGUE_CONN_ID, ARG_OUTPUT, ARG_VERBOSE),
         ),
         ActionCommand(
             name="show",
-            help="Show price, options and columns of a capability, and a task that calls it",
-            description="Read the contract of a capability from the service's catalogue, which bills nothing.",
+            help="Show price, options, and columns of a capability, and a task that calls it",
+            description="Read the contract of a capability from the service's catalogue. This bills nothing.",
             func=lazy_load_command(f"{_CATALOGUE}.show_tool"),
             args=(_TOOL, _CATALOGUE_CONN_ID, ARG_OUTPUT, ARG_VERBOSE),
         ),
@@ -226,8 +232,8 @@ def _explain() -> ActionCommand:
     return ActionCommand(
         name="explain",
         help="Ask the service why a job failed",
-        description="Send the job's id and the question to the service's support agent, and print its answer, which "
-        "takes 15 to 30 seconds. The answer is a language model's.",
+        description="Send the job's id and the question to the service's support agent, and print its answer after 15 "
+        "to 30 seconds. A language model writes the answer.",
         func=lazy_load_command(f"{_EXPLAIN}.explain"),
         args=(_EXPLAINED_JOB_ID, _ASKED_CONN_ID, _QUESTION, ARG_VERBOSE),
     )
@@ -237,8 +243,8 @@ def _publish() -> ActionCommand:
     return ActionCommand(
         name="publish",
         help="Publish results whose checks failed",
-        description="Move the results that a task with checks= has put into quarantine to the place of its output, "
-        "which they replace. Nothing is billed. Run it where the task can write: local files on the worker's machine.",
+        description="Replace a task's output with the results that its checks= rejected. Bills nothing. Run it where "
+        "the task writes: for local files, on the worker's machine.",
         func=lazy_load_command(f"{_PUBLISH}.publish"),
         args=(_REJECTED_PATH, ARG_VERBOSE),
     )
@@ -260,9 +266,9 @@ def _inbox() -> tuple[ActionCommand, ...]:
         ),
         ActionCommand(
             name="replay",
-            help="Publish deliveries again, to readers that wait now",
-            description="Store copies of deliveries as if they had been received now. Sensors and triggers that "
-            "wait for them take them for new ones.",
+            help="Replay deliveries to current readers",
+            description="Store copies of deliveries as if they were received now. Waiting sensors and triggers treat "
+            "them as new.",
             func=lazy_load_command(f"{_INBOX}.replay_deliveries"),
             args=(_IDS, ARG_VERBOSE),
         ),
@@ -274,7 +280,7 @@ def _inbox() -> tuple[ActionCommand, ...]:
         ),
         ActionCommand(
             name="serve",
-            help="Serve the inbox alone, without the rest of Airflow's API server",
+            help="Serve the inbox without the rest of Airflow's API server",
             func=_runner(_SERVE),
             args=(_HOST, _PORT, _CERTIFICATE, _CERTIFICATE_KEY),
         ),

@@ -15,15 +15,14 @@ HOSTED_URL = "https://api.firecrawl.dev"
 def get_provider_info() -> dict[str, Any]:
     """Return the provider metadata: modules, the connection form and the command line.
 
-    The plugin is not listed under `plugins`: it is registered through the `airflow.plugins` entry point,
-    which Airflow reads in every configuration. Where Airflow reads both, a plugin that comes twice makes it drop
-    the plugins behind it.
+    The plugin is not listed under `plugins`: it is registered through the `airflow.plugins` entry point, which Airflow
+    reads in every configuration. If Airflow reads both, a duplicate plugin makes it drop the plugins that follow.
     """
     return {
         "package-name": "airflow-provider-webdata",
         "name": _INTEGRATION,
-        "description": "Search, scrape and crawl the web, parse files, run browsers and agents, keep monitors, and "
-        "wait for webhooks, through a web data service.",
+        "description": "Search, scrape, and crawl the web, parse files, run browsers and agents, manage monitors, and "
+        "wait for webhooks through a web data service.",
         "versions": [__version__],
         # Airflow reads none of `lifecycle`, `toolsets`, and `retry-policies`; they are for registries, in the form of
         # Airflow 3.4's `provider.yaml`.
@@ -115,7 +114,7 @@ def get_provider_info() -> dict[str, Any]:
                 "to_openlineage_converter": "airflow_provider_webdata.assets.uri.to_openlineage",
             }
         ],
-        # Left out by Airflow where common-messaging is not installed.
+        # Airflow omits it if common-messaging is not installed.
         "queues": ["airflow_provider_webdata.queues.inbox.WebDataMessageQueueProvider"],
         "extra-links": [
             "airflow_provider_webdata.tasks.links.PageLink",
@@ -128,7 +127,7 @@ def get_provider_info() -> dict[str, Any]:
                 "hook-name": _INTEGRATION,
                 "conn-fields": _connection_fields(),
                 "ui-field-behaviour": {
-                    # The port stays in sight: Airflow 3.3.1 and 3.3.2 refuse to test a connection that has none.
+                    # The port stays visible: Airflow 3.3.1 and 3.3.2 refuse to test a connection without one.
                     "hidden-fields": ["login", "schema"],
                     "relabeling": {"host": "Base URL", "password": "API Key"},
                     "placeholders": {"host": HOSTED_URL, "extra": "{}"},
@@ -150,8 +149,8 @@ def _options() -> dict[str, dict[str, Any]]:
     """Return the options of the configuration's section `[webdata]`."""
     return {
         "inbox_url": {
-            "description": "Address of the server whose inbox triggers and sensors read. Empty: the API server, as "
-            "`[core] execution_api_server_url` or `[api] base_url` names it.",
+            "description": "Address of the server whose inbox triggers and sensors read. Default: the API server, from "
+            "`[core] execution_api_server_url` or `[api] base_url`.",
             "version_added": "0.1.0",
             "type": "string",
             "example": "http://airflow-api:8080",
@@ -165,39 +164,38 @@ def _options() -> dict[str, dict[str, Any]]:
             "default": "True",
         },
         "inbox_create_tables": {
-            "description": "The inbox makes or migrates its tables when the API server starts, under the lock of "
-            "`airflow db migrate`: for where that does not run after this package is installed.",
+            "description": "Create or migrate the inbox's tables when the API server starts, under the lock of "
+            "`airflow db migrate`. For deployments that do not run that command after installing this package.",
             "version_added": "0.1.0",
             "type": "boolean",
             "example": None,
             "default": "False",
         },
         "inbox_gc_freeze": {
-            "description": "When the API server starts, the inbox calls `gc.freeze()`: the garbage collector of the "
-            "process no longer scans the objects that exist by then, which pauses requests under load. It "
-            "never frees them either.",
+            "description": "Call `gc.freeze()` when the API server starts. The garbage collector then neither scans "
+            "nor frees the objects that exist at that time; scanning them pauses requests under load.",
             "version_added": "0.1.0",
             "type": "boolean",
             "example": None,
             "default": "False",
         },
         "inbox_max_body_mb": {
-            "description": "Largest delivery that is accepted, in megabytes.",
+            "description": "Maximum size of a delivery in megabytes.",
             "version_added": "0.1.0",
             "type": "float",
             "example": None,
             "default": "16",
         },
         "inbox_retention_days": {
-            "description": "Days for which deliveries are kept. 0 keeps all.",
+            "description": "Days to keep deliveries. 0 keeps all.",
             "version_added": "0.1.0",
             "type": "float",
             "example": None,
             "default": "30",
         },
         "xcom_warning_kb": {
-            "description": "A task warns when its result takes more than this many kilobytes in XCom; the result is "
-            "pushed anyway. 0: never.",
+            "description": "A task warns if its result needs more than this many kilobytes in XCom, and pushes it "
+            "anyway. 0: never.",
             "version_added": "0.1.0",
             "type": "float",
             "example": None,
@@ -209,47 +207,47 @@ def _options() -> dict[str, dict[str, Any]]:
 def _connection_fields() -> dict[str, dict[str, Any]]:
     """Return the form's extra fields.
 
-    Numbers carry no default: the form would store it with the connection, and a later, better default of the
-    provider would never reach it.
+    Numbers have no default: the form would store it with the connection, which would then never get a later, better
+    default of the provider.
     """
     secret = {"type": ["string", "null"], "format": "password"}
     text = {"type": ["string", "null"]}
     return {
         "timeout": {
             "label": "Timeout (seconds)",
-            "description": "For connecting, sending, and the least for reading. Reading always waits longer "
-            "than the service's own timeout of the request. Default 30.",
+            "description": "For connecting and sending, and the minimum for reading. Reading always waits longer than "
+            "the service's own timeout of the request. Default: 30.",
             "schema": {"type": ["number", "null"], "exclusiveMinimum": 0},
         },
         "retry_budget": {
             "label": "Retry budget (seconds)",
-            "description": "How long one call may spend on repetitions inside the task; a longer wait "
-            "reschedules the task instead. 0 turns repetitions off. Default 30.",
+            "description": "How long one call may spend on retries inside the task; a longer wait reschedules the task "
+            "instead. 0 disables these retries. Default: 30.",
             "schema": {"type": ["number", "null"], "minimum": 0},
         },
         "max_concurrency": {
             "label": "Max concurrency",
-            "description": "Most requests in flight at once per hook. Empty: no limit of its own.",
+            "description": "Maximum number of concurrent requests per hook. Default: no limit.",
             "schema": {"type": ["integer", "null"], "minimum": 1},
         },
         "max_response_mb": {
             "label": "Max response size (MB)",
-            "description": "Larger answers are refused while they are read. Default 64.",
+            "description": "Larger responses are refused while they are read. Default: 64.",
             "schema": {"type": ["number", "null"], "exclusiveMinimum": 0},
         },
         "verify": {
             "label": "Verify TLS certificate",
-            "description": "Turn off for tests only: without it anybody on the way can read the API key.",
+            "description": "Disable for tests only: otherwise, anyone on the network path can read the API key.",
             "schema": {"type": ["boolean", "null"], "default": True},
         },
         "ca_file": {
             "label": "CA bundle",
-            "description": "Path of a PEM file on the workers, used instead of the usual authorities.",
+            "description": "Path of a PEM file on the workers, used instead of the default certificate authorities.",
             "schema": text,
         },
         "proxy": {
             "label": "Proxy",
-            "description": "URL of an HTTP proxy, with its login if it needs one.",
+            "description": "URL of an HTTP proxy, with login if required.",
             "schema": secret,
         },
         # Airflow's API masks an extra by its key alone: "headers" would be visible to every user who may read
@@ -261,55 +259,55 @@ def _connection_fields() -> dict[str, dict[str, Any]]:
         },
         "media_hosts": {
             "label": "Media hosts",
-            "description": "Hosts from which media may be kept though they are not public, with commas between them.",
+            "description": "Non-public hosts from which media may be downloaded, separated by commas.",
             "schema": text,
         },
         "webhook_url": {
             "label": "Webhook URL",
-            "description": "Public https address under which the service reaches this Airflow.",
+            "description": "Public https address at which the service reaches this Airflow.",
             "schema": text,
         },
         "webhook_secret": {
             "label": "Webhook secret",
-            "description": "Sent back by the service in a header, which proves that a delivery is ours. "
-            "At least 16 characters that nobody can guess.",
+            "description": "The service returns it in a header of each delivery, which authenticates the delivery. At "
+            "least 16 random characters.",
             "schema": secret,
         },
         "previous_webhook_secret": {
             "label": "Previous webhook secret",
-            "description": "Accepted too while deliveries with the former secret may still come.",
+            "description": "Also accepted, while deliveries with the former secret may arrive.",
             "schema": secret,
         },
         "signing_secret": {
             "label": "Signing secret",
-            "description": "Key with which the service signs its deliveries (HMAC), where it does. With a webhook "
-            "secret too, a delivery needs both.",
+            "description": "Key with which the service signs deliveries (HMAC), if it does. If a webhook secret is "
+            "set, too, a delivery needs both.",
             "schema": secret,
         },
         "previous_signing_secret": {
             "label": "Previous signing secret",
-            "description": "Accepted too while the service may still sign with it.",
+            "description": "Also accepted, while the service may sign with it.",
             "schema": secret,
         },
         "signature_header": {
             "label": "Signature header",
-            "description": "Name of the header that holds the signature. Default X-Firecrawl-Signature.",
+            "description": "Name of the header with the signature. Default: X-Firecrawl-Signature.",
             "schema": text,
         },
         "inbox_url": {
             "label": "Inbox URL",
-            "description": "Where this Airflow's own processes read the deliveries, if it is not the API server.",
+            "description": "Address at which this Airflow's processes read deliveries, if not the API server's.",
             "schema": text,
         },
         "dashboard_url": {
             "label": "Dashboard URL",
-            "description": "Address of the service's own dashboard, which tasks then link to.",
+            "description": "Address of the service's dashboard; tasks then link to it.",
             "schema": text,
         },
         "ask_on_failure": {
             "label": "Ask on failure",
-            "description": "When a job fails, its task asks the service why, and logs the answer. This sends the "
-            "job's id and its error to the service's support agent. Default off.",
+            "description": "When a job fails, its task asks the service why, and logs the answer. This sends the job's "
+            "id and error to the service's support agent. Default: off.",
             "schema": {"type": ["boolean", "null"], "default": False},
         },
     }

@@ -1,6 +1,6 @@
-"""Options of operators and sensors: where results go, what happens to them on the way, and how to wait for them.
+"""Options of operators and sensors for results and waits.
 
-An operator takes each of these as one argument. Where a string is enough, it is the short form:
+Each is one argument of an operator. Where a string is enough, it is the short form:
 
     output="s3://aws@lake/prices.parquet"                         Output("s3://aws@lake/prices.parquet")
     media="s3://aws@lake/media"                                   Media("s3://aws@lake/media")
@@ -34,7 +34,7 @@ REPLICA_WAIT_SECONDS = 15.0
 
 
 class Option(msgspec.Struct):
-    """Base of the options. A DAG file creates a struct faster than a dataclass, whose methods Python has to compile."""
+    """Base of the options. A DAG file creates a struct faster than a dataclass, whose methods Python must compile."""
 
     template_fields: ClassVar[Sequence[str]] = ()
 
@@ -70,7 +70,7 @@ class Option(msgspec.Struct):
 
 
 class Output(Option):
-    """Where the results go instead of XCom, and in which form.
+    """Destination and form of the results.
 
     :param path: path or URL of a file, in any storage that Airflow knows (templated). Its suffix is the format,
         such as `.jsonl.gz` or `.parquet`; `docs/results.md` lists them. The file is written completely or not at all,
@@ -86,7 +86,7 @@ class Output(Option):
     :param documents: flat rows for retrieval instead of the items: `id` (the same for a page in all runs), `url`,
         `title`, `text`, `metadata`, and `digest`. For pages, search results, and links.
     :raises ArgumentError: `partition_by` or `emit_partitions` is invalid, has no path, or needs a newer Airflow.
-    :raises OutputError: the suffix is no format.
+    :raises OutputError: the suffix is not that of a format.
     """
 
     path: str | None = None
@@ -108,14 +108,14 @@ class Output(Option):
 
 
 class Media(Option):
-    """Where screenshots, audio, video, and PDFs are kept before their links expire.
+    """Downloads of screenshots, audio, video, and PDFs, whose links expire.
 
-    The links in the results then point to the kept files.
+    The links in the results then point to the downloaded files.
 
     :param folder: path or URL of a folder, in any storage that Airflow knows (templated).
-    :param max_mb: larger files are not kept, in MiB, more than 0.
-    :param concurrency: files that are fetched at the same time, at least 1.
-    :param keep_svg: keep an SVG in place of a screenshot. It may contain scripts.
+    :param max_mb: maximum size of a file in MiB, more than 0; larger ones are not kept.
+    :param concurrency: concurrent downloads, at least 1.
+    :param keep_svg: accept an SVG as a screenshot. It may contain scripts.
     :raises ArgumentError: a number is out of range.
     """
 
@@ -133,36 +133,36 @@ class Media(Option):
 
 
 class Changes(Option):
-    """What is new or changed since earlier runs of the task.
+    """Detection of results that are new or changed since earlier runs of the task.
 
-    Each run writes what it saw to `manifest` and compares with the newest file that is older than the end of its
-    partition or data interval; a run without either counts from the time it was due. So a run that is cleared or made
-    later compares with what was before it. Each item gets a first field `change`: `new`, `changed`, `same`, or `failed`
-    for a page that came with only an error. If its URL is not the one that its page has in all runs (without fragment
-    and tracking parameters), `page` is that one. XCom `changes` counts the items, and what was `removed`.
+    Each run writes the pages that it saw to `manifest`, and compares them with the newest file that is older than the
+    end of its partition or data interval, or than the run's due time if it has neither. A cleared or backfilled run
+    thus compares with the run before it. Each item gets a first field `change`: `new`, `changed`, `same`, or `failed`
+    for a page with only an error. `page` is the URL that the page has in all runs (without fragment and tracking
+    parameters), if the item's URL differs. XCom `changes` counts the items, and the pages that were `removed`.
 
-    A page counts as removed when `removed_after` runs that covered the whole site have not seen it, or only with an
-    error. With `emit="changed"` an item stands for it at the end: `change` is `removed`, `page` and `url` are what it
-    has in all runs, `lastSeen` is the last run that saw it. Results of searches are never removed.
+    A page counts as removed if `removed_after` runs that covered the whole site did not see it, or only with an error.
+    With `emit="changed"` the last items represent these pages: `change` is `removed`, `page` and `url` are the URL that
+    the page has in all runs, `lastSeen` is the last run that saw it. Search results are never removed.
 
     :param manifest: path or URL of a folder that belongs to this task, in any storage that Airflow knows (templated). A
         task fails before it bills if the folder belongs to another one.
-    :param emit: `all` results, or only what is `changed`: new, changed, and removed items.
-    :param compare: what makes an item count as changed: `content` (its markdown; without it, everything requested),
-        `url` (never changed), `changeTracking` (what the service says; request that format), or a list of paths in an
+    :param emit: `all` results, or only `changed` ones: new, changed, and removed items.
+    :param compare: the part of an item that decides: `content` (its markdown; without it, all requested formats),
+        `url` (never changed), `changeTracking` (the service's verdict; request that format), or a list of paths in an
         item, such as `["json.price"]`. White space and tracking parameters of links never count. Default: pages by
         `content`, links and search results by `url`.
     :param ignore_query: treat URLs that differ only in their query as one page. Tracking parameters such as
         `utm_source` never count.
-    :param removed_after: runs that do not see a page before it counts as removed, at least 1.
+    :param removed_after: number of runs without a page after which it counts as removed, at least 1.
     :param max_removed: most pages that a run may remove: a count, or a share of the known ones (0.0 to 1.0). If more
         seem to be gone, none is removed, the task warns, and XCom `changes` has their number as `heldBack`; each later
         run decides anew. Default: half of the known pages, if these are more than 20.
-    :param keep: manifest files that are kept, at least 1. A run older than these cannot be repeated.
-    :param on_unchanged: what to do if nothing is new, changed, or removed: `empty` succeeds, `skip` skips the task and
-        those that follow.
-    :param shared: several tasks write to the folder; each of them must say so. Then no page counts as removed, since a
-        page that one task does not see may be another's.
+    :param keep: number of manifest files to keep, at least 1. A run older than these cannot be repeated.
+    :param on_unchanged: outcome if no item is new, changed, or removed: `empty` succeeds, `skip` skips the task and
+        the tasks downstream.
+    :param shared: several tasks write to the folder; each must set this. Then no page counts as removed, since another
+        task may still see it.
     :param commit: when later runs consider a run's pages known. `delivery`: once they are delivered. `downstream`: once
         every task downstream in the DAG run has succeeded or was skipped; until then, later runs emit them again.
         Requires a downstream task.
@@ -198,19 +198,18 @@ class Changes(Option):
 class Schema(Option):
     """The schema that structured results must match: the `json` of pages, or the data of extract and agent.
 
-    A result that does not match gets a first field `validationErrors`, a list of what is wrong; the log warns, and
-    XCom `validation` has `checked`, `invalid` (how many), and `items` (the first 100, each with `index`, `url`, and
-    `errors`). It is delivered like the others, and no retry requests it again. A page without `json` is not valid; one
-    whose site failed is not judged. Formats with columns then have some by the schema's properties; see
-    `docs/results.md`.
+    An invalid result gets a first field `validationErrors`, a list of messages; the log warns, and XCom `validation`
+    has `checked`, `invalid` (counts), and `items` (the first 100, each with `index`, `url`, and `errors`). The result
+    is delivered like the others, and no retry requests it again. A page without `json` is invalid; a page whose site
+    failed is not validated. Formats with columns then have columns for the schema's properties; see `docs/results.md`.
 
     :param schema: JSON Schema as a mapping, pydantic model, or the model's import path, such as `shop.models.Product`.
         None: the schema that the request contains, if any.
     :param rows: of extract and agent: path of the list in `data` whose elements are the results, such as `companies` or
-        `answer.companies`. Each is then a separate item, and `schema` is that of one item. What else `data` has goes to
-        XCom. Without such a list, `data` is the one item. Default: `data`, or its elements if it is a list.
+        `answer.companies`. Each is then a separate item, and `schema` describes one item. The rest of `data` goes to
+        XCom. Without such a list, `data` is the only item. Default: `data`, or its elements if it is a list.
     :param on_invalid: `keep`, or `fail`: fail the task, without a retry, after all results are delivered.
-    :raises ArgumentError: a value has none of these forms.
+    :raises ArgumentError: a value is invalid.
     """
 
     schema: Mapping[str, Any] | type | str | None = None
@@ -227,13 +226,13 @@ class Schema(Option):
             or hasattr(self.schema, "model_validate_json")
         ):
             raise ArgumentError(
-                "result_schema must be a JSON Schema, a pydantic model or the path of one "
+                "result_schema must be a JSON Schema, a pydantic model, or the import path of one "
                 f"(given: {self.schema!r})"
             )
 
     @property
     def rows_path(self) -> list[str]:
-        """Names that lead to the list of results in the data."""
+        """Keys of the path to the list of results in the data."""
         return [] if self.rows is None else self.rows.split(".")
 
 
@@ -254,17 +253,17 @@ class Checks(Option):
     XCom `quality` has what was measured: `items`, `pages`, `blocked`, `coverage` (by field, 0 to 1), `creditsPerItem`,
     and `failed`, the checks that failed. If the task fails, its name is `qualityRejected`.
 
-    :param min_items: fewest results, at least 0.
-    :param max_items: most results, at least `min_items`.
-    :param drop_vs_last: largest part by which the number of results may fall, 0 to 1, below that of the run before:
-        the latest whose data interval or partition ends before this run's, of those that this task has completed.
-        A task without such a run passes.
-    :param coverage: least part of the results, 0 to 1, that has a value, by field. Null, blank text, and an empty list
-        or object are no values.
+    :param min_items: minimum number of results, at least 0.
+    :param max_items: maximum number of results, at least `min_items`.
+    :param drop_vs_last: maximum drop of the number of results from the previous run to this one, as a share from 0 to
+        1. The previous run is the latest completed one whose data interval or partition ends before this run's. Without
+        one, the check passes.
+    :param coverage: minimum share of the results, 0 to 1, that have a value, by field. Null, blank text, and an empty
+        list or object are not values.
     :param unique: field whose values must differ, such as `url`. A hash of each value stays in memory.
-    :param blocked: largest part of the pages, 0 to 1, that may be something else: an error, a challenge, a consent or
+    :param blocked: maximum share of the pages, 0 to 1, that may be something else: an error, a challenge, a consent or
         login page, a soft 404, or an empty shell; see `docs/checks.md`.
-    :param fresher_than: oldest age of a page from the service's cache, a timedelta.
+    :param fresher_than: maximum age of a page from the service's cache, a timedelta.
     :param types: JSON type of the values by field: `string`, `number`, `integer`, `boolean`, `array`, or `object`.
     :param on_fail: `fail`, or `warn`: log a warning and deliver the results.
     :raises ArgumentError: a value is out of range, or a field or type is invalid.
@@ -339,18 +338,16 @@ class Checks(Option):
             and getattr(getattr(task, "changes", None), "shared", True)
         ):
             problem = (
-                "drop_vs_last needs XCom, or changes= without shared=True, where a run finds the one before; omit "
+                "drop_vs_last needs XCom, or changes= without shared=True, to find the previous run; omit "
                 "do_xcom_push=False"
             )
         elif (self.blocked, self.fresher_than) != (None, None) and (
             (model not in _PAGED if kind is None else kind in ("extract", "agent"))
             or (model == "SearchRequest" and not hasattr(task, "queries") and task.scrape_options is None)
         ):
-            problem = (
-                "blocked and fresher_than are about pages, and the results of the task are none; omit them"
-            )
+            problem = "blocked and fresher_than apply to pages, and the task returns none; omit them"
             if model == "SearchRequest":
-                problem += ", or give scrape_options with formats"
+                problem += ", or request formats in scrape_options"
         if problem:
             raise ArgumentError(f"{type(task).__name__} {task.task_id!r}: Checks: {problem}")
 
@@ -358,17 +355,17 @@ class Checks(Option):
 class Wait(Option):
     """How to wait for a job or a check.
 
-    Where a field is None, the operator's or sensor's docstring has the default. Sensors wait for as long as Airflow's
-    own `timeout` says.
+    The operator's or sensor's docstring has the defaults of fields that are None. Sensors wait for Airflow's own
+    `timeout`.
 
-    :param by: `webhook`: by a delivery to the inbox, and by a poll every `safety_poll`. `polling`: by a poll every
+    :param by: `webhook`: by a delivery to the inbox, and a poll every `safety_poll`. `polling`: by a poll every
         `poll_interval`. `auto`: by webhook if the connection can receive deliveries and the job or monitor reports to
         it, otherwise by polling. A task that is not deferrable polls.
     :param poll_interval: seconds between polls, or a timedelta, at least 1.
     :param safety_poll: seconds between polls while a delivery is expected, or a timedelta, at least 1. A delivery may
         be lost, and the service sends none for a crawl or batch scrape that failed as a whole.
     :param timeout: seconds to wait, or a timedelta, more than 0.
-    :param cancel_on_timeout: cancel the job when `timeout` is over. If the job ended just then, its result is used.
+    :param cancel_on_timeout: cancel the job at the `timeout`. If the job ended just then, its result is used.
     :param cancel_on_kill: cancel the job when a user ends the task; in the triggerer this needs Airflow 3.3.
     :raises ArgumentError: a choice is unknown, or a time span is out of range.
     """
@@ -397,10 +394,10 @@ class Wait(Option):
             setattr(self, name, float(span))
 
     def policy(self, poll_interval: float, safety_poll: float) -> PollingPolicy:
-        """Return the stored form of how to wait.
+        """Return the serializable policy.
 
-        :param poll_interval: seconds, where the field is None.
-        :param safety_poll: seconds, where the field is None.
+        :param poll_interval: default in seconds.
+        :param safety_poll: default in seconds.
         """
         from airflow_provider_webdata.waiting.policy import PollingPolicy
 
@@ -408,29 +405,27 @@ class Wait(Option):
         return PollingPolicy(self.by, *spans)  # type: ignore[arg-type]
 
     def seconds(self, default: float) -> float:
-        """Return for how many seconds to wait.
+        """Return the timeout in seconds.
 
-        :param default: where `timeout` is None.
+        :param default: used if `timeout` is None.
         """
         return default if self.timeout is None else float(self.timeout)  # type: ignore[arg-type]
 
     @classmethod
     def of_check(cls, given: Wait | None) -> Wait:
-        """Return how to wait for a check.
+        """Return the options of a wait for a check.
 
-        :param given: the argument.
         :raises ArgumentError: a field has no effect.
         """
         return cls._without(given, "the service cannot cancel a check", "cancel_on_timeout", "cancel_on_kill")
 
     @classmethod
     def of_sensor(cls, given: Wait | None) -> Wait:
-        """Return how a sensor waits.
+        """Return the options of a sensor's wait.
 
-        :param given: the argument.
         :raises ArgumentError: a field has no effect.
         """
-        why = "a sensor has Airflow's own timeout=, and leaves what it waits for running"
+        why = "a sensor uses Airflow's own timeout=, and never cancels"
         return cls._without(given, why, "timeout", "cancel_on_timeout", "cancel_on_kill")
 
     @classmethod
@@ -443,10 +438,7 @@ class Wait(Option):
 
 
 def writes_file(output: Output | str | None) -> bool:
-    """Return whether an argument `output` names a file.
-
-    :param output: the argument.
-    """
+    """Return whether an argument `output` names a file."""
     return output is not None and (not isinstance(output, Output) or output.path is not None)
 
 
@@ -475,13 +467,12 @@ RENAMED = {
     "cancel_on_timeout": "wait=Wait(cancel_on_timeout=...)",
     "cancel_on_kill": "wait=Wait(cancel_on_kill=...)",
 }
-"""Former arguments, and what has taken their place."""
+"""Former arguments and their replacements."""
 
 
 def one_of(name: str, given: Any, choices: Collection[Any]) -> None:
-    """Fail if an argument is none of its choices.
+    """Fail if an argument is not one of its choices.
 
-    :param name: of the argument.
     :raises ArgumentError: names the choices.
     """
     if given not in choices:

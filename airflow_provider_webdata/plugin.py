@@ -1,4 +1,4 @@
-"""The plugin that Airflow mounts. Every Airflow process imports it, so nothing heavy is imported at module level."""
+"""The Airflow plugin. Every Airflow process imports this module, so it imports nothing heavy at module level."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ def tbs(
     sort_by_date: bool = False,
     tz: str | tzinfo | None = None,
 ) -> str:
-    """Return the time filter of a search that covers an interval; in templates `macros.webdata.tbs`.
+    """Return the time filter of a search for an interval; in templates `macros.webdata.tbs`.
 
-    `{{ macros.webdata.tbs(dag_run) }}` keeps a DAG's search to the partition or data interval of its run. For a run
-    that has neither, as one that was started by hand may, it is the day of `dag_run.run_after`. See
+    `{{ macros.webdata.tbs(dag_run) }}` limits a search to the partition or data interval of its run. For a run without
+    either, such as some manual runs, it is the day of `dag_run.run_after`. See
     `airflow_provider_webdata.api.query.tbs`.
 
-    :param context: of the template, which Jinja hands over.
-    :param start: the DAG run, or the first moment of the interval.
-    :param end: end of the interval, where `start` is a moment; a midnight does not count its day in.
+    :param context: of the template, which Jinja provides.
+    :param start: the DAG run, or the start of the interval.
+    :param end: end of the interval, if `start` is a datetime; midnight excludes the day that it begins.
     :param sort_by_date: newest first.
     :param tz: time zone of the days; default: that of the DAG's timetable.
     """
@@ -81,10 +81,10 @@ def _assets() -> Any:
 
 
 class _Lazy:
-    """An ASGI application that is created when it is opened, at the latest by its first request.
+    """An ASGI application, created by `open` or by its first request.
 
-    :param module: where it is made.
-    :param factory: the function that makes it.
+    :param module: module of the factory.
+    :param factory: name of the function that creates the application.
     """
 
     def __init__(self, module: str, factory: str) -> None:
@@ -113,28 +113,28 @@ inbox = _Lazy("airflow_provider_webdata.inbox_server.application", "application_
 def open_inbox(api_server: Any) -> Any:
     """Open the inbox when the API server starts; return the server's application unchanged.
 
-    Airflow calls it as a root middleware. Otherwise, checks whose asset events a killed server did not register would
-    wait for the next request to the inbox.
+    Airflow calls this as a root middleware. Otherwise, asset events that a killed server did not register would wait
+    for the next request to the inbox.
     """
     try:
         inbox.open()
     except Exception:
-        log.exception("The inbox cannot start; its first request tries again")
+        log.exception("The inbox cannot start; its first request retries")
     return api_server
 
 
 def views() -> list[dict[str, str]]:
-    """Return the entry in the menu and the tabs, which an option hides: Airflow shows them on every DAG's tasks."""
+    """Return the menu entry and the tabs. Airflow shows tabs on the tasks of every DAG, so an option hides them."""
     from airflow.configuration import conf
 
-    # Where the API server is published below a path, the page's address starts with it.
+    # If the API server is published below a path, the page's address starts with it.
     try:
         root = urlsplit(conf.get("api", "base_url", fallback="")).path.rstrip("/") + UI_PATH
     except ValueError:
-        # An address that is malformed must not take the inbox along, which this module mounts too.
+        # A malformed address must not break the inbox, which this module mounts, too.
         root = UI_PATH
     page = {"name": "Web Data", "href": f"{root}/", "destination": "nav", "url_route": "webdata"}
-    # Nor must one that is misspelt.
+    # Nor must a misspelled option.
     if conf.get("webdata", "ui_tabs", fallback="True").strip().lower() in _NO:
         return [page]
     run = "dag_id={DAG_ID}&run_id={RUN_ID}"
@@ -147,7 +147,7 @@ def views() -> list[dict[str, str]]:
 
 
 class WebDataPlugin(AirflowPlugin):
-    """Macros for templates, under `macros.webdata`; on the API server the webhook inbox and the pages of the UI."""
+    """Template macros under `macros.webdata`; on the API server also the webhook inbox and the UI pages."""
 
     name = "webdata"
     fastapi_apps: list[dict[str, Any]] = [  # noqa: RUF012
@@ -169,5 +169,5 @@ class WebDataPlugin(AirflowPlugin):
 
     @cached_property
     def external_views(self) -> list[dict[str, str]]:  # type: ignore[override]
-        """The entry in the menu and the tabs. Only the API server reads them, and the configuration for them."""
+        """The menu entry and the tabs. Only the API server reads them and their configuration."""
         return views()

@@ -49,7 +49,7 @@ def list_tools(args: argparse.Namespace) -> None:
         _write([tool.to_wire() for tool in found], args.output)
         return
     if not found:
-        sys.stdout.write("No capability was found: use other words, or omit them\n")
+        sys.stdout.write("No capability matches; use other words, or omit them\n")
         return
     AirflowConsole().print_as([_row(tool) for tool in found], args.output)
 
@@ -103,7 +103,7 @@ def _row(tool: DataTool) -> dict[str, str]:
 
 def _price(tool: DataTool) -> str:
     if not isinstance(tool.credits_cost, (int, float)):
-        return "only the answer says"
+        return "known after the call"
     return f"{tool.credits_cost:g} a {'record' if tool.per_record else 'call'}"
 
 
@@ -116,7 +116,7 @@ def _lines(tool: DataTool, provider: str, capability: str) -> Iterator[str]:
     options = [option for option in tool.options or () if isinstance(option, dict) and option.get("name")]
     yield from _entries(options) if options else ("  none",)
     yield "\nColumns:"
-    yield from _entries(tool.fields) if tool.fields else ("  none are listed",)
+    yield from _entries(tool.fields) if tool.fields else ("  not listed",)
     yield "\nA task:\n"
     yield from _task(tool, provider, capability, options)
 

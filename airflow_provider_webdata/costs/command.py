@@ -1,4 +1,4 @@
-"""The command: what was spent, and beside it what the service says."""
+"""The command `airflow webdata costs`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @suppress_logs_and_warning
 @providers_configuration_loaded
 def costs(args: argparse.Namespace) -> None:
-    """Print what DAGs, runs or tasks spent.
+    """Print the credits that DAGs, runs, or tasks spent.
 
     :param args: dag_id, a list; since; until; by; conn_id; output.
     """
@@ -61,7 +61,7 @@ def costs(args: argparse.Namespace) -> None:
         return
     if found:
         AirflowConsole().print_as([_row(one) for one in found], args.output)
-    sys.stdout.write(f"{total(found):g} credits in all\n")
+    sys.stdout.write(f"{total(found):g} credits in total\n")
     for line in _lines(service or {}):
         sys.stdout.write(f"{terminal_text(line)}\n")
 
@@ -86,13 +86,13 @@ def _row(one: Spent) -> dict[str, Any]:
 
 
 def _service(conn_id: str, since: datetime, until: datetime | None) -> dict[str, Any]:
-    """Return what the service says of the billing periods that the time touches."""
+    """Return the service's figures for the billing periods that overlap the time span."""
     try:
         with WebDataHook.of(named_connection(conn_id)) as hook:
             usage = hook.credit_usage()
             periods = hook.credit_history().periods
     except (StoreUnavailableError, WebDataError) as error:
-        raise SystemExit(f"What the service says is not known: {terminal_text(str(error))}") from None
+        raise SystemExit(f"The service's figures cannot be read: {terminal_text(str(error))}") from None
     shown = [
         {"start": period.start_date, "end": period.end_date, "used": period.used}
         for period in periods
@@ -114,6 +114,6 @@ def _lines(service: Mapping[str, Any]) -> Sequence[str]:
         f"The service: {'unknown' if period['used'] is None else format(period['used'], 'g')} credits from "
         f"{period['start'] or 'an unknown time'} to {period['end'] or 'an unknown time'}, by the whole team"
         for period in service["periods"]
-    ] or ["The service tells of no billing period in this time"]
+    ] or ["The service reports no billing period in this time span"]
     left = service["remaining"]
     return [*periods, f"{'Unknown' if left is None else format(left, 'g')} credits are left"]

@@ -1,4 +1,4 @@
-"""Credits of tasks, read from Airflow's XCom table and summed."""
+"""Sums of the credits in Airflow's XCom table."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _AT_ONCE = 1000
 
 @dataclass
 class Spent:
-    """The credits that one DAG, run or task spent.
+    """The credits that one DAG, run, or task spent.
 
-    :param names: the ids by which it is known.
-    :param tasks: how many task instances reported it.
+    :param names: its ids.
+    :param tasks: number of task instances that reported credits.
     :param used: credits.
     :param saved: credits that were not spent.
-    :param unknown: calls whose cost the service did not tell.
+    :param unknown: calls whose cost the service did not report.
     :param operations: credits by operation.
     :param formats: credits of pages by format.
     """
@@ -50,7 +50,7 @@ class Spent:
     formats: Counter[str] = field(default_factory=Counter)
 
     def add(self, credits: dict[str, Any]) -> None:
-        """Add what a task instance tells."""
+        """Add the credits that a task instance reported."""
         self.tasks += 1
         self.used += credits["used"]
         self.saved += credits.get("saved") or 0
@@ -59,7 +59,7 @@ class Spent:
         self.formats.update(credits.get("byFormat") or {})
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it for machines."""
+        """Return the figures as JSON."""
         return {
             **self.names,
             "tasks": self.tasks,
@@ -74,11 +74,11 @@ class Spent:
 def spent(
     session: Session, by: By, dag_ids: Sequence[str], since: datetime, until: datetime | None
 ) -> list[Spent]:
-    """Return what was spent, the dearest first.
+    """Return what was spent, the highest amount first.
 
-    :param dag_ids: only of these DAGs; empty: of all.
-    :param since: only what tasks told at this time or later.
-    :param until: and before this one.
+    :param dag_ids: only these DAGs; empty: all.
+    :param since: only credits reported at or after this time.
+    :param until: only credits reported before this time.
     """
     found: dict[tuple[Any, ...], Spent] = {}
     jobs: dict[str, float] = {}
@@ -91,7 +91,7 @@ def spent(
 def spent_by_day(session: Session, since: datetime) -> dict[date, Counter[str]]:
     """Return credits by day of UTC and DAG.
 
-    :param since: only what tasks reported at this time or later.
+    :param since: only credits reported at or after this time.
     """
     found: dict[date, Counter[str]] = {}
     jobs: dict[str, float] = {}

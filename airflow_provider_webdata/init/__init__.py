@@ -1,6 +1,6 @@
-"""`airflow webdata init`: asks for a connection, tests and stores it, and writes a first DAG.
+"""`airflow webdata init`: prompts for a connection, tests and stores it, and writes an example DAG.
 
-`river_news.py` is that DAG, which the README shows too.
+The DAG is `river_news.py`; the README shows it, too.
 """
 
 from airflow_provider_webdata.common.supported_airflow import require_airflow

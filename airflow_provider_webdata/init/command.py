@@ -1,4 +1,4 @@
-"""The command: nothing is stored before the key is known to work."""
+"""The command. It stores nothing until the key works."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _KEY_VARIABLE = "WEBDATA_API_KEY"
 @suppress_logs_and_warning
 @providers_configuration_loaded
 def init(args: argparse.Namespace) -> None:
-    """Ask for a connection, test it, store it, and write the example DAG.
+    """Prompt for a connection, test it, store it, and write the example DAG.
 
     :param args: conn_id, base_url, webhook_url, dags_folder, no_example, force.
     """
@@ -62,11 +62,11 @@ def _init(args: argparse.Namespace) -> None:
     _store(connection, example)
 
     _say(finding)
-    _say(f"Connection {args.conn_id!r} was {'created' if is_new else 'changed'}: {address(connection)}.")
+    _say(f"Connection {args.conn_id!r} was {'created' if is_new else 'updated'}: {address(connection)}.")
     if example:
         _say(f"Example DAG: {example.path}\n  Run it once: airflow dags test {DAG_ID}")
     _say(_about_webhooks(connection))
-    _say("Is everything right? airflow webdata doctor")
+    _say("Check the installation: airflow webdata doctor")
 
 
 def _ask_and_fill_in(connection: Connection, args: argparse.Namespace) -> None:
@@ -78,7 +78,7 @@ def _ask_and_fill_in(connection: Connection, args: argparse.Namespace) -> None:
     key = _api_key(connection.password)
     webhook_url = args.webhook_url
     if webhook_url is None:
-        question = "Public https address of this Airflow, for webhooks (may stay empty)"
+        question = "Public https address of this Airflow, for webhooks (optional)"
         webhook_url = _asked(question, "--webhook-url", stored_webhook_url)
     fill_in(connection, base_url, key, webhook_url)
 
@@ -87,32 +87,34 @@ def _asked(what: str, flag: str, default: str | None) -> str:
     """Return the input from the terminal; the default if it is empty or there is no terminal."""
     if not sys.stdin.isatty():
         if default is None:
-            raise ConfigurationError(f"{flag} is missing, and standard input is no terminal; give {flag}")
+            raise ConfigurationError(
+                f"{flag} is missing, and standard input is not a terminal; specify {flag}"
+            )
         return default
     entered = input(f"{what} [{default}]: " if default else f"{what}: ").strip()
     return entered or default or ""
 
 
 def _api_key(stored: str | None) -> str:
-    """Return the key, which is never shown: of the environment, the terminal or the first line of standard input.
+    """Return the key from the environment, the terminal, or the first line of standard input. It is never shown.
 
     :param stored: the stored key, kept if the input at the terminal is empty.
     """
     key = os.environ.get(_KEY_VARIABLE, "")
     if not key and sys.stdin.isatty():
-        hint = "not shown; empty keeps the present one" if stored else "not shown"
+        hint = "not shown; leave empty to keep the current one" if stored else "not shown"
         key = getpass.getpass(f"API key ({hint}): ") or stored or ""
     elif not key:
         key = sys.stdin.readline()
     if not key.strip():
         raise ConfigurationError(
-            f"there is no API key; enter it when asked, write it to standard input, or set {_KEY_VARIABLE}"
+            f"the API key is missing; enter it at the prompt, write it to standard input, or set {_KEY_VARIABLE}"
         )
     return key.strip()
 
 
 def _store(connection: Connection, example: ExampleDag | None) -> None:
-    """Store both or neither."""
+    """Store the connection and the DAG, or neither."""
     with contextlib.ExitStack() as undo:
         part = example.write_part() if example else None
         if part:
@@ -130,13 +132,13 @@ def _about_webhooks(connection: Connection) -> str:
         lines.append(f"  The inbox's tables: {inbox_tables.seen}. {inbox_tables.advice}")
     if url:
         lines.append(
-            f"  Deliveries come to {delivery_url(url, connection.conn_id)}/...: forward POST requests for that path to "
-            "this Airflow's API server, and nothing else."
+            f"  The service delivers to {delivery_url(url, connection.conn_id)}/...: forward only POST requests for "
+            "that path to this Airflow's API server."
         )
     else:
         lines.append(
-            "  There is no webhook URL: tasks wait by polling. Where the service can reach this Airflow, give its "
-            "public https address: airflow webdata init --force --webhook-url https://..."
+            "  Without a webhook URL, tasks wait by polling. If the service can reach this Airflow, set its public "
+            "https address: airflow webdata init --force --webhook-url https://..."
         )
     return "\n".join(lines)
 

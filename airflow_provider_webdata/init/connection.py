@@ -1,4 +1,4 @@
-"""The connection that `airflow webdata init` creates: the existing fields, the new fields, and where it is stored."""
+"""The connection that `airflow webdata init` creates or updates."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def existing(conn_id: str, *, replace: bool) -> Connection:
-    """Return the stored connection of that id, or a new one that is not stored yet.
+    """Return the stored connection with this id, or a new one that is not stored yet.
 
-    :param replace: whether there may be one already.
-    :raises ConfigurationError: it cannot be made, with what to do instead.
+    :param replace: accept an existing connection.
+    :raises ConfigurationError: the connection cannot be created or updated; the message says what to do instead.
     """
     new = Connection(conn_id=conn_id, conn_type=WebDataHook.conn_type)
     if new.conn_id != conn_id:
         raise ConfigurationError(
-            f"--conn-id is {conn_id!r}; an id has at most 250 letters, digits and the characters _ # ! ( ) - . : / \\"
+            f"--conn-id is {conn_id!r}; an id has at most 250 letters, digits, and the characters _ # ! ( ) - . : / \\"
         )
     if backend := _backend_with(conn_id):
         raise ConfigurationError(
-            f"connection {conn_id!r} comes from {backend}, which wins over Airflow's database; remove it there, or "
-            "name another one with --conn-id"
+            f"connection {conn_id!r} comes from {backend}, which takes precedence over Airflow's database; remove it "
+            "there, or choose another id with --conn-id"
         )
     with create_session() as session:
         found: Connection | None = session.scalar(select(Connection).where(Connection.conn_id == conn_id))
@@ -45,24 +45,24 @@ def existing(conn_id: str, *, replace: bool) -> Connection:
         session.expunge(found)
     if found.conn_type != WebDataHook.conn_type:
         raise ConfigurationError(
-            f"connection {conn_id!r} is of type {found.conn_type!r}; name another one with --conn-id"
+            f"connection {conn_id!r} is of type {found.conn_type!r}; choose another id with --conn-id"
         )
     if not replace:
         raise ConfigurationError(
-            f"connection {conn_id!r} exists; --force gives it another address and key and keeps its other fields, "
-            "--conn-id names another one"
+            f"connection {conn_id!r} exists; --force updates its address and key and keeps its other fields, "
+            "--conn-id creates another one"
         )
     return found
 
 
 def fill_in(connection: Connection, base_url: str, key: str, webhook_url: str) -> None:
-    """Give a connection these fields, and a webhook secret; it keeps its others.
+    """Set these fields of a connection, and a webhook secret if it has none; its other fields are unchanged.
 
     :param webhook_url: public address of this Airflow; empty for none.
-    :raises ConfigurationError: a field cannot work; the message names it.
+    :raises ConfigurationError: a field is invalid; the message names it.
     """
     extra = {
-        # An existing secret is in the webhooks of monitors.
+        # Keep an existing secret: the webhooks of monitors contain it.
         "webhook_secret": secrets.token_hex(_SECRET_BYTES),
         **connection.extra_dejson,
         "webhook_url": webhook_url,
@@ -71,28 +71,28 @@ def fill_in(connection: Connection, base_url: str, key: str, webhook_url: str) -
     connection.password = key
     connection.extra = json.dumps({name: value for name, value in extra.items() if value != ""})
     parts = urlsplit(settings_of(connection).client.base_url)
-    # Apart, as the form of Airflow 3.3.1 and 3.3.2 tests no connection that has no port.
+    # Separate, because the form of Airflow 3.3.1 and 3.3.2 tests no connection without a port.
     connection.port = parts.port or _PORTS[parts.scheme]
     connection.host = parts._replace(netloc=parts.netloc.removesuffix(f":{connection.port}")).geturl()
 
 
 def store(connection: Connection) -> None:
-    """Store a connection, or what has changed of one that is stored.
+    """Insert or update a connection.
 
-    :raises ConfigurationError: the database does not take it.
+    :raises ConfigurationError: the database refuses it.
     """
     try:
         with create_session() as session:
             session.merge(connection)
     except SQLAlchemyError as error:
-        # Its text holds the values.
+        # The error's text contains the values.
         raise ConfigurationError(
             f"Airflow's database refuses the connection: {type(error).__name__}"
         ) from None
 
 
 def address(connection: Connection) -> str | None:
-    """Return the base URL that a connection has; None where there is none, or none that can work."""
+    """Return the base URL of a connection; None if it is missing or invalid."""
     try:
         return settings_of(connection).client.base_url
     except ConfigurationError:

@@ -1,4 +1,4 @@
-"""The first DAG, as a file in the DAG folder."""
+"""The example DAG as a file in the DAG folder."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _FIRST_ARGUMENT = 'task_id="search",\n'
 
 @dataclass(frozen=True)
 class ExampleDag:
-    """The first DAG, and where it goes.
+    """The example DAG.
 
-    :param folder: the DAG folder, which is made where there is none.
-    :param conn_id: the connection that it uses.
+    :param folder: the DAG folder, created if it is missing.
+    :param conn_id: the DAG's connection.
     """
 
     folder: Path
@@ -36,7 +36,7 @@ class ExampleDag:
 
     @property
     def source(self) -> str:
-        """What is in it."""
+        """The file's content."""
         text = files(__package__).joinpath(_NAME).read_text(encoding="utf-8")
         if self.conn_id == WebDataHook.default_conn_name:
             return text
@@ -44,17 +44,18 @@ class ExampleDag:
         return text.replace(_FIRST_ARGUMENT, f"{_FIRST_ARGUMENT}        {argument}")
 
     def check(self, *, replace: bool) -> None:
-        """Raise `ConfigurationError` where another file has that name.
+        """Fail if a different file has this name.
 
-        :param replace: whether it may be replaced.
+        :param replace: accept such a file.
+        :raises ConfigurationError: a different file exists.
         """
         if self.path.exists() and not replace and self.path.read_text(encoding="utf-8") != self.source:
             raise ConfigurationError(
-                f"{self.path} exists and is another DAG; --force replaces it, --no-example leaves it alone"
+                f"{self.path} exists with other content; --force replaces it, --no-example leaves it unchanged"
             )
 
     def write_part(self) -> Path:
-        """Write the DAG beside its file, and return where: renamed to `path`, it is the DAG.
+        """Write the DAG to a temporary file beside `path`, and return its path; renaming it completes the write.
 
         :raises ConfigurationError: the folder cannot be written.
         """
@@ -64,7 +65,7 @@ class ExampleDag:
             part.write_text(self.source, encoding="utf-8")
         except OSError as error:
             raise ConfigurationError(
-                f"the example DAG cannot be written: {error}; name another folder with --dags-folder, or give "
+                f"the example DAG cannot be written: {error}; choose another folder with --dags-folder, or use "
                 "--no-example"
             ) from None
         return part

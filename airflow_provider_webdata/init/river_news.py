@@ -1,4 +1,4 @@
-"""News about a river: one search a day, and one task for each page that it finds."""
+"""News about a river: a daily search, and a task for each page it finds."""
 
 import pendulum
 from airflow.sdk import dag, task

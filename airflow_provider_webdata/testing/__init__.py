@@ -1,4 +1,4 @@
-"""For the tests of users' own DAGs: a sandbox, an inbox and the connections that lead to both, as fixtures of pytest.
+"""Pytest fixtures for testing DAGs: a sandbox, an inbox, and a connection to both.
 
-Nothing is imported here: pytest imports the plugin wherever this package is installed.
+This module imports nothing: pytest imports the plugin wherever this package is installed.
 """

@@ -1,4 +1,4 @@
-"""The Airflow home of one pytest process."""
+"""A temporary Airflow home for a pytest process."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ if TYPE_CHECKING:
 
 _NOT_WANTED = (
     "AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST",
-    # Another Airflow's database: its addresses, also the asynchronous one and those by command or by secret, and the
-    # arguments of its driver.
+    # Another Airflow's database: its URLs, including the asynchronous one and those by command or secret, and its
+    # driver's arguments.
     "AIRFLOW__DATABASE__",
     "AIRFLOW__CORE__SQL_ALCHEMY_",
     # Tasks would report to another Airflow.
     "AIRFLOW__CORE__EXECUTION_API_SERVER_URL",
-    # A backend goes before the environment: it would lead to the service itself where it knows the connection.
+    # A secrets backend takes precedence over the environment, so tests could call the real service.
     "AIRFLOW__SECRETS__",
     "AIRFLOW__WORKERS__SECRETS_BACKEND",
 )
-"""Beginnings of the names of variables."""
+"""Prefixes of the environment variables that are removed."""
 
 
 class AirflowHome:
-    """A new folder, in which Airflow keeps its settings, its database and its logs until the tests are over.
+    """A temporary folder for Airflow's settings, database, and logs.
 
-    Nothing that the environment says of another Airflow's home, configuration, database, DAGs or secrets counts.
+    Environment variables that configure another Airflow's home, database, DAGs, or secrets are removed.
 
-    :param dags: folder of the DAGs that are tested.
-    :raises pytest.UsageError: there is no such folder, or Airflow has been imported already.
+    :param dags: folder of the tested DAGs.
+    :raises pytest.UsageError: the folder is missing, or Airflow was imported before.
     """
 
     def __init__(self, dags: Path) -> None:
         if not dags.is_dir():
-            raise pytest.UsageError(f"webdata_dags_folder: there is no folder {dags}")
+            raise pytest.UsageError(f"webdata_dags_folder: folder {dags} does not exist")
         if "airflow" in sys.modules:
             raise pytest.UsageError(
-                "webdata_dags_folder: another plugin of pytest has imported Airflow already, which reads its home "
-                "once; leave that plugin out (-p no:NAME), or remove the setting and set AIRFLOW_HOME yourself"
+                "webdata_dags_folder: another pytest plugin has already imported Airflow, which reads its home only "
+                "once; disable that plugin (-p no:NAME), or remove the setting and set AIRFLOW_HOME yourself"
             )
         self.path = Path(tempfile.mkdtemp(prefix="webdata-airflow-"))
         self._environment = pytest.MonkeyPatch()
@@ -67,22 +67,22 @@ class AirflowHome:
             self._environment.setenv(name, value)
 
     def make_database(self, cache: Path | None, say: Callable[[str], None]) -> None:
-        """Create the database, which takes Airflow a while at the first time.
+        """Create the database. The first time takes several seconds.
 
-        :param cache: where to keep it for later runs; None: it is not kept.
-        :param say: receives a message if it must be created.
-        :raises pytest.UsageError: Airflow could not create it.
+        :param cache: folder that keeps the database for later runs; None: do not keep it.
+        :param say: receives a message if the database must be created.
+        :raises pytest.UsageError: Airflow could not create the database.
         """
         versions = f"{version('apache-airflow-core')}-{__version__}"
         database = MigratedDatabase((cache or self.path) / versions)
         if not database.is_made:
-            say("webdata: Airflow makes its database, which pytest's cache then keeps")
+            say("webdata: creating Airflow's database; pytest's cache keeps it")
         try:
             database.copy_to(self.path)
         except RuntimeError as error:
             raise pytest.UsageError(str(error)) from None
 
     def remove(self) -> None:
-        """Delete the folder, and set the environment back."""
+        """Delete the folder, and restore the environment."""
         self._environment.undo()
         shutil.rmtree(self.path, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""The sandbox that the fixtures give to a test."""
+"""The sandbox of the fixtures."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
 
 DEFAULT_CONN_ID = "webdata_default"
 
-# Airflow's own marker; importing Airflow here would read its settings before the fixtures set them.
+# Airflow's own marker. Importing Airflow here would read its settings before the fixtures set them.
 hookimpl = HookimplMarker("airflow")
 
 
 class ConnectedSandbox(SandboxControl):
-    """A sandbox of the service, an inbox that receives its webhooks, and the connections that lead to both.
+    """A sandbox of the service, an inbox that receives its webhooks, and a connection to both.
 
-    Everything that `SandboxControl` can do is a method here: `set_page` (also with canned `json` or a `screenshot`),
+    All methods of `SandboxControl` are available: `set_page` (also with canned `json` or a `screenshot`),
     `set_site`, `set_media`, `add_fault`, `configure`, `advance`, `requests`, `deliveries`, `jobs`, `state` and more.
 
-    Jobs and checks are over before the call that starts them is answered, so that nothing waits for a poll, unless
-    they are given time: `configure(page_seconds=..., check_seconds=..., step_seconds=..., queue_seconds=...)`.
+    Jobs and checks end before the call that starts them returns, so that no task waits for a poll. To let them take
+    time: `configure(page_seconds=..., check_seconds=..., step_seconds=..., queue_seconds=...)`.
 
     :ivar url: address of the sandbox.
-    :ivar api_key: the key that it accepts.
+    :ivar api_key: the accepted API key.
     """
 
     def __init__(self, server: SandboxServer, inbox: LocalInbox, environment: pytest.MonkeyPatch) -> None:
@@ -53,12 +53,12 @@ class ConnectedSandbox(SandboxControl):
         self._began = datetime.now(timezone.utc)
 
     def connect(self, conn_id: str = DEFAULT_CONN_ID, *, webhooks: bool = True, **extra: Any) -> None:
-        """Point a connection to the sandbox, by an environment variable that is set back after the test.
+        """Point a connection to the sandbox through an environment variable, restored after the test.
 
-        :param conn_id: id of the connection; `webdata_default` is there from the start.
-        :param webhooks: whether deliveries reach the inbox of the test; without, waits poll.
-        :param extra: further extra fields of the connection, such as `retry_budget=0`.
-        :raises pytest.fail.Exception: a secrets backend knows the connection, and goes before the environment.
+        :param conn_id: id of the connection; `webdata_default` exists from the start.
+        :param webhooks: deliver webhooks to the inbox of the test; otherwise waits poll.
+        :param extra: more extra fields of the connection, such as `retry_budget=0`.
+        :raises pytest.fail.Exception: a secrets backend, which takes precedence, has the connection.
         """
         from airflow.sdk import BaseHook
 
@@ -76,51 +76,50 @@ class ConnectedSandbox(SandboxControl):
         self._environment.setenv(f"AIRFLOW_CONN_{conn_id.upper()}", json.dumps(connection))
         if BaseHook.get_connection(conn_id).host != self.url:
             pytest.fail(
-                f"Connection {conn_id!r} leads to the service and not to the sandbox: a secrets backend has it, which "
-                "goes before the environment; unset AIRFLOW__SECRETS__BACKEND, or set webdata_dags_folder",
+                f"Connection {conn_id!r} points to the service instead of the sandbox: a secrets backend has it, which "
+                "takes precedence over the environment; unset AIRFLOW__SECRETS__BACKEND, or set webdata_dags_folder",
                 pytrace=False,
             )
 
     def deliver(
         self, body: dict[str, Any], *, key: str | None = None, conn_id: str = DEFAULT_CONN_ID
     ) -> None:
-        """Deliver to the inbox, in place of a job or a program that the sandbox knows nothing of.
+        """Send a delivery to the inbox, as if from a job or program outside the sandbox.
 
-        :param body: as the service sends it: `type` (the event), `id` (of the job), `data`, ...
-        :param key: correlation key, the last part of the webhook's address.
-        :param conn_id: id of the connection whose deliveries these are.
+        :param body: in the service's form: `type` (the event), `id` (of the job), `data`, ...
+        :param key: correlation key, the last part of the webhook's URL.
+        :param conn_id: id of the receiving connection.
         :raises urllib.error.HTTPError: the inbox refused it.
         """
         self._inbox.deliver(conn_id, body, key)
 
     def execute(self, task: BaseOperator, context: Mapping[str, Any] | None = None) -> Any:
-        """Execute a task right here, without a DAG and a database, and return its result.
+        """Execute a task in this process, without a DAG or a database, and return its result.
 
-        Where it defers, its trigger runs here too, and the task is resumed with the event. Templates are not rendered.
+        If the task defers, its trigger runs here too, and the event resumes the task. Templates are not rendered.
 
         :param task: an operator or a sensor.
-        :param context: what the task finds in its context; by default the run began with the fixture, so that what the
-            test has brought about before counts.
-        :raises Exception: what the task raises.
+        :param context: the task's context. By default the run began with the fixture, so that events which the test
+            caused before are seen.
+        :raises Exception: the task's error.
         """
         from airflow.sdk.exceptions import TaskDeferred
 
         given: Any = {"dag_run": SimpleNamespace(start_date=self._began), **(context or {})}
-        go_on = partial(task.execute, given)
+        resume = partial(task.execute, given)
         while True:
             try:
-                return go_on()
+                return resume()
             except TaskDeferred as deferred:  # noqa: PERF203
                 event = asyncio.run(_first_event(deferred.trigger))
                 found = {**(deferred.kwargs or {}), "event": event.payload}
-                go_on = partial(task.resume_execution, deferred.method_name, found, given)
+                resume = partial(task.resume_execution, deferred.method_name, found, given)
 
     def run(self, dag: DAG, **arguments: Any) -> Any:
-        """Run a DAG to its end with `dag.test()`, and return its run.
+        """Run a DAG with `dag.test()`, and return its run.
 
-        :param dag: the DAG.
-        :param arguments: of `dag.test()`, such as `run_conf`.
-        :raises pytest.fail.Exception: the run failed; the message has each failed task's own error.
+        :param arguments: arguments of `dag.test()`, such as `run_conf`.
+        :raises pytest.fail.Exception: the run failed; the message contains the error of each failed task.
         """
         from airflow.sdk.execution_time.task_runner import get_listener_manager  # type: ignore[attr-defined]
 
@@ -139,7 +138,7 @@ class ConnectedSandbox(SandboxControl):
 
 
 class _Failures:
-    """Airflow listener that keeps the last error of each task that did not succeed in a later attempt."""
+    """Airflow listener that keeps the last error of each task without a later success."""
 
     def __init__(self) -> None:
         self._errors: dict[str, Any] = {}
@@ -169,9 +168,9 @@ async def _first_event(trigger: BaseTrigger) -> TriggerEvent:
 
 @contextmanager
 def connected_sandbox(folder: Path, **settings: Any) -> Iterator[ConnectedSandbox]:
-    """Run a sandbox and an inbox within this block, and point `webdata_default` to them.
+    """Run a sandbox and an inbox, and point `webdata_default` to them.
 
-    :param folder: for the inbox's database.
+    :param folder: folder of the inbox's database.
     :param settings: fields of `airflow_provider_webdata.sandbox.config.SandboxConfig`.
     """
     with (
@@ -179,7 +178,7 @@ def connected_sandbox(folder: Path, **settings: Any) -> Iterator[ConnectedSandbo
         LocalInbox(folder) as inbox,
         pytest.MonkeyPatch.context() as environment,
     ):
-        # Triggers run in the process of the test: no worker lingers behind a deferred task.
+        # Triggers run in the process of the test: a deferred task has no worker.
         environment.setenv("AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL", "0")
         keep_execution_api()
         sandbox = ConnectedSandbox(server, inbox, environment)

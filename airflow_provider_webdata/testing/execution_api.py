@@ -1,4 +1,4 @@
-"""The API server that `dag.test()` gives to tasks, within the process."""
+"""The in-process API server of `dag.test()`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import functools
 
 
 def keep_execution_api() -> None:
-    """Use one such server for all tasks of the process.
+    """Use one server for all tasks of the process.
 
-    Airflow 3.2 lets it be collected while it is still in use, and making one for each task takes seconds.
+    Airflow 3.2 lets the server be garbage-collected while in use, and creating one for each task takes seconds.
     """
     from airflow.sdk.execution_time import supervisor
 

@@ -1,4 +1,4 @@
-"""The inbox beside a test: the real application on a separate port, over a SQLite file."""
+"""An inbox for a test: the real application on its own port, with a SQLite file."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 
 class LocalInbox:
-    """Receives the deliveries of every connection that carry its secret; a context manager.
+    """Receives all deliveries that carry its secret; a context manager.
 
-    :param folder: for the database.
-    :ivar secret: the webhook secret of the connections whose deliveries come here.
-    :ivar url: its address.
+    :param folder: folder of the database.
+    :ivar secret: webhook secret for the connections.
+    :ivar url: address of the inbox.
     """
 
     def __init__(self, folder: Path) -> None:
         self.secret = secrets.token_hex(16)
         self._engine = create_engine(f"sqlite:///{folder}/inbox.db")
         application = InboxApplication(Inbox(self._engine), self._gate)
-        # What is logged is shown with a test that fails.
+        # pytest shows the log of a failed test.
         self._serving = Serving(application, close=application.inbox.close, log_level="warning")
         self.url = self._serving.url
 
@@ -47,7 +47,7 @@ class LocalInbox:
         self._engine.dispose()
 
     def deliver(self, conn_id: str, body: dict[str, Any], key: str | None) -> None:
-        """Deliver as the service does.
+        """Send a delivery as the service does.
 
         :raises urllib.error.HTTPError: the inbox refused it.
         """

@@ -1,4 +1,4 @@
-"""A SQLite database that Airflow has migrated, made once and copied from there."""
+"""A cached SQLite database, migrated by Airflow."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MigratedDatabase:
-    """Creates the database on first use, in the process that needs it first.
+    """Creates the database on first use.
 
-    :param folder: where it is kept; any number of processes may share it.
+    :param folder: the cache; processes may share it.
     """
 
     folder: Path
 
     @property
     def is_made(self) -> bool:
-        """Whether the database is there."""
+        """Whether the database exists."""
         return self._done.exists()
 
     def copy_to(self, home: Path) -> None:
-        """Make `airflow.db` in an Airflow home.
+        """Create `airflow.db` in an Airflow home.
 
-        :raises RuntimeError: Airflow could not migrate its database; the text is the end of what it said.
+        :raises RuntimeError: Airflow could not migrate its database; the text is the end of its output.
         """
         with (
             contextlib.closing(sqlite3.connect(self._made())) as made,
@@ -68,4 +68,4 @@ class MigratedDatabase:
             check=False,
         )
         if made.returncode:
-            raise RuntimeError(f"Airflow's database could not be made.\n{made.stdout[-3000:]}")
+            raise RuntimeError(f"Airflow's database could not be created.\n{made.stdout[-3000:]}")

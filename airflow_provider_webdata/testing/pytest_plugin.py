@@ -1,6 +1,6 @@
-"""The fixtures and the setting of pytest, by the entry point `pytest11`.
+"""The pytest plugin: fixtures and a setting, registered by the entry point `pytest11`.
 
-Every pytest imports this where the package is installed: what a fixture needs is imported when it is used.
+Every pytest run imports this module, so fixtures import their dependencies when they are used.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the setting `webdata_dags_folder`."""
     parser.addini(
         DAGS_FOLDER,
-        "folder of the DAGs that are tested, from the root of the project; the tests then run on an Airflow home of "
-        "their own, with a migrated SQLite database",
+        "folder of the tested DAGs, relative to the project's root; the tests then use a temporary Airflow home with "
+        "a migrated SQLite database",
         default="",
     )
 
@@ -42,7 +42,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Fill the Airflow home; the database comes from pytest's cache once it is there."""
+    """Create the database of the Airflow home, from pytest's cache if possible."""
     home = session.config.stash.get(_HOME, None)
     if home is not None and not session.config.option.collectonly:
         cache = getattr(session.config, "cache", None)
@@ -60,9 +60,9 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def webdata_sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConnectedSandbox]:
-    """A sandbox of the service for this test alone, and the connection `webdata_default` to it.
+    """A sandbox of the service for one test, and the connection `webdata_default` to it.
 
-    See `ConnectedSandbox` for what can be done with it.
+    See `ConnectedSandbox` for its methods.
     """
     with _connected(tmp_path_factory.mktemp("webdata")) as sandbox:
         yield sandbox
@@ -70,7 +70,7 @@ def webdata_sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connec
 
 @pytest.fixture(scope="session")
 def webdata_shared_sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConnectedSandbox]:
-    """One sandbox for all tests of the run that ask for it: what one of them changes, the others see."""
+    """A sandbox shared by all tests that request it; each sees the changes of the others."""
     with _connected(tmp_path_factory.mktemp("webdata_shared")) as sandbox:
         yield sandbox
 

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 class Serving:
     """Serves an application until `stop`.
 
-    The socket listens from the beginning: requests wait until the server takes them.
+    The socket listens immediately; requests wait until `start`.
 
-    :param application: of ASGI 3.
-    :param port: of the loopback address; 0 for any that is free.
-    :param close: awaited in the end, in the event loop that served.
-    :param server: uvicorn's, or one on top of it.
-    :param options: of uvicorn's configuration.
-    :ivar url: its address.
+    :param application: ASGI 3 application.
+    :param port: port on the loopback address; 0 chooses a free one.
+    :param close: awaited at the end, in the event loop of the server.
+    :param server: uvicorn's server class, or a subclass.
+    :param options: options of uvicorn's configuration.
+    :ivar url: address of the server.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class Serving:
         server: type[uvicorn.Server] = uvicorn.Server,
         **options: Any,
     ) -> None:
-        # The protocol is named because asyncio switches Nagle's algorithm off only for sockets that say they are TCP.
+        # asyncio disables Nagle's algorithm only for sockets that name TCP as their protocol.
         self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._listener.bind(("127.0.0.1", port))
@@ -55,13 +55,13 @@ class Serving:
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
 
     def start(self) -> None:
-        """Take requests."""
+        """Accept requests."""
         self._thread.start()
 
     def stop(self, *, at_once: bool = False) -> None:
-        """End, and return once it has.
+        """Stop the server, and return when it has ended.
 
-        :param at_once: whether those who wait get no answer.
+        :param at_once: drop pending requests.
         """
         self._server.force_exit = at_once
         self._server.should_exit = True

@@ -45,7 +45,7 @@ def test_the_list_has_prices(run: Any, sandbox: SandboxServer) -> None:
     lines = {line.split("|")[0].strip(): line for line in run("list").splitlines()}
     assert "1 a record" in lines["company-register/companies/search"]
     assert "5 a call" in lines["market-prices/prices/history"]
-    assert "only the answer says" in lines["market-prices/prices/live"]
+    assert "known after the call" in lines["market-prices/prices/live"]
     assert sandbox.control.state()["credits"] == before
 
 

@@ -57,8 +57,8 @@ def test_what_cannot_work_stores_nothing(terminal: Terminal, home: Path) -> None
     (home / "a-file").touch()
     cases: Sequence[tuple[dict[str, Any], str]] = [
         (terminal.order(key=WRONG_KEY), "The service refuses the API key: "),
-        (terminal.order(key=""), "there is no API key; "),
-        (terminal.order(key="\n"), "there is no API key; "),
+        (terminal.order(key=""), "the API key is missing; "),
+        (terminal.order(key="\n"), "the API key is missing; "),
         (terminal.order(key="Bearer x"), "password (API Key) starts with 'Bearer'; enter the key alone"),
         (terminal.order(base_url=""), "--base-url is missing, "),
         (terminal.order(base_url=f"https://x.example?key={WRONG_KEY}"), "must have no query or fragment"),
@@ -102,12 +102,12 @@ def test_a_connection_is_made_changed_and_never_replaced_unasked(
     assert made["files"] == {"river_news.py": EXAMPLE}
     assert f"Connection 'webdata_default' was created: {sandbox.url}." in made["output"]
     assert "airflow dags test river_news" in made["output"]
-    assert "There is no webhook URL" in made["output"]
+    assert "Without a webhook URL" in made["output"]
     assert "The inbox's tables" not in made["output"]
-    assert made["output"].endswith("Is everything right? airflow webdata doctor\n")
+    assert made["output"].endswith("Check the installation: airflow webdata doctor\n")
 
     assert "connection 'webdata_default' exists; --force" in again["status"]
-    assert "is another DAG; --force replaces it, --no-example leaves it alone" in other_dag["status"]
+    assert "exists with other content; --force replaces it, --no-example leaves it unchanged" in other_dag["status"]
     for refused in (again, other_dag):
         assert (refused["connections"], refused["files"]) == (made["connections"], made["files"])
 
@@ -117,11 +117,11 @@ def test_a_connection_is_made_changed_and_never_replaced_unasked(
     assert 'webdata_conn_id="another",' in replaced["files"]["river_news.py"]
 
     kept = forced["connections"]["webdata_default"]
-    assert "was changed" in forced["output"]
+    assert "was updated" in forced["output"]
     assert kept["extra"] == {"webhook_secret": secret, "webhook_url": webhook_url}
     assert (kept["host"], kept["port"]) == (stored["host"], stored["port"])
     assert forced["files"] == {"river_news.py": EXAMPLE}
-    assert f"Deliveries come to {webhook_url}/webdata/inbox/webdata_default/...:" in forced["output"]
+    assert f"The service delivers to {webhook_url}/webdata/inbox/webdata_default/...:" in forced["output"]
 
     written = (home / "more" / "dags" / "river_news.py").read_text()
     assert 'task_id="search",\n        webdata_conn_id="third",\n' in written
@@ -138,7 +138,8 @@ def test_a_connection_of_another_type_is_left_alone(terminal: Terminal) -> None:
     }
     added, refused = terminal.run(add, terminal.order("--force"))
     assert (
-        "connection 'webdata_default' is of type 'http'; name another one with --conn-id" in refused["status"]
+        "connection 'webdata_default' is of type 'http'; choose another id with --conn-id"
+        in refused["status"]
     )
     assert refused["connections"] == added["connections"]
 
@@ -193,7 +194,7 @@ def test_at_a_terminal_it_asks_and_its_dag_runs(
     prompted = Prompted(environ)
     prompted.answer(f"Base URL [{HOSTED_URL}]: ", f"{sandbox.url}\n")
     prompted.answer("API key (not shown): ", f"{sandbox.api_key}\n")
-    prompted.answer("for webhooks (may stay empty): ", "\n")
+    prompted.answer("for webhooks (optional): ", "\n")
     assert prompted.end() == 0, prompted.shown
     [left] = terminal.run({"argv": ["webdata", "inbox", "list"]})
     stored = left["connections"]["webdata_default"]

@@ -220,13 +220,13 @@ def test_a_secrets_backend_that_leads_to_the_service(project: Project) -> None:
     project.write({"vault.py": VAULT, "test_it.py": "def test_it(webdata_sandbox):\n    pass\n"})
     done = project.pytest(AIRFLOW_HOME=str(project.folder), AIRFLOW__SECRETS__BACKEND="vault.Vault")
     assert done.returncode == 1
-    assert "Connection 'webdata_default' leads to the service and not to the sandbox" in done.stdout
+    assert "Connection 'webdata_default' points to the service instead of the sandbox" in done.stdout
     assert "a-real-key" not in done.stdout
 
 
 BAD_SETTINGS = {
-    "no such folder": ([], "webdata_dags_folder: there is no folder"),
-    "too late": (["-p", "early"], "another plugin of pytest has imported Airflow already"),
+    "no such folder": ([], "webdata_dags_folder: folder"),
+    "too late": (["-p", "early"], "another pytest plugin has already imported Airflow"),
 }
 
 
