@@ -56,7 +56,7 @@ def test_filters_of_the_list(run: Any) -> None:
     assert found("podcasts") == ["episode-index/episodes/search"]
     assert len(found("--provider", "market-prices", "--provider", "episode-index")) == 3
     assert len(found("--limit", "2")) == 2
-    assert "No capability was found" in run("list", "zzz")
+    assert "No capability matches" in run("list", "zzz")
 
 
 @pytest.mark.rule("find-tools-contract")
