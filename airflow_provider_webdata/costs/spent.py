@@ -88,16 +88,20 @@ def spent(
     return sorted(found.values(), key=lambda one: (-one.used, *map(str, one.names.values())))
 
 
-def spent_by_day(session: Session, since: datetime) -> dict[date, Counter[str]]:
-    """Return credits by day of UTC and DAG.
+def spent_by_day(session: Session, since: datetime) -> dict[str, dict[date, Counter[str]]]:
+    """Return credits by connection, day of UTC, and DAG. Those of an unknown connection are under the empty string.
 
     :param since: only credits reported at or after this time.
     """
-    found: dict[date, Counter[str]] = {}
+    found: dict[str, dict[date, Counter[str]]] = {}
     jobs: dict[str, float] = {}
     for row, credits in _told(session, (), since, None):
         day = row.timestamp.astimezone(timezone.utc).date()
-        found.setdefault(day, Counter())[row.dag_id] += _without_known(credits, jobs)["used"]
+        used = _without_known(credits, jobs)["used"]
+        shares = credits["byConnection"] or {"": 1}
+        whole = sum(shares.values()) or 1
+        for conn_id, share in shares.items():
+            found.setdefault(conn_id, {}).setdefault(day, Counter())[row.dag_id] += used * share / whole
     return found
 
 
@@ -166,6 +170,7 @@ class _Credits(BaseModel):
     unknown: int | None = None
     byOperation: dict[str, FiniteFloat]  # noqa: N815 - as in the XCom
     byFormat: dict[str, FiniteFloat] | None = None  # noqa: N815
+    byConnection: dict[str, FiniteFloat] = {}  # noqa: N815
     jobs: dict[str, FiniteFloat] = {}
 
 

@@ -27,10 +27,12 @@ class Billing:
     """The credits of one attempt.
 
     The XCom key `credits` has `used`, `saved` (what it would have cost to request again what an earlier attempt got),
-    `unknown` (calls whose cost the service does not say), `byOperation`, and `byFormat`. Earlier attempts are included
-    on Airflow 3.3. On 3.2, which keeps no task state, each attempt counts by itself, and the log says so.
+    `unknown` (calls whose cost the service does not say), `byOperation`, `byFormat`, and `byConnection`. Earlier
+    attempts are included on Airflow 3.3. On 3.2, which keeps no task state, each attempt counts by itself, and the log
+    says so.
 
     :param push: pushes XComs.
+    :param conn_id: the task's connection.
     :param credit_limit: most credits that all attempts may spend until the task is cleared; None: no limit.
     :param operation: names the call in the error for a limit that is no number.
     :raises InvalidRequestError: `credit_limit` is no number of at least 0.
@@ -41,12 +43,14 @@ class Billing:
         context: Context,
         log: Any,
         push: Callable[..., None],
+        conn_id: str,
         credit_limit: Any = None,
         operation: str = "credit_limit",
     ) -> None:
         self.account = account = CreditAccount(context)
         self._log = log
         self._push = push
+        self._conn_id = conn_id
         limit = checked_number(operation, "credit_limit", credit_limit)
         # What the account does not know of the limit's use.
         self.budget = Budget(limit, context, counted=lambda: account.since_cleared)
@@ -143,7 +147,7 @@ class Billing:
         :param execution: as in `reserve`.
         :param call: `call`, `formats`, `scraping`, `saved`, and `is_earlier` of `enter_call`.
         """
-        self._push(credits=enter_call(self.account, self._log, used, operation, **call))
+        self._push(credits=enter_call(self.account, self._log, used, operation, self._conn_id, **call))
         is_known = isinstance(used, (int, float)) and used >= 0
         # The account has what is known.
         self.budget.settle(execution or operation, 0 if is_known else None)

@@ -1,11 +1,11 @@
-"""The account of a task instance: credits spent, by operation and format, and credits saved."""
+"""The account of a task instance: credits spent, by operation, format, and connection, and credits saved."""
 
 from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING, Any
 
-from typing_extensions import TypedDict
+from typing_extensions import NotRequired, TypedDict
 
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _KEY = "webdata_credits"
-_PARTS = ("byOperation", "byFormat")
+_PARTS = ("byOperation", "byFormat", "byConnection")
 
 
 class _Entry(TypedDict):
@@ -32,6 +32,7 @@ class _Entry(TypedDict):
     unknown: Count
     byOperation: dict[str, Credits]
     byFormat: dict[str, Credits]
+    byConnection: NotRequired[dict[str, Credits]]
 
 
 class CreditAccount:
@@ -84,6 +85,7 @@ class CreditAccount:
         by_operation: Mapping[str, float],
         by_format: Mapping[str, float],
         *,
+        conn_id: str,
         saved: float = 0,
         is_known: bool = True,
     ) -> float:
@@ -92,6 +94,7 @@ class CreditAccount:
         :param call: name of the call; None: it has no name, and is added to the other unnamed calls.
         :param by_operation: credits by operation.
         :param by_format: those of them that have a page, by format; what no format adds is `page`.
+        :param conn_id: connection with which it was made.
         :param saved: credits that were not spent.
         :param is_known: whether the service reported the cost.
         """
@@ -103,12 +106,13 @@ class CreditAccount:
             "unknown": int(not is_known),
             "byOperation": dict(by_operation),
             "byFormat": dict(by_format),
+            "byConnection": {conn_id: total} if (total := sum(by_operation.values())) else {},
         }
         if before is not None:
             if call is None:
                 entry["unknown"] += before["unknown"]
                 for part in _PARTS:
-                    entry[part] = _added(before[part], entry[part])
+                    entry[part] = _added(before.get(part, {}), entry[part])
             else:
                 entry["maxTries"] = before["maxTries"]
         self._entries[key] = entry
@@ -121,7 +125,7 @@ class CreditAccount:
 
         `jobs`, where there are any, has what each cost by its kind and id: several tasks may take the result of one.
         """
-        credits: dict[str, Any] = {"used": 0, "saved": 0, "unknown": 0, "byOperation": {}, "byFormat": {}}
+        credits: dict[str, Any] = {"used": 0, "saved": 0, "unknown": 0, **{part: {} for part in _PARTS}}
         jobs = {}
         for name, entry in self._entries.items():
             used = _used(entry)
@@ -129,7 +133,7 @@ class CreditAccount:
             credits["saved"] += entry["saved"]
             credits["unknown"] += entry["unknown"]
             for part in _PARTS:
-                credits[part] = _added(credits[part], entry[part])
+                credits[part] = _added(credits[part], entry.get(part, {}))
             if used and name.partition("/")[0] in ALL_JOB_KINDS:
                 jobs[name] = used
         return {**credits, **({"jobs": jobs} if jobs else {})}
@@ -140,6 +144,7 @@ def enter_call(
     log: Logger | TaskLogger,
     used: Any,
     operation: str,
+    conn_id: str,
     *,
     call: str | None = None,
     formats: Mapping[str, float] | None = None,
@@ -150,6 +155,7 @@ def enter_call(
     """Enter what a call cost into an account, log the account, and count the call in the metrics.
 
     :param used: credits, as the service says; None, or less than 0, where it does not.
+    :param conn_id: connection with which the call was made.
     :param call: names the call, which is counted once for all attempts; None: it has no name.
     :param formats: what of the cost each format accounts for.
     :param scraping: what of it is for scraping the results of a search.
@@ -163,6 +169,7 @@ def enter_call(
         f"{operation}/{call}" if call else None,
         {name: part for name, part in parts.items() if part},
         formats or {},
+        conn_id=conn_id,
         saved=saved,
         is_known=is_known,
     )

@@ -163,7 +163,7 @@ class Run:
         :raises InvalidRequestError: `credit_limit` is no number of at least 0.
         """
         limit, name = getattr(self.task, "credit_limit", None), label_of(self.operation)
-        return Billing(self.context, self.log, self.push, limit, name)
+        return Billing(self.context, self.log, self.push, self.task.webdata_conn_id, limit, name)
 
     def on_kill(self) -> None:
         """End what the run has started: a user has ended the task."""

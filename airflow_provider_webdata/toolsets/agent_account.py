@@ -116,7 +116,7 @@ class AgentAccount:
         call: str | None,
         formats: Mapping[str, float] | None,
     ) -> None:
-        credits = enter_call(self._credits, log, used, operation, call=call, formats=formats)
+        credits = enter_call(self._credits, log, used, operation, conn_id, call=call, formats=formats)
         self._attempt.write(_KEY, {"sources": self._sources, "scrapes": self._scrapes})
         self._conn_id = conn_id
         self._push(credits)

@@ -102,8 +102,8 @@ class Lookups:
             (conn_id, "health"), lambda: in_thread(quick_findings, conn_id, seconds=DEADLINE)
         )
 
-    async def spent_by_day(self, since: date) -> dict[date, Counter[str]]:
-        """Return the credits of each DAG by day of UTC, as the DAGs' tasks reported them.
+    async def spent_by_day(self, since: date) -> dict[str, dict[date, Counter[str]]]:
+        """Return the credits of each DAG by connection and day of UTC, as the DAGs' tasks reported them.
 
         :param since: the first day.
         """
@@ -212,7 +212,7 @@ def _dashboard_url(conn_id: str) -> str | None:
     return None
 
 
-def _spent_by_day(since: date) -> dict[date, Counter[str]]:
+def _spent_by_day(since: date) -> dict[str, dict[date, Counter[str]]]:
     with create_session() as session:
         return spent_by_day(session, datetime.combine(since, time(tzinfo=timezone.utc)))
 

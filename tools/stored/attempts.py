@@ -61,7 +61,7 @@ def _account() -> Any:
 
     store = StateStore()
     account = CreditAccount(context_of(TaskInstance(max_tries=MAX_TRIES), store))  # type: ignore[arg-type]
-    account.enter("scrape/a", {"scrape": 5}, {"page": 1, "json": 4}, saved=5)
+    account.enter("scrape/a", {"scrape": 5}, {"page": 1, "json": 4}, conn_id=CONNECTION_ID, saved=5)
     return store.get("webdata_credits")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ _DAGS = 8
 
 
 async def page(page: Page) -> Response:
-    """Show each connection, and what waits."""
+    """Show each connection, what waits, and the credits of one connection."""
     conn_ids = await page.conn_ids()
     counts = await page.thread(waiting_dags)
     readable = await page.thread(page.visitor.readable, counts)
@@ -43,30 +44,38 @@ async def page(page: Page) -> Response:
         ],
         are_all_shown=sum(counts[dag_id] for dag_id in readable) == len(now),
         counted=COUNTED,
+        chosen=page.text("conn_id") or next(iter(conn_ids), None),
     )
 
 
 async def spend_part(page: Page) -> Response:
-    """Show the credits that DAGs spent, in the billing period of a connection."""
+    """Show the credits that DAGs spent with a connection, in its billing period."""
     conn_id, day = page.required("conn_id"), today()
     found = await _find_all(
         page, credits=lambda hook: hook.credit_usage(), history=lambda hook: hook.credit_history()
     )
     history = found["history"].value
     period = Period.of(found["credits"].value, day)
-    by_day = await page.lookups.spent_by_day(period.shown_from(day))
+    spent = await page.lookups.spent_by_day(period.shown_from(day))
+    by_day = spent.get(conn_id, {})
     dag_ids = {dag_id for used_by in by_day.values() for dag_id in used_by}
-    readable = await page.thread(page.visitor.readable, dag_ids)
+    unknown = sum(spent.get("", {}).values(), Counter())
+    readable = await page.thread(page.visitor.readable, dag_ids | unknown.keys())
     spend = await page.thread(spend_of, by_day, readable, period, day)
+    listed = await page.conn_ids()
+    # Connections that only a secrets backend has are not listed.
+    others = await page.thread(page.visitor.readable_connections, spent.keys() - {"", *listed})
     return await page.render(
         "overview_spend.html",
         title="Credits",
         conn_id=conn_id,
+        conn_ids=[*listed, *sorted(others)],
         spend=spend,
         period=period,
         dags=spend.dags[:_DAGS],
         hidden=len(dag_ids - readable),
         chart=spend.chart(),
+        unknown=[(dag_id, used) for dag_id, used in unknown.most_common() if dag_id in readable][:_DAGS],
         periods=sorted(
             history.periods if history else (), key=lambda one: one.start_date or "", reverse=True
         )[:_PERIODS],

@@ -119,6 +119,7 @@ def test_the_limit_and_the_account_of_a_call(here: SandboxServer, task: Any, log
         "unknown": 0,
         "byOperation": by_operation,
         "byFormat": by_format,
+        "byConnection": {"webdata_default": used},
         **({"jobs": jobs} if jobs else {}),
     }
     if name == "scrape_json":
@@ -255,7 +256,14 @@ def test_an_attempt_that_fails_before_its_call_tells_of_the_earlier_ones(here: S
     attempt(undeliverable(WebDataSearchOperator(task_id="t", query="river")), store, 1)
     assert attempt(WebDataScrapeOperator(task_id="t", url=broken, credit_limit="0"), store, 2) == {
         "failed": True,
-        "credits": {"used": 2, "saved": 0, "unknown": 0, "byOperation": {"search": 2}, "byFormat": {}},
+        "credits": {
+            "used": 2,
+            "saved": 0,
+            "unknown": 0,
+            "byOperation": {"search": 2},
+            "byFormat": {},
+            "byConnection": {"webdata_default": 2},
+        },
     }
 
 

@@ -37,8 +37,10 @@ ODD = tuple(f"odd{number}" for number in range(12))
 """Connections to `OddService`: the answers to each are cached apart."""
 EMPTY = "empty"
 """Another connection to it, which random answers leave alone."""
-FREE_DAGS = tuple(f"free{number}" for number in range(8))
-"""DAGs that spent no credits."""
+CHEAP_DAGS = tuple(f"cheap{number}" for number in range(8))
+"""DAGs that spent a credit each."""
+OTHER_DAG, OLD_DAG = "other_dag", "old_dag"
+"""DAGs that spent credits with another connection, and with an unknown one."""
 HOSTILE = "<script>alert('x')</script>\"'&{{ 7*7 }}"
 """Text of a stranger in any field that comes from outside."""
 
@@ -224,6 +226,15 @@ def pages(
     engine.dispose()
 
 
+def spent(used: float, conn_id: str | None = CONN_ID) -> dict[str, Any]:
+    """Return the XCom `credits` of a task.
+
+    :param conn_id: None: as earlier versions reported it.
+    """
+    credits = {"used": used, "byOperation": {"crawl": used}}
+    return credits if conn_id is None else credits | {"byConnection": {conn_id: used}}
+
+
 def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
     """Return the tasks in Airflow's tables: done, waiting, of another provider, and hidden."""
     policy = {"wait_by": "polling", "poll_interval": 30.0, "safety_poll": 300.0}
@@ -244,7 +255,7 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
         "changes": {"heldBack": 2, "knownBefore": 10**400},
     }
     preview = [{"url": "https://river.example/", "title": HOSTILE}]
-    credits = {"used": 3, "byOperation": {"crawl": 3}, "jobs": {f"crawl/{jobs['crawl']}": 3}}
+    credits = spent(3) | {"jobs": {f"crawl/{jobs['crawl']}": 3}}
     quality = {
         "items": 1,
         "failed": [{"check": HOSTILE}],
@@ -298,7 +309,7 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
                 "map_index": index,
                 "map_name": query,
                 "xcoms": {
-                    "credits": {"used": 2, "byOperation": {"search": 2}},
+                    "credits": spent(2),
                     "return_value": [{}, {}],
                     # Also a failed batch search pushes it.
                     **({"notBegun": 4} if state == "failed" else {}),
@@ -320,9 +331,22 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
                 "dag_id": dag_id,
                 "task_id": "saved",
                 "operator": "WebDataScrapeOperator",
-                "xcoms": {"credits": {"used": 0, "byOperation": {}}},
+                "xcoms": {"credits": spent(1)},
             }
-            for dag_id in FREE_DAGS
+            for dag_id in CHEAP_DAGS
+        ),
+        *(
+            {
+                "dag_id": dag_id,
+                "task_id": "crawl",
+                "operator": "WebDataCrawlOperator",
+                "xcoms": {"credits": spent(40, conn_id)},
+            }
+            for dag_id, conn_id in {
+                OTHER_DAG: "webdata_default",
+                OLD_DAG: None,
+                "vault_dag": "in_vault",
+            }.items()
         ),
         {
             "dag_id": HIDDEN_DAG,
@@ -340,7 +364,7 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
             "xcoms": {
                 "monitor_id": jobs["pushed monitor"],
                 "job_id": jobs["hidden crawl"],
-                "credits": {"used": 99, "byOperation": {SECRET: 99}},
+                "credits": spent(99),
             },
         },
     ]

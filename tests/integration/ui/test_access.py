@@ -11,7 +11,7 @@ from starlette.routing import Route
 from airflow_provider_webdata import __version__
 from airflow_provider_webdata.ui.application import ROUTES, VIEWS, create_application
 from tests.integration.ui.auth_manager import HIDDEN_CONN_ID, HIDDEN_DAG, NO_XCOMS, TEAM_CONN_ID
-from tests.integration.ui.conftest import CONN_ID, DASHBOARD, FREE_DAGS, SECRET, Pages
+from tests.integration.ui.conftest import CHEAP_DAGS, CONN_ID, DASHBOARD, SECRET, Pages
 from tests.support.snippets import ROOT
 
 HIDDEN_TEXT = "the payroll of the company"
@@ -185,7 +185,7 @@ def test_without_the_right_to_xcoms(pages: Pages, ids: dict[str, Any]) -> None:
     for path in ("/task", "/run"):
         assert pages.get(path, NO_XCOMS, **params_of(path, ids)).status_code == 403, path
     text = pages.get("/spend", NO_XCOMS, **params_of("/spend", ids)).text
-    assert f"{2 + len(FREE_DAGS)} DAGs that you may not read" in text
+    assert f"{2 + len(CHEAP_DAGS)} DAGs that you may not read" in text
     assert ">shop</a>" not in text
     assert "No credits yet" not in text
 

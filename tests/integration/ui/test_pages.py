@@ -18,7 +18,17 @@ from airflow_provider_webdata.common.page_urls import UI_PATH
 from airflow_provider_webdata.ui import lookups
 from airflow_provider_webdata.ui.application import ROUTES
 from tests.integration.ui.auth_manager import HIDDEN_DAG
-from tests.integration.ui.conftest import CONN_ID, DASHBOARD, EMPTY, HOSTILE, ODD, PREFIX, Pages
+from tests.integration.ui.conftest import (
+    CONN_ID,
+    DASHBOARD,
+    EMPTY,
+    HOSTILE,
+    ODD,
+    OLD_DAG,
+    OTHER_DAG,
+    PREFIX,
+    Pages,
+)
 from tests.integration.ui.pages_server import SECONDS
 from tests.integration.ui.test_access import ids, params_of
 from tests.support.snippets import ROOT
@@ -50,17 +60,31 @@ def stat(text: str, name: str) -> str:
 def test_spend(pages: Pages) -> None:
     """Each visitor sees the credits of the DAGs that they may read, by day and by DAG, and the forecast."""
     text = pages.get("/spend", **CONN).text
-    assert {stat(text, name) for name in ("Today", "Last 7 days")} == {"106"}
+    assert {stat(text, name) for name in ("Today", "Last 7 days")} == {"114"}
     assert f">{HIDDEN_DAG}</a>" in text
     assert '<svg class="plot"' in text
     assert "forecast" in text
     assert "days" in stat(text, "Runway")
     assert "The table shows 8 of 10 DAGs" in text
     limited = pages.get("/spend", "op", **CONN).text
-    assert stat(limited, "Today") == "7"
+    assert stat(limited, "Today") == "15"
     assert "1 DAG that you may not read" in limited
     # The credits left are spent by hidden DAGs as well.
     assert "Runway" not in limited
+
+
+def test_spend_of_another_connection(pages: Pages) -> None:
+    """Each connection has the DAGs that spent with it, and its own period; a connection that is not listed, too."""
+    default = pages.get("/spend", conn_id="webdata_default").text
+    assert stat(default, "Today") == "40"
+    assert f">{OTHER_DAG}</a>" in default
+    assert ">shop</a>" not in default
+    assert f"the connection is unknown: {OLD_DAG} (40 credits)." in default
+    choices = default.partition('aria-label="Connection">')[2].partition("</nav>")[0]
+    assert 'aria-current="true">webdata_default</a>' in choices
+    assert "conn_id=in_vault#credits" in choices
+    assert stat(pages.get("/spend", conn_id="in_vault").text, "Today") == "40"
+    assert "/spend?conn_id=dead" in pages.get("/", conn_id="dead").text
 
 
 def test_empty_states_have_code_that_runs(pages: Pages) -> None:

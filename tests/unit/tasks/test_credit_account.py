@@ -22,24 +22,31 @@ def account(store: StateStore, max_tries: int = 1) -> CreditAccount:
 
 def test_a_call_with_a_name_is_counted_once() -> None:
     store = StateStore()
-    assert account(store).enter("scrape/1", {"scrape": 5}, {"page": 1, "json": 4}) == 5
-    assert account(store).enter("scrape/1", {"scrape": 7}, {"page": 3, "json": 4}, saved=7) == 2
-    assert account(store).enter("scrape/1", {"scrape": 7}, {"page": 3, "json": 4}, saved=7) == 0
+    assert account(store).enter("scrape/1", {"scrape": 5}, {"page": 1, "json": 4}, conn_id="market") == 5
+    assert (
+        account(store).enter("scrape/1", {"scrape": 7}, {"page": 3, "json": 4}, saved=7, conn_id="market")
+        == 2
+    )
+    assert (
+        account(store).enter("scrape/1", {"scrape": 7}, {"page": 3, "json": 4}, saved=7, conn_id="market")
+        == 0
+    )
     assert account(store).to_wire() == {
         "used": 7,
         "saved": 14,
         "unknown": 0,
         "byOperation": {"scrape": 7},
         "byFormat": {"page": 3, "json": 4},
+        "byConnection": {"market": 7},
     }
 
 
 def test_calls_without_a_name_are_added() -> None:
     store = StateStore()
     assert account(store).is_empty
-    assert account(store).enter(None, {"search": 2}, {}) == 2
-    assert account(store).enter(None, {"search": 4}, {}, saved=1) == 4
-    assert account(store).enter(None, {}, {}, is_known=False) == 0
+    assert account(store).enter(None, {"search": 2}, {}, conn_id="market") == 2
+    assert account(store).enter(None, {"search": 4}, {}, saved=1, conn_id="market") == 4
+    assert account(store).enter(None, {}, {}, is_known=False, conn_id="market") == 0
     told = account(store).to_wire()
     assert (told["used"], told["saved"], told["unknown"], told["byOperation"]) == (6, 1, 1, {"search": 6})
     assert not account(store).is_empty
@@ -47,11 +54,11 @@ def test_calls_without_a_name_are_added() -> None:
 
 def test_the_limit_starts_anew_when_the_task_is_cleared() -> None:
     store = StateStore()
-    account(store).enter("crawl/a", {"crawl": 10}, {})
-    account(store, max_tries=3).enter("crawl/b", {"crawl": 4}, {})
+    account(store).enter("crawl/a", {"crawl": 10}, {}, conn_id="market")
+    account(store, max_tries=3).enter("crawl/b", {"crawl": 4}, {}, conn_id="market")
     assert account(store, max_tries=3).since_cleared == 4
     # Told again, it is still of its own time.
-    account(store, max_tries=3).enter("crawl/a", {"crawl": 11}, {})
+    account(store, max_tries=3).enter("crawl/a", {"crawl": 11}, {}, conn_id="market")
     assert account(store, max_tries=3).since_cleared == 4
     assert account(store, max_tries=3).to_wire()["used"] == 15
 

@@ -163,7 +163,7 @@ def test_fuzz_of_accounts() -> None:
         damage = damaged(draw, {"crawl/job": ENTRY, "unnamed/1": ENTRY})
         store.set("webdata_credits", damage)
         account = CreditAccount(context(store))
-        assert account.enter(None, {"search": 2}, {"page": 2}) == 2
+        assert account.enter(None, {"search": 2}, {"page": 2}, conn_id="market") == 2
         assert account.to_wire()["used"] >= 2
         reads(number, "webdata_credits", damage, spent, store)
 
