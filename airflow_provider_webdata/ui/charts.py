@@ -14,6 +14,7 @@ SERIES = 6
 """Colors in the style sheet: a column has no more parts."""
 
 _PLOT, _ABOVE, _BELOW, _AXIS = 160, 20, 20, 52
+_SPARK = 20
 _TICKS = 4
 _GAP = 0.2
 _LABELED = 10
@@ -98,6 +99,27 @@ def columns_chart(
         '<div class="chart" role="img" aria-label="{}"><svg class="axis" width="{}" height="{}">{}'
         '<text class="unit" x="0" y="12">{}</text></svg><svg class="plot" width="100%" height="{}">{}</svg></div>'
     ).format(title, _AXIS, height, axis, unit, height, plot)
+
+
+def sparkline(values: Sequence[float | None], title: str, top: float = 0) -> Markup:
+    """Return small columns without an axis, the oldest first; empty where there is nothing to draw.
+
+    :param values: None leaves a gap.
+    :param top: value of the full height; 0: the highest value.
+    """
+    heights = [0.0 if value is None else drawable(value) for value in values]
+    highest = max(top, *heights) if heights else 0
+    if highest < _LOWEST:
+        return Markup()
+    columns = Markup().join(
+        Markup('<rect x="{}" y="{:.1f}" width="4" height="{:.1f}"/>').format(
+            index * 5, _SPARK * (1 - height / highest), _SPARK * height / highest
+        )
+        for index, height in enumerate(heights)
+    )
+    return Markup('<svg class="spark" width="{}" height="{}" role="img" aria-label="{}">{}</svg>').format(
+        len(heights) * 5, _SPARK, title, columns
+    )
 
 
 def _column(column: Column, x: float, width: float, top: float, unit: str) -> Markup:

@@ -6,15 +6,32 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup
 
-from airflow_provider_webdata.ui.charts import Column, columns_chart
+from airflow_provider_webdata.ui.charts import Column, columns_chart, sparkline
+from airflow_provider_webdata.ui.pages.page import sum_known
 from airflow_provider_webdata.ui.tasks import is_number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     from airflow_provider_webdata.ui.tasks import TaskFacts
 
+FACTS = ("quality", "qualityRejected", "changes")
+"""XComs of earlier runs that the charts show."""
+_CHANGES = {"new": "New", "changed": "Changed", "removed": "Removed"}
 _MOST_SHOWN = 50
+
+
+class Measure(NamedTuple):
+    """A fact of a task's data.
+
+    :param name: of the fact, or of a field.
+    :param value: in this run.
+    :param course: its values in the last runs as a chart; empty if they are fewer than two.
+    """
+
+    name: str
+    value: float
+    course: Markup
 
 
 class Quality(NamedTuple):
@@ -22,24 +39,28 @@ class Quality(NamedTuple):
 
     :param is_rejected: whether the results were not published.
     :param failed: each check that failed, as text.
-    :param coverage: share of items that have a field, by field.
     :param blocked: substitute pages, by kind.
     :param invalid: number of items that do not match the schema, and of those that were compared; None: no schema.
+    :param facts: of the results.
+    :param coverage: share of items that have a field, by field.
     :param chart: items of the last runs; empty if they are fewer than two.
+    :param has_rejected: whether results of one of these runs were not published.
     """
 
     is_rejected: bool
     failed: list[str]
-    coverage: dict[str, float]
     blocked: dict[str, float]
     invalid: tuple[int, int] | None
-    chart: Markup
+    facts: Sequence[Measure] = ()
+    coverage: Sequence[Measure] = ()
+    chart: Markup = Markup()
+    has_rejected: bool = False
 
 
-def quality_of(facts: TaskFacts, past: Callable[[], list[tuple[str, Any]]]) -> Quality | None:
+def quality_of(facts: TaskFacts, past: Callable[[], list[tuple[str, dict[str, Any]]]]) -> Quality | None:
     """Return what the checks of a task found, None if it has none.
 
-    :param past: returns run and XCom `quality` of the last runs, the oldest first.
+    :param past: returns each of the last runs with its XComs `FACTS`, the oldest first.
     """
     rejected = facts.fact("qualityRejected")
     found = rejected if isinstance(rejected, dict) else facts.fact("quality")
@@ -50,16 +71,64 @@ def quality_of(facts: TaskFacts, past: Callable[[], list[tuple[str, Any]]]) -> Q
         if isinstance(wrong, int) and isinstance(checked, int):
             invalid = wrong, checked
     if not isinstance(found, dict):
-        return None if invalid is None else Quality(False, [], {}, {}, invalid, Markup())
+        return None if invalid is None else Quality(False, [], {}, invalid)
     failed = found.get("failed")
+    runs = [(run_id, xcoms) for run_id, xcoms in past() if _quality(xcoms)]
+    measured, covered = _measured(found, facts.fact("changes")), _numbers(found.get("coverage"))
+    earlier = [_measured(_quality(xcoms), xcoms.get("changes")) for _, xcoms in runs]
+    columns = [
+        # Rejected results have another color.
+        Column(
+            run_id.partition("__")[2][:10] or run_id[:10],
+            [0, 0, items] if "qualityRejected" in xcoms else [items],
+        )
+        for run_id, xcoms in runs
+        if is_number(items := _quality(xcoms).get("items"))
+    ]
     return Quality(
         found is rejected,
         [_said(one) for one in failed[:_MOST_SHOWN]] if isinstance(failed, list) else [],
-        _numbers(found.get("coverage")),
         _numbers(found.get("blocked")),
         invalid,
-        _chart(past()),
+        _measures(measured, earlier),
+        _measures(covered, [_numbers(_quality(xcoms).get("coverage")) for _, xcoms in runs], 1),
+        columns_chart(columns, "Items of the last runs", "items") if len(columns) > 1 else Markup(),
+        any(len(column.parts) > 1 for column in columns),
     )
+
+
+def _quality(xcoms: Mapping[str, Any]) -> dict[str, Any]:
+    found = xcoms.get("qualityRejected", xcoms.get("quality"))
+    return found if isinstance(found, dict) else {}
+
+
+def _measured(quality: Mapping[str, Any], changes: Any) -> dict[str, float]:
+    """Return the facts of a run by their names on the page."""
+    changes = changes if isinstance(changes, dict) else {}
+    return _numbers(
+        {
+            "Substitute pages": sum_known([0, *_numbers(quality.get("blocked")).values()]),
+            "Credits per item": quality.get("creditsPerItem"),
+            **{shown: changes.get(name) for name, shown in _CHANGES.items()},
+        }
+    )
+
+
+def _measures(now: Mapping[str, float], runs: Sequence[Mapping[str, float]], top: float = 0) -> list[Measure]:
+    """Return facts with their course over runs.
+
+    :param top: their highest possible value; 0: there is none.
+    """
+    return [
+        Measure(
+            name,
+            value,
+            sparkline([run.get(name) for run in runs], f"{name} of the last runs", top)
+            if len(runs) > 1
+            else Markup(),
+        )
+        for name, value in now.items()
+    ]
 
 
 def _said(check: Any) -> str:
@@ -72,13 +141,3 @@ def _said(check: Any) -> str:
 def _numbers(value: Any) -> dict[str, float]:
     items = list(value.items())[:_MOST_SHOWN] if isinstance(value, dict) else []
     return {str(name): one for name, one in items if is_number(one)}
-
-
-def _chart(past: list[tuple[str, Any]]) -> Markup:
-    items = [(run_id, facts.get("items")) for run_id, facts in past if isinstance(facts, dict)]
-    columns = [
-        Column(run_id.partition("__")[2][:10] or run_id[:10], [count])
-        for run_id, count in items
-        if is_number(count)
-    ]
-    return columns_chart(columns, "Items of the last runs", "items") if len(columns) > 1 else Markup()

@@ -83,7 +83,13 @@ def number(value: float | None, *, missing: str = "unknown") -> str:
         return missing
     # An integer may be too large for a float.
     return (
-        f"{value:,}" if isinstance(value, int) else f"{value:,.0f}" if value.is_integer() else f"{value:,.1f}"
+        f"{value:,}"
+        if isinstance(value, int)
+        else f"{value:,.0f}"
+        if value.is_integer()
+        else f"{value:,.1f}"
+        if abs(value) >= 10
+        else f"{value:.3g}"
     )
 
 

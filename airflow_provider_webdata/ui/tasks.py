@@ -9,6 +9,7 @@ from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from airflow.models.asset import AssetEvent, AssetWatcherModel
+from airflow.models.dagrun import DagRun
 from airflow.models.log import Log
 from airflow.models.renderedtifields import RenderedTaskInstanceFields
 from airflow.models.taskinstance import TaskInstance
@@ -247,25 +248,30 @@ def happened_to(name: TaskName) -> list[Happened]:
     return sorted(found)
 
 
-def past_facts(name: TaskName, key: str, most: int) -> list[tuple[str, Any]]:
-    """Return run and value of an XCom of the task in its newest runs, the oldest first.
+def past_facts(name: TaskName, keys: Collection[str], most: int) -> list[tuple[str, dict[str, Any]]]:
+    """Return each of the DAG's newest runs with XComs of the task, the oldest run first.
 
+    :param keys: of the XComs.
     :param most: runs.
     """
+    found: dict[str, dict[str, Any]] = {}
     with create_session() as session:
         rows = session.execute(
-            select(XComModel.run_id, XComModel.value)
+            select(XComModel.run_id, XComModel.key, XComModel.value)
+            .join(XComModel.dag_run)
             .where(
                 XComModel.dag_id == name.dag_id,
                 XComModel.task_id == name.task_id,
                 XComModel.map_index == name.map_index,
-                XComModel.key == key,
+                XComModel.key.in_(keys),
                 _xcom_length() <= _LONGEST_XCOM,
             )
-            .order_by(XComModel.timestamp.desc())
-            .limit(most)
-        ).all()
-    return [(row.run_id, _decoded(row.value)) for row in reversed(rows)]
+            .order_by(DagRun.run_after.desc(), DagRun.id.desc())
+            .limit(most * len(keys))
+        )
+        for row in rows:
+            found.setdefault(row.run_id, {})[row.key] = _decoded(row.value)
+    return list(found.items())[:most][::-1]
 
 
 def starters_of(job_ids: Collection[str]) -> dict[str, TaskName]:

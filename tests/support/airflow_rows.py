@@ -35,9 +35,11 @@ def add_task(
     trigger: list[Any] | None = None,
     map_name: str | None = None,
     map_index: int = -1,
+    run_id: str = "run",
+    after: timedelta = timedelta(),
     logged: Sequence[str] = (),
 ) -> None:
-    """Add a task instance of the DAG's one run, `run`, with its rows in Airflow's tables.
+    """Add a task instance of a DAG run, which begins `after` the start, with its rows in Airflow's tables.
 
     `trigger` is the path of one of our triggers, from its file on, and its arguments. `logged` are states in Airflow's
     audit log, a minute apart.
@@ -48,14 +50,18 @@ def add_task(
     if session.get(DagModel, dag_id) is None:
         session.add(DagModel(dag_id=dag_id, bundle_name="tests", is_paused=True))  # type: ignore[no-untyped-call]
         session.flush()
-    run = session.scalar(select(DagRun).where(DagRun.dag_id == dag_id))
+    run = session.scalar(select(DagRun).where(DagRun.dag_id == dag_id, DagRun.run_id == run_id))
     if run is None:
         run = DagRun(
-            dag_id=dag_id, run_id="run", run_type=DagRunType.MANUAL, run_after=START, start_date=START
+            dag_id=dag_id,
+            run_id=run_id,
+            run_type=DagRunType.MANUAL,
+            run_after=START + after,
+            start_date=START + after,
         )
         session.add(run)
         session.flush()
-    names: dict[str, Any] = {"dag_id": dag_id, "run_id": "run", "task_id": task_id, "map_index": map_index}
+    names: dict[str, Any] = {"dag_id": dag_id, "run_id": run_id, "task_id": task_id, "map_index": map_index}
     trigger_id = None
     if trigger is not None:
         classpath, arguments = trigger

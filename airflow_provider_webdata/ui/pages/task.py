@@ -13,7 +13,7 @@ from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailabl
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
 from airflow_provider_webdata.states.jobs import name_of
 from airflow_provider_webdata.ui.previews import preview
-from airflow_provider_webdata.ui.quality import quality_of
+from airflow_provider_webdata.ui.quality import FACTS, quality_of
 from airflow_provider_webdata.ui.tasks import (
     TaskName,
     facts_of,
@@ -89,7 +89,7 @@ async def page(page: Page) -> Response:
     own = await page.thread(page.visitor.may_read_connection, facts.conn_id)
     steps = await page.thread(_steps, page, facts)
     first = preview(facts.pushed.get("preview"))
-    checked = await page.thread(quality_of, facts, lambda: past_facts(name, "quality", RUNS))
+    checked = await page.thread(quality_of, facts, lambda: past_facts(name, FACTS, RUNS))
     return await page.render(
         "task.html",
         title="Task",

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from datetime import timedelta
+from typing import Any
+
 import pytest
 from airflow import settings
 
 from airflow_provider_webdata.ui import tasks
 from airflow_provider_webdata.ui.pages.task import _groups
-from airflow_provider_webdata.ui.tasks import TaskName, facts_of_run, past_facts
+from airflow_provider_webdata.ui.quality import FACTS, quality_of
+from airflow_provider_webdata.ui.tasks import TaskName, facts_of, facts_of_run, past_facts
 from tests.integration.costs.test_command import database, told
 from tests.support.airflow_rows import add_task
 
@@ -45,4 +50,42 @@ def test_large_facts_of_earlier_runs_are_not_read(database: None) -> None:
             add_task(session, "past", "t", operator="S", map_index=index, xcoms={"quality": value})
         session.commit()
     names = [TaskName("past", "run", "t", index) for index in range(len(values))]
-    assert [past_facts(name, "quality", 9) for name in names] == [[("run", {"items": 1})], []]
+    found = [past_facts(name, ("quality",), 9) for name in names]
+    assert found == [[("run", {"quality": {"items": 1}})], []]
+
+
+def test_a_task_is_compared_with_its_last_runs(database: None) -> None:
+    """Each fact has its course, in the order of the runs, also where one was rejected or cleared later."""
+    now = {"blocked": {"challenge": 2}, "coverage": {"json.price": 0.5}, "creditsPerItem": 1.25}
+    runs: dict[str, dict[str, Any]] = {
+        "manual__2026-01-03": {"quality": {"items": 30, **now}, "changes": {"new": 4, "changed": 0}},
+        "manual__2026-01-01": {"quality": {"items": 10, "blocked": {}, "coverage": {"json.price": 1}}},
+        "manual__2026-01-02": {"qualityRejected": {"items": 20, "coverage": {"json.price": 0.25}}},
+    }
+    with settings.Session() as session:
+        for run_id, xcoms in runs.items():
+            after = timedelta(days=int(run_id[-1]))
+            add_task(session, "c", "t", operator="S", rendered=OURS, run_id=run_id, after=after, xcoms=xcoms)
+        session.commit()
+    facts = facts_of(TaskName("c", "manual__2026-01-03", "t"))
+    assert facts is not None
+    quality = quality_of(facts, lambda: past_facts(facts.name, FACTS, 30))
+    assert quality is not None
+    assert re.findall(r"<title>([^<]*)</title>", quality.chart) == [
+        "2026-01-01: 10 items",
+        "2026-01-02: 20 items",
+        "2026-01-03: 30 items",
+    ]
+    assert quality.has_rejected
+    assert {one.name: one.value for one in quality.facts} == {
+        "Substitute pages": 2,
+        "Credits per item": 1.25,
+        "New": 4,
+        "Changed": 0,
+    }
+    coverage = quality.coverage[0]
+    assert (coverage.name, coverage.value) == ("json.price", 0.5)
+    assert re.findall(r' height="([\d.]+)"/>', coverage.course) == ["20.0", "5.0", "10.0"]
+    newest = quality_of(facts, lambda: past_facts(facts.name, FACTS, 1))
+    assert newest is not None
+    assert (newest.chart, newest.coverage[0].course) == ("", "")

@@ -68,7 +68,9 @@ def test_count(value: Any, count: int | None) -> None:
 
 def checked(**pushed: Any) -> Any:
     facts = TaskFacts(NAME, "success", None, pushed=pushed)
-    return quality_of(facts, lambda: [(NAME.run_id, {"items": count}) for count in (4, "odd", True, 2)])
+    return quality_of(
+        facts, lambda: [(NAME.run_id, {"quality": {"items": count}}) for count in (4, "odd", True, 2)]
+    )
 
 
 def test_quality() -> None:
@@ -82,7 +84,7 @@ def test_quality() -> None:
     found = checked(quality=facts, validation={"checked": 2, "invalid": 1})
     assert not found.is_rejected
     assert found.failed == ["coverage json.price: expected at least 0.95, got 0.5 (1 of 2)"]
-    assert found.coverage == {"json.price": 0.5}
+    assert [(one.name, one.value) for one in found.coverage] == [("json.price", 0.5)]
     assert found.blocked == {"login wall": 1}
     assert found.invalid == (1, 2)
     assert ">4</text>" in found.chart
@@ -90,7 +92,14 @@ def test_quality() -> None:
 
 
 @pytest.mark.parametrize(
-    "odd", [7, [], "text", {"failed": 7, "coverage": [], "blocked": None}, {"failed": [None, 3]}]
+    "odd",
+    [
+        7,
+        [],
+        "text",
+        {"failed": 7, "coverage": [], "blocked": None},
+        {"failed": [None, 3], "blocked": {"a": 10**400, "b": 0.5}},
+    ],
 )
 def test_odd_quality(odd: Any) -> None:
     assert (checked(quality=odd) is not None) is isinstance(odd, dict)

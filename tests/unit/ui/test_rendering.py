@@ -30,7 +30,16 @@ def test_a_moment_is_told_to_the_browser_in_utc() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(None, "unknown"), (0, "0"), (1234567, "1,234,567"), (2.5, "2.5"), (3.0, "3")]
+    ("value", "text"),
+    [
+        (None, "unknown"),
+        (0, "0"),
+        (1234567, "1,234,567"),
+        (2.5, "2.5"),
+        (3.0, "3"),
+        (0.0125, "0.0125"),
+        (72.25, "72.2"),
+    ],
 )
 def test_numbers(value: float | None, text: str) -> None:
     assert number(value) == text
