@@ -37,19 +37,12 @@ _TRIGGERS = "airflow_provider_webdata.triggers."
 _KINDS = {f"WebData{kind.title().replace('_', '')}Operator": kind for kind in ALL_JOB_KINDS}
 _IDS = ("job_id", "monitor_id", "check_id")
 _SUBJECTS = ("name", "query", "url", "prompt")
+_UNDONE = ("notBegun", "overCreditLimit", "changes")
 _FACTS = (
     *_IDS,
+    *_UNDONE,
     *("credits", "creditsUsed", "path", "count", "bytes", "explanation", "recording"),
-    *(
-        "changes",
-        "validation",
-        "media",
-        "quality",
-        "qualityRejected",
-        "preview",
-        "notBegun",
-        "overCreditLimit",
-    ),
+    *("validation", "quality", "qualityRejected", "preview"),
 )
 """XComs that the pages show, beside the return value."""
 _LONGEST_XCOM = 2**16
@@ -214,7 +207,7 @@ def facts_of_run(dag_id: str, run_id: str, most: int) -> list[TaskFacts]:
         waits = _waiting().where(TaskInstance.dag_id == dag_id, TaskInstance.run_id == run_id)
         waiting = {wait.task: wait for wait in _waits(session, waits.limit(WAITS_SHOWN))}
         names = [TaskName(*row[:4]) for row in rows]
-        keys = (*_IDS, "credits", "creditsUsed", "count", "return_value")
+        keys = (*_IDS, *_UNDONE, "credits", "creditsUsed", "count", "return_value")
         shown = (
             XComModel.dag_id == dag_id,
             XComModel.run_id == run_id,

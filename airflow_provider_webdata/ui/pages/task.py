@@ -61,7 +61,7 @@ class Group(NamedTuple):
 
     :param task_id: the task.
     :param tasks: its instances by index.
-    :param states: how many of them are in which state.
+    :param states: how many of them are in which state, and how many have a warning.
     :param credits: of all, each job counted once; None if none reported any.
     :param results: of all; None if none reported any, or a successful one reported none.
     """
@@ -121,6 +121,7 @@ async def run(page: Page) -> Response:
         "run.html",
         title="Run",
         groups=groups,
+        warnings=_warnings,
         credits=_used(found),
         states=sum((group.states for group in groups), Counter()),
         has_counts=any(one.count is not None for one in found),
@@ -158,12 +159,14 @@ def _groups(tasks: Iterable[TaskFacts]) -> list[Group]:
     found = []
     for task_id, members in groupby(tasks, key=lambda one: one.name.task_id):
         instances = list(members)
+        states = (one.state or "no status" for one in instances)
+        warned = ("warning" for one in instances if any(_warnings(one)))
         has_all = all(one.count is not None for one in instances if one.state == "success")
         found.append(
             Group(
                 task_id,
                 instances,
-                Counter(one.state or "no status" for one in instances),
+                Counter([*states, *warned]),
                 _used(instances),
                 sum_known(one.count for one in instances) if has_all else None,
             )

@@ -367,10 +367,14 @@ def test_the_tab_of_a_run(pages: Pages, ids: dict[str, Any]) -> None:
     assert "1 failed" in group
     assert "4 credits, 4 results" in group
     assert ">bridges</a>" in group
+    # What a task left undone stands beside its state; a failed one has its error.
+    assert "1,234 searches were not begun" in text.partition(">crawl</a>")[2].partition("</tr>")[0]
+    assert "not begun" not in group
     # Two tasks report the same crawl.
     assert stat(text, "Credits") == "7"
     partial = text.partition("<summary><strong>scrape</strong>")[2].partition("</summary>")[0]
     assert "2 success" in partial
+    assert "2 warning" in partial
     assert "results" not in partial
     assert "No task of this run" in pages.get("/run", dag_id="shop", run_id="other").text
 
