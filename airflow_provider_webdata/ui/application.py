@@ -69,11 +69,10 @@ VIEWS: dict[str, View] = {
     "/task": View(task.page, "DAG"),
     "/run": View(task.run, "DAG"),
 }
+"""All pages and parts by their paths, below the mount."""
 MOST_OPEN = 64
 """Pages and parts that are loaded at the same time; any further one is answered 503."""
 RETRY_AFTER = "2"
-ROUTES = tuple(VIEWS)
-"""Paths of all pages and parts, below the mount."""
 
 
 def create_application() -> Starlette:

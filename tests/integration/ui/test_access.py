@@ -9,7 +9,7 @@ import pytest
 from starlette.routing import Route
 
 from airflow_provider_webdata import __version__
-from airflow_provider_webdata.ui.application import ROUTES, VIEWS, create_application
+from airflow_provider_webdata.ui.application import VIEWS, create_application
 from tests.integration.ui.auth_manager import HIDDEN_CONN_ID, HIDDEN_DAG, NO_XCOMS, TEAM_CONN_ID
 from tests.integration.ui.conftest import CHEAP_DAGS, CONN_ID, DASHBOARD, SECRET, Pages
 from tests.support.snippets import ROOT
@@ -87,7 +87,7 @@ CONN_IDS = (CONN_ID, HIDDEN_CONN_ID, TEAM_CONN_ID, "webdata_default", "dead")
 """All connections; `op` reads the first, and the last two."""
 
 
-@pytest.mark.parametrize("path", ROUTES)
+@pytest.mark.parametrize("path", VIEWS)
 def test_every_route(pages: Pages, ids: dict[str, Any], path: str) -> None:
     """It authorizes the user, changes nothing, and shows no secret and no row of what the user may not read."""
     for scope, readers in SCOPES[VIEWS[path].right]:

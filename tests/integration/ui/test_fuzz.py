@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from airflow_provider_webdata.inbox.envelope import NotJSONError
-from airflow_provider_webdata.ui.application import ROUTES, VIEWS
+from airflow_provider_webdata.ui.application import VIEWS
 from tests.integration.ui.conftest import HOSTILE, ODD, SECRET, Pages
 from tests.integration.ui.test_access import ROLES, ids, params_of
 from tests.integration.ui.test_hostile import PARAMETERS, TRICKS
@@ -157,7 +157,7 @@ def test_fuzz(pages: Pages, ids: dict[str, Any]) -> None:
         with contextlib.suppress(NotJSONError):
             deliveries.append(pages.deliver({name: hostile(draw, value) for name, value in DELIVERY.items()}))
     for number in range(300 * FACTOR):
-        path, role = draw.choice(ROUTES), draw.choice(ROLES)
+        path, role = draw.choice(list(VIEWS)), draw.choice(ROLES)
         params = params_of(path, ids)
         if "conn_id" in params:
             params["conn_id"] = draw.choice(ODD)

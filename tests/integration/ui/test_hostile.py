@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_webdata.ui.application import ROUTES
+from airflow_provider_webdata.ui.application import VIEWS
 from tests.integration.ui.conftest import CONN_ID, HOSTILE, Pages
 from tests.integration.ui.test_access import ids, params_of
 
@@ -56,7 +56,7 @@ PARAMETERS = {
 
 
 def test_the_parameters_of_every_route_are_listed() -> None:
-    assert set(PARAMETERS) == set(ROUTES)
+    assert set(PARAMETERS) == set(VIEWS)
 
 
 # Every parameter is tried with these, and one parameter of each kind with all.

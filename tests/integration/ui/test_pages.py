@@ -16,7 +16,7 @@ from markupsafe import escape
 
 from airflow_provider_webdata.common.page_urls import UI_PATH
 from airflow_provider_webdata.ui import lookups
-from airflow_provider_webdata.ui.application import ROUTES
+from airflow_provider_webdata.ui.application import VIEWS
 from tests.integration.ui.auth_manager import HIDDEN_DAG
 from tests.integration.ui.conftest import (
     CONN_ID,
@@ -99,7 +99,7 @@ def test_empty_states_have_code_that_runs(pages: Pages) -> None:
 
 
 def test_every_link_begins_with_the_path_of_the_api_server(pages: Pages, ids: dict[str, Any]) -> None:
-    for path in ROUTES:
+    for path in VIEWS:
         text = pages.get(path, **params_of(path, ids)).text
         links = re.findall(r'(?:href|src|action|data-src)="([^"]*)"', text)
         assert links or path in {"/service", "/health", "/jobs/job/part"}, path
