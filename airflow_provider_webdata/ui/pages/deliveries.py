@@ -38,7 +38,7 @@ async def page(page: Page) -> Response:
     it shows.
     """
     conn_id = page.text("conn_id")
-    before = page.whole("before", 0) or None
+    before = page.whole("before") or None
     wanted = DeliveryFilter(
         events=(page.text("event"),) if page.text("event") else (),
         received_after=page.moment("since"),
@@ -48,7 +48,7 @@ async def page(page: Page) -> Response:
     conn_ids = [conn_id] if conn_id else await page.thread(_readable_conn_ids, page)
     found: list[StoredDelivery] = []
     if find.isdecimal():
-        one = await page.thread(page.store().get, None, page.whole("find", 0))
+        one = await page.thread(page.store().get, None, page.whole("find"))
         found = [one] if one and one.conn_id in conn_ids else []
     else:
         filtered = _by_id(wanted, find)
@@ -104,7 +104,7 @@ async def one(page: Page) -> Response:
 async def one_part(page: Page) -> Response:
     """Show a part of a delivery's payload that its page leaves out."""
     found = await page.thread(_checked, page)
-    at, start = page.text("at"), page.whole("start", 0)
+    at, start = page.text("at"), page.whole("start")
     value = found.payload
     try:
         for index in map(int, at.split(".") if at else ()):
@@ -132,7 +132,7 @@ class _Delivery(NamedTuple):
 
 def _checked(page: Page) -> _Delivery:
     """Return the delivery in the address, if the visitor may read it."""
-    delivery_id = page.whole("id", 0)
+    delivery_id = page.whole("id")
     delivery = page.store().get(None, delivery_id)
     if delivery is None:
         raise HTTPException(404, f"There is no delivery {delivery_id}: it may have been pruned.")

@@ -65,21 +65,21 @@ class Page:
             raise HTTPException(400, f"{name} is missing in the address.")
         return given
 
-    def whole(self, name: str, default: int, *, least: int = 0) -> int:
+    def whole(self, name: str, default: int = 0) -> int:
         """Return a whole number.
 
-        :raises HTTPException: it is none, or less than `least`.
+        :raises HTTPException: it is none, or negative.
         """
         given = self.text(name)
         if not given:
             return default
         try:
             # More digits than the database's numbers have are no id of a row.
-            value = int(given) if len(given) <= 18 else least - 1
+            value = int(given) if len(given) <= 18 else -1
         except ValueError:
-            value = least - 1
-        if value < least:
-            raise HTTPException(400, f"{name} must be a whole number, at least {least}.")
+            value = -1
+        if value < 0:
+            raise HTTPException(400, f"{name} must be a whole number, at least 0.")
         return value
 
     def moment(self, name: str) -> datetime | None:

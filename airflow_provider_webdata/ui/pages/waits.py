@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 async def page(page: Page) -> Response:
     """Show the waits of the DAGs that the visitor may read, the longest first."""
-    offset = page.whole("offset", 0)
+    offset = page.whole("offset")
     counts = await page.thread(waiting_dags)
     readable = await page.thread(page.visitor.readable, counts)
     shown = await page.thread(waits, readable, offset) if readable else []
