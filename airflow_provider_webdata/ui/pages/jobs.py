@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
-import anyio
 from starlette.exceptions import HTTPException
 
 from airflow_provider_webdata.common.dates import moment
@@ -46,18 +46,16 @@ async def list_part(page: Page) -> Response:
     conn_id = page.required("conn_id")
     operation = page.text("operation")
     kinds = [_kind(operation)] if operation else list(ALL_JOB_KINDS)
-    lists: list[Found[Any]] = []
-
-    async def listed(kind: JobKind) -> None:
-        lists.append(
-            await page.lookups.find(
-                conn_id, ("activity", kind), lambda hook: hook.activity(endpoint=kind, limit=ROWS)
+    lists = await asyncio.gather(
+        *(
+            page.lookups.find(
+                conn_id,
+                ("activity", kind),
+                lambda hook, kind=kind: hook.activity(endpoint=kind, limit=ROWS),  # type: ignore[misc]
             )
+            for kind in kinds
         )
-
-    async with anyio.create_task_group() as group:
-        for kind in kinds:
-            group.start_soon(listed, kind)
+    )
     items = [
         item
         for found in lists
@@ -69,28 +67,26 @@ async def list_part(page: Page) -> Response:
     items = items[:ROWS]
     tasks, hidden = await page.thread(_owners, page, conn_id, [item.id for item in items])
     items = [item for item in items if item.id not in hidden]
-    views: dict[str, Found[JobView]] = {}
-
-    async def look(item: Any) -> None:
-        views[item.id] = await _look(page, conn_id, _kind(item.endpoint), item.id)
-
-    async with anyio.create_task_group() as group:
-        for item in items:
-            group.start_soon(look, item)
-    paces = await page.thread(lambda: [_pace(page, conn_id, views[item.id].value) for item in items])
+    views = await asyncio.gather(*(_look(page, conn_id, _kind(item.endpoint), item.id) for item in items))
+    paces = await page.thread(lambda: [_pace(page, conn_id, view.value) for view in views])
     rows = [
         {
             "item": item,
-            "view": views[item.id],
+            "view": view,
             "task": tasks.get(item.id),
             "started": moment(item.created_at),
             "rate": rate,
             "left": left,
         }
-        for item, (rate, left) in zip(items, paces, strict=True)
+        for item, view, (rate, left) in zip(items, views, paces, strict=True)
     ]
-    problems = list(dict.fromkeys(found.problem for found in lists if found.problem))
-    return await page.render("jobs_list.html", title="Jobs", conn_id=conn_id, rows=rows, problems=problems)
+    return await page.render(
+        "jobs_list.html",
+        title="Jobs",
+        conn_id=conn_id,
+        rows=rows,
+        refused=[found.problem for found in lists if found.problem],
+    )
 
 
 async def one(page: Page) -> Response:

@@ -12,15 +12,12 @@ from airflow_provider_webdata.hooks.webhooks import key_of
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
 from airflow_provider_webdata.ui.diffs import lines_of, screenshot_of, values_of
 from airflow_provider_webdata.ui.lookups import Found
-from airflow_provider_webdata.ui.rendering import in_utc
 from airflow_provider_webdata.ui.tasks import dags_that_pushed
 
 from .owners import deliveries_of, monitor_owners, task_of_monitor
 from .page import sum_known
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from starlette.responses import Response
 
     from airflow_provider_webdata.api.models import Monitor, MonitorCheck
@@ -49,7 +46,7 @@ async def page(page: Page) -> Response:
 
 async def list_part(page: Page) -> Response:
     """Show a connection's monitors, the newest first."""
-    conn_id, offset = page.required("conn_id"), page.whole("offset", 0)
+    conn_id, offset = page.required("conn_id"), page.whole("offset")
     found = await page.lookups.find(
         conn_id, ("monitors", offset), lambda hook: hook.list_monitors(limit=ROWS, offset=offset)
     )
@@ -94,7 +91,8 @@ async def one_part(page: Page) -> Response:
     row = await page.thread(_row, page, conn_id, found.value) if found.value is not None else None
     listed = (checks.value or [])[:CHECKS]
     shown = [
-        {"check": check, "finished": _utc(check.finished_at), "outcome": _outcome(check)} for check in listed
+        {"check": check, "finished": moment(check.finished_at), "outcome": _outcome(check)}
+        for check in listed
     ]
     # The newest one that has something to show.
     telling = next((check.id for check in listed if _outcome(check) != "same"), None)
@@ -104,10 +102,11 @@ async def one_part(page: Page) -> Response:
         conn_id=conn_id,
         monitor_id=monitor_id,
         row=row,
-        checks=shown,
+        shown=shown,
         chosen=page.text("check_id") or telling or (listed[0].id if listed else None),
         used=sum_known([0, *(check.actual_credits for check in listed)]),
-        problems=list(dict.fromkeys(item.problem for item in (found, checks) if item.problem)),
+        found=found,
+        checks=checks,
     )
 
 
@@ -125,7 +124,7 @@ async def check(page: Page) -> Response:
 async def check_part(page: Page) -> Response:
     """Show what a check found, page by page."""
     conn_id, monitor_id = page.required("conn_id"), page.required("monitor_id")
-    check_id, skip, status = page.required("check_id"), page.whole("skip", 0), page.text("status")
+    check_id, skip, status = page.required("check_id"), page.whole("skip"), page.text("status")
     # Of a monitor that cannot be read it is unknown whose it is.
     monitor = await _checked_monitor(page, conn_id, monitor_id)
     found: Found[Any] = Found(problem=monitor.problem)
@@ -148,7 +147,7 @@ async def check_part(page: Page) -> Response:
         "check_part.html",
         title="Check",
         check=found.value,
-        finished=_utc(found.value.finished_at) if found.value else None,
+        finished=moment(found.value.finished_at) if found.value else None,
         problem=found.problem,
         pages=shown,
         skip=skip,
@@ -182,8 +181,8 @@ def _row(page: Page, conn_id: str, monitor: Monitor) -> dict[str, Any]:
     return {
         "monitor": monitor,
         "schedule": _schedule(monitor),
-        "next": _utc(monitor.next_run_at),
-        "last": _utc(monitor.last_run_at),
+        "next": moment(monitor.next_run_at),
+        "last": moment(monitor.last_run_at),
         "reports": ", ".join(reports) or "nobody",
         "task": task_of_monitor(monitor),
     }
@@ -210,8 +209,3 @@ def _schedule(monitor: Monitor) -> str:
         words = cron
     zone = monitor.schedule.timezone if monitor.schedule else None
     return f"{words} ({zone or 'UTC'})"
-
-
-def _utc(text: str | None) -> datetime | None:
-    found = moment(text)
-    return in_utc(found) if found is not None else None

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
-
-import anyio
 
 from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
 from airflow_provider_webdata.ui.spend import Period, spend_of, today
 from airflow_provider_webdata.ui.tasks import waiting_dags, waits
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from starlette.responses import Response
-
-    from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
-    from airflow_provider_webdata.ui.lookups import Found
 
     from .page import Page
 
@@ -51,11 +45,11 @@ async def page(page: Page) -> Response:
 async def spend_part(page: Page) -> Response:
     """Show the credits that DAGs spent with a connection, in its billing period."""
     conn_id, day = page.required("conn_id"), today()
-    found = await _find_all(
-        page, credits=lambda hook: hook.credit_usage(), history=lambda hook: hook.credit_history()
+    usage, history = await asyncio.gather(
+        page.lookups.find(conn_id, "credits", lambda hook: hook.credit_usage()),
+        page.lookups.find(conn_id, "history", lambda hook: hook.credit_history()),
     )
-    history = found["history"].value
-    period = Period.of(found["credits"].value, day)
+    period = Period.of(usage.value, day)
     spent = await page.lookups.spent_by_day(period.shown_from(day))
     by_day = spent.get(conn_id, {})
     dag_ids = {dag_id for used_by in by_day.values() for dag_id in used_by}
@@ -77,23 +71,23 @@ async def spend_part(page: Page) -> Response:
         chart=spend.chart(),
         unknown=[(dag_id, used) for dag_id, used in unknown.most_common() if dag_id in readable][:_DAGS],
         periods=sorted(
-            history.periods if history else (), key=lambda one: one.start_date or "", reverse=True
+            history.value.periods if history.value else (), key=lambda one: one.start_date or "", reverse=True
         )[:_PERIODS],
     )
 
 
 async def service_part(page: Page) -> Response:
     """Show credits and queue of a connection, as the service has them."""
-    results = await _find_all(
-        page, credits=lambda hook: hook.credit_usage(), queue=lambda hook: hook.queue_status()
+    conn_id = page.required("conn_id")
+    usage, queue = await asyncio.gather(
+        page.lookups.find(conn_id, "credits", lambda hook: hook.credit_usage()),
+        page.lookups.find(conn_id, "queue", lambda hook: hook.queue_status()),
     )
-    problems = dict.fromkeys(found.problem for found in results.values() if found.problem)
     return await page.render(
         "overview_service.html",
         title="Service",
-        credits=results["credits"].value,
-        queue=results["queue"].value,
-        problems=list(problems),
+        usage=usage,
+        queue=queue,
     )
 
 
@@ -112,22 +106,6 @@ async def health_part(page: Page) -> Response:
         # Before the first delivery, one check has no answer; without the service's answer, several have none.
         has_answer=any(one.check == "key" and one.state == "ok" for one in findings),
     )
-
-
-async def _find_all(
-    page: Page, **asks: Callable[[AsyncWebDataHook], Awaitable[Any]]
-) -> dict[str, Found[Any]]:
-    """Ask the service several questions concurrently, with the connection in the address."""
-    conn_id = page.required("conn_id")
-    found: dict[str, Found[Any]] = {}
-
-    async def find(name: str) -> None:
-        found[name] = await page.lookups.find(conn_id, name, asks[name])
-
-    async with anyio.create_task_group() as group:
-        for name in asks:
-            group.start_soon(find, name)
-    return found
 
 
 def _inbox(page: Page, conn_id: str) -> dict[str, Any]:
