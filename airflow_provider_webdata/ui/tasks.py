@@ -45,6 +45,7 @@ _FACTS = (
     *("validation", "quality", "qualityRejected", "preview"),
 )
 """XComs that the pages show, beside the return value."""
+_DIGITS = 10
 _LONGEST_XCOM = 2**16
 _LONGEST_OF_RUN = 2**13
 _MOST_XCOMS = 5000
@@ -61,6 +62,11 @@ class TaskName(NamedTuple):
     run_id: str
     task_id: str
     map_index: int = -1
+
+
+def map_index_of(text: str) -> int:
+    """Return the index of a mapped task, -1 for text that is none."""
+    return int(text) if text.isdecimal() and len(text) < _DIGITS else -1
 
 
 @dataclass(frozen=True)

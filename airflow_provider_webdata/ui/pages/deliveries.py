@@ -13,9 +13,10 @@ from starlette.exceptions import HTTPException
 from airflow_provider_webdata.inbox.envelope import NotJSONError, parse_body
 from airflow_provider_webdata.inbox.wire import INBOX_PATH
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
-from airflow_provider_webdata.ui.tasks import TaskName, Wait, runs_started_by, waiting_dags, waits
+from airflow_provider_webdata.ui.tasks import TaskName, Wait, runs_started_by
 
 from .owners import delivery_owners, readable_deliveries, task_named
+from .waits import readable_waits
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -87,8 +88,7 @@ async def one(page: Page) -> Response:
     """Show one delivery: its envelope, its payload, its task, and the DAG runs that its asset event started."""
     found = await page.thread(_checked, page)
     delivery = found.delivery
-    waiting = await page.thread(page.visitor.readable, await page.thread(waiting_dags))
-    now = await page.thread(waits, waiting) if waiting else []
+    now, _, _ = await page.thread(readable_waits, page)
     return await page.render(
         "delivery.html",
         title=f"Delivery {delivery.id}",

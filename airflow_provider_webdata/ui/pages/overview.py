@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
 from airflow_provider_webdata.ui.spend import Period, spend_of, today
-from airflow_provider_webdata.ui.tasks import waiting_dags, waits
+
+from .waits import readable_waits
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -25,9 +26,7 @@ _DAGS = 8
 async def page(page: Page) -> Response:
     """Show each connection, what waits, and the credits of one connection."""
     conn_ids = await page.conn_ids()
-    counts = await page.thread(waiting_dags)
-    readable = await page.thread(page.visitor.readable, counts)
-    now = await page.thread(waits, readable) if readable else []
+    now, total, _ = await page.thread(readable_waits, page)
     inbox = [await page.thread(_inbox, page, conn_id) for conn_id in conn_ids]
     return await page.render(
         "overview.html",
@@ -36,7 +35,7 @@ async def page(page: Page) -> Response:
             {"conn_id": conn_id, "inbox": found, "waits": sum(wait.conn_id == conn_id for wait in now)}
             for conn_id, found in zip(conn_ids, inbox, strict=True)
         ],
-        are_all_shown=sum(counts[dag_id] for dag_id in readable) == len(now),
+        are_all_shown=total == len(now),
         counted=COUNTED,
         chosen=page.text("conn_id") or next(iter(conn_ids), None),
     )

@@ -12,7 +12,7 @@ from airflow_provider_webdata.api.models import StoredWebhook
 from airflow_provider_webdata.inbox.envelope import NotJSONError, parse_body
 from airflow_provider_webdata.inbox_server.storage.errors import TablesMissingError
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
-from airflow_provider_webdata.ui.tasks import TaskName, dags_that_pushed
+from airflow_provider_webdata.ui.tasks import TaskName, dags_that_pushed, map_index_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 LARGEST_READ = 2**18
 """Bytes of a delivery that is read only for the task that it names."""
-
-_DIGITS = 10
 
 
 def deliveries_of(
@@ -114,10 +112,10 @@ def task_named(payload: Any) -> TaskName | None:
     dag_id, task_id = metadata.get("dag_id"), metadata.get("task_id")
     if not (isinstance(dag_id, str) and isinstance(task_id, str) and dag_id and task_id):
         return None
-    run_id, index = metadata.get("run_id"), str(metadata.get("map_index"))
+    run_id = metadata.get("run_id")
     return TaskName(
         dag_id,
         run_id if isinstance(run_id, str) else "",
         task_id,
-        int(index) if index.isdecimal() and len(index) < _DIGITS else -1,
+        map_index_of(str(metadata.get("map_index"))),
     )

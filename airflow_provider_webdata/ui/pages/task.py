@@ -20,6 +20,7 @@ from airflow_provider_webdata.ui.tasks import (
     facts_of_run,
     happened_to,
     is_number,
+    map_index_of,
     past_facts,
 )
 
@@ -75,13 +76,12 @@ class Group(NamedTuple):
 
 async def page(page: Page) -> Response:
     """Show what one task does, wrote, cost, and went through."""
-    index = page.text("map_index")
     name = TaskName(
         page.required("dag_id"),
         page.required("run_id"),
         page.required("task_id"),
         # Airflow does not replace the placeholder for a task that is not mapped.
-        int(index) if index.isdecimal() and len(index) < 10 else -1,
+        map_index_of(page.text("map_index")),
     )
     facts = await page.thread(facts_of, name)
     if facts is None or facts.conn_id is None:
