@@ -21,6 +21,7 @@ from .lookups import Lookups
 from .pages import deliveries, jobs, monitors, overview, task, waits
 from .pages.page import Page
 from .rendering import HEADERS, render
+from .threads import in_thread
 from .visitor import Visitor
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def _guarded(
             return _message(request, 503, f"{MOST_OPEN} pages are being loaded. Try again in a moment.")
         try:
             async with room:
-                await page.thread(_check_rights, page, view)
+                await in_thread(_check_rights, page, view)
                 return await view.respond(page)
         except StoreUnavailableError as error:
             return _message(request, 503, f"The inbox cannot be read: {error}.")

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from markupsafe import Markup
 
 from airflow_provider_webdata.ui.charts import Column, columns_chart, sparkline
-from airflow_provider_webdata.ui.pages.page import sum_known
-from airflow_provider_webdata.ui.tasks import is_number
+from airflow_provider_webdata.ui.tasks import is_number, sum_known
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -161,6 +161,15 @@ def is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
+def sum_known(values: Iterable[float | None]) -> float | None:
+    """Return the sum of the known values; None if none is known, or an integer is too large for a float."""
+    known = [value for value in values if value is not None]
+    try:
+        return sum(known) if known else None
+    except OverflowError:
+        return None
+
+
 def waiting_dags() -> dict[str, int]:
     """Return how many tasks of each DAG wait for the service now."""
     statement = (

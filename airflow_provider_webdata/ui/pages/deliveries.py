@@ -14,6 +14,7 @@ from airflow_provider_webdata.inbox.envelope import NotJSONError, parse_body
 from airflow_provider_webdata.inbox.wire import INBOX_PATH
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
 from airflow_provider_webdata.ui.tasks import TaskName, Wait, runs_started_by
+from airflow_provider_webdata.ui.threads import in_thread
 
 from .owners import delivery_owners, readable_deliveries, task_named
 from .waits import readable_waits
@@ -46,14 +47,14 @@ async def page(page: Page) -> Response:
         received_before=page.moment("until"),
     )
     find = page.text("find")
-    conn_ids = [conn_id] if conn_id else await page.thread(_readable_conn_ids, page)
+    conn_ids = [conn_id] if conn_id else await in_thread(_readable_conn_ids, page)
     found: list[StoredDelivery] = []
     if find.isdecimal():
-        one = await page.thread(page.store().get, None, page.whole("find"))
+        one = await in_thread(page.store().get, None, page.whole("find"))
         found = [one] if one and one.conn_id in conn_ids else []
     else:
         filtered = _by_id(wanted, find)
-        found = await page.thread(page.store().newest, conn_ids, filtered, ROWS + 1, before)
+        found = await in_thread(page.store().newest, conn_ids, filtered, ROWS + 1, before)
     given = {name: page.text(name) for name in _FILTERS if page.text(name)}
     shown = found[:ROWS]
     more = {**given, "before": shown[-1].position} if len(found) > ROWS else None
@@ -61,7 +62,7 @@ async def page(page: Page) -> Response:
         "deliveries.html",
         title="Deliveries",
         conn_ids=await page.conn_ids(),
-        deliveries=await page.thread(readable_deliveries, page, shown),
+        deliveries=await in_thread(readable_deliveries, page, shown),
         given={name: given.get(name, "") for name in _FILTERS},
         following=urlencode(more) if more else None,
         first=urlencode(given) if before else None,
@@ -86,9 +87,9 @@ def _by_id(wanted: DeliveryFilter, find: str) -> DeliveryFilter:
 
 async def one(page: Page) -> Response:
     """Show one delivery: its envelope, its payload, its task, and the DAG runs that its asset event started."""
-    found = await page.thread(_checked, page)
+    found = await in_thread(_checked, page)
     delivery = found.delivery
-    now, _, _ = await page.thread(readable_waits, page)
+    now, _, _ = await in_thread(readable_waits, page)
     return await page.render(
         "delivery.html",
         title=f"Delivery {delivery.id}",
@@ -103,7 +104,7 @@ async def one(page: Page) -> Response:
 
 async def one_part(page: Page) -> Response:
     """Show a part of a delivery's payload that its page leaves out."""
-    found = await page.thread(_checked, page)
+    found = await in_thread(_checked, page)
     at, start = page.text("at"), page.whole("start")
     value = found.payload
     try:

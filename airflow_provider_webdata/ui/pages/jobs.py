@@ -16,6 +16,7 @@ from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
 from airflow_provider_webdata.states.jobs import PAGED_KINDS, JobView, name_of
 from airflow_provider_webdata.ui.lookups import Found
 from airflow_provider_webdata.ui.tasks import TaskName, starters_of
+from airflow_provider_webdata.ui.threads import in_thread
 
 from .owners import deliveries_of, job_owners
 
@@ -65,10 +66,10 @@ async def list_part(page: Page) -> Response:
     ]
     items.sort(key=lambda item: item.created_at or "", reverse=True)
     items = items[:ROWS]
-    tasks, hidden = await page.thread(_owners, page, conn_id, [item.id for item in items])
+    tasks, hidden = await in_thread(_owners, page, conn_id, [item.id for item in items])
     items = [item for item in items if item.id not in hidden]
     views = await asyncio.gather(*(_look(page, conn_id, _kind(item.endpoint), item.id) for item in items))
-    paces = await page.thread(lambda: [_pace(page, conn_id, view.value) for view in views])
+    paces = await in_thread(lambda: [_pace(page, conn_id, view.value) for view in views])
     rows = [
         {
             "item": item,
@@ -95,7 +96,7 @@ async def one(page: Page) -> Response:
     kind = _kind(page.required("operation"))
     task = await _checked_task(page, conn_id, job_id)
     wanted = DeliveryFilter(job_ids=(job_id,))
-    deliveries = await page.thread(deliveries_of, page, conn_id, wanted, ROWS)
+    deliveries = await in_thread(deliveries_of, page, conn_id, wanted, ROWS)
     return await page.render(
         "job.html",
         title=f"{name_of(kind).capitalize()} {job_id}",
@@ -120,7 +121,7 @@ async def one_part(page: Page) -> Response:
             conn_id, ("errors", kind, job_id), lambda hook: hook.job_errors(kind, job_id)
         )
     failed = list(errors.value.errors or ()) if errors.value else []
-    rate, left = await page.thread(_pace, page, conn_id, view.value)
+    rate, left = await in_thread(_pace, page, conn_id, view.value)
     return await page.render(
         "job_part.html",
         title="Job",
@@ -137,7 +138,7 @@ async def one_part(page: Page) -> Response:
 
 async def _checked_task(page: Page, conn_id: str, job_id: str) -> TaskName | None:
     """Return the task that started a job, unless it is of a DAG that the visitor may not read."""
-    tasks, hidden = await page.thread(_owners, page, conn_id, [job_id])
+    tasks, hidden = await in_thread(_owners, page, conn_id, [job_id])
     if hidden:
         raise HTTPException(403, "This job belongs to a DAG that you have no right to read.")
     return tasks.get(job_id)

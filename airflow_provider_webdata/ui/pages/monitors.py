@@ -12,10 +12,10 @@ from airflow_provider_webdata.hooks.webhooks import key_of
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
 from airflow_provider_webdata.ui.diffs import lines_of, screenshot_of, values_of
 from airflow_provider_webdata.ui.lookups import Found
-from airflow_provider_webdata.ui.tasks import dags_that_pushed
+from airflow_provider_webdata.ui.tasks import dags_that_pushed, sum_known
+from airflow_provider_webdata.ui.threads import in_thread
 
 from .owners import deliveries_of, monitor_owners, task_of_monitor
-from .page import sum_known
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -52,10 +52,10 @@ async def list_part(page: Page) -> Response:
     )
     # A service may return more than was requested.
     monitors = (found.value or [])[:ROWS]
-    owners = await page.thread(monitor_owners, monitors)
-    readable = await page.thread(page.visitor.readable, set().union(*owners.values()))
+    owners = await in_thread(monitor_owners, monitors)
+    readable = await in_thread(page.visitor.readable, set().union(*owners.values()))
     shown = [one for one in monitors if owners.get(one.id, set()) <= readable]
-    rows = await page.thread(lambda: [_row(page, conn_id, one) for one in shown])
+    rows = await in_thread(lambda: [_row(page, conn_id, one) for one in shown])
     return await page.render(
         "monitors_list.html",
         title="Monitors",
@@ -77,7 +77,7 @@ async def one(page: Page) -> Response:
         conn_id=conn_id,
         monitor_id=monitor_id,
         check_id=page.text("check_id"),
-        deliveries=await page.thread(deliveries_of, page, conn_id, wanted, 10),
+        deliveries=await in_thread(deliveries_of, page, conn_id, wanted, 10),
     )
 
 
@@ -88,7 +88,7 @@ async def one_part(page: Page) -> Response:
     checks = await page.lookups.find(
         conn_id, ("checks", monitor_id), lambda hook: hook.list_monitor_checks(monitor_id, limit=CHECKS)
     )
-    row = await page.thread(_row, page, conn_id, found.value) if found.value is not None else None
+    row = await in_thread(_row, page, conn_id, found.value) if found.value is not None else None
     listed = (checks.value or [])[:CHECKS]
     shown = [
         {"check": check, "finished": moment(check.finished_at), "outcome": _outcome(check)}
@@ -137,7 +137,7 @@ async def check_part(page: Page) -> Response:
             ),
         )
     pages = (found.value.pages or [])[:PAGES] if found.value else []
-    shown = await page.thread(
+    shown = await in_thread(
         lambda: [
             {"page": one, "lines": lines_of(one), "changes": values_of(one), "screenshot": screenshot_of(one)}
             for one in pages
@@ -157,13 +157,13 @@ async def check_part(page: Page) -> Response:
 
 async def _checked_monitor(page: Page, conn_id: str, monitor_id: str) -> Found[Monitor]:
     """Return a monitor, unless it is of a DAG that the visitor may not read."""
-    pushed = await page.thread(dags_that_pushed, "monitor_id", [monitor_id])
-    await page.thread(page.require_dags, pushed.get(monitor_id, set()))
+    pushed = await in_thread(dags_that_pushed, "monitor_id", [monitor_id])
+    await in_thread(page.require_dags, pushed.get(monitor_id, set()))
     found = await page.lookups.find(
         conn_id, ("monitor", monitor_id), lambda hook: hook.get_monitor(monitor_id)
     )
     if found.value is not None and (task := task_of_monitor(found.value)) is not None:
-        await page.thread(page.require_dags, [task.dag_id])
+        await in_thread(page.require_dags, [task.dag_id])
     return found
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
 from airflow_provider_webdata.ui.spend import Period, spend_of, today
+from airflow_provider_webdata.ui.threads import in_thread
 
 from .waits import readable_waits
 
@@ -26,8 +27,8 @@ _DAGS = 8
 async def page(page: Page) -> Response:
     """Show each connection, what waits, and the credits of one connection."""
     conn_ids = await page.conn_ids()
-    now, total, _ = await page.thread(readable_waits, page)
-    inbox = [await page.thread(_inbox, page, conn_id) for conn_id in conn_ids]
+    now, total, _ = await in_thread(readable_waits, page)
+    inbox = [await in_thread(_inbox, page, conn_id) for conn_id in conn_ids]
     return await page.render(
         "overview.html",
         title="Overview",
@@ -53,11 +54,11 @@ async def spend_part(page: Page) -> Response:
     by_day = spent.get(conn_id, {})
     dag_ids = {dag_id for used_by in by_day.values() for dag_id in used_by}
     unknown = sum(spent.get("", {}).values(), Counter())
-    readable = await page.thread(page.visitor.readable, dag_ids | unknown.keys())
-    spend = await page.thread(spend_of, by_day, readable, period, day)
+    readable = await in_thread(page.visitor.readable, dag_ids | unknown.keys())
+    spend = await in_thread(spend_of, by_day, readable, period, day)
     listed = await page.conn_ids()
     # Connections that only a secrets backend has are not listed.
-    others = await page.thread(page.visitor.readable_connections, spent.keys() - {"", *listed})
+    others = await in_thread(page.visitor.readable_connections, spent.keys() - {"", *listed})
     return await page.render(
         "overview_spend.html",
         title="Credits",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from starlette.exceptions import HTTPException
 
@@ -14,16 +14,13 @@ from airflow_provider_webdata.ui.rendering import in_utc, render
 from airflow_provider_webdata.ui.threads import in_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from starlette.requests import Request
     from starlette.responses import Response
 
     from airflow_provider_webdata.ui.lookups import Lookups
     from airflow_provider_webdata.ui.visitor import Visitor
-
-T = TypeVar("T")
-P = ParamSpec("P")
 
 _LONGEST_PARAMETER = 2000
 _FIRST = datetime(1971, 1, 1, tzinfo=timezone.utc)
@@ -107,26 +104,13 @@ class Page:
     async def conn_ids(self) -> list[str]:
         """Return the connections that the visitor may read, the default one first."""
         listed = await self.lookups.conn_ids()
-        readable = await self.thread(self.visitor.readable_connections, listed)
+        readable = await in_thread(self.visitor.readable_connections, listed)
         return [conn_id for conn_id in listed if conn_id in readable]
 
     async def render(self, template: str, **values: Any) -> Response:
         """Return the page. A thread renders it: a large one must not hold up the API server."""
-        return await self.thread(render, template, self.request, **values)
-
-    async def thread(self, function: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
-        """Return the result of a function that blocks."""
-        return await in_thread(function, *args, **options)
+        return await in_thread(render, template, self.request, **values)
 
     def store(self) -> DeliveryStore:
         """Return the deliveries of this Airflow."""
         return DeliveryStore(airflow_engine())
-
-
-def sum_known(values: Iterable[float | None]) -> float | None:
-    """Return the sum of the known values; None if none is known, or an integer is too large for a float."""
-    known = [value for value in values if value is not None]
-    try:
-        return sum(known) if known else None
-    except OverflowError:
-        return None

@@ -22,10 +22,11 @@ from airflow_provider_webdata.ui.tasks import (
     is_number,
     map_index_of,
     past_facts,
+    sum_known,
 )
+from airflow_provider_webdata.ui.threads import in_thread
 
 from .owners import deliveries_of
-from .page import sum_known
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -83,13 +84,13 @@ async def page(page: Page) -> Response:
         # Airflow does not replace the placeholder for a task that is not mapped.
         map_index_of(page.text("map_index")),
     )
-    facts = await page.thread(facts_of, name)
+    facts = await in_thread(facts_of, name)
     if facts is None or facts.conn_id is None:
         return await page.render("task.html", title="Task", facts=None)
-    own = await page.thread(page.visitor.may_read_connection, facts.conn_id)
-    steps = await page.thread(_steps, page, facts)
+    own = await in_thread(page.visitor.may_read_connection, facts.conn_id)
+    steps = await in_thread(_steps, page, facts)
     first = preview(facts.pushed.get("preview"))
-    checked = await page.thread(quality_of, facts, lambda: past_facts(name, FACTS, RUNS))
+    checked = await in_thread(quality_of, facts, lambda: past_facts(name, FACTS, RUNS))
     return await page.render(
         "task.html",
         title="Task",
@@ -114,7 +115,7 @@ async def page(page: Page) -> Response:
 async def run(page: Page) -> Response:
     """Show the provider's tasks of a DAG run, grouped by task."""
     dag_id, run_id = page.required("dag_id"), page.required("run_id")
-    found = await page.thread(facts_of_run, dag_id, run_id, TASKS)
+    found = await in_thread(facts_of_run, dag_id, run_id, TASKS)
     groups = _groups(found)
     waits = any(facts.wait for facts in found)
     return await page.render(

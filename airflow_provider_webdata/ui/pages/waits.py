@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from airflow_provider_webdata.ui.tasks import WAITS_SHOWN, waiting_dags, waits
+from airflow_provider_webdata.ui.threads import in_thread
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 async def page(page: Page) -> Response:
     """Show the waits of the DAGs that the visitor may read, the longest first."""
     offset = page.whole("offset")
-    shown, total, hidden = await page.thread(readable_waits, page, offset)
+    shown, total, hidden = await in_thread(readable_waits, page, offset)
     return await page.render(
         "waits.html",
         title="Waits",
