@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
@@ -213,7 +213,7 @@ def facts_of_run(dag_id: str, run_id: str, most: int) -> list[TaskFacts]:
         rows = session.execute(
             _tasks()
             .where(TaskInstance.dag_id == dag_id, TaskInstance.run_id == run_id)
-            .where(_rendered_text().contains('"webdata_conn_id"'))
+            .where(cast(RenderedTaskInstanceFields.rendered_fields, String).contains('"webdata_conn_id"'))
             .order_by(TaskInstance.start_date, TaskInstance.task_id, TaskInstance.map_index)
             .limit(most)
         ).all()
@@ -426,34 +426,25 @@ def _tasks() -> Any:
 def _facts(row: Any, wait: Wait | None, pushed: Mapping[str, Any]) -> TaskFacts:
     name = TaskName(*row[:4])
     rendered = row.rendered_fields if isinstance(row.rendered_fields, dict) else {}
-    facts = TaskFacts(
+    conn_id = rendered.get("webdata_conn_id") or (wait.conn_id if wait else None)
+    given = wait.given if wait else {}
+    kind = given.get("kind") or _KINDS.get(row.operator or "") or rendered.get("kind")
+    sources = (given, pushed, rendered)
+    ids = {key: next((one[key] for one in sources if isinstance(one.get(key), str)), "") for key in _IDS}
+    return TaskFacts(
         name,
         row.state,
         row.operator,
         str(name.map_index if row.label is None else row.label) if name.map_index >= 0 else "",
         row.start_date,
         row.end_date,
-    )
-    conn_id = rendered.get("webdata_conn_id") or (wait.conn_id if wait else None)
-    if conn_id is None:
-        return facts
-    given = wait.given if wait else {}
-    kind = given.get("kind") or _KINDS.get(row.operator or "") or rendered.get("kind")
-    sources = (given, pushed, rendered)
-    ids = {key: next((one[key] for one in sources if isinstance(one.get(key), str)), "") for key in _IDS}
-    return replace(
-        facts,
-        conn_id=str(conn_id),
+        conn_id=None if conn_id is None else str(conn_id),
         operation=kind if kind in ALL_JOB_KINDS else None,
         ids={key: value for key, value in ids.items() if value},
         subject=next((rendered[key] for key in _SUBJECTS if isinstance(rendered.get(key), str)), ""),
         wait=wait,
         pushed=pushed,
     )
-
-
-def _rendered_text() -> Any:
-    return cast(RenderedTaskInstanceFields.rendered_fields, String)
 
 
 def _pushed(
