@@ -144,7 +144,9 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
             if isinstance(option := getattr(self, name, None), Option):
                 setattr(self, name, option.copy())
         written = self.given()
-        super()._do_render_template_fields(parent, template_fields, context, jinja_env, seen_oids)
+        # Airflow calls every callable with the context; a pydantic model is a value.
+        fields = [name for name in template_fields if not isinstance(getattr(self, name, None), type)]
+        super()._do_render_template_fields(parent, fields, context, jinja_env, seen_oids)
         # Airflow stores the rendered fields right after this; by then its masker must know the header values.
         mask_header_values({name: getattr(self, name) for name in self.template_fields})
         self.rendered(written)

@@ -9,12 +9,15 @@ from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowFailException
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from airflow_provider_webdata.api.errors import InvalidRequestError
 from airflow_provider_webdata.common.arguments import as_list
 from airflow_provider_webdata.common.tagged_items import tagged, untagged
+from airflow_provider_webdata.operators.agent import WebDataAgentOperator
 from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
+from airflow_provider_webdata.operators.extract import WebDataExtractOperator
 from airflow_provider_webdata.operators.interact import WebDataInteractOperator
 from airflow_provider_webdata.operators.monitor import (
     WebDataCreateMonitorOperator,
@@ -24,7 +27,7 @@ from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.options import Media, Output
-from airflow_provider_webdata.runs.request import checked_number
+from airflow_provider_webdata.runs.request import checked_number, request_body
 from tests.support import direct
 from tests.support.direct import TaskInstance, context_of
 from tests.support.service import connection_text
@@ -92,6 +95,23 @@ def test_a_required_argument_that_is_none_names_its_source(monkeypatch: pytest.M
         AirflowFailException, match="at map index 0: it comes from the list that is mapped over"
     ):
         alone.execute(context_of(TaskInstance(map_index=0)))
+
+
+class Plan(BaseModel):
+    price: float
+
+
+@pytest.mark.parametrize(
+    ("operator", "arguments"),
+    [
+        (WebDataAgentOperator, {"prompt": "{{ 'Cheapest' }}"}),
+        (WebDataExtractOperator, {"urls": ["https://a.example/"], "via": "extract"}),
+    ],
+)
+def test_a_pydantic_model_is_not_rendered(operator: Any, arguments: Any) -> None:
+    task = operator(task_id="t", schema=Plan, **arguments)
+    task.render_template_fields(context_of(TaskInstance()))
+    assert request_body(task)["schema"] == Plan.model_json_schema()
 
 
 URL = {"url": "https://a.example/"}
