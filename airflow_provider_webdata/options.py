@@ -245,10 +245,11 @@ class Checks(Option):
     """Conditions that the results must meet before they replace those of earlier runs.
 
     All results of the run count, also those that `Changes` does not emit, and pages that an incremental crawl knows. A
-    field is the path of a value in a result, such as `json.price`; `url` is the URL that a result has in all runs. If a
-    check fails, the task fails without a retry and without another request: `output` is unchanged, the results are
-    beside it under `<output>.rejected`, the manifest of `Changes` does not advance, and
-    `airflow webdata publish <output>` accepts them anyway. Without `output`, they are in the XCom of the failed task.
+    field is the path of a value in a result, such as `json.price`; `url` is the URL that a result has in all runs.
+    Results that `credit_limit` cut short fail too (`unfinished`). If a check fails, the task fails without a retry and
+    without another request: `output` is unchanged, the results are beside it under `<output>.rejected`, the manifest of
+    `Changes` does not advance, and `airflow webdata publish <output>` accepts them anyway. Without `output`, they are
+    in the XCom of the failed task.
 
     XCom `quality` has what was measured: `items`, `pages`, `blocked`, `coverage` (by field, 0 to 1), `creditsPerItem`,
     and `failed`, the checks that failed. If the task fails, its name is `qualityRejected`.

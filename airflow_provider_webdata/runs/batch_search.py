@@ -90,7 +90,8 @@ class BatchSearchRun(CallRun):
                 TooManyFailuresError(f"{excess}; the results are stored and in XCom anyway{no_retry}"),
                 result,
             )
-        kept.forget()
+        if self.delivery.rejection is None or not batch.tally.left:
+            kept.forget()
         return result
 
     def on_kill(self) -> None:

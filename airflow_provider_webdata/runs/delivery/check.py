@@ -62,6 +62,7 @@ class Check(Step):
         """The first result that fails, by check and field, without its content: they are logged and pushed to XCom."""
         self._assertions: list[Assertion] = []
         self._credits: float | None = None
+        self._unfinished = ""
         self._is_rejected = False
 
     @property
@@ -76,6 +77,10 @@ class Check(Step):
             self._measure(item, seen)
             yield item
         self._found["known"] = len(results.known)
+        if number := results.summary.get("notBegun"):
+            self._unfinished = f"{number} searches not begun"
+        elif results.summary.get("status") == "cancelled":
+            self._unfinished = "a job cancelled at the limit"
         used = results.summary.get("creditsUsed")
         if isinstance(used, (int, float)) and self._found["items"]:
             self._credits = round(used / self._found["items"], 4)
@@ -182,6 +187,8 @@ class Check(Step):
         yield Assertion(
             "min_items", None, f"at least {checks.min_items}", str(total), total >= checks.min_items
         )
+        if self._unfinished:
+            yield Assertion("unfinished", None, "all work within credit_limit", self._unfinished, False)
         if checks.max_items is not None:
             yield Assertion(
                 "max_items", None, f"at most {checks.max_items}", str(total), total <= checks.max_items

@@ -108,3 +108,15 @@ def test_in_an_object_store(here: SandboxServer, s3_client: Any, bucket: str) ->
     publish(url.replace(".jsonl", ".files.json"))
     assert len(keys()) == 3
     assert not any(key.endswith(".rejected") for key in keys())
+
+
+def test_results_of_unfinished_work_are_rejected(here: SandboxServer) -> None:
+    """The cleared task makes the searches that the credit limit left, and no others."""
+    arguments: dict[str, Any] = {"task_id": "t", "queries": ["river", "bridge"], "checks": 1}
+    store = direct.StateStore()
+    outcome = direct.run(WebDataBatchSearchOperator(credit_limit=3, **arguments), store)
+    assert outcome.ended == ("failed", 1)
+    assert "unfinished: expected all work within credit_limit, got 1 searches not begun" in str(outcome.error)
+    assert (outcome.xcom["left"], outcome.xcom["notBegun"]) == (["bridge"], 1)
+    assert direct.run(WebDataBatchSearchOperator(**arguments), store).ended == ("success", 1)
+    assert [call["body"]["query"] for call in here.control.requests("/v2/search")] == ["river", "bridge"]
