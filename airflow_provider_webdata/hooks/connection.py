@@ -110,6 +110,10 @@ def existing(find: Callable[[str], Any], conn_id: str) -> Any:
 
     :raises AirflowNotFoundException: it does not exist; the message says how to create it.
     """
+    if not conn_id:
+        raise AirflowNotFoundException(
+            "webdata_conn_id is empty; name a connection, such as 'webdata_default'"
+        )
     try:
         return find(conn_id)
     except AirflowNotFoundException:

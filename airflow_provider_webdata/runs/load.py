@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseHook
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.exceptions import AirflowFailException, AirflowNotFoundException
 
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.results.assets import annotate_outlets
@@ -40,7 +40,7 @@ class LoadRun:
         try:
             table = table_name(task.table)
             files = [file for path in task.paths() for file in files_of(path)]
-            connection = BaseHook.get_connection(task.conn_id)
+            connection = self._connection()
             source = Source(
                 files, table, task.kind, task.result_schema, task.key, task.columns, task.mode == "replace"
             )
@@ -58,7 +58,7 @@ class LoadRun:
                 loaded = load_files(database_of(connection), source, task.log, **choices)
         except (ArgumentError, OutputError) as error:
             # The next attempt would have the same arguments.
-            raise AirflowFailException(str(error)) from error
+            raise AirflowFailException(str(error)) from None
         self._log(loaded, str(table))
         self._lineage = lambda: load_lineage(
             files, dataset_of_table(connection, table), loaded.rows, loaded.columns
@@ -73,6 +73,16 @@ class LoadRun:
         }
         annotate_outlets(self.context, facts)
         return facts
+
+    def _connection(self) -> Any:
+        conn_id = self.task.conn_id
+        try:
+            return BaseHook.get_connection(conn_id)
+        except AirflowNotFoundException:
+            raise AirflowNotFoundException(
+                f"Connection {conn_id!r} does not exist. Create it in Airflow under Admin, Connections, with the type "
+                "of the database"
+            ) from None
 
     def lineage(self) -> Any | None:
         """Return the files and the table for OpenLineage; None before they are loaded."""

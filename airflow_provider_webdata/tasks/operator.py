@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
-from airflow.sdk import XComArg
 
 from airflow_provider_webdata.common.arguments import number
 from airflow_provider_webdata.common.coded_errors import ArgumentError
@@ -77,7 +76,6 @@ class WebDataOperator(ServiceTask):
     """What takes a list of what an argument takes one of."""
 
     _rendered_none: Sequence[str] = ()
-    _sources: Mapping[str, str] = {}
 
     def __init_subclass__(cls, *, fields: RequestFields | None = None, **kwargs: Any) -> None:
         """Take up the fields of a request, as in `fields=RequestFields("SearchRequest")`.
@@ -109,13 +107,16 @@ class WebDataOperator(ServiceTask):
     def execute(self, context: Context) -> Any:
         """Call the service; see `runs.run.Run.calling` for what a failure leads to."""
         run = self.new_run(context)
-        if problems := [*self._rendered_none, *self._missing(context)]:
+        if problems := [*self._rendered_none, *self.missing(context)]:
             run.refuse("; ".join(problems))
         run.read_urls()
         return self.returned(run.execute())
 
-    def _missing(self, context: Context) -> list[str]:
-        """Return a problem for each required field that is None."""
+    def missing(self, context: Context) -> list[str]:
+        """Return a problem for each required field that is None, else for other arguments that need a value.
+
+        :param context: the task's context.
+        """
         index = getattr(context.get("ti"), "map_index", None)
         where = "" if index is None or index < 0 else f" at map index {index}"
         others = ", ".join(sorted(self.upstream_task_ids)) or (
@@ -128,7 +129,7 @@ class WebDataOperator(ServiceTask):
             for name in required
             if name in self.request_fields and getattr(self, name) is None
             for source in (self._sources.get(name, others),)
-        ]
+        ] or super().missing(context)
 
     def check_literals(self) -> None:
         """Fail while the DAG file is read where a literal argument cannot work.
@@ -178,13 +179,6 @@ class WebDataOperator(ServiceTask):
 
         :param written: the fields before they were rendered.
         """
-        self._sources = {
-            name: " and ".join(
-                f"XCom {key!r} of task {task.task_id!r}" for task, key in value.iter_references()
-            )
-            for name, value in written.items()
-            if isinstance(value, XComArg)
-        }
         for name in {"url", "urls"} & {*written}:
             # Results of another task stand for their URLs.
             setattr(self, name, urls_in(getattr(self, name)))

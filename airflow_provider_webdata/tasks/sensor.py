@@ -96,6 +96,8 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
     def execute(self, context: Context) -> Any:
         """Wait, in the triggerer or here."""
         run = self.new_run(context)
+        if problems := self.missing(context):
+            run.refuse("; ".join(problems))
         run.check()
         self.show_page()
         if self.deferrable:

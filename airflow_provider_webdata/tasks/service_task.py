@@ -7,7 +7,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow.sdk import BaseOperator
+from airflow.sdk import BaseOperator, XComArg
 from airflow.sdk.configuration import conf
 
 from airflow_provider_webdata.common.arguments import seconds
@@ -27,6 +27,12 @@ if TYPE_CHECKING:
 
 HAS_RETRY_POLICIES = hasattr(BaseOperator, "retry_policy")
 """Whether this Airflow consults a retry policy: from 3.3 on."""
+
+
+SUBJECTS = frozenset(
+    ("check_id", "file", "job_id", "monitor_id", "monitor_name", "queries", "scrape_id", "steps", "urls")
+)
+"""Arguments without which a task would do something else, or has nothing to do."""
 
 
 class ServiceTask(BaseOperator, metaclass=CheckedArguments):
@@ -73,6 +79,19 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
     def given(self) -> dict[str, Any]:
         """Return the request's fields that were given, by their Python names; None means not given."""
         return {}
+
+    _sources: Mapping[str, str] = {}
+
+    def missing(self, context: Context) -> list[str]:  # noqa: ARG002
+        """Return a problem for each argument that has no value and needs one.
+
+        :param context: the task's context.
+        """
+        return [
+            f"{name} is None: it comes from {source}. Return a value there"
+            for name, source in self._sources.items()
+            if name in SUBJECTS and getattr(self, name) is None
+        ]
 
     def rendered(self, written: Mapping[str, Any]) -> None:
         """Note what the rendered fields of the request show.
@@ -144,6 +163,13 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
             if isinstance(option := getattr(self, name, None), Option):
                 setattr(self, name, option.copy())
         written = self.given()
+        self._sources = {
+            name: " and ".join(
+                f"XCom {key!r} of task {task.task_id!r}" for task, key in value.iter_references()
+            )
+            for name in template_fields
+            if isinstance(value := getattr(self, name, None), XComArg)
+        }
         # Airflow calls every callable with the context; a pydantic model is a value.
         fields = [name for name in template_fields if not isinstance(getattr(self, name, None), type)]
         super()._do_render_template_fields(parent, fields, context, jinja_env, seen_oids)

@@ -51,6 +51,11 @@ def checked_queries(
     warnings: dict[str, None] = {}
     notes: dict[str, None] = {}
     for number, item in enumerate(given, 1):
+        if item is None:
+            problems.append(
+                f"queries, item {number}: is None; the task that returns the list must leave it out"
+            )
+            continue
         try:
             request = request_of(item)
         except InvalidRequestError as error:

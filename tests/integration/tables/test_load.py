@@ -15,11 +15,13 @@ from typing import Any
 
 import duckdb
 import pytest
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk import DAG
+from airflow.sdk.exceptions import AirflowFailException, AirflowNotFoundException
 from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
 from airflow_provider_webdata.results.columns import CHANGES, columns_of
 from airflow_provider_webdata.results.encoding import json_text
@@ -84,8 +86,22 @@ def test_the_xcom_of_a_task_names_its_file(written: Written) -> None:
     for xcom in ({"path": one, "count": 1}, [{"path": one}, {"path": other}], json.dumps([{"path": one}])):
         task = WebDataToTableOperator(task_id="t", path=xcom, table="t", conn_id="warehouse")
         assert task.paths() == ([one, other] if isinstance(xcom, list) else [one])
-    with pytest.raises(ArgumentError, match="path must name a file"):
+    with pytest.raises(ArgumentError, match="path: no file comes from its template; give that task output="):
         WebDataToTableOperator(task_id="t", path={"data": []}, table="t", conn_id="warehouse")
+    with DAG("d", schedule=None):
+        crawl = WebDataCrawlOperator(task_id="crawl", url="https://river.example/")
+        task = WebDataToTableOperator(task_id="t", path=crawl.output, table="t", conn_id="warehouse")
+    task.path = None  # As of a task that returned nothing.
+    with pytest.raises(AirflowFailException, match="path: no file comes from crawl; give that task output="):
+        task.execute({})
+
+
+def test_a_missing_connection_names_the_remedy(written: Written) -> None:
+    task = WebDataToTableOperator(
+        task_id="t", path=written([page(1)], "x.jsonl"), table="t", conn_id="nowhere"
+    )
+    with pytest.raises(AirflowNotFoundException, match=r"'nowhere' does not exist\. Create it in Airflow"):
+        task.execute({})
 
 
 @everywhere_from(*SUFFIXES)

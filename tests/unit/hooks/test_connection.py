@@ -243,6 +243,9 @@ def test_a_connection_that_does_not_exist():
         AirflowNotFoundException, match=r"'no_such' does not exist\. Create it: airflow webdata init"
     ):
         WebDataHook("no_such").get_settings()
+    # As of a template that rendered to nothing.
+    with pytest.raises(AirflowNotFoundException, match="webdata_conn_id is empty"):
+        WebDataHook("").get_settings()
 
 
 def test_unknown_extra(caplog):

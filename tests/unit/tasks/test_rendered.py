@@ -22,12 +22,15 @@ from airflow_provider_webdata.operators.interact import WebDataInteractOperator
 from airflow_provider_webdata.operators.monitor import (
     WebDataCreateMonitorOperator,
     WebDataDeleteMonitorOperator,
+    WebDataRunMonitorOperator,
 )
 from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.options import Media, Output
 from airflow_provider_webdata.runs.request import checked_number, request_body
+from airflow_provider_webdata.sensors.job import WebDataJobSensor
+from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
 from tests.support import direct
 from tests.support.direct import TaskInstance, context_of
 from tests.support.service import connection_text
@@ -97,6 +100,27 @@ def test_a_required_argument_that_is_none_names_its_source(monkeypatch: pytest.M
         alone.execute(context_of(TaskInstance(map_index=0)))
 
 
+@pytest.mark.parametrize(
+    ("operator", "name", "arguments"),
+    [
+        (WebDataInteractOperator, "scrape_id", {"steps": ["1"]}),
+        (WebDataParseOperator, "file", {}),
+        (WebDataBatchSearchOperator, "queries", {}),
+        (WebDataExtractOperator, "urls", {"prompt": "x", "via": "scrape"}),
+        (WebDataRunMonitorOperator, "monitor_id", {}),
+        (WebDataJobSensor, "job_id", {"kind": "crawl"}),
+        (WebDataMonitorCheckSensor, "check_id", {"monitor_id": "m"}),
+    ],
+)
+def test_a_task_is_not_executed_about_nothing(operator: Any, name: str, arguments: Any) -> None:
+    """Without its subject, a task would open another browser, or wait for any check."""
+    with DAG("d", schedule=None):
+        upstream = WebDataScrapeOperator(task_id="pick", url="https://a.example/")
+        task = operator(task_id="t", **arguments, **{name: upstream.output})
+    error = str(direct.run(task).error)
+    assert f"{name} is None: it comes from XCom 'return_value' of task 'pick'. Return a value there" in error
+
+
 class Plan(BaseModel):
     price: float
 
@@ -138,6 +162,7 @@ REFUSED = {
     ),
     "no scrape": (WebDataInteractOperator, {"steps": ["1"], "scrape_id": "s"}, {"scrape_id": ""}, "scrape_id is empty"),
     "steps by number": (WebDataInteractOperator, {"steps": ["1"]}, {"steps": 5}, "step 1 of 1: "),
+    "no query": (WebDataBatchSearchOperator, {"queries": ["q"]}, {"queries": ["a", None]}, "queries, item 2: is None"),
     "queries by number": (WebDataBatchSearchOperator, {"queries": ["q"]}, {"queries": 5}, "queries, item 1: "),
     **{
         f"credit limit of {name}": (
