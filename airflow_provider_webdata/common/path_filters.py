@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from airflow_provider_webdata.common.literals import is_template
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 
 def expression_of(text: str) -> re.Pattern[str] | None:
@@ -19,13 +21,20 @@ def expression_of(text: str) -> re.Pattern[str] | None:
         return None
 
 
-def expression_of_glob(text: str) -> str | None:
-    """Return the regular expression that a glob stands for, such as `^/blog/.*$` for `/blog/*`; None for any other."""
+def expression_of_glob(text: str, *, full_url: bool = False) -> str | None:
+    """Return the regular expression that a glob stands for, such as `^/blog/.*$` for `/blog/*`; None for any other.
+
+    :param full_url: whether it is matched against the whole URL instead of its path.
+    """
     if re.search(r"[\^$()\[\]|+\\]|\.\*", text) or not re.search(r"(?:^|/)\*+(?:$|/|\.\w)", text):
         return None
-    start = "" if text.startswith(("/", "*")) else "/"
-    meant = re.sub(r"\*+", ".*", re.sub(r"([.?])", r"[\1]", text))
-    return f"^{start}{meant}$"
+    is_url = "://" in text
+    if is_url and not full_url:
+        text = "/" + text.split("://", 1)[1].partition("/")[2]
+    start = "^" if is_url or not full_url else ""
+    if not full_url and not text.startswith(("/", "*")):
+        start += "/"
+    return start + re.sub(r"\*+", ".*", re.sub(r"([.?])", r"[\1]", text)) + "$"
 
 
 def matches_start(url: str, expressions: Sequence[str], *, full_url: bool) -> bool | None:
@@ -45,10 +54,26 @@ def matches_start(url: str, expressions: Sequence[str], *, full_url: bool) -> bo
     return None if None in found else False
 
 
-def globs(name: str, expressions: Iterable[str]) -> list[str]:
-    """Return a sentence for each glob among regular expressions."""
+def globs(name: str, expressions: Iterable[str], *, full_url: bool = False) -> list[str]:
+    """Return a sentence for each glob among regular expressions.
+
+    :param full_url: see `expression_of_glob`.
+    """
     return [
         f"{name}: {text!r} is a glob, and regular expressions are expected: write {meant!r}"
         for text in expressions
-        if (meant := expression_of_glob(text))
+        if (meant := expression_of_glob(text, full_url=full_url))
     ]
+
+
+def literal_filters(fields: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the literal expressions of `include_paths` and `exclude_paths`.
+
+    :param fields: of a request, by their Python names.
+    """
+    return {
+        name: [text for text in given if isinstance(text, str) and not is_template(text)]
+        if isinstance(given := fields.get(name), (list, tuple))
+        else []
+        for name in ("include_paths", "exclude_paths")
+    }

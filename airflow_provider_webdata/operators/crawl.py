@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.coded_errors import ArgumentError
-from airflow_provider_webdata.common.literals import is_literal, is_template
-from airflow_provider_webdata.common.path_filters import globs, matches_start
+from airflow_provider_webdata.common.literals import is_literal
+from airflow_provider_webdata.common.path_filters import globs, literal_filters, matches_start
 from airflow_provider_webdata.options import Changes, Checks, Media, Output, Schema
 from airflow_provider_webdata.tasks.job_operator import WebDataJobOperator
 from airflow_provider_webdata.tasks.operator import RequestFields, checked_limit
@@ -149,14 +149,9 @@ class WebDataCrawlOperator(
 
     def contradictions(self, fields: Mapping[str, Any]) -> Sequence[str]:
         """Return contradictions between literal arguments."""
-        filters = {
-            name: [text for text in given if isinstance(text, str) and not is_template(text)]
-            if isinstance(given := fields.get(name), (list, tuple))
-            else []
-            for name in ("include_paths", "exclude_paths")
-        }
-        problems = [text for name, expressions in filters.items() for text in globs(name, expressions)]
-        excluded, full_url = filters["exclude_paths"], fields.get("regex_on_full_url") in (True, "true")
+        filters, full_url = literal_filters(fields), fields.get("regex_on_full_url") in (True, "true")
+        problems = [text for name, texts in filters.items() for text in globs(name, texts, full_url=full_url)]
+        excluded = filters["exclude_paths"]
         if is_literal(self.url) and matches_start(self.url, excluded, full_url=full_url):
             problems.append(
                 f"exclude_paths: an expression matches the start {self.url!r}: the crawl would find nothing"

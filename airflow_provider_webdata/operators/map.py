@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.common.path_filters import globs, literal_filters
 from airflow_provider_webdata.options import Changes, Checks, Output, one_of, writes_file
 from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator, checked_limit
 
@@ -123,3 +124,8 @@ class WebDataMapOperator(
         self.credit_limit = checked_limit(credit_limit)
         # end of fields
         self.returns = returns
+
+    def contradictions(self, fields: Mapping[str, Any]) -> Sequence[str]:
+        """Return contradictions between literal arguments."""
+        problems = [text for name, texts in literal_filters(fields).items() for text in globs(name, texts)]
+        return problems or super().contradictions(fields)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import XComArg
@@ -17,7 +18,7 @@ from airflow_provider_webdata.tasks.field_rules import RULES
 from airflow_provider_webdata.tasks.literal_check import may_be_wrong
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
 
 class CheckedArguments(BaseOperatorMeta):
@@ -29,12 +30,8 @@ class CheckedArguments(BaseOperatorMeta):
         :raises UnknownArgumentError: an argument does not exist; the message names the nearest one.
         :raises ArgumentError: a literal argument cannot work.
         """
-        try:
+        with naming_unknown(cls, kwargs):
             task = super().__call__(*args, **kwargs)
-        except TypeError as error:
-            if text := _unknown(cls, kwargs):
-                raise UnknownArgumentError(text) from error
-            raise
         # What a mapped task is made of at run time is judged there, before anything is sent.
         if "_airflow_from_mapped" not in kwargs:
             task.check_literals()
@@ -51,9 +48,19 @@ class CheckedArguments(BaseOperatorMeta):
 _SYNONYMS = {
     **dict.fromkeys(("max_results", "max_pages", "num_results", "page_limit"), ("limit", "write limit=...")),
     "firecrawl_conn_id": ("webdata_conn_id", "write webdata_conn_id=..."),
-    "formats": ("scrape_options", "write scrape_options={'formats': [...]}"),
     "queries": ("query", "WebDataBatchSearchOperator takes several queries"),
 }
+
+
+@contextmanager
+def naming_unknown(cls: type, given: Mapping[str, Any]) -> Iterator[None]:
+    """Raise `UnknownArgumentError` in place of Airflow's error for arguments that a class does not take."""
+    try:
+        yield
+    except TypeError as error:
+        if text := _unknown(cls, given):
+            raise UnknownArgumentError(text) from error
+        raise
 
 
 def _unknown(cls: type, given: Mapping[str, Any]) -> str:
@@ -74,6 +81,8 @@ def _unknown(cls: type, given: Mapping[str, Any]) -> str:
         argument, advice = _SYNONYMS.get(name, ("", ""))
         if argument in known:
             hint = advice
+        elif "scrape_options" in known and name in RULES["ScrapeOptions"]:
+            hint = f"write scrape_options={{{name!r}: ...}}"
         lines.append(f"there is no argument {name!r}" + (f"; {hint}" if hint else ""))
     return f"{cls.__name__} {given.get('task_id')!r}: {', '.join(lines)}" if lines else ""
 

@@ -17,6 +17,10 @@ _PRICES = {
     "AgentRequest": (prices.AGENT, "prompt", ["lower max_credits"]),
     "BatchScrapeRequest": (prices.BATCH_SCRAPE, "urls", ["pass fewer urls"]),
     "CrawlRequest": (prices.CRAWL, "url", ["lower limit"]),
+    "DeveloperSearchRequest": (prices.DEVELOPER_SEARCH, "query", ["lower k"]),
+    "ExtractRequest": (prices.EXTRACT, "urls", []),
+    "MapRequest": (prices.MAP, "url", []),
+    "PaperSearchRequest": (prices.PAPER_SEARCH, "query", ["lower k"]),
     "ScrapeRequest": (prices.SCRAPE, "url", []),
     "SearchRequest": (prices.SEARCH, "query", ["lower limit"]),
 }

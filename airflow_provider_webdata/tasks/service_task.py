@@ -13,7 +13,7 @@ from airflow.sdk.configuration import conf
 from airflow_provider_webdata.common.arguments import seconds
 from airflow_provider_webdata.options import Option
 from airflow_provider_webdata.runs.reschedule import RATE_LIMIT_TIMEOUT_SECONDS
-from airflow_provider_webdata.tasks.checked_arguments import CheckedArguments
+from airflow_provider_webdata.tasks.checked_arguments import CheckedArguments, naming_unknown
 from airflow_provider_webdata.tasks.links import DashboardLink
 
 if TYPE_CHECKING:
@@ -72,6 +72,15 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
             self.retry_policy = WebDataRetryPolicy()
         self.webdata_conn_id = webdata_conn_id
         self.rate_limit_timeout = seconds("rate_limit_timeout", rate_limit_timeout, zero=True)
+
+    @classmethod
+    def partial(cls, **kwargs: Any) -> Any:
+        """Return Airflow's partial operator.
+
+        :raises UnknownArgumentError: an argument does not exist; the message names the nearest one.
+        """
+        with naming_unknown(cls, kwargs):
+            return super().partial(**kwargs)
 
     def check_literals(self) -> None:
         """Fail while the DAG file is read where a literal argument cannot work."""

@@ -17,7 +17,7 @@ from airflow_provider_webdata.api.models.fields import (
 )
 from airflow_provider_webdata.api.models.scrape import ScrapeOptions, check_zero_data_retention
 from airflow_provider_webdata.api.models.webhook import PageJobWebhookConfig
-from airflow_provider_webdata.common.path_filters import expression_of, matches_start
+from airflow_provider_webdata.common.path_filters import expression_of, globs, matches_start
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,8 +91,8 @@ class CrawlScope(RequestModel):
 
 
 def unreadable_expressions(name: str, expressions: Sequence[str] | None) -> list[str]:
-    """Return a warning for each text that does not read as a regular expression."""
-    return [
+    """Return a warning for each text that does not read as a regular expression, or was meant as a glob."""
+    return globs(name, expressions or ()) or [
         f"{name}: {text[:80]!r} does not read as a regular expression, which the service may refuse"
         for text in expressions or ()
         if expression_of(text) is None

@@ -12,6 +12,7 @@ from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOp
 from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.credit_usage import WebDataCreditUsageOperator
+from airflow_provider_webdata.operators.extract import WebDataExtractOperator
 from airflow_provider_webdata.operators.interact import WebDataInteractOperator
 from airflow_provider_webdata.operators.map import WebDataMapOperator
 from airflow_provider_webdata.operators.monitor import (
@@ -206,6 +207,16 @@ WRONG = {
         {**URL, "include_paths": ["^/a", "/blog/*"]},
         r"include_paths: '/blog/\*' is a glob.*write '\^/blog/\.\*\$'",
     ),
+    "a glob of a whole URL": (
+        WebDataCrawlOperator,
+        {**URL, "include_paths": ["https://a.example/b/*"], "regex_on_full_url": True},
+        r"write '\^https://a\[\.\]example/b/\.\*\$'",
+    ),
+    "a glob of a URL for paths": (
+        WebDataCrawlOperator,
+        {**URL, "include_paths": ["^/$", "https://a.example/b/*"]},
+        r"write '\^/b/\.\*\$'",
+    ),
     "a start that is excluded": (
         WebDataCrawlOperator,
         {"url": "https://a.example/blog/", "exclude_paths": ["^/blog/"]},
@@ -232,6 +243,17 @@ WRONG = {
         {**URL, "formats": ["branding"], "credit_limit": 99},
         "credit_limit=99 cannot be held: no price is documented for the format 'branding'",
     ),
+    "a limit below the price of a search": (
+        WebDataBatchSearchOperator,
+        {"queries": ["q", "r"], "limit": 20, "credit_limit": 3},
+        "credit_limit=3 is below what it may cost, 4: 4 for 20 results",
+    ),
+    "a limit of what has no price": (
+        WebDataExtractOperator,
+        {"urls": ["https://a.example/"], "via": "extract", "credit_limit": 99},
+        "credit_limit=99 cannot be held: extract bills by use",
+    ),
+    "a glob of a map": (WebDataMapOperator, {**URL, "include_paths": ["/blog/*"]}, "a glob.*write '.*/blog/"),
     "a phrase": (WebDataCreateMonitorOperator, {**MONITOR, "schedule": "dayly"}, "schedule"),
     "a target that is no URL": (
         WebDataCreateMonitorOperator,
@@ -310,7 +332,11 @@ UNKNOWN = {
     ),
     "of pages": (
         {"query": "q", "formats": ["markdown"]},
-        "there is no argument 'formats'; write scrape_options={'formats': [...]}",
+        "there is no argument 'formats'; write scrape_options={'formats': ...}",
+    ),
+    "of how pages are scraped": (
+        {"query": "q", "max_age": 0},
+        "'max_age'; write scrape_options={'max_age': ...}",
     ),
     "like nothing": ({"query": "q", "zzzz": 3}, "there is no argument 'zzzz'"),
 }
@@ -322,6 +348,9 @@ def test_an_argument_that_does_not_exist(arguments, words):
         WebDataSearchOperator(task_id="my_task", **arguments)
     assert str(failed.value).startswith("WebDataSearchOperator 'my_task': ")
     assert words in str(failed.value)
+    with pytest.raises(TypeError) as mapped:
+        WebDataSearchOperator.partial(task_id="my_task", **arguments)
+    assert str(mapped.value) == str(failed.value)
 
 
 def test_what_is_known_at_run_time_only_is_left_to_the_task():
