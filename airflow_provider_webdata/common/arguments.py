@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -93,6 +93,9 @@ def as_list(given: Any) -> list[Any]:
         given = parsed if isinstance(parsed, list) else [given] if given.strip() else []
     if given is None:
         return []
+    if isinstance(given, Sequence):
+        # The results of a mapped task in one request.
+        given = given[:]
     return list(given) if isinstance(given, Collection) and not isinstance(given, Mapping) else [given]
 
 
@@ -100,3 +103,8 @@ def checked_text(value: Any) -> str | None:
     """Return a rendered argument as text, or None where its template rendered to nothing."""
     text = "" if value is None else str(value).strip()
     return None if text in {"", "None"} else text
+
+
+def monitor_of(given: Any) -> Any:
+    """Return the id of the monitor, or of the check's monitor, that a task returned; any other value unchanged."""
+    return given.get("monitorId", given.get("id")) if isinstance(given, Mapping) else given

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 _SITE_ERROR = 400
@@ -46,9 +46,11 @@ def urls_in(value: Any) -> Any:
         items = [*_items(value)]
         urls = [url_of(item) for item in items if item.get("change") != "removed"]
         if not items:
-            return value
+            # A file of results, or none at all.
+            return [] if "path" not in value and [] in value.values() else value
         return urls[0] if urls and items[0] is value else urls
     if isinstance(value, Collection) and not isinstance(value, (str, bytes)):
+        value = value[:] if isinstance(value, Sequence) else value
         return [url for one in map(urls_in, value) for url in (one if isinstance(one, list) else [one])]
     return value
 

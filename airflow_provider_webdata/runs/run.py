@@ -58,15 +58,16 @@ class Run:
         """
         for name in ("url", "urls"):
             value = getattr(self.task, name, None)
-            if not isinstance(value, Mapping) or not isinstance(path := value.get("path"), str):
+            given: list[Any] = value if isinstance(value, list) and value else [value]
+            if not all(isinstance(one, Mapping) and isinstance(one.get("path"), str) for one in given):
                 continue
             try:
-                found = urls_of_file(path)
+                found = [url for one in given for url in urls_of_file(one["path"])]
             except (OutputError, TableError) as error:
                 self.refuse(f"{name}: {error.text()}{otherwise}")
             if name == "url" and len(found) != 1:
                 self.refuse(
-                    f"url: one is expected, and {path} has {len(found)}; give them to urls= of "
+                    f"url: one is expected, and the result has {len(found)}; give them to urls= of "
                     "WebDataBatchScrapeOperator"
                 )
             setattr(self.task, name, found[0] if name == "url" else found)

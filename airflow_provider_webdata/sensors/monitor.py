@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.common.arguments import checked_text
+from airflow_provider_webdata.common.arguments import checked_text, monitor_of
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.common.page_urls import check_page, monitor_page
@@ -15,7 +15,7 @@ from airflow_provider_webdata.tasks.sensor import SinceSensor
 from airflow_provider_webdata.waiting.policy import CHECK_POLL_INTERVAL, CHECK_SAFETY_POLL, CHECK_TRIGGER
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from airflow_provider_webdata.states.checks import Choice, Otherwise
@@ -30,7 +30,7 @@ class WebDataMonitorCheckSensor(SinceSensor):
     XCom: the check, with wire names (`id`, `status`, `summary`, ...), and with `include_pages` its `pages`, each with
     `diff` and `judgment`, from all result pages.
 
-    :param monitor_id: UUID of the monitor (templated).
+    :param monitor_id: UUID of the monitor, or the result of a task about it (templated).
     :param check_id: UUID of the check to wait for (templated); default: the next one. With `wait`, the sensor continues
         with the checks that finish after it.
     :param after: only checks that finished later: ISO 8601 text or a datetime (templated). Default: the start of the
@@ -88,6 +88,11 @@ class WebDataMonitorCheckSensor(SinceSensor):
         )
         self.include_pages = checked_pages(include_pages)
         self.start_in_triggerer(knows_when=check_id is not None or after is not None)
+
+    def rendered(self, written: Mapping[str, Any]) -> None:
+        """Take the monitor's id from the result of another task."""
+        super().rendered(written)
+        self.monitor_id = monitor_of(self.monitor_id)
 
     def trigger_kwargs(self) -> dict[str, Any]:
         """Return the trigger's arguments, but for `deadline` and those of `since`."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.common.arguments import seconds
+from airflow_provider_webdata.common.arguments import monitor_of, seconds
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.options import REPLICA_WAIT_SECONDS
 from airflow_provider_webdata.tasks.links import LINKS
 from airflow_provider_webdata.tasks.operator import WebDataOperator
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from datetime import timedelta
 
     from airflow.sdk import BaseOperatorLink
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class ExistingMonitorOperator(WebDataOperator):
     """Base of the operators that deal with a monitor that exists.
 
-    :param monitor_id: UUID of the monitor (templated).
+    :param monitor_id: UUID of the monitor, or the result of a task about it (templated).
     :param monitor_name: name of the monitor, in place of the id (templated). Two of the same name are an error.
     :param replica_wait: most seconds to wait for a monitor or check that should be there. The service reads from
         a replica, where what was just written may be missing for a moment. 0: read once.
@@ -44,3 +44,8 @@ class ExistingMonitorOperator(WebDataOperator):
         self.monitor_id = monitor_id
         self.monitor_name = monitor_name
         self.replica_wait = seconds("replica_wait", replica_wait, zero=True)
+
+    def rendered(self, written: Mapping[str, Any]) -> None:
+        """Take the monitor's id from the result of another task."""
+        super().rendered(written)
+        self.monitor_id = monitor_of(self.monitor_id)

@@ -79,9 +79,7 @@ def webdata_pgvector():
         ),
     )
     # It leaves the columns alone that the file does not have.
-    load = WebDataToTableOperator(
-        task_id="load", path="{{ ti.xcom_pull('crawl')['path'] }}", table="web_pages", conn_id=CONNECTION
-    )
+    load = WebDataToTableOperator(task_id="load", path=crawl.output, table="web_pages", conn_id=CONNECTION)
 
     @task
     def embed() -> int:

@@ -94,7 +94,7 @@ def test_bad_input_fails_before_any_request(here):
         batch.execute_complete(context_of(TaskInstance()), over)
 
 
-def test_the_url_of_one_result_in_a_file(here, tmp_path):
+def test_the_urls_of_results_in_files(here, tmp_path):
     paths = {}
     for name, urls in {"one": [f"{SITE}a"], "two": [f"{SITE}a", f"{SITE}b"]}.items():
         paths[name] = tmp_path / f"{name}.jsonl"
@@ -106,6 +106,15 @@ def test_the_url_of_one_result_in_a_file(here, tmp_path):
     links.url = {"path": str(paths["two"]), "count": 2}
     with pytest.raises(AirflowFailException, match="has 2; give them to urls= of WebDataBatchScrapeOperator"):
         direct.execute(links, context_of(TaskInstance()))
+    # Of a mapped task.
+    pages = WebDataBatchScrapeOperator(task_id="batch", urls=["{{ later }}"], wait_for_completion=False)
+    pages.urls = [{"path": str(path), "count": 1} for path in paths.values()]
+    direct.execute(pages, context_of(TaskInstance()))
+    assert here.control.requests("/v2/batch/scrape")[0]["body"]["urls"] == [
+        f"{SITE}a",
+        f"{SITE}a",
+        f"{SITE}b",
+    ]
 
 
 @pytest.mark.rule("repeat-unsafe")

@@ -29,6 +29,8 @@ SEARCH = {"id": "i", "web": [{"url": A}], "news": [{"url": B}], "warning": None}
         ([REMOVED, {"url": B}, {"data": [REMOVED]}], [B]),
         ({"path": "pages.jsonl", "count": 2}, {"path": "pages.jsonl", "count": 2}),
         ([], []),
+        ({"count": 0, "results": []}, []),
+        ([{"path": "a.jsonl"}, {"path": "b.jsonl"}], [{"path": "a.jsonl"}, {"path": "b.jsonl"}]),
     ],
 )
 def test_the_urls_of_results(value: Any, expected: Any) -> None:

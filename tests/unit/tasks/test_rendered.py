@@ -121,6 +121,22 @@ def test_a_task_is_not_executed_about_nothing(operator: Any, name: str, argument
     assert f"{name} is None: it comes from XCom 'return_value' of task 'pick'. Return a value there" in error
 
 
+MONITOR_ID = "0190c0de-0000-7000-8000-000000000001"
+
+
+@pytest.mark.parametrize("operator", [WebDataRunMonitorOperator, WebDataMonitorCheckSensor])
+@pytest.mark.parametrize("result", [{"id": MONITOR_ID}, {"id": "of a check", "monitorId": MONITOR_ID}])
+def test_the_result_of_a_task_about_a_monitor_is_its_id(operator: Any, result: dict[str, str]) -> None:
+    with DAG("d", schedule=None):
+        keep = WebDataCreateMonitorOperator(
+            task_id="keep", name="n", schedule="0 5 * * *", targets=["https://a.example/"]
+        )
+        task = operator(task_id="t", monitor_id=keep.output)
+    task.monitor_id = result
+    task.render_template_fields(context_of(TaskInstance()))
+    assert task.monitor_id == MONITOR_ID
+
+
 class Plan(BaseModel):
     price: float
 
