@@ -26,7 +26,7 @@ class CodedError(Exception):
         ending = f" ({self.help_code})" if self.help_code else ""
         # What was made of another error's text has the code already.
         text = self.text().removesuffix(ending)
-        return f"{text}. {self.advice}{ending}" if self.advice else text + ending
+        return f"{text.removesuffix('.')}. {self.advice}{ending}" if self.advice else text + ending
 
     def __reduce__(self) -> tuple[Any, ...]:
         # An initializer may ask for more than `args` holds.

@@ -30,7 +30,18 @@ HAS_RETRY_POLICIES = hasattr(BaseOperator, "retry_policy")
 
 
 SUBJECTS = frozenset(
-    ("check_id", "file", "job_id", "monitor_id", "monitor_name", "queries", "scrape_id", "steps", "url", "urls")
+    (
+        "check_id",
+        "file",
+        "job_id",
+        "monitor_id",
+        "monitor_name",
+        "queries",
+        "scrape_id",
+        "steps",
+        "url",
+        "urls",
+    )
 )
 """Arguments without which a task would do something else, or has nothing to do."""
 

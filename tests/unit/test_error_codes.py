@@ -253,3 +253,9 @@ def expected(kind: Any) -> tuple[str, ...]:
         final = issubclass(kind, (AirflowFailException, AirflowSensorTimeout))
         return ("fails immediately",) if final else ("retries",)
     return ("fails immediately",)
+
+
+def test_advice_follows_one_full_stop() -> None:
+    error = ArgumentError("The service says no.")
+    error.advice = "Ask again"
+    assert str(error) == "The service says no. Ask again (WD-003)"
