@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import logging
 import sys
 from typing import TYPE_CHECKING
@@ -117,7 +118,9 @@ def run(args: argparse.Namespace) -> int:
     try:
         serve(config, _announce)
     except (OSError, ValueError) as error:
-        print(f"sandbox: {error}", file=sys.stderr)  # noqa: T201
+        is_taken = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
+        advice = f"; port {config.port} is taken: choose another --port" if is_taken else ""
+        print(f"sandbox: {error}{advice}", file=sys.stderr)  # noqa: T201
         return 2
     return 0
 
