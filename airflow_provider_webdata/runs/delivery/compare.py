@@ -18,6 +18,7 @@ from airflow_provider_webdata.results.manifest.folder import ManifestFolder, Run
 from airflow_provider_webdata.results.storage import check_folder
 from airflow_provider_webdata.results.tombstones import Tombstone
 from airflow_provider_webdata.runs.delivery.step import Step
+from airflow_provider_webdata.runs.metrics import gauge
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -168,6 +169,8 @@ class Compare(Step):
         )
         path = self.folder.write(self.run, self.known, self._comparison.entries(), self._by, items, consumers)
         self.folder.tidy(self.run, self.changes.keep, needed)
+        for change in CHANGES:
+            gauge("webdata.changes", self._comparison.counts[change], self._context, change=change)
         self._log.info(
             "%d results are new, %d changed, %d the same, %d removed; %d failed. What was seen is in %s",
             *map(self._facts.get, ("new", "changed", "same", "removed", "failed")),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from airflow.sdk.observability.stats import Stats
 
 from airflow_provider_webdata.common.item_urls import url_of
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
@@ -76,8 +77,16 @@ def counts(**given: int) -> dict[str, int]:
     return dict.fromkeys(("new", "changed", "same", "removed", "failed"), 0) | given
 
 
-def test_a_site_over_its_runs(site: Site, tmp_path: Path) -> None:
+def test_a_site_over_its_runs(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gauges: dict[tuple[str, str | None], float] = {}
+    monkeypatch.setattr(
+        Stats, "gauge", lambda name, number, tags: gauges.update({(name, tags.get("change")): number})
+    )
     assert site.crawl(1) == (counts(new=3, failed=1), [("new", ""), ("new", "a"), ("new", "b")])
+    assert gauges == {
+        ("webdata.changes", change): number
+        for change, number in {**counts(new=3, failed=1), "known": 0}.items()
+    }
     assert site.crawl(2) == (counts(same=3, failed=1), [])
     site.show(b="<p>second, changed</p>", c="<p>third</p>")
     second = site.crawl(3, deferrable=True)
