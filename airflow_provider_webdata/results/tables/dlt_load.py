@@ -7,6 +7,7 @@ import re
 import tempfile
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.arguments import as_list, removal_limit
@@ -26,6 +27,7 @@ try:
     import pyarrow as pa
     from dlt.common.configuration.exceptions import ConfigurationException
     from dlt.common.exceptions import MissingDependencyException
+    from dlt.common.libs.utils import load_open_tables
     from dlt.common.schema.exceptions import DataValidationError
     from dlt.destinations.exceptions import DatabaseUndefinedRelation
     from dlt.pipeline.exceptions import PipelineStepFailed
@@ -47,6 +49,7 @@ REMOVED = "webdata_removed"
 
 # dlt would report each run to its makers, and look each option up among Airflow's variables, one request each.
 _OFF = ("RUNTIME__DLTHUB_TELEMETRY", "PROVIDERS__ENABLE_AIRFLOW_SECRETS")
+_LIBRARY_BY_TABLE_FORMAT = {"delta": "deltalake", "iceberg": "pyiceberg"}
 _BY_CONN_TYPE = {"fs": "filesystem", "gcpbigquery": "bigquery"}
 
 
@@ -189,7 +192,7 @@ def load_by_dlt(
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="webdata-dlt-"))
         try:
-            target, dataset = _target(connection, table, destination)
+            target, dataset, hints = _target(connection, table, destination)
             pipeline = dlt.pipeline(
                 "webdata_" + re.sub(r"\W", "_", table.table),
                 pipelines_dir=folder,
@@ -216,10 +219,13 @@ def load_by_dlt(
                     "columns": contract or ("evolve" if add_columns else "freeze"),
                     "data_type": "freeze",
                 }
-                hints = {"table_format": "delta"} if target.destination_name == "filesystem" else {}
-                pipeline.run(_resource(source, keys.layout, kept, gone, schema_contract=limits, **hints))
+                is_iceberg = hints.get("table_format") == "iceberg"
+                marked = [] if is_iceberg else gone
+                pipeline.run(_resource(source, keys.layout, kept, marked, schema_contract=limits, **hints))
                 name = pipeline.default_schema.naming.normalize_table_identifier(table.table)
-                loaded.rows = pipeline.last_trace.last_normalize_info.row_counts.get(name, 0) - len(gone)
+                loaded.rows = pipeline.last_trace.last_normalize_info.row_counts.get(name, 0) - len(marked)
+                if is_iceberg and gone:
+                    _delete_from_iceberg(pipeline, keys.layout, gone)
                 if discarded := len(kept) - loaded.rows:
                     log.warning("%d rows have values in columns that %s lacks; discarded", discarded, table)
             loaded.deleted = len(gone)
@@ -247,16 +253,18 @@ def _rows_of_pages(pipeline: Any, keys: _Keys) -> tuple[list[Values], int]:
 
 
 def _existing_keys(pipeline: Any, made: Layout) -> Iterator[Values]:
-    naming = pipeline.default_schema.naming
-    name = naming.normalize_table_identifier(made.table.table)
-    key = [naming.normalize_identifier(column) for column in made.key]
+    name, key = _names(pipeline, made)
     if pipeline.destination.destination_name == "filesystem":
         # DuckDB, by which dlt would read the table, downloads an extension for that.
-        from dlt.common.libs.deltalake import get_delta_tables
-
-        if name in pipeline.default_schema.tables:
-            for batch in get_delta_tables(pipeline, name)[name].to_pyarrow_dataset().to_batches(columns=key):
-                yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+        if table := pipeline.default_schema.tables.get(name):
+            opened = load_open_tables(pipeline, table["table_format"], name)[name]
+            found = (
+                opened.scan(selected_fields=key).to_arrow_batch_reader()
+                if table["table_format"] == "iceberg"
+                else opened.to_pyarrow_dataset().to_batches(columns=key)
+            )
+            for batch in found:
+                yield from zip(*(column.to_pylist() for column in batch.select(key).columns), strict=True)
         return
     with pipeline.sql_client() as client, suppress(DatabaseUndefinedRelation):
         names = ", ".join(map(client.escape_column_name, key))
@@ -265,8 +273,25 @@ def _existing_keys(pipeline: Any, made: Layout) -> Iterator[Values]:
                 yield from map(tuple, rows)
 
 
-def _target(connection: Any, table: TableName, name: str | None) -> tuple[Any, str]:
-    """Return dlt's destination of a connection, and the dataset."""
+def _delete_from_iceberg(pipeline: Any, made: Layout, gone: Sequence[Values]) -> None:
+    """Delete the rows of removed pages: dlt's merge into Iceberg ignores `hard_delete`."""
+    from pyiceberg.expressions import In
+
+    name, key = _names(pipeline, made)
+    place = made.key.index(made.removal_key)
+    pages = In(key[place], {row[place] for row in gone})
+    load_open_tables(pipeline, "iceberg", name)[name].delete(pages)
+
+
+def _names(pipeline: Any, made: Layout) -> tuple[str, list[str]]:
+    """Return dlt's names of the table and of its key."""
+    naming = pipeline.default_schema.naming
+    table = naming.normalize_table_identifier(made.table.table)
+    return table, [naming.normalize_identifier(column) for column in made.key]
+
+
+def _target(connection: Any, table: TableName, name: str | None) -> tuple[Any, str, dict[str, str]]:
+    """Return dlt's destination of a connection, the dataset, and hints for the table."""
     supported = [name for name in dlt.destinations.__all__ if name not in {"destination", "dummy"}]
     if name is None:
         found = _BY_CONN_TYPE.get(connection.conn_type, connection.conn_type)
@@ -275,6 +300,7 @@ def _target(connection: Any, table: TableName, name: str | None) -> tuple[Any, s
         raise TableError(f"destination must be one of {', '.join(supported)} (given: {name!r})")
     extra: dict[str, Any] = dict(connection.extra_dejson)
     options: dict[str, Any] = {"replace_strategy": "insert-from-staging"}
+    hints: dict[str, str] = {}
     default = connection.schema
     credentials: Any
     if name == "sqlalchemy":
@@ -284,6 +310,14 @@ def _target(connection: Any, table: TableName, name: str | None) -> tuple[Any, s
     elif name == "duckdb":
         credentials, default = connection.host, "main"
     elif name == "filesystem":
+        table_format = extra.pop("table_format", "delta")
+        if table_format not in _LIBRARY_BY_TABLE_FORMAT:
+            raise TableError(
+                f"conn_id: the extra's table_format must be delta or iceberg (given: {table_format!r})"
+            )
+        # A missing library fails here; dlt would try the load five times.
+        import_module(f"dlt.common.libs.{_LIBRARY_BY_TABLE_FORMAT[table_format]}")
+        hints["table_format"] = table_format
         options = {"bucket_url": extra.pop("bucket_url", None) or extra.pop("path", None)}
         credentials = extra
     else:
@@ -303,7 +337,7 @@ def _target(connection: Any, table: TableName, name: str | None) -> tuple[Any, s
     dataset = table.schema or default
     if not dataset:
         raise TableError(f"table must be 'dataset.name' for dlt's {name} (given: {str(table)!r})")
-    return getattr(dlt.destinations, name)(credentials=credentials or None, **options), dataset
+    return getattr(dlt.destinations, name)(credentials=credentials or None, **options), dataset, hints
 
 
 def _check_names(made: Layout) -> None:

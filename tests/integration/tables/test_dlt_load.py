@@ -16,6 +16,7 @@ import pytest
 from airflow.sdk import Connection
 from airflow.sdk.exceptions import AirflowFailException
 from deltalake import DeltaTable
+from pyiceberg.table import StaticTable
 
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.results.columns import columns_of
@@ -160,22 +161,55 @@ def test_arrow_tables_are_bounded_by_their_texts(
     assert by_dlt == by_hook == [8, 8, 4]
 
 
-def test_a_folder_holds_delta_tables(
-    written: Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def iceberg_rows(folder: str) -> Any:
+    metadata = sorted(Path(folder, "metadata").glob("*.json"))
+    return StaticTable.from_metadata(str(metadata[-1])).scan().to_arrow()
+
+
+@pytest.mark.parametrize(
+    ("library", "extra", "read"),
+    [
+        ("deltalake", {}, lambda folder: DeltaTable(folder).to_pyarrow_table()),
+        ("pyiceberg", {"table_format": "iceberg"}, iceberg_rows),
+    ],
+)
+def test_a_folder_holds_delta_or_iceberg_tables(
+    written: Written,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    library: str,
+    extra: dict[str, str],
+    read: Callable[[str], Any],
 ) -> None:
-    fields = {"conn_type": "fs", "extra": {"path": f"{tmp_path}/lake"}}
-    monkeypatch.setenv("AIRFLOW_CONN_WAREHOUSE", json.dumps(fields))
+    def connect(**extra: str) -> None:
+        fields = {"conn_type": "fs", "extra": {"path": f"{tmp_path}/lake", **extra}}
+        monkeypatch.setenv("AIRFLOW_CONN_WAREHOUSE", json.dumps(fields))
+
+    def run(*items: Any, **more: Any) -> tuple[dict[str, Any], dict[str, str]]:
+        counts = load(written([*items]), table="web.pages", **more)
+        assert counts.pop("table") == "web.pages"
+        rows = read(f"{tmp_path}/lake/web/pages").to_pylist()
+        return counts, {row["source_url"][-1]: row["markdown"] for row in rows}
+
+    def counts(loaded: int, deleted: int, **more: int) -> dict[str, Any]:
+        return {"loaded": loaded, "deleted": deleted, "duplicates": 0, "files": 1, **more}
+
+    connect(table_format="native")
+    with pytest.raises(TableError, match="table_format must be delta or iceberg"):
+        load(written([page(1)]), table="web.pages")
+    connect(**extra)
     with pytest.raises(TableError, match=r"table must be 'dataset\.name'"):
         load(written([page(1)]))
-
-    def run(*items: Any, **more: Any) -> tuple[int, dict[str, str]]:
-        deleted = load(written([*items]), table="web.pages", **more)["deleted"]
-        rows = DeltaTable(f"{tmp_path}/lake/web/pages").to_pyarrow_table().to_pylist()
-        return deleted, {row["source_url"][-1]: row["markdown"] for row in rows}
-
-    assert run(page(1), page(2)) == (0, {"1": "text", "2": "text"})
-    assert run(page(1, "new"), gone(2), gone(7)) == (1, {"1": "new"})
-    assert run(page(5), mode="replace") == (0, {"5": "text"})
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, library, None)
+        patch.delitem(sys.modules, f"dlt.common.libs.{library}", raising=False)
+        with pytest.raises(TableError, match=rf'pip install "dlt\[{library}\]"'):
+            load(written([page(1)]), table="web.pages")
+    assert run(page(1), page(2), page(3)) == (counts(3, 0), {"1": "text", "2": "text", "3": "text"})
+    assert run(page(1, "new"), gone(2), gone(7)) == (counts(1, 1), {"1": "new", "3": "text"})
+    assert run(gone(1), gone(3), max_removed=1) == (counts(0, 0, heldBack=2), {"1": "new", "3": "text"})
+    assert run(gone(3)) == (counts(0, 1), {"1": "new"})
+    assert run(page(5), mode="replace") == (counts(1, 0), {"5": "text"})
 
 
 def test_a_pipeline_of_one_s_own_loads_the_resource(written: Written, tmp_path: Path) -> None:
