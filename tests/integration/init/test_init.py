@@ -107,7 +107,10 @@ def test_a_connection_is_made_changed_and_never_replaced_unasked(
     assert made["output"].endswith("Check the installation: airflow webdata doctor\n")
 
     assert "connection 'webdata_default' exists; --force" in again["status"]
-    assert "exists with other content; --force replaces it, --no-example leaves it unchanged" in other_dag["status"]
+    assert (
+        "exists with other content; --force replaces it, --no-example leaves it unchanged"
+        in other_dag["status"]
+    )
     for refused in (again, other_dag):
         assert (refused["connections"], refused["files"]) == (made["connections"], made["files"])
 
