@@ -96,9 +96,9 @@ def run_wait(stack: Stack) -> str:
     follow(stack.api, "webdata_wait", run_id, stack.say, on_change=end_the_check)
     states = {task["task_id"]: task["state"] for task in stack.api.task_instances("webdata_wait", run_id)}
     log = stack.api.log_lines("webdata_wait", run_id, "wait_for_check", 1)
-    learned = [line.removeprefix("info ") for line in log if "learned by" in line]
+    reported = [line.removeprefix("info ") for line in log if "reported by" in line]
     branch = next(name for name in ("report_changes", "report_nothing") if states[name] == "success")
-    return "\n".join([*learned, str(stack.api.xcom("webdata_wait", run_id, branch))])
+    return "\n".join([*reported, str(stack.api.xcom("webdata_wait", run_id, branch))])
 
 
 def deliveries(sandbox: SandboxControl) -> list[str]:

@@ -1,4 +1,4 @@
-"""The team's account: its calls, its credits by billing period, and the checks of its monitors."""
+"""The team's account: calls, credits by billing period, and monitor checks."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _KINDS = {"activity": "activity", "credits": "credit_period", "checks": "monitor
 
 
 class AccountRun(CallRun):
-    """Reads the part of the account in the run's interval, and delivers it."""
+    """Reads and delivers the account's records in the run's data interval."""
 
     start: datetime | None = None
-    """The first moment of the interval; None: a run without an interval, such as one of a plain `@hourly`."""
+    """Start of the interval, inclusive; None if the run has no interval, such as with a plain `@hourly`."""
 
     end: datetime | None = None
-    """The first moment after the interval."""
+    """End of the interval, exclusive."""
 
     def call(self) -> Any:
         """Read and deliver the results."""
@@ -49,7 +49,7 @@ class AccountRun(CallRun):
         oldest = datetime.now(timezone.utc) - _ACTIVITY_KEPT
         if self.start is not None and self.start < oldest:
             self.log.warning(
-                "The service lists calls for 24 hours: those from %s to %s are missing. Run the DAG more often",
+                "The service lists calls for 24 hours. Calls from %s to %s are missing. Run the DAG more often",
                 self.start.isoformat(timespec="seconds"),
                 min(oldest, self.end or oldest).isoformat(timespec="seconds"),
             )
@@ -71,12 +71,12 @@ class AccountRun(CallRun):
                     yield {"monitorName": monitor.name, **check.to_wire(mask_headers=True)}
 
     def _checks_of(self, monitor_id: str) -> Iterator[MonitorCheck]:
-        """Yield the checks of a monitor, newest first, as far back as one may have ended in the interval."""
+        """Yield a monitor's checks, newest first, back to the oldest that can have ended in the interval."""
         seen: set[str] = set()
         offset = 0
         while True:
             page = self.hook.list_monitor_checks(monitor_id, limit=PAGE_SIZE, offset=offset)
-            # A check that began meanwhile pushes others onto the next page.
+            # A check that started between two requests shifts others onto the next page.
             fresh = [check for check in page if check.id not in seen]
             yield from fresh
             seen.update(check.id for check in fresh)
@@ -89,7 +89,7 @@ class AccountRun(CallRun):
         return self.start is not None and created is not None and created < self.start - _LONGEST_CHECK
 
     def _contains(self, time: datetime | None) -> bool:
-        """Return whether the interval includes a time. A run without an interval includes any time, or none."""
+        """Return whether the interval includes a time. Without an interval, every time counts, even a missing one."""
         if self.start is None or self.end is None:
             return True
         return time is not None and self.start <= time < self.end

@@ -1,4 +1,4 @@
-"""Many searches: those that no earlier attempt made, then the results of all."""
+"""Batch search: runs the searches that earlier attempts did not, then delivers all results."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ _SHOWN_FAILURES = 5
 
 
 class BatchSearchRun(CallRun):
-    """Makes many searches, and delivers their results."""
+    """Runs a batch of searches and delivers their results."""
 
     operation = "batch_search"
     batch: SearchBatch | None = None
 
     def call(self) -> Any:
-        """Make the searches that no earlier attempt made, and deliver the results of all."""
+        """Run the searches that earlier attempts did not, and deliver all results."""
         task, context = self.task, self.context
         limit = self.billing.budget.limit
         most_errors = checked_number(OPERATION, "max_error_ratio", task.max_error_ratio, 1) or 0.0
@@ -56,7 +56,7 @@ class BatchSearchRun(CallRun):
         settled = batch.count_earlier(kept.read(), queries, repeat_ambiguous=task.repeat_ambiguous)
         before = batch.tally.credits_used
         if settled:
-            self.log.info("An earlier attempt made %d of the %d searches", len(settled), len(queries))
+            self.log.info("Earlier attempts ran %d of the %d searches", len(settled), len(queries))
         try:
             self._search(batch, [query for key, query in queries.items() if key not in settled])
         finally:
@@ -69,22 +69,26 @@ class BatchSearchRun(CallRun):
             self.postpone(batch.rate_limit, datetime.now(timezone.utc) if progressed else None)
             self.fail(batch.rate_limit)
         if batch.stopped:
-            raise AirflowException("The task was ended; its next attempt continues from the results so far")
+            raise AirflowException(
+                "The task was terminated. Its next attempt continues from the results so far"
+            )
         if batch.tally.left:
             self.log.warning(
-                "%d of %d searches were not begun: the next one may exceed credit_limit=%g. They are in XCom 'left'; "
-                "give them to queries= of another task, or raise the limit and clear this one",
+                "%d of %d searches were not started, because the next one may exceed credit_limit=%g. They are in XCom "
+                "'left': pass them to queries= of another task, or raise the limit and clear this one",
                 len(batch.tally.left),
                 len(queries),
                 limit,
             )
         excess = self._too_many(batch.tally, most_errors)
         if excess and kept.lasts and self._can_be_mended(batch.tally):
-            raise TooManyFailuresError(f"{excess}; the next attempt makes these again, and no others")
+            raise TooManyFailuresError(f"{excess}; the next attempt repeats only these")
         result = self._delivered(facts, kept, queries)
         if excess:
             no_retry = (
-                "" if kept.lasts else "; no retry is made, which would be billed for all again: set output="
+                ""
+                if kept.lasts
+                else "; no retry follows, because it would be billed for all searches again: set output="
             )
             self.refuse_delivered(
                 TooManyFailuresError(f"{excess}; the results are stored and in XCom anyway{no_retry}"),
@@ -95,12 +99,12 @@ class BatchSearchRun(CallRun):
         return result
 
     def on_kill(self) -> None:
-        """Begin no further search: a user has ended the task."""
+        """Start no more searches: the task was terminated."""
         if self.batch is not None:
             self.batch.stop()
 
     def validated_request(self) -> Mapping[str, Any]:
-        """Return the fields that all searches have in common, in wire form."""
+        """Return the fields that all searches share, in wire form."""
         first, *others = (self.request_of(query).to_wire() for query in as_list(self.task.queries))
         return {name: value for name, value in first.items() if all(o.get(name) == value for o in others)}
 
@@ -112,7 +116,7 @@ class BatchSearchRun(CallRun):
             self.batch = None
             tally = batch.tally
             self.log.info(
-                "%d searches done, %d failed, %d not begun; %g credits",
+                "%d searches done, %d failed, %d not started; %g credits",
                 tally.done,
                 len(tally.failed),
                 len(tally.left),
@@ -122,7 +126,7 @@ class BatchSearchRun(CallRun):
     def _refuse_unbounded(
         self, limit: float, queries: Collection[BatchQuery], extra_body: Mapping[str, Any] | None
     ) -> None:
-        """Fail the task if the price of a search has no documented bound; log the bounds that are added."""
+        """Fail the task if a search has no documented maximum price; log the bounds that are added."""
         notes: dict[str | None, None] = {}
         for query in queries:
             request, note = bounded(SEARCH, self.request_of(query.given), limit / len(queries))
@@ -130,7 +134,7 @@ class BatchSearchRun(CallRun):
             bound = SEARCH.most(request.to_wire(), extra_body)
             if not bound.is_known:
                 raise CreditLimitError(
-                    f"{OPERATION}: nothing was sent, because credit_limit={limit:g} cannot be held: search "
+                    f"{OPERATION}: nothing was sent, because credit_limit={limit:g} cannot be enforced: search "
                     f"{query.text!r}: {'; '.join(bound.unknown)}"
                 )
         for note in filter(None, notes):
@@ -150,7 +154,7 @@ class BatchSearchRun(CallRun):
             return request if share is None else bounded(SEARCH, request, share)[0]
 
         shared = settings.client.max_concurrency or task.max_concurrency
-        # Where nothing is kept, a rescheduled task would be billed for everything again: the worker waits instead.
+        # Without stored results, a rescheduled task would be billed for everything again: the worker waits instead.
         patience = settings.client.retry_budget if kept.lasts else task.rate_limit_timeout
         return SearchBatch(
             settings,
@@ -165,18 +169,18 @@ class BatchSearchRun(CallRun):
     def request_of(self, given: str | Mapping[str, Any]) -> SearchRequest:
         """Return the request of a search.
 
-        :param given: its query, or the fields in which it differs from the task's.
+        :param given: its query, or the fields that override the task's.
         :raises InvalidRequestError: a field breaks a documented rule.
         """
         own: dict[str, Any] = {"query": given}
         if isinstance(given, Mapping):
-            # Read once by itself: it may name a field otherwise than the arguments do.
+            # Parsed alone first: it may spell a field name differently than the arguments do.
             alone = body_for(SearchRequest, given, OPERATION)
             own = {name: getattr(alone, name) for name in alone.model_fields_set}
         return body_for(SearchRequest, {**self.task.given(), **own}, OPERATION)
 
     def _too_many(self, tally: Tally, most: float) -> str | None:
-        """Return a message if more searches failed than may, or None."""
+        """Return a message if more searches failed than allowed, or None."""
         too_many_failed = too_many(len(tally.failed), tally.settled, "searches", most)
         if too_many_failed is None:
             return None
@@ -185,21 +189,21 @@ class BatchSearchRun(CallRun):
         )
         ambiguous = sum(failure.ambiguous for failure in tally.failed)
         hint = (
-            f" {ambiguous} of them may have been billed, and are made again with repeat_ambiguous=True only."
+            f" {ambiguous} of them may have been billed, and are repeated only with repeat_ambiguous=True."
             if ambiguous and not self.task.repeat_ambiguous
             else ""
         )
         return f"{too_many_failed}.{hint} The first: {shown}"
 
     def _can_be_mended(self, tally: Tally) -> bool:
-        """Return whether there will be another attempt, and a failed search that may succeed in it."""
+        """Return whether a failed search may succeed in another attempt."""
         return not self.attempt.is_last and any(
             not failure.hopeless and (self.task.repeat_ambiguous or not failure.ambiguous)
             for failure in tally.failed
         )
 
     def _with_media_kept(self, records: list[Record]) -> list[Record]:
-        """Return records with their media kept: links of audio and video would not outlive a long batch."""
+        """Return records with their media saved: audio and video links would expire during a long batch."""
         if self.delivery.media is None:
             return records
         items = self.delivery.media.keep(list(items_of(records)))
@@ -220,7 +224,7 @@ class BatchSearchRun(CallRun):
         )
 
     def _kind(self, queries: Mapping[str, BatchQuery]) -> str:
-        """Return what the results are: of one kind of source, or of several."""
+        """Return the kind of the results: that of one source, or the kind for several."""
         kinds = {
             source if isinstance(source, str) else source.type
             for query in queries.values()

@@ -1,4 +1,4 @@
-"""The credits of a task: a limit before each call, an account after it."""
+"""A task's credits: a limit before each call, an account after it."""
 
 from __future__ import annotations
 
@@ -26,16 +26,15 @@ if TYPE_CHECKING:
 class Billing:
     """The credits of one attempt.
 
-    The XCom key `credits` has `used`, `saved` (what it would have cost to request again what an earlier attempt got),
-    `unknown` (calls whose cost the service does not say), `byOperation`, `byFormat`, and `byConnection`. Earlier
-    attempts are included on Airflow 3.3. On 3.2, which keeps no task state, each attempt counts by itself, and the log
-    says so.
+    The XCom key `credits` has `used`, `saved` (the cost of the results that an earlier attempt already fetched),
+    `unknown` (calls whose cost the service does not report), `byOperation`, `byFormat`, and `byConnection`. Airflow 3.3
+    includes earlier attempts. Airflow 3.2 stores no task state: each attempt counts separately, and the log says so.
 
     :param push: pushes XComs.
     :param conn_id: the task's connection.
-    :param credit_limit: most credits that all attempts may spend until the task is cleared; None: no limit.
-    :param operation: names the call in the error for a limit that is no number.
-    :raises InvalidRequestError: `credit_limit` is no number of at least 0.
+    :param credit_limit: maximum credits for all attempts until the task is cleared; None: no limit.
+    :param operation: name of the call in the error for an invalid limit.
+    :raises InvalidRequestError: `credit_limit` is not a number of at least 0.
     """
 
     def __init__(
@@ -52,22 +51,22 @@ class Billing:
         self._push = push
         self._conn_id = conn_id
         limit = checked_number(operation, "credit_limit", credit_limit)
-        # What the account does not know of the limit's use.
+        # The part of the limit's use that the account does not include.
         self.budget = Budget(limit, context, counted=lambda: account.since_cleared)
 
     def push_earlier(self) -> None:
-        """Push what earlier attempts spent: Airflow deletes the XComs of each before the next."""
+        """Push the credits of earlier attempts: Airflow deletes an attempt's XComs before the next."""
         if self.account.attempt.number > 1 and not self.account.is_empty:
             self._push(credits=self.account.to_wire())
 
     def held(
         self, operation: str, request: RequestT, credits: float | None = None, **priced: Any
     ) -> RequestT:
-        """Return a request whose price is bounded: one that does not say how PDFs are parsed gets a page limit.
+        """Return a request with a bounded price: one without `parsers` gets a page limit for PDFs.
 
-        :param operation: as its `Price` names it.
-        :param credits: the most that it may cost. Default: the whole limit.
-        :param priced: what else decides on the price, as in `Price.most`.
+        :param operation: its name in `Price`.
+        :param credits: its maximum cost. Default: the whole limit.
+        :param priced: other arguments of `Price.most`.
         """
         limit, price = self.budget.limit, PRICES.get(operation)
         if limit is None or price is None:
@@ -87,14 +86,14 @@ class Billing:
         *,
         execution: str | None = None,
     ) -> None:
-        """Reserve what a request may cost that is about to be sent; `count` of the operation settles it.
+        """Reserve the maximum cost of a request before it is sent; `count` settles it.
 
-        :param operation: as its `Price` names it.
+        :param operation: its name in `Price`.
         :param body: the request in wire form.
-        :param extra_body: what is sent with it unchecked.
-        :param execution: id under which the service bills the request once, however often it is sent: what an earlier
-            attempt reserved for it stays reserved.
-        :raises CreditLimitError: it may exceed the limit, or nothing documented says how much it costs.
+        :param extra_body: additional unchecked fields.
+        :param execution: id under which the service bills the request once, however often it is sent. An earlier
+            attempt's reservation for it remains.
+        :raises CreditLimitError: the request may exceed the limit, or has no documented maximum cost.
         """
         limit = self.budget.limit
         if limit is None or (execution is not None and self.budget.is_unsettled(execution)):
@@ -103,14 +102,14 @@ class Billing:
         name = label_of(operation)
         if not bound.is_known:
             raise CreditLimitError(
-                f"{name}: nothing was sent, because credit_limit={limit:g} cannot be held: {'; '.join(bound.unknown)}"
+                f"{name}: nothing was sent: credit_limit={limit:g} cannot be enforced: {'; '.join(bound.unknown)}"
             )
         price = f"up to {bound.credits:g} credits: {bound.how}"
         if not self.budget.reserve(execution or operation, bound.credits):
             spent = self.budget.spent
-            earlier = f", after {spent:g} that were spent already, or may have been" if spent else ""
+            earlier = f", after {spent:g} credits that were or may have been spent" if spent else ""
             raise CreditLimitError(
-                f"{name}: nothing was sent, because it may exceed credit_limit={limit:g}{earlier}: it may cost {price}"
+                f"{name}: nothing was sent: it may exceed credit_limit={limit:g}{earlier}: it may cost {price}"
             )
         self._log.info("%s: may cost %s; credit_limit=%g", name, price, limit)
 
@@ -123,7 +122,7 @@ class Billing:
         *,
         execution: str | None = None,
     ) -> Iterator[None]:
-        """Send a request within this block; see `reserve`. A failure whose cost is known settles what was reserved."""
+        """Send a request within this block; see `reserve`. A failure with a known cost settles the reservation."""
         self.reserve(operation, body, extra_body, execution=execution)
         try:
             yield
@@ -141,20 +140,20 @@ class Billing:
         execution: str | None = None,
         **call: Any,
     ) -> None:
-        """Enter what a call cost into the account, push and log the account, and count it in the metrics.
+        """Record a call's cost in the account and the metrics; push and log the account.
 
-        :param used: credits, as the service says; None, or less than 0, where it does not.
+        :param used: credits that the service reports; None, or less than 0, if it reports none.
         :param execution: as in `reserve`.
         :param call: `call`, `formats`, `scraping`, `saved`, and `is_earlier` of `enter_call`.
         """
         self._push(credits=enter_call(self.account, self._log, used, operation, self._conn_id, **call))
         is_known = isinstance(used, (int, float)) and used >= 0
-        # The account has what is known.
+        # The account includes every known cost.
         self.budget.settle(execution or operation, 0 if is_known else None)
 
 
 def bounded(price: Price, request: RequestT, credits: float, **priced: Any) -> tuple[RequestT, str | None]:
-    """Return a request whose price is bounded, and a log line for that; see `Billing.held`."""
+    """Return a request with a bounded price, and a log line about the bound; see `Billing.held`."""
     body = request.to_wire()
     parsers = price.pdf_parsers({**body, **priced}, credits)
     if parsers is None:

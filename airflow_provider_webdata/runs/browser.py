@@ -1,7 +1,7 @@
 """A browser session of the service that a task uses and always closes.
 
-A browser that is left open bills until its ttl is over; so each way out of a task closes it: the end, a failure, a
-timeout, a kill, and the next attempt after a crash.
+An open browser bills until its ttl ends. A task therefore closes it when it succeeds, fails, times out, or is killed;
+after a crash, the next attempt does.
 """
 
 from __future__ import annotations
@@ -28,20 +28,19 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _LOST_SECONDS = 5.0
-"""How long to search for a session whose opening was not answered: it may take a moment to be listed."""
+"""Maximum search time for a session after a lost response: the service may list it with a delay."""
 
 
 class SessionBrowser:
     """A session that the task opens.
 
-    Before a session is opened, the open ones are recorded; afterwards, its id. So a session whose creation was not
-    answered can be distinguished from others, and the next attempt after a crash closes the sessions of the crashed
-    one.
+    The open sessions are recorded before a session is opened, and its id afterwards. This identifies a session whose
+    response was lost, and lets the next attempt after a crash close the crashed attempt's session.
 
-    :param request: how to open it.
+    :param request: the request that opens it.
     :param extra_body: merged into that request unchecked.
-    :param intent: where this is recorded.
-    :ivar facts: what names it in XCom.
+    :param intent: the record of the session.
+    :ivar facts: its ids for XCom.
     :ivar secrets: the URLs that control it.
     """
 
@@ -77,16 +76,16 @@ class SessionBrowser:
         self.secrets.update(session.secrets())
         self._may_be_open = False
         self._intent.started(session.id)
-        log.info("Opened session %s; it ends by itself at %s", session.id, session.expires_at or "its ttl")
+        log.info("Opened session %s; it expires at %s", session.id, session.expires_at or "its ttl")
 
     def run(self, step: RequestModel) -> ExecuteResult:
         """Run code in the session."""
         return self._hook.execute(self._id or "", step)  # type: ignore[arg-type]
 
     def close(self, hook: WebDataHook, *, in_haste: bool = False) -> SessionClosed | None:
-        """Close the session, if it may be open, and return what it cost, where the service says so; never fails.
+        """Close the session if it may be open, and return its reported cost; never fails.
 
-        :param hook: of the same connection, with a client that is free.
+        :param hook: a hook of the same connection whose client is idle.
         :param in_haste: search only once for a session whose id is not known.
         """
         closed = None
@@ -95,14 +94,14 @@ class SessionBrowser:
             closed = _close(hook, session_id)
         elif self._may_be_open:
             closed = self._close_lost(hook, 0 if in_haste else _LOST_SECONDS)
-            # In haste, the answer to the opening may be on its way, and with it the id.
+            # In haste, the response that contains the id may still arrive.
             self._may_be_open = in_haste
         if not in_haste:
             self._intent.forget()
         return closed
 
     def close_leftovers(self) -> Mapping[str, SessionClosed]:
-        """Close the session that an earlier attempt left open, known or not; return what it cost, by its id."""
+        """Close the session that an earlier attempt left open, even if its id is unknown; return its cost by id."""
         session_id, closed = self._intent.started_id, None
         if session_id:
             log.info("Closing session %s, which an earlier attempt left open", session_id)
@@ -122,7 +121,7 @@ class SessionBrowser:
             found = until_found(opened_since, seconds) or []
         except WebDataError as error:
             log.warning(
-                "A session may be open and bill until its ttl; it could not be searched for: %s", error
+                "A session may be open and bill until its ttl, and the search for it failed: %s", error
             )
             return None
         if not found:
@@ -130,12 +129,12 @@ class SessionBrowser:
             return None
         if len(found) > 1:
             log.warning(
-                "Sessions %s were opened meanwhile, and one of them may be this task's. None is closed, because the "
-                "others are not this task's; close it by hand, or it bills until its ttl",
+                "Sessions %s were opened in the meantime. One of them may be this task's and bills until its ttl. The "
+                "task closes none, because the others are not its own: close it manually",
                 ", ".join(session.id for session in found),
             )
             return None
-        log.info("Session %s was opened, though its answer was lost", found[0].id)
+        log.info("Session %s was opened, although the response was lost", found[0].id)
         self.facts["sessionId"] = found[0].id
         return _close(hook, found[0].id)
 
@@ -144,7 +143,7 @@ class SessionBrowser:
 
 
 class ScrapeBrowser:
-    """The browser on the page of an earlier scrape, which the first step opens.
+    """The browser on an earlier scrape's page. The first step opens it.
 
     :param scrape_id: `metadata.scrapeId` of the scrape's document.
     :param extra_body: merged into each step's request unchecked.
@@ -159,7 +158,7 @@ class ScrapeBrowser:
         self._may_be_open = False
 
     def close_leftovers(self) -> Mapping[str, SessionClosed]:
-        """Return none: the page's browser is that of all attempts."""
+        """Return an empty mapping: all attempts share the page's browser."""
         return {}
 
     def open(self) -> None:
@@ -173,10 +172,10 @@ class ScrapeBrowser:
         return result
 
     def close(self, hook: WebDataHook, *, in_haste: bool = False) -> SessionClosed | None:
-        """Close the browser, if a step was begun; never fails."""
+        """Close the browser if a step was started; never fails."""
         if not self._may_be_open:
             return None
-        # In haste, a step that is under way may open the browser after this.
+        # In haste, a step in flight may still open the browser.
         self._may_be_open = in_haste
         return _close(hook, self._scrape_id, of_scrape=True)
 
@@ -191,10 +190,10 @@ def _close(hook: WebDataHook, browser_id: str, *, of_scrape: bool = False) -> Se
     try:
         closed = close(browser_id)
     except NotFoundError:
-        log.info("The browser of %s was closed already", browser_id)
+        log.info("The browser of %s was already closed", browser_id)
         return None
     except WebDataError as error:
-        log.error("The browser of %s could not be closed and bills until its ttl: %s", browser_id, error)
+        log.error("Failed to close the browser of %s, which bills until its ttl: %s", browser_id, error)
         return None
     log.info(
         "Closed the browser of %s: %s credits for %s ms",

@@ -1,4 +1,4 @@
-"""Pages that came from the service's cache, for the task's log."""
+"""Count of pages served from the service's cache, for the task log."""
 
 from __future__ import annotations
 
@@ -12,17 +12,14 @@ if TYPE_CHECKING:
 
 
 class CachedPages:
-    """Counts the pages that came from the cache, and finds the oldest.
-
-    :ivar count: how many did.
-    """
+    """Counts the pages served from the cache, and finds the oldest."""
 
     def __init__(self) -> None:
         self.count = 0
         self._cached_at: list[tuple[datetime, str]] = []
 
     def add(self, document: Mapping[str, Any]) -> None:
-        """Look at a page, with wire names."""
+        """Count a page, with wire names, if it came from the cache."""
         metadata = document.get("metadata")
         if not isinstance(metadata, dict) or metadata.get("cacheState") != "hit":
             return
@@ -32,7 +29,7 @@ class CachedPages:
             self._cached_at = [min([*self._cached_at, (cached_at, text)])]
 
     def age(self) -> str:
-        """Return text that says when the oldest page was cached and how old it is."""
+        """Return text with the cache time and the age of the oldest page."""
         if not self._cached_at:
             return "of an unknown time"
         ((cached_at, text),) = self._cached_at

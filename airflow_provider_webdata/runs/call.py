@@ -1,4 +1,4 @@
-"""A task that makes one call: checked before it, billed once, delivered after it."""
+"""A task that makes one call: validated before, billed once, delivered after."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 
 class CallRun(Run):
-    """One call and its answer.
+    """One call and its response.
 
-    An answer that was billed and could not be delivered is kept for the next attempt, which delivers it and makes no
-    call, if it would make the same: in Airflow's task state store (3.3), up to 16 MiB, otherwise beside the output. If
-    neither takes it, the task fails without a retry, and the answer is in its XCom `undelivered`.
+    A billed response that could not be delivered is stored for the next attempt, which delivers it instead of repeating
+    the same call: in Airflow's task state store (3.3), up to 16 MiB, otherwise beside the output. If both fail,
+    the task fails without a retry, and pushes the response as XCom `undelivered`.
     """
 
     answer: KeptAnswer | None = None
     body: Mapping[str, Any] | None = None
-    """The request of `paid`, in wire form."""
+    """The request that `paid` sent, in wire form."""
 
     def execute(self) -> Any:
         """Execute the task; see `Run.calling`.
@@ -41,7 +41,7 @@ class CallRun(Run):
             with self.calling():
                 self.billing.push_earlier()
                 result = self.call()
-        # Airflow ends a task whose time is over by an exception of this kind.
+        # Airflow raises a BaseException on a task timeout.
         except BaseException as error:
             self._keep(error)
             raise
@@ -50,13 +50,13 @@ class CallRun(Run):
         return self.finished(result)
 
     def validated_request(self) -> Mapping[str, Any]:
-        """Return the request whose schema the results must match, in wire form: the one that was sent."""
+        """Return the sent request, in wire form; the results must match its schema."""
         return super().validated_request() if self.body is None else self.body
 
     def request(self, model: type[RequestT], **priced: Any) -> tuple[RequestT, Mapping[str, Any] | None]:
-        """Return the request that the arguments make, and what is sent with it unchecked.
+        """Build the request from the arguments; return it with the unchecked `extra_body`.
 
-        :param priced: what else decides on the price, as in `Price.most`.
+        :param priced: other arguments of `Price.most`.
         :raises InvalidRequestError: a field breaks a documented rule.
         """
         name = label_of(self.operation)
@@ -73,12 +73,12 @@ class CallRun(Run):
         execution: str | None = None,
         **more: Any,
     ) -> dict[str, Any]:
-        """Return the answer of a call that bills, in wire form: one that an earlier attempt kept, or a new one.
+        """Return a billed call's response, in wire form: stored by an earlier attempt, or new.
 
-        :param extra_body: what is sent with it unchecked.
-        :param priced: what else decides on the price.
-        :param execution: the id under which the service returns the call's first answer again, and bills nothing.
-        :param more: what else the call depends on, as JSON.
+        :param extra_body: additional unchecked fields.
+        :param priced: other arguments of `Price.most`.
+        :param execution: the id under which the service repeats the call's first response free of charge.
+        :param more: other inputs of the call, as JSON.
         :raises CreditLimitError: the call may exceed `credit_limit`.
         """
         self.body = body = request.to_wire()
@@ -96,10 +96,10 @@ class CallRun(Run):
         return answer
 
     def count(self, used: Any, answer_id: str | None, **parts: Any) -> None:
-        """Count what the answer cost, once for all attempts.
+        """Count the response's cost, once for all attempts.
 
-        :param used: credits, as the service says; None where it does not.
-        :param answer_id: the answer's, if it has one.
+        :param used: credits that the service reports; None if it reports none.
+        :param answer_id: id of the response, if it has one.
         :param parts: `formats`, `scraping`, and `execution` of `Billing.count`.
         """
         answer = self.answer
@@ -114,17 +114,17 @@ class CallRun(Run):
         )
 
     def _keep(self, error: BaseException) -> None:
-        """Keep an answer that was not delivered; fail the task for good if that is not possible."""
+        """Store an undelivered response; if that fails, fail the task without a retry."""
         if self.answer is None or self.answer.answer is None or self.answer.keep():
             return
         way_out = "clear the task to make the call again"
         try:
             self.context["ti"].xcom_push("undelivered", self.answer.answer)
-            way_out = f"the answer is in this attempt's XCom 'undelivered': take it from there, or {way_out}"
+            way_out = f"the response is in this attempt's XCom 'undelivered': read it there, or {way_out}"
         except Exception as failure:  # noqa: BLE001 - no error here may lead to a retry that bills again
-            self.log.warning("The answer cannot be pushed to XCom either: %s", failure)
+            self.log.warning("Failed to push the response to XCom, too: %s", failure)
         undelivered = UndeliveredAnswerError(
-            f"The answer was billed and could not be delivered: {str(error) or type(error).__name__}. It could not be "
-            f"kept for a retry either, which would be billed again: no retry is made; {way_out}"
+            f"The response was billed, but could not be delivered ({str(error) or type(error).__name__}) or stored for "
+            f"a retry. The task is not retried, because a retry would be billed again: {way_out}"
         )
         raise self.explained(undelivered) from (None if isinstance(error, CodedError) else error)

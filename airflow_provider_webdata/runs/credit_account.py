@@ -1,4 +1,4 @@
-"""The account of a task instance: credits spent, by operation, format, and connection, and credits saved."""
+"""A task instance's account: credits spent, by operation, format, and connection, and credits saved."""
 
 from __future__ import annotations
 
@@ -36,32 +36,32 @@ class _Entry(TypedDict):
 
 
 class CreditAccount:
-    """The credits of a task instance, with those of its earlier attempts.
+    """The credits of a task instance, including its earlier attempts.
 
-    Airflow 3.3 keeps them in its task state store, also when the task is cleared. Airflow 3.2 has no such store: there
-    the account is that of one attempt.
+    Airflow 3.3 keeps them in its task state store, even when the task is cleared. Airflow 3.2 has no such store: the
+    account covers one attempt.
     """
 
     def __init__(self, context: Context) -> None:
         self.attempt = Attempt(context)
-        # Unlike other records, this one holds also what was spent before the task was cleared.
+        # Unlike other records, this one includes credits spent before the task was cleared.
         self._store = self.attempt.store
         self.is_complete = self._store is not None or self.attempt.number == 1
-        """Whether earlier attempts are in it, if there were any."""
+        """True if the account includes all earlier attempts."""
         stored: Any = self._store.get(_KEY) if self._store is not None else None
         self._damage = None if stored is None else damage_of(stored, dict[str, _Entry])
         self._entries: dict[str, dict[str, Any]] = {} if stored is None or self._damage else stored
         if self._damage:
-            # Nothing fails for it after a call that is billed; a limit fails before one.
+            # A damaged record must not fail a billed call. A credit limit fails earlier, before the call.
             log.warning(
-                "The record %s of what earlier attempts spent is damaged (%s): the account begins anew",
+                "The record %s of earlier attempts' credits is damaged (%s). The account starts at zero",
                 _KEY,
                 self._damage,
             )
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was entered yet."""
+        """True if no call is recorded."""
         return not self._entries
 
     @property
@@ -72,7 +72,7 @@ class CreditAccount:
         """
         if self._damage:
             raise CreditLimitError(
-                f"what earlier attempts spent is not known, because its record {_KEY} is damaged ({self._damage}): "
+                f"the credits of earlier attempts are unknown, because the record {_KEY} is damaged ({self._damage}): "
                 f"{place_of(_KEY)}"
             )
         return sum(
@@ -89,14 +89,14 @@ class CreditAccount:
         saved: float = 0,
         is_known: bool = True,
     ) -> float:
-        """Record a call's cost (idempotent) and return the increase of the account.
+        """Record a call's cost (idempotent) and return the account's increase.
 
-        :param call: name of the call; None: it has no name, and is added to the other unnamed calls.
+        :param call: name of the call; None adds it to the other unnamed calls.
         :param by_operation: credits by operation.
-        :param by_format: those of them that have a page, by format; what no format adds is `page`.
-        :param conn_id: connection with which it was made.
+        :param by_format: credits of pages, by format; `page` is the base price.
+        :param conn_id: connection of the call.
         :param saved: credits that were not spent.
-        :param is_known: whether the service reported the cost.
+        :param is_known: True if the service reported the cost.
         """
         key = call or f"unnamed/{self.attempt.max_tries}"
         before = self._entries.get(key)
@@ -121,9 +121,9 @@ class CreditAccount:
         return _used(entry) - (_used(before) if before else 0)
 
     def to_wire(self) -> dict[str, Any]:
-        """Return the XCom `credits`: `used`, `saved`, `unknown` (calls whose cost is not known), and the breakdowns.
+        """Return the XCom `credits`: `used`, `saved`, `unknown` (calls of unknown cost), and the breakdowns.
 
-        `jobs`, where there are any, has what each cost by its kind and id: several tasks may take the result of one.
+        `jobs`, if any, has the cost of each job by kind and id: several tasks may read the result of one job.
         """
         credits: dict[str, Any] = {"used": 0, "saved": 0, "unknown": 0, **{part: {} for part in _PARTS}}
         jobs = {}
@@ -152,16 +152,16 @@ def enter_call(
     saved: float = 0,
     is_earlier: bool = False,
 ) -> dict[str, Any]:
-    """Enter what a call cost into an account, log the account, and count the call in the metrics.
+    """Record a call's cost in an account, log the account, and count the call in the metrics.
 
-    :param used: credits, as the service says; None, or less than 0, where it does not.
-    :param conn_id: connection with which the call was made.
-    :param call: names the call, which is counted once for all attempts; None: it has no name.
-    :param formats: what of the cost each format accounts for.
-    :param scraping: what of it is for scraping the results of a search.
+    :param used: credits that the service reports; None, or less than 0, if it reports none.
+    :param conn_id: connection of the call.
+    :param call: name of the call, which is counted once for all attempts; None: it has no name.
+    :param formats: the part of the cost of each format.
+    :param scraping: the part of the cost for scraping search results.
     :param saved: credits that were not spent.
     :param is_earlier: an earlier attempt made the call and counted it in the metrics.
-    :return: the account, as in XCom.
+    :return: the account in its XCom form.
     """
     is_known = isinstance(used, (int, float)) and used >= 0
     parts = {operation: used - scraping if is_known else 0, **({"scrape": scraping} if scraping else {})}
@@ -174,9 +174,7 @@ def enter_call(
         is_known=is_known,
     )
     credits = account.to_wire()
-    missing = (
-        "" if account.is_complete else "; without earlier attempts, of which Airflow 3.2 keeps no record"
-    )
+    missing = "" if account.is_complete else " (without earlier attempts, which Airflow 3.2 does not record)"
     log.info("Credits of this task: %s%s", in_words(credits), missing)
     if added > 0 and not is_earlier:
         count("webdata.credits_used", added, account.attempt.context, operation=operation)
@@ -191,16 +189,16 @@ def in_words(credits: Mapping[str, Any]) -> str:
         f" ({parts}{f'; by format: {formats}' if formats else ''})" if parts else ""
     )
     if credits["unknown"]:
-        text += f", and what the service does not tell of {credits['unknown']} calls"
+        text += f", plus {credits['unknown']} calls of unknown cost"
     return f"{text}; {credits['saved']:g} saved"
 
 
 def by_format(used: float, pages: int, extras: Mapping[str, int]) -> dict[str, float]:
-    """Return what of the credits of pages each format accounts for, by its documented price.
+    """Split the credits of pages by format, at the documented prices.
 
-    :param used: what the pages cost, as the service says.
-    :param pages: how many they are.
-    :param extras: what each format adds to a page.
+    :param used: credits for the pages that the service reports.
+    :param pages: number of pages.
+    :param extras: credits that each format adds to a page.
     """
     left = max(used - pages, 0)
     found: dict[str, float] = {}

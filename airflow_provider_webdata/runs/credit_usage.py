@@ -1,4 +1,4 @@
-"""The credits that are left, and a guard for the tasks after it."""
+"""The remaining credits, and a guard for downstream tasks."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from airflow_provider_webdata.runs.run import Run
 
 
 class CreditUsageRun(Run):
-    """One attempt of a task that asks for the credits."""
+    """One attempt of a task that reads the remaining credits."""
 
     def call(self) -> dict[str, Any]:
-        """Ask for the credits, and fail or skip the task where they are too few."""
+        """Read the remaining credits; fail or skip the task if they are too few."""
         least = checked_number("credit usage", "min_remaining", self.task.min_remaining)
         percent = checked_number(
             "credit usage", "min_remaining_percent", self.task.min_remaining_percent, 100
@@ -49,8 +49,10 @@ class CreditUsageRun(Run):
 
     def _guard(self, left: float | None, needed: float | None, rule: str) -> None:
         if left is None or needed is None:
-            # A guard that cannot see lets nothing pass; a later attempt may see more.
-            raise InvalidResponseError("credit usage", f"it does not say what {rule} needs", status=200)
+            # The guard fails closed when it cannot read the credits; a retry may succeed.
+            raise InvalidResponseError(
+                "credit usage", f"the fields that {rule} needs are missing", status=200
+            )
         if left >= needed:
             return
         reason = f"{left:g} credits are left, fewer than {needed:g} ({rule})"

@@ -1,4 +1,4 @@
-"""One document: a page that is scraped, or a file that is parsed."""
+"""One document: a scraped page or a parsed file."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.models.base import RequestModel
 
 MOST_RESCHEDULES = 5
-"""How often a task is rescheduled for a document that the service still works on."""
+"""Maximum reschedules of a task while the service processes a document."""
 
 LONGEST_PROCESSING = timedelta(minutes=20)
-"""How long after the first reschedule a task may be rescheduled again."""
+"""Maximum time between the first and the last reschedule."""
 
 
 class DocumentRun(CallRun):
     """A call that returns one document.
 
-    The service may answer before it is done with the document. The same request, made again at the time that it names,
-    returns the result and is billed once. Within the connection's retry budget the client repeats it; for a longer wait
-    the task is rescheduled, without using up a retry or a worker slot: at most 5 times, and within 20 minutes of the
-    first time.
+    The service may respond before the document is ready. Repeating the request after the time that the service names
+    returns the result, and is billed once. The client repeats it within the connection's retry budget. For a longer
+    wait the task is rescheduled, without consuming a retry or a worker slot: at most 5 times, and within 20 minutes of
+    the first reschedule.
     """
 
     def document(
@@ -55,9 +55,9 @@ class DocumentRun(CallRun):
     ) -> Any:
         """Make the call, log and count the document, and deliver it.
 
-        :param extra_body: what is sent with it unchecked.
+        :param extra_body: additional unchecked fields.
         :param source: the document's URL.
-        :param more: as `paid` takes it.
+        :param more: see `paid`.
         """
         answer = self.paid(request, extra_body, call, **more)
         document = answer["data"]
@@ -84,7 +84,7 @@ class DocumentRun(CallRun):
         status, error = summary["statusCode"], metadata.get("error")
         if site_failed(metadata):
             self.log.warning(
-                "The site answered %s with status %s%s; the service bills it as a page",
+                "The site responded to %s with status %s%s; the service bills it as a page",
                 source,
                 status,
                 f" ({error})" if error else "",
@@ -100,7 +100,7 @@ class DocumentRun(CallRun):
         )
 
     def postpone(self, error: WebDataError, limited_since: datetime | None) -> None:
-        """Reschedule the task for a document that the service still works on, unless that was done too often."""
+        """Reschedule the task while the service processes the document, unless a limit is reached."""
         if not isinstance(error, ProcessingContinuesError):
             super().postpone(error, limited_since)
             return
@@ -113,15 +113,15 @@ class DocumentRun(CallRun):
         since = attempt.first_reschedule or now
         if attempt.reschedules >= MOST_RESCHEDULES or when > since + LONGEST_PROCESSING:
             self.log.error(
-                "The service has worked on the document since %s; after %d reschedules the task fails",
+                "The service has been processing the document since %s. The task fails after %d reschedules",
                 since.isoformat(timespec="seconds"),
                 attempt.reschedules,
             )
             return
         self.log.info(
-            "The service still works on the document (%s pages%s). The task is rescheduled to %s",
+            "The service is still processing the document (%s pages%s). Rescheduling the task to %s",
             "unknown number of" if error.pages is None else error.pages,
-            "; it may take longer than the service allows" if error.may_exceed else "",
+            "; processing may exceed the service's time limit" if error.may_exceed else "",
             when.isoformat(timespec="seconds"),
         )
         raise AirflowRescheduleException(when) from error  # type: ignore[no-untyped-call]
@@ -161,10 +161,10 @@ class ParseRun(DocumentRun):
         return self.document(options, extra_body, parse, str(path), priced={"filename": name}, file=identity)
 
     def _checked_file(self) -> tuple[ObjectStoragePath, str, int]:
-        """Return the file's path, the name to send, and its bytes.
+        """Return the file's path, the name to send, and its size in bytes.
 
-        :raises InvalidRequestError: the service does not accept its name or its size.
-        :raises FileNotFoundError: it does not exist.
+        :raises InvalidRequestError: the service does not accept the file's name or size.
+        :raises FileNotFoundError: the file does not exist.
         """
         file, filename = self.task.file, self.task.filename
         if not file:
@@ -184,7 +184,7 @@ class ParseRun(DocumentRun):
         elif path.is_dir():
             problems.append(f"file: {path} is a folder")
         elif (size := path.stat().st_size) > MAX_FILE_BYTES and self.task.upload == "form":
-            problems.append(f"file: at most {MAX_FILE_BYTES} bytes are taken ({path} has {size})")
+            problems.append(f"file: must have at most {MAX_FILE_BYTES} bytes ({path} has {size})")
         elif size == 0:
             problems.append(f"file: {path} is empty")
         if problems:

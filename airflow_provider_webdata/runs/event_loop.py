@@ -19,9 +19,9 @@ _T = TypeVar("_T")
 def run_aside(work: Coroutine[Any, Any, _T]) -> _T:
     """Run a coroutine in a separate thread, and wait for it here.
 
-    An exception from a signal, such as Airflow's timeout of a task, then interrupts this wait. Inside an event loop it
-    might be mistaken for a lost connection, and the task would continue. The coroutine is cancelled, and its clean-up
-    is awaited.
+    An exception that a signal handler raises, such as Airflow's task timeout, then interrupts this wait. Inside an
+    event loop it might be mistaken for a lost connection, and the task would continue. The interruption cancels the
+    coroutine and awaits its cleanup.
     """
     given_up = threading.Event()
     running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any] | None]] = []
@@ -37,7 +37,7 @@ def run_aside(work: Coroutine[Any, Any, _T]) -> _T:
         try:
             return threads.submit(contextvars.copy_context().run, asyncio.run, watched()).result()
         except BaseException:
-            # The signal may have come before the coroutine began, which then sees this, or when its loop was over.
+            # The signal may arrive before the coroutine starts, which then checks this event, or after its loop ended.
             given_up.set()
             for loop, task in running:
                 with suppress(RuntimeError):

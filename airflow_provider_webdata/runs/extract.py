@@ -28,22 +28,22 @@ if TYPE_CHECKING:
 
 
 class ExtractRun(JobRun):
-    """One attempt of a task that extracts data; `via` says by which operation."""
+    """One attempt of a task that extracts data; `via` selects the operation."""
 
     def call(self) -> Any:
         """Start the job, or find the one of an earlier attempt, and return its result or its id."""
         self.kind = self.operation = self._chosen_kind()
         if self.kind == "agent" and (ignored := ignored_by_agent(request_body(self.task))):
-            self.log.warning("via='agent' has no counterpart of %s, and ignores it", ", ".join(ignored))
+            self.log.warning("via='agent' does not support %s; ignoring", ", ".join(ignored))
         return super().call()
 
     def resume(self, event: Mapping[str, Any]) -> Any:
-        """Resume after the wait for the job that the event names."""
+        """Resume after waiting for the event's job."""
         self.kind = self.operation = event.get("kind", self.kind)
         return super().resume(event)
 
     def request(self) -> tuple[type[RequestModel], Mapping[str, Any]]:
-        """Return the model of the request that `via` sends, and its fields."""
+        """Return the request model of `via`, and the request's fields."""
         if self.kind == "extract":
             return super().request()
         body = request_body(self.task)
@@ -70,7 +70,7 @@ class ExtractRun(JobRun):
         summary["errors"] = errors.to_wire()
         result.report(summary)
         if data is None:
-            text = f"No page of batch scrape {job_id} gave data. {errors.first_few()}".rstrip()
+            text = f"No page of batch scrape {job_id} returned data. {errors.first_few()}".rstrip()
             self.refuse(JobFailedError(text))
         value = result.deliver_data(data, summary, self.targets())
         result.judge(errors, value)
@@ -92,6 +92,6 @@ class ExtractRun(JobRun):
         via: Via = "agent" if reasons else "scrape"
         if given is None:
             self.log.warning(
-                "%s. This task uses via=%r, which bills other prices", endings.EXTRACT.warning, via
+                "%s. This task uses via=%r, which has different prices", endings.EXTRACT.warning, via
             )
         return KINDS[via]

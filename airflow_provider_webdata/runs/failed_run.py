@@ -1,4 +1,4 @@
-"""The log of a failed job: the last steps of an agent run, and the service's explanation."""
+"""Diagnostics of a failed job: the last steps of an agent run, and the service's explanation."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 _MOST_STEPS = 20
 _LONGEST = 200
-# Not what a tool has read or the agent says of it: a log is no place for what pages say.
+# Omits tool output and the agent's comments: page content does not belong in a log.
 _TOLD = ("toolName", "parameters", "outcome", "error", "reason")
 
 
 def log_last_steps(hook: WebDataHook, job_id: str, log: Any) -> None:
-    """Log the last steps of an agent run. It does not matter here whether they can be read."""
+    """Log the last steps of an agent run, on a best-effort basis."""
 
     try:
         with hook.sibling() as own:
             events = [event.to_wire() for event in own.agent_trace(job_id).events]
     except WebDataError as error:
-        log.info("What agent run %s did is not known: %s", job_id, error)
+        log.info("The steps of agent run %s are unavailable: %s", job_id, error)
         return
     log.info(
-        "The last %d of %d steps of agent run %s; all of them: WebDataHook(...).agent_trace(%r)%s",
+        "The last %d of %d steps of agent run %s (for all steps, call WebDataHook(...).agent_trace(%r)):%s",
         min(len(events), _MOST_STEPS),
         len(events),
         job_id,
@@ -42,7 +42,7 @@ def log_last_steps(hook: WebDataHook, job_id: str, log: Any) -> None:
 def explain_failure(hook: WebDataHook, job_id: str, error: str, log: Any, push: Callable[..., None]) -> None:
     """Ask the service why a job failed, if the connection allows it; log the answer and push XCom `explanation`.
 
-    :param error: what became of the job. It is sent to the service.
+    :param error: the job's outcome, which is sent to the service.
     :param push: pushes XComs by name.
     """
     try:
@@ -53,12 +53,12 @@ def explain_failure(hook: WebDataHook, job_id: str, error: str, log: Any, push: 
         log.info("The service's explanation of job %s: %s", job_id, answer)
         push(explanation=answer)
     except (Exception, AirflowTaskTimeout) as problem:  # noqa: BLE001
-        # The task fails because of its job, and for no other reason.
+        # Only the job's failure may fail the task.
         log.info("The service did not explain why job %s failed: %s", job_id, problem)
 
 
 def _line(event: Mapping[str, Any]) -> str:
     told = " ".join(str(event[name]) for name in _TOLD if event.get(name) is not None)
-    # Pages say what they like: one line stays one line.
+    # Page content may contain line breaks: keep the event on one line.
     line = " ".join(f"{event.get('occurredAt') or ''} {event['type']} {told}".split())
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."

@@ -1,4 +1,4 @@
-"""Errors of a task whose calls all succeeded: the codes from WD-030 on in docs/errors.md."""
+"""Errors of tasks whose calls all succeeded: codes WD-030 and up in docs/errors.md."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from airflow_provider_webdata.common.coded_errors import CodedError
 
 
 class WaitTimeoutError(CodedError, AirflowSensorTimeout):
-    """What was waited for did not happen in time."""
+    """The wait timed out."""
 
     help_code = "WD-030"
 
@@ -25,43 +25,43 @@ class JobFailedError(CodedError, AirflowException):
 
 
 class CheckFailedError(CodedError, AirflowFailException):
-    """A check of a monitor ended as one that was to make the task fail."""
+    """A monitor check ended with a status that fails the task."""
 
     help_code = "WD-032"
 
 
 class TooManyFailuresError(CodedError, AirflowException):
-    """More of the pages or searches failed than `max_error_ratio` allows."""
+    """More pages or searches failed than `max_error_ratio` allows."""
 
     help_code = "WD-033"
 
 
 class CreditLimitError(CodedError, AirflowFailException):
-    """Fewer credits are left, or more would be spent, than the task allows."""
+    """Too few credits are left, or a call would exceed the task's credit limit."""
 
     help_code = "WD-034"
 
 
 class UndeliveredAnswerError(CodedError, AirflowFailException):
-    """An answer was billed, and could neither be delivered nor kept for a retry."""
+    """A billed response could neither be delivered nor stored for a retry."""
 
     help_code = "WD-035"
 
 
 class UncertainStartError(CodedError, AirflowFailException):
-    """The fate of the job that an earlier attempt may have started is unknown."""
+    """An earlier attempt may have started a job that cannot be found."""
 
     help_code = "WD-036"
 
 
 class MonitorMissingError(CodedError, AirflowNotFoundException):
-    """There is no such monitor."""
+    """The monitor does not exist."""
 
     help_code = "WD-037"
 
 
 class MonitorConflictError(CodedError, AirflowFailException):
-    """The monitor is not in a state that allows what the task is to do."""
+    """The monitor's state does not allow the operation."""
 
     help_code = "WD-038"
 
@@ -79,16 +79,16 @@ class InvalidResultsError(CodedError, AirflowFailException):
 
 
 class RejectedResultsError(CodedError, AirflowFailException):
-    """Results do not pass the task's `Checks`, and `on_fail` is `fail`."""
+    """Results fail the task's `Checks`, and `on_fail` is `fail`."""
 
     help_code = "WD-064"
 
 
 def too_many(failed: int, total: int, what: str, most: float) -> str | None:
-    """Return a message if a larger part failed than may, or None.
+    """Return a message if the error ratio exceeds the maximum, or None.
 
-    :param what: names the parts, in the plural.
-    :param most: the largest part that may fail, 0 to 1.
+    :param what: plural noun for the items.
+    :param most: maximum error ratio, 0 to 1.
     """
     if not failed or failed / total <= most:
         return None

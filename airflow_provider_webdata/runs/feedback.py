@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.api.models import FeedbackResponse
 
-# Nothing was recorded; the last of them is what the service says of a scrape, parse or map that failed.
+# The service did not record the feedback. It reports INTERNAL for a failed scrape, parse, or map.
 _NOT_TAKEN = {"FEEDBACK_WINDOW_EXPIRED", "SEARCH_FAILED", "INTERNAL"}
 
 
@@ -43,10 +43,10 @@ class FeedbackRun(Run):
         refunded = outcome["creditsRefunded"] or 0
         what = f"{request.endpoint} {request.job_id}"
         if outcome["alreadySubmitted"]:
-            self.log.info("There was feedback on %s already, which stands", what)
+            self.log.info("Feedback on %s was already recorded and is unchanged", what)
         else:
             self.log.info(
-                "Feedback on %s was taken (%s); credits returned: %g", what, request.rating, refunded
+                "Recorded feedback on %s (%s); credits refunded: %g", what, request.rating, refunded
             )
         if outcome["warning"]:
             self.log.warning("The service warns: %s", outcome["warning"])

@@ -1,4 +1,4 @@
-"""A crawl that reads of a site what is new or old, and nothing else."""
+"""An incremental crawl: scrapes only the new and stale pages of a site."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 class IncrementalCrawlRun(JobRun):
-    """One attempt of a task that plans what to read of a site, and reads it in one batch scrape."""
+    """One attempt of a task that plans which pages of a site to scrape, and scrapes them in one batch."""
 
     def call(self) -> Any:
-        """Plan what to read, read it, and return it."""
-        # The listing is billed, so anything that the service would refuse the batch for is found before it.
+        """Plan the crawl, scrape its pages, and return the results."""
+        # The map is billed, so validate the batch first.
         self.check()
         body_for(BatchScrapeRequest, self._fields([self.task.url]), self._start_name)
         if self.plan.read:
@@ -35,7 +35,7 @@ class IncrementalCrawlRun(JobRun):
         return self.deliver(results)
 
     def request(self) -> tuple[type[RequestModel], Mapping[str, Any]]:
-        """Return the model of the request, and its fields but for a managed webhook."""
+        """Return the model of the request, and its fields without a managed webhook."""
         return BatchScrapeRequest, self._fields(self.plan.read or [self.task.url])
 
     def validated_request(self) -> Mapping[str, Any]:
@@ -43,16 +43,16 @@ class IncrementalCrawlRun(JobRun):
         return body_for(BatchScrapeRequest, self._fields([self.task.url]), self._start_name).to_wire()
 
     def covers_all(self, count: int) -> bool:  # noqa: ARG002
-        """Return whether the site was listed whole."""
+        """Return whether the map listed the whole site."""
         return self.plan.is_whole
 
     def known_pages(self) -> Sequence[str]:
-        """Return the keys of the skipped pages, whose known content stays."""
+        """Return the keys of the skipped pages, whose known content remains valid."""
         return self.plan.known
 
     @cached_property
     def plan(self) -> Plan:
-        """What to read: the plan of an earlier attempt, or a new one."""
+        """The crawl plan: an earlier attempt's, or a new one."""
         seen = self.delivery.seen
         plan = seen.folder.plan_of(seen.run)
         if plan is None:
@@ -88,7 +88,7 @@ class IncrementalCrawlRun(JobRun):
         left = len(plan.known)
         self.billing.count(0, "batch_scrape", saved=left)
         self.log.info(
-            "%d pages: %d to read, %d known; at least %g credits saved",
+            "%d pages: %d to scrape, %d known; at least %g credits saved",
             left + len(plan.read),
             len(plan.read),
             left,

@@ -1,4 +1,4 @@
-"""One search of an index of the service's own, whose answer has neither an id nor its cost."""
+"""One search of the service's own index. The response has neither an id nor a cost."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class IndexSearchRun(CallRun):
-    """Searches an index, and delivers its `results`."""
+    """Searches an index and delivers its `results`."""
 
     model: ClassVar[type[Any]]
     kind: ClassVar[str]
@@ -34,8 +34,8 @@ class IndexSearchRun(CallRun):
         answer = self.paid(request, extra_body, lambda: self.search(request, extra_body))
         found = answer.pop("results", None) or []
         name = label_of(self.operation).capitalize()
-        self.log.info("%s for %r brought %d results", name, trimmed(request.query), len(found))
-        # The service does not say what it cost; one price is documented.
+        self.log.info("%s for %r returned %d results", name, trimmed(request.query), len(found))
+        # The service does not report the cost; the documented price is fixed.
         self.count(answer.get("creditsUsed", search_price(len(found))), None)
         results = Results(found, self.kind, answer, [request.query])
         return self.deliver(results, lambda items, facts: {**facts, "results": items})
@@ -54,7 +54,7 @@ class PaperSearchRun(IndexSearchRun):
 
 
 class DeveloperSearchRun(IndexSearchRun):
-    """Searches what developers read."""
+    """Searches the developer index."""
 
     operation = "developer_search"
     kind = "developer"

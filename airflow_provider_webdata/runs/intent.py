@@ -1,8 +1,9 @@
-"""Records of what earlier attempts of a task started at the service, so that a later one finds it.
+"""A write-ahead record of the object (job, check, or session) that a task starts at the service.
 
-Before a request that starts something, the intent is recorded, with the ids of what looked alike before it; after
-it, the id of what was started. Airflow 3.3 keeps both in its task state store, across attempts and crashes. Airflow
-3.2 has no such store: there a later attempt takes what was created since the DAG run began for its own.
+A later attempt finds the object by this record. Before the request, the task records its intent, with the ids of
+similar existing objects; after the request, the id of the new object. Airflow 3.3 keeps both in its task state store,
+across attempts and crashes. Airflow 3.2 has no such store: a later attempt adopts an object that was created since the
+DAG run began.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.errors import WebDataError
 
 SERVICE_CLOCK_SKEW = timedelta(minutes=2)
-"""How far the service's clock may be behind Airflow's."""
+"""Maximum lag of the service's clock behind Airflow's."""
 
 _OF_A_START = ("generation", "past", "requested_at", "job_id", "kind", "request", "account")
 
@@ -59,16 +60,16 @@ class _Fields(TypedDict, total=False):
 
 
 def _missing(record: Mapping[str, Any]) -> str | None:
-    """Return what a record of a job's start lacks."""
+    """Return the problem of an incomplete record, or None."""
     if not record.keys() & {*_OF_A_START}:
         return None
     return next((f"{name} is missing" for name in (*_OF_A_START, "known") if name not in record), None)
 
 
 class Intent:
-    """The one thing that a task instance starts.
+    """The one object that a task instance starts.
 
-    A task that is cleared after it ended starts anew: a record holds until then.
+    The record is valid until the task is cleared.
 
     :param key: the record's key in the task state store.
     """
@@ -80,43 +81,43 @@ class Intent:
         self._record = stored.values
         if damage := stored.damage or _missing(stored.values):
             raise UncertainStartError(
-                f"the record {key} of what an earlier attempt started is damaged ({damage}). Nothing is started, "
-                "so that nothing is billed twice. If the service's dashboard shows a job, a check, or a session of "
-                f"this task, end it there or take its result; then {place_of(key)}"
+                f"the record {key} of an earlier attempt's job, check, or session is damaged ({damage}). The task "
+                "starts no other, to avoid double billing. If the service's dashboard shows one of this task, stop it "
+                f"or save its result; then {place_of(key)}"
             )
 
     @property
     def began(self) -> bool:
-        """Whether an earlier attempt may have started it."""
+        """True if an earlier attempt may have started the object."""
         if self._record or self.is_lasting:
             return bool(self._record)
         return self.attempt.may_follow_another
 
     @property
     def is_lasting(self) -> bool:
-        """Whether later attempts can read the record."""
+        """True if later attempts can read the record."""
         return self.attempt.store is not None
 
     @property
     def remembers(self) -> bool:
-        """Whether there is a record."""
+        """True if a record exists."""
         return bool(self._record)
 
     @property
     def started_id(self) -> str | None:
-        """Id of what was started, where it was recorded."""
+        """The recorded id of the started object, or None."""
         return self._record.get("id")
 
     def begin(self, known: Iterable[str], **values: Any) -> None:
         """Record that the request is about to be sent.
 
-        :param known: ids of all that looks alike and is there already.
+        :param known: ids of similar existing objects.
         :param values: other JSON values for later attempts.
         """
         self._write({"known": sorted(known), **values})
 
     def started(self, object_id: str) -> None:
-        """Record what was started."""
+        """Record the id of the started object."""
         self.remember(id=object_id)
 
     def remember(self, **values: Any) -> None:
@@ -128,14 +129,14 @@ class Intent:
         return self._record.get(name)
 
     def forget(self) -> None:
-        """Delete the record: nothing was started, or it was undone."""
+        """Delete the record: the object was not started, or was deleted."""
         self._record = {}
         self.attempt.delete(self._key)
 
     def is_own(self, object_id: str, created_at: str | None) -> bool:
         """Return whether an object that the service lists was started by an earlier attempt.
 
-        :param created_at: ISO 8601, as the service says it.
+        :param created_at: the service's time, ISO 8601.
         """
         if self._record:
             own = self._record.get("id")
@@ -152,7 +153,7 @@ class Intent:
 
 
 def may_have_acted(error: WebDataError) -> bool:
-    """Return whether the service may have executed a failed call, though its answer did not say so."""
+    """Return whether the service may have executed a failed call despite the error."""
     if isinstance(error, TransportError):
         return error.sent
     return isinstance(error, (InvalidResponseError, RequestTimeoutError, ServerError))

@@ -1,4 +1,4 @@
-"""Steps of code in a browser: opened, used, and always closed."""
+"""Code steps in a browser session that the task always closes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.runs.delivery.keep_media import KeepMedia
 
 _SHORTEST_TTL_SECONDS = 600
-"""The ttl that is sent where none is given, unless the steps may take longer."""
+"""The default ttl, unless the steps may take longer."""
 
 _LONGEST_TTL_SECONDS = 3600
 _STEP_SECONDS = 30
@@ -53,7 +53,7 @@ class InteractRun(Run):
         self._killed = False
 
     def call(self) -> dict[str, Any]:
-        """Open the browser, run the steps and close it; return what they brought.
+        """Open the browser, run the steps, and close it; return the steps' results.
 
         :raises StepFailedError: a step failed.
         """
@@ -64,7 +64,7 @@ class InteractRun(Run):
         self._hold_limit([step for _, step in named])
         media = self._media()
         done: list[dict[str, Any]] = []
-        failure: str | None = "The task was ended before it began"
+        failure: str | None = "The task was terminated before the first step"
         complete = False
         cost: float | None = 0
         try:
@@ -81,7 +81,7 @@ class InteractRun(Run):
             outcome = _outcome(browser, done, closed)
             self._count(outcome, closed, cost)
             if not complete:
-                # A billed result stays readable even if the task does not get to return it.
+                # Keeps a billed result readable even if the task does not return.
                 self.push(**outcome)
         if media is not None and not self._killed:
             outcome |= keep_recording(self.hook, media, outcome["sessionId"], self.log)
@@ -92,23 +92,23 @@ class InteractRun(Run):
         return outcome
 
     def on_kill(self) -> None:
-        """Close the browser: a user has ended the task, or its time is over."""
+        """Close the browser: the task was terminated or timed out."""
         self._killed = True
         if self._browser is not None:
             run_outside_handler(partial(self._close_killed, self._browser))
 
     def _close_killed(self, browser: Browser) -> None:
-        # The signal may have come in the middle of a call of the task's own hook.
+        # The signal may interrupt a call of the task's own hook.
         with self.hook.sibling() as hook:
             browser.close(hook, in_haste=True)
 
     def _run(
         self, browser: Browser, named: Sequence[tuple[str, RequestModel]], done: list[dict[str, Any]]
     ) -> str | None:
-        """Run the steps; return what went wrong, if that ends the run."""
+        """Run the steps; return the failure that ended the run, if any."""
         for name, step in named:
             if self._killed:
-                return f"{name} was not run: the task was ended"
+                return f"{name} was not run: the task was terminated"
             result = self._result(browser, name, step)
             done.append(_shown(result, browser.secrets))
             reason = result.failure()
@@ -128,8 +128,10 @@ class InteractRun(Run):
         except ClientError as error:
             if error.status != _GONE:
                 raise
-            # No repetition of this call can help, but a retry of the task opens another browser.
-            raise StepFailedError(f"{name}: the browser was closed under it: {error.text()}") from error
+            # Repeating this call cannot succeed, but a retry of the task opens another browser.
+            raise StepFailedError(
+                f"{name}: the browser was closed during the step: {error.text()}"
+            ) from error
 
     def _made_browser(self, steps: Sequence[RequestModel]) -> Browser:
         extra_body = checked_extra_body(self.task, "interact")
@@ -155,7 +157,7 @@ class InteractRun(Run):
         self.billing.reserve("interact", body, checked_extra_body(self.task, "interact"))
 
     def _media(self) -> KeepMedia | None:
-        """Return what keeps the recording, after a check of its folder."""
+        """Return the step that saves the recording, after validating its folder."""
         media = self.delivery.media
         if media is not None:
             try:
@@ -175,13 +177,13 @@ class InteractRun(Run):
             self.billing.budget.settle("interact", cost)
 
     def _checked_steps(self) -> list[tuple[str, RequestModel]]:
-        """Return the steps with what names them in logs.
+        """Return the steps with their names for logs.
 
-        :raises InvalidRequestError: there are none, or one breaks a documented rule.
+        :raises InvalidRequestError: `steps` is empty, or a step breaks a documented rule.
         """
         steps = as_list(self.task.steps)
         if not steps:
-            raise InvalidRequestError("interact", ["steps: at least one is needed"])
+            raise InvalidRequestError("interact", ["steps: at least one is required"])
         checked: list[tuple[str, RequestModel]] = []
         problems: list[str] = []
         bound = self.task.scrape_id is not None
@@ -218,7 +220,7 @@ def _needed_ttl(steps: Sequence[RequestModel]) -> int:
 
 
 def _shown(result: ExecuteResult, secrets: set[str]) -> dict[str, Any]:
-    """Return what a step brought, as it may be stored."""
+    """Return a step's result without secrets."""
     names = ("stdout", "stderr", "exitCode", "killed", "error", "result", "output")
     wire = result.to_wire()
     shown = {name: wire[name] for name in names if name in wire}

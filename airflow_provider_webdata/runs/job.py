@@ -1,4 +1,4 @@
-"""A job: started once for all attempts of the task, waited for, and its result delivered."""
+"""A job: started once for all attempts of the task, awaited, and its result delivered."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _NO_RESULT = ("integration", "origin", "webhook")
 
 
 class JobRun(WaitRun):
-    """One attempt of a task that starts a job and waits for it. `runs.jobs.start` says how the job is started once."""
+    """One attempt of a task that starts a job and waits for it; `runs.jobs.start` guarantees a single start."""
 
     def __init__(self, task: Any, context: Context) -> None:
         super().__init__(task, context)
@@ -50,47 +50,47 @@ class JobRun(WaitRun):
         self._running: str | None = None
         self._killed = False
 
-    # What the job of a subclass differs in.
+    # Hooks for subclasses.
 
     def request(self) -> tuple[type[RequestModel], Mapping[str, Any]]:
-        """Return the model of the request, and its fields but for a managed webhook."""
+        """Return the model of the request, and its fields without a managed webhook."""
         return getattr(models, self.task.request_model), self.task.given()
 
     def targets(self) -> list[str]:
-        """Return the URLs or texts by which the service would name the job."""
+        """Return the URLs or texts that identify the job in the listings of the service."""
         _, fields = self.request()
         return [text for name in ("urls", "prompt") for text in texts(fields.get(name))]
 
     def send(self, request: RequestModel, idempotency_key: str) -> JobStarted:  # noqa: ARG002
         """Start the job.
 
-        :param request: with its webhook.
-        :param idempotency_key: for an operation that honours one.
+        :param request: the request, including its webhook.
+        :param idempotency_key: for operations that support one.
         """
         start = getattr(self.hook, f"start_{self.kind}")
         return start(request, extra_body=checked_extra_body(self.task, self._start_name))  # type: ignore[no-any-return]
 
     def covers_all(self, count: int) -> bool:  # noqa: ARG002
-        """Return whether a job that returned so many pages saw the whole site."""
+        """Return whether a job with this number of pages saw the whole site."""
         return True
 
     def known_pages(self) -> Sequence[str]:
-        """Return the keys of pages that exist and were not requested."""
+        """Return the keys of existing pages that were not requested."""
         return ()
 
     # The task.
 
     def execute(self) -> Any:
-        """Start the job, or find the one of an earlier attempt, and return its result or its id; see `Run.calling`.
+        """Start the job, or find an earlier attempt's, and return its result or its id; see `Run.calling`.
 
-        :raises AirflowRescheduleException: the service asks to wait, or it is not yet known whether a job started.
-        :raises UncertainStartError: it is unknown whether an earlier attempt started a job.
-        :raises JobFailedError: the job failed or was cancelled; a retry starts another one.
+        :raises AirflowRescheduleException: the service asks to wait, or does not list a possible earlier job yet.
+        :raises UncertainStartError: an earlier attempt may have started a job that cannot be found.
+        :raises JobFailedError: the job failed or was cancelled; a retry starts another job.
         """
         return self.finished(super().execute())
 
     def call(self) -> Any:
-        """Start the job, or find the one of an earlier attempt, and return its result or its id."""
+        """Start the job, or find an earlier attempt's, and return its result or its id."""
         self.billing.push_earlier()
         self.check()
         start = self._job_start()
@@ -104,22 +104,22 @@ class JobRun(WaitRun):
         return self._wait(start, job)
 
     def check(self) -> None:
-        """Fail the task before anything is billed."""
+        """Fail the task before any call is billed."""
         task = self.task
         self.prepare_delivery()
         self.check_max_error_ratio()
         waits_for_delivery = task.wait_for_completion and task.polling_policy.wait_by == "webhook"
         if waits_for_delivery and not self._managed_webhook().wanted:
             self.refuse(
-                f"Wait(by='webhook'), but the job does not report to this Airflow: connection {task.webdata_conn_id!r} "
-                "has no webhook_url with a webhook_secret or signing_secret, or another webhook is given. Set them, "
-                "leave out the webhook, or use Wait(by='polling')"
+                "Wait(by='webhook') requires a job that reports to this Airflow, but connection "
+                f"{task.webdata_conn_id!r} has no webhook_url with a webhook_secret or signing_secret, or the task "
+                "sets another webhook. Set these fields, remove the webhook, or use Wait(by='polling')"
             )
 
     def resume(self, event: Mapping[str, Any]) -> Any:
         """Finish the task after its wait in the triggerer; see `WaitRun.resume`."""
         self.read_urls(
-            f". Job {event.get('job_id')} was billed: to take its result, give its id to WebDataJobSensor"
+            f". Job {event.get('job_id')} was billed: to get its result, pass its id to WebDataJobSensor"
         )
         if event.get("status") == "timeout":
             with self.calling():
@@ -128,7 +128,7 @@ class JobRun(WaitRun):
         return self.finished(super().resume(event))
 
     def fail_job(self, text: str) -> NoReturn:
-        """End the attempt; a retry may start another job."""
+        """Fail the attempt; a retry may start another job."""
         raise self.explained(JobFailedError(text))
 
     def result_of(self, event: Mapping[str, Any]) -> Any:
@@ -139,14 +139,14 @@ class JobRun(WaitRun):
         return self.deliver_job(event["job_id"])
 
     def _stop(self, job_id: str, used: float) -> None:
-        """Cancel a job that exceeds the task's limit; its pages so far are the result."""
+        """Cancel a job that exceeds the task's credit limit; its pages so far are the result."""
         record_stop(self.context)
         try:
             stopped = self._cancel(self.hook, job_id, True)
         except WebDataError:
             self.log.error(
-                "Job %s continues and bills: it has used %g credits, more than credit_limit=%s, and could not be "
-                "cancelled. A retry cancels it; if there is none, cancel it in the dashboard",
+                "Job %s continues and bills. It has used %g credits, more than credit_limit=%s, and could not be "
+                "cancelled. A retry cancels it; without a retry, cancel it in the dashboard",
                 job_id,
                 used,
                 self.task.credit_limit,
@@ -157,7 +157,7 @@ class JobRun(WaitRun):
             job_id,
             used,
             self.task.credit_limit,
-            "was cancelled" if stopped else "was over before it could be cancelled",
+            "was cancelled" if stopped else "ended before it could be cancelled",
         )
         self.push(overCreditLimit=True)
 
@@ -167,9 +167,9 @@ class JobRun(WaitRun):
         return self.result(job_id).deliver(self.targets(), known, self.covers_all)
 
     def result(self, job_id: str, kind: JobKind | None = None) -> JobResult:
-        """Return the result of a job of this task, to count or to deliver it.
+        """Return the result of this task's job, to count or deliver it.
 
-        :param kind: of the job. Default: the task's.
+        :param kind: kind of the job. Default: the task's.
         """
         return JobResult(
             self,
@@ -192,7 +192,7 @@ class JobRun(WaitRun):
     def _managed_webhook(self, origin: Mapping[str, str] | None = None) -> ManagedWebhook:
         attach, has_own = self.task.attach_webhook, self.task.given().get("webhook") is not None
         if attach and has_own:
-            self.refuse("attach_webhook=True, but a webhook is given too; leave out one of them")
+            self.refuse("attach_webhook=True and webhook are mutually exclusive; remove one of them")
         if attach is None and has_own:
             attach = False
         return ManagedWebhook(self.hook.get_settings(), attach, events_to_ask_for(self.kind), origin)
@@ -230,7 +230,7 @@ class JobRun(WaitRun):
         )
 
     def _settle(self, job_id: str | None) -> None:
-        """Settle what an attempt reserved for a job that has no result, or, without an id, was not started."""
+        """Settle the credits reserved for a job without a result, or, without an id, for one that was not started."""
         budget = self.billing.budget
         if job_id is None:
             budget.settle(self.kind, 0)
@@ -253,7 +253,7 @@ class JobRun(WaitRun):
         task = self.task
         if job.view is not None and job.view.is_over:
             if job.view.state == "cancelled":
-                # By an earlier attempt of this task, at its credit limit.
+                # An earlier attempt cancelled it at the credit limit.
                 self.push(overCreditLimit=True)
                 return self.deliver_job(job.job_id)
             return self._finish(job.view.event("polling"))
@@ -279,7 +279,7 @@ class JobRun(WaitRun):
 
     @property
     def _watched_limit(self) -> float | None:
-        """Credits beyond which the job is cancelled; None for one whose results so far cannot be read."""
+        """Credits at which the job is cancelled; None for a job without readable partial results."""
         return self.billing.budget.limit if self.kind in PAGED_KINDS else None
 
     def _finish(self, event: Mapping[str, Any]) -> Any:
@@ -288,7 +288,7 @@ class JobRun(WaitRun):
         return self.result_of(event)
 
     def _count_lost(self, event: Mapping[str, Any]) -> None:
-        """Count what a job cost whose result is not taken: it failed, was cancelled or timed out."""
+        """Count the cost of a job that failed, was cancelled, or timed out."""
         job_id = event.get("job_id")
         if job_id is None or event.get("status") not in {"failed", "timeout"}:
             return
@@ -296,17 +296,17 @@ class JobRun(WaitRun):
             with self.hook:
                 status = self.hook.job_status(self.kind, job_id, limit=1).to_wire()
         except WebDataError as error:
-            self.log.warning("What job %s cost is not known: %s", job_id, error)
+            self.log.warning("The cost of job %s is unknown: %s", job_id, error)
             status = {}
         if (partial := status.get("partial")) is not None:
             self.push(partial=partial)
-            self.log.warning("What the run had found when it stopped is in XCom 'partial'")
+            self.log.warning("The run's results until it stopped are in XCom 'partial'")
         self.result(job_id).count(status)
 
-    # The job's early end.
+    # Cancellation.
 
     def _at_timeout(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return what became of a job when the time to wait is over: it may have ended just then."""
+        """Return the job's outcome after a wait timeout: it may have ended at the last moment."""
         if event.get("status") != "timeout":
             return event
         job_id = str(event["job_id"])
@@ -321,10 +321,10 @@ class JobRun(WaitRun):
                 message = f"{message}. The job continues and bills"
         except WebDataError as error:
             message = f"{message}. The job may continue and bill: {error}"
-        return {**event, "message": f"{message}. To take its result, give its id to WebDataJobSensor"}
+        return {**event, "message": f"{message}. To get its result, pass its id to WebDataJobSensor"}
 
     def _cancel(self, hook: WebDataHook, job_id: str, wanted: bool) -> bool:
-        """Cancel a job if wanted; return whether that ended it."""
+        """Cancel a job if wanted; return whether this call ended it."""
         if not wanted:
             return False
         if self.kind == "extract":
@@ -335,7 +335,7 @@ class JobRun(WaitRun):
         return hook.cancel_job(self.kind, job_id)
 
     def _discard(self, kind: JobKind, job_id: str) -> None:
-        """Cancel a job that this task gives up, as `on_kill` would, and count what it cost."""
+        """Cancel a job that this task abandons, like `on_kill`, and count its cost."""
         status: Mapping[str, Any] = {}
         try:
             if self.task.wait.cancel_on_kill and kind != "extract" and self.hook.cancel_job(kind, job_id):
@@ -346,7 +346,7 @@ class JobRun(WaitRun):
         self.result(job_id, kind).count(status)
 
     def on_kill(self) -> None:
-        """Cancel the job: a user has ended the task."""
+        """Cancel the job: the task was terminated."""
         self._killed = True
         if self._running is not None:
             run_outside_handler(self._cancel_killed)
@@ -356,14 +356,14 @@ class JobRun(WaitRun):
         if job_id is None or not self.task.wait.cancel_on_kill:
             return
         try:
-            # The signal may have come in the middle of a call of the task's own hook.
+            # The signal may interrupt a call of the task's own hook.
             with self.hook.sibling() as hook:
                 done = self._cancel(hook, job_id, True)
         except WebDataError as error:
             self.log.warning("Job %s continues and bills: it could not be cancelled (%s)", job_id, error)
         else:
             self.log.info(
-                "Job %s %s", job_id, "was cancelled" if done else "was over before it could be cancelled"
+                "Job %s %s", job_id, "was cancelled" if done else "ended before it could be cancelled"
             )
 
 
@@ -371,23 +371,23 @@ class CrawlRun(JobRun):
     """One attempt of a task that crawls a site."""
 
     def check(self) -> None:
-        """Fail the task before anything is billed, without a limit too."""
+        """Fail the task before any call is billed, also if it has no page limit."""
         super().check()
         if checked_text(self.task.limit) is None:
             self.refuse(
-                "limit is empty after rendering: without it, the service takes 10,000 pages; give a number"
+                "limit is empty after rendering. Without it, the service crawls up to 10,000 pages; set a number"
             )
 
     def targets(self) -> list[str]:
-        """Return the URLs or texts by which the service would name the job."""
+        """Return the URLs or texts that identify the job in the listings of the service."""
         return [self.task.url]
 
     def covers_all(self, count: int) -> bool:
-        """Return whether a crawl that brought so many pages saw the whole site."""
+        """Return whether a crawl with this number of pages saw the whole site."""
         return count < int(self.task.limit)
 
     def send(self, request: RequestModel, idempotency_key: str) -> JobStarted:
-        """Start the crawl; the service takes an idempotency key once."""
+        """Start the crawl; the service accepts an idempotency key once."""
         return self.hook.start_crawl(
             request,  # type: ignore[arg-type]
             extra_body=checked_extra_body(self.task, self._start_name),

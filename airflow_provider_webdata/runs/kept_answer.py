@@ -1,4 +1,4 @@
-"""The answer of a billed call that could not be delivered, kept for the task's next attempt."""
+"""A billed but undelivered response, stored for the task's next attempt."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 
 class KeptAnswer:
-    """The answer of a task's one call.
+    """The response of a task's one call.
 
-    It is kept in Airflow's task state store (3.3) if it fits there, else beside the output.
+    It is stored in Airflow's task state store (3.3) if it fits there, otherwise beside the output.
 
-    :param request: the request, as JSON: an answer is found again for an equal request only.
-    :param account: name of the account that the call is billed to; that of another one is not found.
-    :param output: URL of the task's output, if there is one.
-    :ivar answer: in wire form, once there is one.
-    :ivar is_earlier: whether an earlier attempt was billed for the answer.
+    :param request: the request, as JSON. A stored response is reused only for an equal request.
+    :param account: name of the billed account. A response of another account is not reused.
+    :param output: URL of the task's output, if any.
+    :ivar answer: the response in wire form, once received.
+    :ivar is_earlier: True if an earlier attempt was billed for the response.
     """
 
     def __init__(self, request: Any, account: str, output: str | None, context: Context, log: Any) -> None:
@@ -42,12 +42,12 @@ class KeptAnswer:
             self._places.append(lambda: FileRecords(output, context, account))
         self.is_earlier = False
         self.name = f"{self._key[:16]}/{account}/{attempt.max_tries}"
-        """Names the call, for all attempts until the task is cleared."""
+        """Id of the call, for all attempts until the task is cleared."""
 
     def or_call(self, call: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """Return the answer that an earlier attempt kept, else that of the call.
+        """Return the response that an earlier attempt stored, otherwise that of the call.
 
-        :param call: makes the call, and returns its answer in wire form.
+        :param call: makes the call, and returns its response in wire form.
         """
         self.answer = None if self._is_first_attempt else self._kept()
         self.is_earlier = self.answer is not None
@@ -55,9 +55,9 @@ class KeptAnswer:
             self.answer = call()
         else:
             self._log.info(
-                "An earlier attempt got the answer and could not deliver it; it is not paid for again"
+                "Reusing the response that an earlier attempt could not deliver; it is not billed again"
             )
-        # Who delivers it may take it apart.
+        # The caller may modify its copy.
         return dict(self.answer)
 
     def _kept(self) -> dict[str, Any] | None:
@@ -65,29 +65,27 @@ class KeptAnswer:
         return next((record["answer"] for record in records if record["key"] == self._key), None)
 
     def keep(self) -> bool:
-        """Keep the answer, and return whether the next attempt finds it."""
+        """Store the response, and return whether the next attempt can read it."""
         if self.is_earlier:
             return True
         for place in self._places:
             try:
                 records = place()
                 records.save([{"key": self._key, "answer": self.answer}])
-            except Exception as error:  # noqa: BLE001 - storages raise any error, and another storage may work
-                self._log.warning("The answer cannot be kept for a retry: %s", error)
+            except Exception as error:  # noqa: BLE001 - storage backends raise any error, and another backend may work
+                self._log.warning("Failed to store the response for a retry: %s", error)
                 continue
             if records.lasts:
-                self._log.info(
-                    "The answer is kept: the next attempt delivers it, and does not pay for it again"
-                )
+                self._log.info("Stored the response: the next attempt delivers it without being billed again")
                 return True
         return False
 
     def delivered(self) -> None:
-        """Drop what earlier attempts kept."""
+        """Delete the stored response."""
         if self._is_first_attempt:
             return
         try:
             for place in self._places:
                 place().forget()
         except Exception as error:  # noqa: BLE001 - the result is delivered despite any storage error
-            self._log.warning("What an earlier attempt kept could not be deleted: %s", error)
+            self._log.warning("Failed to delete the stored response of an earlier attempt: %s", error)

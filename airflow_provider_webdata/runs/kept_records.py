@@ -1,4 +1,4 @@
-"""Billed answers, kept so that no later attempt of the task is billed for them again."""
+"""Billed responses, stored so that later attempts of the task are not billed for them again."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ class _Index(TypedDict):
 
 
 MOST_STORED_BYTES = 16 * 2**20
-"""Most JSON that is put into Airflow's task state store, which is its metadata database."""
+"""Maximum JSON in Airflow's task state store, which is the metadata database."""
 
 _STORE_KEY = "webdata_paid"
-# A database takes several small values more easily than a large one; MySQL none of 16 MiB.
+# Databases handle several small values better than one large value; MySQL accepts none of 16 MiB.
 _VALUE_BYTES = 2**20
 _MOST_VALUES = 10**4
 _PART = re.compile(r"\d{8}-[0-9a-f]{8}\.part")
@@ -59,15 +59,15 @@ class FileRecords:
     """Records in small files beside the output, one per call of `save`, each complete or absent.
 
     Object stores cannot append, so each call writes a separate file. The folder belongs to one task instance: another
-    run with the same output does not find them.
+    run with the same output does not read it.
 
     :param output: URL of the output.
-    :param account: name of the account that is billed, see `ClientConfig.account`; records of another are not read.
-    :raises OutputError: the output's storage cannot be used here.
+    :param account: name of the billed account, see `ClientConfig.account`; records of another account are not read.
+    :raises OutputError: the output's storage is unavailable on this worker.
     """
 
     lasts = True
-    """True if a later attempt finds all saved records."""
+    """True if a later attempt can read all saved records."""
 
     def __init__(self, output: str, context: Context, account: str | None = None) -> None:
         self._account = account
@@ -77,7 +77,7 @@ class FileRecords:
         self._folder: ObjectStoragePath = storage_path(f"{output}.partial/{name}")
         self._parts: list[ObjectStoragePath] = []
         if self._folder.exists():
-            # What a killed process was still writing has another name.
+            # The partial file of a killed process has another name.
             parts = (path for path in self._folder.iterdir() if _PART.fullmatch(path.name))
             self._parts = sorted(parts, key=lambda path: path.name)
         self._number = max((int(path.name.partition("-")[0]) for path in self._parts), default=0)
@@ -94,9 +94,9 @@ class FileRecords:
                     raise _damaged(str(part), "it is empty")
 
     def save(self, records: list[Record]) -> None:
-        """Write a file of records; when this returns, they outlive this process."""
+        """Write a file of records, durable once this returns."""
         self._number += 1
-        # An attempt that Airflow gave up may still be writing.
+        # An attempt that Airflow abandoned may still be writing.
         path = self._folder / f"{self._number:08d}-{secrets.token_hex(4)}.part"
         with WholeFile(path) as file:
             for record in _named(records, self._account):
@@ -104,7 +104,7 @@ class FileRecords:
         self._parts.append(path)
 
     def forget(self) -> None:
-        """Remove the files and, where there are folders, the empty folders."""
+        """Remove the files and, on a file system, the empty folders."""
         self._parts = []
         with contextlib.suppress(FileNotFoundError):
             for path in self._folder.iterdir():
@@ -116,11 +116,11 @@ class FileRecords:
 
 
 class StoreRecords:
-    """Records in Airflow's task state store (3.3), as JSON Lines in values of bounded size; bounded in all as well.
+    """Records in Airflow's task state store (3.3), as JSON Lines; both each value and the total are bounded.
 
-    :param store: the task state store; None, as on Airflow 3.2: the records end with this attempt.
+    :param store: the task state store. If None, as on Airflow 3.2, the records end with this attempt.
     :param account: as for `FileRecords`.
-    :ivar lasts: True if a later attempt finds all saved records.
+    :ivar lasts: True if a later attempt can read all saved records.
     """
 
     def __init__(self, store: Any, account: str | None = None) -> None:
@@ -148,15 +148,15 @@ class StoreRecords:
         yield from self._records
 
     def save(self, records: list[Record]) -> None:
-        """Put records into the store, while there is room."""
+        """Add records to the store until it reaches its limit."""
         self._records += records
-        # In ASCII: what a page holds (half a surrogate pair, say) need not be what the store can carry.
+        # ASCII only: a page may contain characters that the store cannot encode, such as a lone surrogate.
         text = "".join(f"{json.dumps(record)}\n" for record in _named(records, self._account))
         if not self.lasts or self._bytes + len(text) > MOST_STORED_BYTES:
             if self.lasts:
                 log.warning(
-                    "The results exceed %d MiB, the most that is kept in the task state store. A retry would pay "
-                    "again for what comes from here on; set output= to keep all of them",
+                    "The results exceed %d MiB, the limit in the task state store. A retry would be billed again for "
+                    "all further results; set output= to store all of them",
                     MOST_STORED_BYTES // 2**20,
                 )
             self.lasts = False
@@ -165,7 +165,7 @@ class StoreRecords:
             self._store.set(f"{_STORE_KEY}_{self._values}", text[begin : begin + _VALUE_BYTES])
             self._values += 1
         self._bytes += len(text)
-        # Last, so that what was not written whole does not count.
+        # Written last, so that an incomplete write is ignored.
         self._store.set(_STORE_KEY, {"values": self._values, "bytes": self._bytes})
 
     def forget(self) -> None:
@@ -179,14 +179,14 @@ class StoreRecords:
 
 
 KeptRecords = FileRecords | StoreRecords
-"""Keeps records across the attempts of a task."""
+"""Storage for records across the attempts of a task."""
 
 
 def records_of(output: str | None, context: Context, account: str | None = None) -> KeptRecords:
-    """Return where a task keeps many records: beside its output, else in the task state store, else nowhere.
+    """Return the record storage of a task: beside its output, or in the task state store if available.
 
-    :param output: URL of the output, if there is one.
-    :raises OutputError: the output's storage cannot be used here.
+    :param output: URL of the output, if any.
+    :raises OutputError: the output's storage is unavailable on this worker.
     """
     if output is not None:
         return FileRecords(output, context, account)
@@ -199,7 +199,7 @@ def _named(records: list[Record], account: str | None) -> list[Record]:
 
 def _read(line: str | bytes, place: str) -> Record:
     try:
-        # Not msgspec's own reader, which refuses halves of surrogate pairs.
+        # Not msgspec's decoder, which rejects lone surrogates.
         record: Record = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise _damaged(place, f"{type(error).__name__}: {error}") from None
@@ -209,7 +209,7 @@ def _read(line: str | bytes, place: str) -> Record:
         and "answer" not in record
         and not ("query" in record and record.keys() & {"ambiguous", "results"})
     ):
-        damage = "it holds no answer"
+        damage = "it has no response"
     if damage:
         raise _damaged(place, damage)
     return record
@@ -217,6 +217,6 @@ def _read(line: str | bytes, place: str) -> Record:
 
 def _damaged(place: str, damage: str) -> UndeliveredAnswerError:
     return UndeliveredAnswerError(
-        f"The answer that an earlier attempt kept is damaged, in {place} ({damage}). To repeat the call, which is "
-        "billed again, delete it and clear the task"
+        f"The stored response of an earlier attempt is damaged, in {place} ({damage}). To repeat the call, which is "
+        "billed again, delete the stored response and clear the task"
     )

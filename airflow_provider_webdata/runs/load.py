@@ -1,4 +1,4 @@
-"""The run of a load: results files into a database's table."""
+"""Loading of results files into a database table."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class LoadRun:
     def execute(self) -> dict[str, Any]:
         """Load the files, and return the counts.
 
-        :raises AirflowFailException: the arguments, a file, or the table does not fit.
+        :raises AirflowFailException: the arguments, a file, or the table is unsuitable.
         """
         task = self.task
         try:
@@ -57,7 +57,7 @@ class LoadRun:
             else:
                 loaded = load_files(database_of(connection), source, task.log, **choices)
         except (ArgumentError, OutputError) as error:
-            # The next attempt would have the same arguments.
+            # A retry would have the same arguments.
             raise AirflowFailException(str(error)) from None
         self._log(loaded, str(table))
         self._lineage = lambda: load_lineage(
@@ -85,19 +85,19 @@ class LoadRun:
             ) from None
 
     def lineage(self) -> Any | None:
-        """Return the files and the table for OpenLineage; None before they are loaded."""
-        # Only when it is requested: an error in it must not fail a load that is done.
+        """Return the files and the table for OpenLineage; None before the load."""
+        # Computed on request: an error must not fail a completed load.
         return self._lineage()
 
     def _log(self, loaded: Loaded, table: str) -> None:
         log = self.task.log
         if loaded.duplicates:
             log.warning(
-                "%d items have the key of a later one, which replaced them; of these pages the table has the last",
+                "%d items have the same key as a later item. The table has the last item of each key",
                 loaded.duplicates,
             )
         log.info(
-            "Loaded %d rows into %s, and deleted %d of pages that are gone",
+            "Loaded %d rows into %s, and deleted %d rows of removed pages",
             loaded.rows,
             table,
             loaded.deleted,

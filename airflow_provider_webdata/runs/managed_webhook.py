@@ -1,6 +1,6 @@
-"""The webhook that makes a monitor or a job report to this Airflow's inbox.
+"""The managed webhook, by which a monitor or a job reports to this Airflow's inbox.
 
-A monitor keeps the same for as long as it lives.
+A monitor keeps its webhook for its whole lifetime.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 ORIGIN = ("dag_id", "run_id", "task_id", "map_index")
-"""What a delivery's metadata says of the task that started its job; a monitor's names DAG and task."""
+"""Metadata of a delivery that identifies the task that started the job."""
 DECLARED_BY = ("dag_id", "task_id")
-"""What the metadata of a monitor's deliveries says: the monitor outlives the run."""
+"""Metadata of a monitor's deliveries. It has no run, because the monitor outlives the run."""
 
 
 def origin_of(context: Context, names: Sequence[str] = ORIGIN) -> dict[str, str]:
-    """Return the names of a task by which deliveries say where they come from; empty outside of a task run.
+    """Return the metadata that identifies a delivery's task; empty outside a task run.
 
-    :param context: the task's.
+    :param context: the task's context.
     :param names: which of `ORIGIN`.
     """
     ti = context.get("ti")
@@ -39,14 +39,13 @@ def origin_of(context: Context, names: Sequence[str] = ORIGIN) -> dict[str, str]
 
 
 class ManagedWebhook:
-    """The webhook that makes the monitors and jobs of one connection report to its inbox.
+    """The webhook by which the monitors and jobs of a connection report to its inbox.
 
     :param attach: True: attach it. False: do not. None: attach it if the connection can receive deliveries and
         the monitor does not report elsewhere.
-    :param events: what to report, named as the request wants them.
-    :param origin: the task that every delivery names in its metadata, from `origin_of`; a managed webhook that names
-        one keeps it.
-    :param monitor_name: the monitor's name, for its deliveries to name it, too.
+    :param events: event names, in the form of the request.
+    :param origin: metadata for every delivery, from `origin_of`; an existing managed webhook keeps its own.
+    :param monitor_name: the monitor's name, to include in its deliveries.
     """
 
     def __init__(
@@ -65,23 +64,23 @@ class ManagedWebhook:
 
     @property
     def wanted(self) -> bool:
-        """Whether monitors and jobs get it."""
+        """True if monitors and jobs get the webhook."""
         return bool(self._attach) or (self._attach is None and can_receive(self._settings))
 
     def new(self, key: str | None = None) -> dict[str, Any] | None:
-        """Return the webhook of the job or monitor that will be created, in wire form, or None.
+        """Return the webhook for a new job or monitor, in wire form, or None.
 
-        :param key: correlation key; default: a new one.
-        :raises ConfigurationError: it must be attached, and the connection lacks an address or a secret.
+        :param key: correlation key. Default: a new one.
+        :raises ConfigurationError: the webhook is required, but the connection has no address or no secret.
         """
         return self._made(key or new_key(), self._origin) if self.wanted else None
 
     def of(self, monitor: Monitor) -> dict[str, Any] | None:
-        """Return the webhook that a monitor should have, in wire form, or None if its webhook stays.
+        """Return the desired webhook of a monitor, in wire form, or None to keep its webhook.
 
-        A monitor that has the managed webhook already keeps its key, which tasks may be waiting for.
+        An existing managed webhook keeps its key, because tasks may be waiting for it.
 
-        :raises ConfigurationError: it must be attached, and the connection lacks an address or a secret.
+        :raises ConfigurationError: the webhook is required, but the connection has no address or no secret.
         """
         if not self.wanted:
             return None
@@ -93,23 +92,23 @@ class ManagedWebhook:
         key = self._key(url, headers)
         if key is None and url and self._attach is None:
             log.warning(
-                "Monitor %s reports to another address than this Airflow's inbox and keeps doing so; "
-                "attach_webhook=True replaces it, attach_webhook=False ends this warning",
+                "Monitor %s reports to an address other than this Airflow's inbox; its webhook is unchanged. "
+                "Set attach_webhook=True to replace it, or attach_webhook=False to silence this warning",
                 monitor.id,
             )
             return None
-        # Two DAGs that declare the same monitor would otherwise take it from each other with every run.
+        # Otherwise two DAGs that declare the same monitor would replace each other's webhook in every run.
         made = self._made(key or new_key(), (metadata if key else None) or self._origin)
-        # A connection without a secret header removes that of a former one.
+        # A connection without a secret header removes an earlier connection's header.
         return {"headers": {}, **made}
 
     def _made(self, key: str, metadata: Mapping[str, Any] | None) -> dict[str, Any]:
         return webhook_for(self._settings, key, self._events, {**(metadata or {}), **self._named})
 
     def _key(self, url: str | None, headers: Mapping[str, Any]) -> str | None:
-        """Return the key of a managed webhook, also of one from before the public address moved.
+        """Return the key of a managed webhook, even if its public address has changed since.
 
-        Another Airflow may have a connection of the same name: it has another secret.
+        A connection of the same name in another Airflow has another secret.
         """
         if (key := key_of(self._settings, url)) is not None:
             return key

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def count(name: str, number: float, context: Context, **tags: str) -> None:
     """Add to a counter, tagged with the task.
 
-    :param number: how much to add; a fraction is rounded.
+    :param number: increment; a fraction is rounded.
     """
 
     if (ti := context.get("ti")) is not None:

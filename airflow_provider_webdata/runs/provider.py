@@ -1,4 +1,4 @@
-"""Calls of data providers in one request."""
+"""Calls to data providers in one request."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class _Record(TypedDict):
 
 
 class ProviderRun(CallRun):
-    """Calls data providers, and delivers their records.
+    """Calls data providers and delivers their records.
 
-    The request is named by the task instance, how often it was cleared, and what is sent, so that the next attempt
-    gets the answer that this one lost. A request none of whose calls succeeded is sent again under another name.
+    The request's idempotency id depends on the task instance, its number of clears, and the content, so that the next
+    attempt gets the response that this one lost. If no call succeeded, the request is sent again with another id.
     """
 
     operation = "provider"
@@ -71,9 +71,9 @@ class ProviderRun(CallRun):
         if excess:
             excess += f". The first: {'; '.join(map(_error_text, failed[:_SHOWN_FAILURES]))}"
         if excess and self._may_be_mended(failed, results):
-            # Its answer has nothing to deliver.
+            # The response has no results to deliver.
             self.answer = None
-            raise TooManyFailuresError(f"{excess}; the next attempt makes the calls again")
+            raise TooManyFailuresError(f"{excess}; the next attempt repeats the calls")
         summary = {
             "scrape_id": answer.get("scrape_id"),
             "creditsUsed": data.get("creditsCost"),
@@ -96,21 +96,21 @@ class ProviderRun(CallRun):
                 self.answer = None
             self.refuse_delivered(
                 TooManyFailuresError(
-                    f"{excess}; the results are stored and in XCom anyway. Clear the task to make all calls again"
+                    f"{excess}; the results are delivered anyway, and are in XCom. Clear the task to repeat all calls"
                 ),
                 result,
             )
         return result
 
     def _contracts(self, request: ProviderRequest) -> list[DataTool | None]:
-        """Return the contract of each call, which are looked up for free."""
+        """Return the contract of each call. The lookup is free."""
         found: dict[tuple[str, str], DataTool | None] = {}
         for call in request.calls:
             name = (call.provider, call.capability)
             if name not in found:
                 found[name] = tool = self.hook.data_tool(*name)
                 if tool is None:
-                    self.log.warning("The catalogue has no %s/%s: its records have no columns", *name)
+                    self.log.warning("The catalog has no %s/%s: its records have no columns", *name)
         return [found[call.provider, call.capability] for call in request.calls]
 
     def _request_id(self, request: ProviderRequest, extra_body: Mapping[str, Any] | None) -> str:
@@ -119,9 +119,9 @@ class ProviderRun(CallRun):
     def _may_be_mended(
         self, failed: Sequence[Mapping[str, Any]], results: Sequence[Mapping[str, Any]]
     ) -> bool:
-        """Return whether the next attempt may make all calls again, and note that it does.
+        """Return whether the next attempt may repeat all calls, and record that it does.
 
-        That needs Airflow's task state store (3.3): without a note, the next attempt gets the same answer again.
+        This requires Airflow's task state store (3.3): without a record, the next attempt gets the same response again.
         """
         attempt = self.attempt
         billed = any(result.get("creditsCost") or _is_billed_error(result) for result in results)
@@ -158,7 +158,7 @@ class ProviderRun(CallRun):
 
 
 def _by_contract(request: ProviderRequest, tools: Sequence[DataTool | None]) -> ProviderRequest:
-    """Return a request with the types of its contracts: a template renders numbers and switches to text."""
+    """Return a request with the types of its contracts: templates render numbers and booleans as text."""
     calls = []
     for call, tool in zip(request.calls, tools, strict=True):
         listed = () if tool is None else tool.options or ()
@@ -179,7 +179,7 @@ def _typed(value: Any, kind: Any) -> Any:
 
 
 def _is_billed_error(result: Mapping[str, Any]) -> bool:
-    """Return whether a call that failed was billed anyway."""
+    """Return whether a failed call was billed anyway."""
     return bool((result.get("error") or {}).get("chargeId"))
 
 

@@ -1,4 +1,4 @@
-"""The recording of a task's browser session, kept in the folder of its `media`."""
+"""The recording of a task's browser session, saved in the folder of its `media` option."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.runs.delivery.keep_media import KeepMedia
 
 _PROCESSING_SECONDS = 10.0
-"""How long to search for a recording: it may take a moment after the end of the session."""
+"""Maximum search time for a recording, which may appear shortly after the session ends."""
 
 
 def keep_recording(hook: WebDataHook, media: KeepMedia, session_id: str, log: Any) -> Mapping[str, str]:
-    """Keep the recording of a closed session, where possible: the task succeeds or fails because of its steps.
+    """Save the recording of a closed session, on a best-effort basis: only the steps decide on the task's state.
 
-    :param media: where files are kept.
-    :return: the folder as `recording`; empty if nothing was kept.
+    :param media: the step that saves files.
+    :return: the folder as `recording`; empty if no recording was saved.
     """
 
     def lookup() -> list[ReplayPage]:
@@ -40,10 +40,10 @@ def keep_recording(hook: WebDataHook, media: KeepMedia, session_id: str, log: An
             playlist = hook.replay_page(session_id, page.page_id)
             address = f"{base_url}/v2/interact/{session_id}/replay/{page.page_id}"
             path = keep_playlist(playlist, address, folder, page.page_id, media.settings())
-            log.info("Kept the recording of session %s: %s", session_id, path)
-    except Exception as error:  # noqa: BLE001 - no storage error may cost what the steps returned
+            log.info("Saved the recording of session %s: %s", session_id, path)
+    except Exception as error:  # noqa: BLE001 - a storage error must not lose the steps' results
         log.warning(
-            "The recording of session %s was not kept: %s. WebDataHook(...).replay(%r) returns it until it expires",
+            "Failed to save the recording of session %s: %s. WebDataHook(...).replay(%r) returns it until it expires",
             session_id,
             error,
             session_id,

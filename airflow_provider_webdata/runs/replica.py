@@ -1,4 +1,4 @@
-"""The service reads from a replica: what was just written may be missing, or look older, for a moment."""
+"""Waits for the service's read replica: recent writes may be missing or stale for a moment."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _LONGEST_PAUSE_SECONDS = 4.0
 
 
 def until_found(lookup: Callable[[], _T | None], seconds: float = REPLICA_WAIT_SECONDS) -> _T | None:
-    """Repeat a lookup until it returns something or the time is over.
+    """Repeat a lookup until it returns a result or the time is over.
 
-    :param lookup: returns what was found, or None.
-    :param seconds: most seconds to spend. 0: look up once.
+    :param lookup: returns the result, or None.
+    :param seconds: maximum seconds to spend. 0: look up once.
     """
     deadline = time.monotonic() + seconds
     pause = _FIRST_PAUSE_SECONDS
@@ -36,16 +36,16 @@ def until_found(lookup: Callable[[], _T | None], seconds: float = REPLICA_WAIT_S
         if left <= 0:
             return None
         if pause == _TOLD_PAUSE_SECONDS:
-            log.info("The service does not show yet what should be there; looking for %.0f s more", left)
+            log.info("The service does not show a recent write yet; retrying for up to %.0f s", left)
         time.sleep(min(pause, left))
         pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
 
 
 def until_visible(call: Callable[[], _T], seconds: float = REPLICA_WAIT_SECONDS) -> _T:
-    """Repeat a call until the service knows what it is about; return the answer.
+    """Repeat a call until the service finds its object; return the response.
 
-    :param seconds: most seconds to spend. 0: call once.
-    :raises NotFoundError: it stays unknown.
+    :param seconds: maximum seconds to spend. 0: call once.
+    :raises NotFoundError: the object stays missing.
     """
     missing: list[NotFoundError] = []
 

@@ -1,4 +1,4 @@
-"""The request and the numbers that the rendered arguments of a task make."""
+"""Requests and numbers from the rendered arguments of a task."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def request_body(task: Any) -> Mapping[str, Any]:
-    """Return the request that the arguments make, in wire form.
+    """Build the request from the arguments, in wire form.
 
     :raises InvalidRequestError: a field breaks a documented rule.
     """
@@ -31,7 +31,7 @@ def request_body(task: Any) -> Mapping[str, Any]:
 def checked_request(
     task: Any, model: type[RequestT], operation: str, fields: Mapping[str, Any] | None = None
 ) -> RequestT:
-    """Return the request that the arguments make, and log its warnings and notes.
+    """Build the request from the arguments, and log its warnings and notes.
 
     :param operation: the name of the call in errors.
     :param fields: the request's fields. Default: the arguments.
@@ -49,10 +49,10 @@ def checked_request(
 
 
 def checked_number(operation: str, name: str, given: Any, most: float = float("inf")) -> float | None:
-    """Return what `number` does, for an operator that is about to make a call.
+    """Parse a number like `number`, for an operator that is about to make a call.
 
     :param operation: the name of the call in errors.
-    :raises InvalidRequestError: it is no such number.
+    :raises InvalidRequestError: the value is not a number in the allowed range.
     """
     try:
         return number(name, given, most)
@@ -61,10 +61,10 @@ def checked_number(operation: str, name: str, given: Any, most: float = float("i
 
 
 def checked_extra_body(task: Any, operation: str) -> Mapping[str, Any] | None:
-    """Return `extra_body` as a mapping; a template may have made JSON text of it.
+    """Return `extra_body` as a mapping; a template may have rendered it as JSON text.
 
     :param operation: the name of the call in errors.
-    :raises InvalidRequestError: it is no object.
+    :raises InvalidRequestError: the value is not an object.
     """
     value: Any = task.extra_body
     if isinstance(value, str):

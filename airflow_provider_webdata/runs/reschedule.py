@@ -1,4 +1,4 @@
-"""The delay of a task that the service asks to wait."""
+"""The delay of a task when the service asks it to wait."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.errors import WebDataError
 
 RATE_LIMIT_TIMEOUT_SECONDS = 6 * 3600.0
-"""For how long an attempt may be rescheduled for such errors, unless the task has its own `rate_limit_timeout`."""
+"""Maximum time for which an attempt is rescheduled, unless the task sets `rate_limit_timeout`."""
 
 RATE_WINDOW_SECONDS = 60.0
-"""The window of the service's rate limits, waited for when a 429 names no time."""
+"""The window of the service's rate limits; the delay after a 429 without `Retry-After`."""
 
 
 def reschedule_delay(error: WebDataError) -> timedelta:
-    """Return how long to wait after a 429, a 503 that names a time, or for an inbox that cannot answer now.
+    """Return the delay after a 429, a 503 with a retry time, or an unavailable inbox.
 
-    Up to a quarter more than the named time, drawn anew each time, so that tasks that were rate limited together do
-    not call together again.
+    A random jitter of up to a quarter of the retry time prevents tasks that were rate limited together from calling
+    together again.
     """
     asked: float | None = getattr(error, "retry_after", None)
     named = RATE_WINDOW_SECONDS if asked is None else max(asked, 1.0)

@@ -1,4 +1,4 @@
-"""Base of all runs: the task, its errors in Airflow's terms, and the delivery of results."""
+"""Base of all runs: the task, the translation of errors for Airflow, and the delivery of results."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Run:
     """One attempt of a task."""
 
     operation: str = "credit_limit"
-    """What the task is billed for, as its `Price` names it."""
+    """The billed operation, by its name in `Price`."""
 
     def __init__(self, task: Any, context: Context) -> None:
         self.task = task
@@ -52,9 +52,9 @@ class Run:
         self.hook: WebDataHook = task.hook
 
     def read_urls(self, otherwise: str = "") -> None:
-        """Replace `url` and `urls` by the URLs of results that another task wrote to a file.
+        """Replace `url` and `urls` by the URLs in another task's results file.
 
-        :param otherwise: added to the error of a file that cannot be read.
+        :param otherwise: text to append to the error for an unreadable file.
         """
         for name in ("url", "urls"):
             value = getattr(self.task, name, None)
@@ -67,7 +67,7 @@ class Run:
                 self.refuse(f"{name}: {error.text()}{otherwise}")
             if name == "url" and len(found) != 1:
                 self.refuse(
-                    f"url: one is expected, and the result has {len(found)}; give them to urls= of "
+                    f"url: one is expected, and the result has {len(found)}; pass them to urls= of "
                     "WebDataBatchScrapeOperator"
                 )
             setattr(self.task, name, found[0] if name == "url" else found)
@@ -101,36 +101,36 @@ class Run:
             raise self.explained(error) from None
 
     def explained(self, error: ErrorT) -> ErrorT:
-        """Return an error whose message also names the connection and says what to do.
+        """Add the connection and the next step to an error's message; return the error.
 
-        :param error: any that has a code. Raise it `from None`: what led to it is in its message, and in the log at
-            level debug.
+        :param error: any error with a code. Raise it `from None`: its message includes the cause, and the log has the
+            traceback at level debug.
         """
         if error.__cause__ is not None:
-            self.log.debug("What led to it", exc_info=error)
+            self.log.debug("Cause of the error", exc_info=error)
         error.advice = advice_for(error.help_code, error.text(), self.task.webdata_conn_id)
         return error
 
     def fail(self, error: WebDataError) -> NoReturn:
-        """End the attempt with an error of the service."""
-        # Airflow shows the traceback of an error, and of all that led to it.
+        """Fail the attempt with an error of the service."""
+        # Airflow shows the traceback of an error and of all its causes.
         error = self.explained(error).with_traceback(None)
         asks_policy = getattr(self.task, "retry_policy", None) is not None
-        # The next attempt would send the same input, even if a policy that does not know our errors allows it.
+        # A retry would send the same input, even if a policy that does not know our errors allows it.
         if isinstance(error, InvalidRequestError) or (error.verdict == "never" and not asks_policy):
             raise AirflowFailException(str(error)) from None
         raise error from None
 
     def refuse(self, problem: str | CodedError) -> NoReturn:
-        """Fail the task for good.
+        """Fail the task without a retry.
 
-        :param problem: an error that no retry helps, or what is wrong with an argument and what to change.
+        :param problem: an error that a retry cannot fix, or a message about an invalid argument and its fix.
         """
         error = ArgumentError(problem) if isinstance(problem, str) else problem
         raise AirflowFailException(str(self.explained(error))) from None
 
     def postpone(self, error: WebDataError, limited_since: datetime | None) -> None:
-        """Reschedule the task; return if it may not be.
+        """Reschedule the task; return if `rate_limit_timeout` does not allow it.
 
         :param limited_since: when the attempt was first asked to wait; default: Airflow's first reschedule.
         """
@@ -142,13 +142,13 @@ class Run:
         since = limited_since or attempt.first_reschedule or now
         if (when - since).total_seconds() > most:
             self.log.error(
-                "Asked to wait since %s; waiting until %s would exceed rate_limit_timeout=%g s",
+                "Waiting since %s; waiting until %s would exceed rate_limit_timeout=%g s",
                 since.isoformat(timespec="seconds"),
                 when.isoformat(timespec="seconds"),
                 most,
             )
             return
-        self.log.info("%s. The task is rescheduled to %s", error, when.isoformat(timespec="seconds"))
+        self.log.info("%s. Rescheduling the task to %s", error, when.isoformat(timespec="seconds"))
         raise AirflowRescheduleException(when) from error  # type: ignore[no-untyped-call]
 
     def push(self, /, **values: Any) -> None:
@@ -161,13 +161,13 @@ class Run:
     def billing(self) -> Billing:
         """The credits of the task.
 
-        :raises InvalidRequestError: `credit_limit` is no number of at least 0.
+        :raises InvalidRequestError: `credit_limit` is not a number of at least 0.
         """
         limit, name = getattr(self.task, "credit_limit", None), label_of(self.operation)
         return Billing(self.context, self.log, self.push, self.task.webdata_conn_id, limit, name)
 
     def on_kill(self) -> None:
-        """End what the run has started: a user has ended the task."""
+        """Stop the work at the service: the task was terminated."""
 
     def validated_request(self) -> Mapping[str, Any]:
         """Return the request whose schema the results must match, in wire form."""
@@ -175,11 +175,11 @@ class Run:
 
     @cached_property
     def delivery(self) -> Delivery:
-        """Where the results go, as the options of the task say."""
+        """The delivery of results, as configured by the task's options."""
         return Delivery(self.task, self.context, lambda: self.hook.get_settings(), self.validated_request)
 
     def prepare_delivery(self) -> None:
-        """Fail the task for good if an option cannot work."""
+        """Fail the task without a retry if an option is invalid."""
         try:
             for option in vars(self.task).values():
                 if isinstance(option, Option):
@@ -191,7 +191,7 @@ class Run:
     def deliver(self, results: Results, value: Value | None = None) -> Any:
         """Deliver results, and return the task's XCom; see `Delivery.deliver`."""
         result = self.delivery.deliver(results, value)
-        # Also of a task that then fails or is skipped.
+        # Push the facts even if the task then fails or is skipped.
         self.push(**self.delivery.facts)
         if self.delivery.preview:
             self.push(**{PREVIEW: self.delivery.preview})
@@ -206,11 +206,11 @@ class Run:
         return result
 
     def refuse_delivered(self, error: CodedError, result: Any) -> NoReturn:
-        """Fail the task for good, and push its result anyway; rejected results are the first reason.
+        """Fail the task without a retry, and push its result anyway; a rejection of the results takes precedence.
 
-        :param error: an error that no retry helps.
+        :param error: an error that a retry cannot fix.
         """
-        # A task that fails returns nothing: what was billed goes where the return value would be.
+        # A failed task has no return value: push the billed result under the key of the return value.
         parts = result if self.task.multiple_outputs and isinstance(result, Mapping) else {}
         self.push(**{**parts, "return_value": result})
         self.refuse(self.delivery.rejection or error)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class SearchRun(CallRun):
-    """Searches, and delivers the results of all sources or of one."""
+    """Searches, and delivers the results of all sources or one."""
 
     operation = "search"
 
@@ -64,7 +64,7 @@ class SearchRun(CallRun):
             cached.add(item)
         of_cache = f", {cached.count} of them from the service's cache, the oldest {cached.age()}"
         self.log.info(
-            "Search for %s (%s) brought %s%s; credits used: %s",
+            "Search for %s (%s) returned %s%s; credits used: %s",
             repr(trimmed(request.query)),
             summary["id"] or "without id",
             ", ".join(f"{number} {kind}" for kind, number in counts.items()) or "no results",
@@ -77,7 +77,7 @@ class SearchRun(CallRun):
 
 
 def _parts(body: Mapping[str, Any], used: Any, items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return `scraping`, the credits of scraped results, and `formats`, those of each format among them."""
+    """Return `scraping`, the credits of scraped results, and `formats`, the part of each format."""
     options = body.get("scrapeOptions") or {}
     if not options.get("formats") or not isinstance(used, (int, float)):
         return {}

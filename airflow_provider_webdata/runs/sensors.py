@@ -48,18 +48,18 @@ class SensorRun(WaitRun):
             self.refuse(error)
 
     def look(self) -> dict[str, Any] | None:
-        """Look once, without a trigger; return the event that the trigger would yield, or None."""
+        """Check once, without a trigger; return the event that the trigger would yield, or None."""
         return with_hub(self.hook.get_settings(), lambda hub: look(hub, self.target))  # type: ignore[no-any-return]
 
     @cached_property
     def target(self) -> Target:
-        """What the sensor waits for."""
+        """The target of the wait."""
         raise NotImplementedError
 
     def poke(self) -> bool | PokeReturnValue:
-        """Look once; return the task's XCom once the wait is over.
+        """Check once; return the task's XCom once the wait is over.
 
-        An error that may pass is logged, and does not end the wait. What names a time to come back is raised.
+        A transient error is logged and does not end the wait. An error with a retry time is raised.
         """
         with self.calling():
             try:
@@ -89,7 +89,7 @@ class JobSensorRun(SensorRun):
     """One attempt of a sensor that waits for a job."""
 
     def check(self) -> None:
-        """Fail before the wait where rendered arguments cannot work."""
+        """Fail before the wait if rendered arguments are invalid."""
         self.prepare_delivery()
         try:
             checked_kind(self.task.kind)
@@ -97,7 +97,7 @@ class JobSensorRun(SensorRun):
             self.refuse(error)
         self.check_max_error_ratio()
         if checked_text(self.task.job_id) is None:
-            self.refuse("job_id is empty after rendering; it must name a job")
+            self.refuse("job_id is empty after rendering; set it to a job's id")
 
     @cached_property
     def target(self) -> Target:
@@ -125,7 +125,7 @@ class CheckSensorRun(SensorRun):
         return CheckTarget(task.named_monitor(), queue, self.polling_policy(), self.log)
 
     def look(self) -> dict[str, Any] | None:
-        """Look once: at the service, or with `Wait(by="webhook")` at the inbox first."""
+        """Check once: poll the service, or with `Wait(by="webhook")` read the inbox first."""
         if self.task.polling_policy.wait_by != "webhook":
             return super().look()
         was_delivered = self._was_delivered()
@@ -154,9 +154,9 @@ class CheckSensorRun(SensorRun):
         return bool(page.deliveries)
 
     def _safety_poll_is_due(self) -> bool:
-        """Return whether it is time to poll the service though no delivery came.
+        """Return whether a safety poll of the service is due although no delivery arrived.
 
-        In reschedule mode, each poke is another process that knows nothing but when the first one was.
+        In reschedule mode, each poke is a separate process that knows only the time of the first poke.
         """
         task, now = self.task, time.time()
         first = self.attempt.first_reschedule if task.reschedule else None

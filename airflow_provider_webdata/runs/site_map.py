@@ -1,4 +1,4 @@
-"""One list of a site's URLs."""
+"""A map of a site: the list of its URLs."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from airflow_provider_webdata.runs.metrics import count
 
 
 class MapRun(CallRun):
-    """Lists a site, and delivers its links."""
+    """Maps a site and delivers its links."""
 
     operation = "map"
 
     def call(self) -> Any:
-        """List the site, log and count the links, and deliver them."""
+        """Map the site, log and count the links, and deliver them."""
         request, extra_body = self.request(MapRequest)
         answer = self.paid(request, extra_body, lambda: self.hook.map(request, extra_body=extra_body))
         links = answer.pop("links", None) or []
@@ -26,7 +26,7 @@ class MapRun(CallRun):
             self.log.warning("The service warns: %s", summary["warning"])
         self.log.info("%s has %d links", request.url, len(links))
         count("webdata.map.links", len(links), self.context)
-        # The service does not say what a map cost; one price is documented.
+        # The service does not report the cost of a map; the documented price is fixed.
         self.count(answer.get("creditsUsed", MAP_CREDITS), summary["id"])
         self.push(**summary)
         limit = int(DEFAULT_LINKS if request.limit is None else request.limit)

@@ -1,4 +1,4 @@
-"""Base of the runs that wait: in the triggerer, without holding a worker, or here."""
+"""Base of the runs that wait: in the triggerer, without holding a worker slot, or in the worker."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.waiting.target import Target
 
 LEAST_WAIT_SECONDS = 30.0
-"""A wait that is resumed past its deadline still has this long to find what happened meanwhile."""
+"""Minimum time of a wait that is resumed past its deadline, to find events that happened meanwhile."""
 
 _LIMITED_SINCE = "limited_since"
 
 
 def with_hub(settings: ConnectionSettings, work: Callable[[Hub], Coroutine[Any, Any, Any]]) -> Any:
-    """Run a coroutine with a hub of a connection, in a thread; signals interrupt it."""
+    """Run a coroutine with a connection's hub, in a thread; signals interrupt it."""
 
     async def run() -> Any:
         hub = Hub(settings.conn_id, settings, lambda name, **tags: count(name, 1, {}, **tags))
@@ -62,21 +62,21 @@ class WaitRun(Run):
     """
 
     def result_of(self, event: Mapping[str, Any]) -> Any:
-        """Return what the task returns.
+        """Return the task's result.
 
-        :param event: what ended the wait; its `status` is `done`.
+        :param event: the event that ended the wait; its `status` is `done`.
         """
         raise NotImplementedError
 
     def defer_until(
         self, deadline: float, trigger_class: str, trigger_kwargs: Mapping[str, Any], *, resumed: bool = False
     ) -> NoReturn:
-        """Defer the task until the trigger yields its event, at the latest when the deadline has come.
+        """Defer the task until the trigger yields its event or the deadline passes.
 
         :param deadline: seconds since the epoch.
         :param trigger_class: import path of the trigger.
-        :param trigger_kwargs: its arguments but for `deadline`.
-        :param resumed: whether an earlier attempt waited already: then `LEAST_WAIT_SECONDS` are left at least.
+        :param trigger_kwargs: the trigger's arguments except `deadline`.
+        :param resumed: True if an earlier attempt already waited; at least `LEAST_WAIT_SECONDS` then remain.
         """
         now = time.time()
         if resumed:
@@ -88,8 +88,8 @@ class WaitRun(Run):
     def resume(self, event: Mapping[str, Any]) -> Any:
         """Finish the task after its wait in the triggerer.
 
-        :raises AirflowSkipException: what was waited for happened, and is not of interest.
-        :raises AirflowFailException: no retry can help.
+        :raises AirflowSkipException: the check ended with a status that the task skips.
+        :raises AirflowFailException: a retry cannot succeed.
         :raises WaitTimeoutError: the wait timed out.
         """
         self.judge(event)
@@ -102,7 +102,7 @@ class WaitRun(Run):
             self._reschedule_with(event, later.reschedule_date)
 
     def judge(self, event: Mapping[str, Any]) -> None:
-        """Return if an event is `done`; else end the task as the event says. Log what is known of a failed job."""
+        """Return if an event is `done`; otherwise end the task with its status. Log diagnostics of a failed job."""
         task = self.task
         task.webdata_page = event_page(task.webdata_conn_id, event) or task.webdata_page
         status = event.get("status")
@@ -110,7 +110,7 @@ class WaitRun(Run):
         if status == "done":
             return
         if status == "skip":
-            raise AirflowSkipException(f"Check {event.get('check_id')} is over and not of interest: {text}")
+            raise AirflowSkipException(f"Check {event.get('check_id')} ended and is skipped: {text}")
         if status == "timeout":
             raise self.explained(WaitTimeoutError(text))
         if status == "failed" and "check_id" in event:
@@ -126,9 +126,9 @@ class WaitRun(Run):
         raise AirflowException(text or f"The trigger's event has an unknown status: {dict(event)!r}")
 
     def fail_job(self, text: str) -> NoReturn:
-        """End a task whose job failed or was cancelled; no retry helps.
+        """Fail a task whose job failed or was cancelled, without a retry.
 
-        :param text: what became of the job.
+        :param text: the outcome of the job.
         """
         self.refuse(JobFailedError(text))
 
@@ -141,12 +141,12 @@ class WaitRun(Run):
         return with_hub(settings, lambda hub: wait(hub, target, deadline, at_least_once=True))  # type: ignore[no-any-return]
 
     def polling_policy(self) -> PollingPolicy:
-        """Return how a task waits in a worker: it polls."""
+        """Return the polling policy of a wait in a worker."""
         policy: PollingPolicy = replace(self.task.polling_policy, wait_by="polling")
         return policy
 
     def check_max_error_ratio(self) -> None:
-        """Fail the task if its `max_error_ratio` has no meaning."""
+        """Fail the task if its `max_error_ratio` is invalid."""
         try:
             number("max_error_ratio", self.task.max_error_ratio, 1)
         except ArgumentError as error:

@@ -97,7 +97,7 @@ def test_make_demo_runs_the_examples_and_leaves_nothing_behind(tmp_path: Path) -
     # The wait was ended by a webhook, and the event-driven DAG ran for the same check.
     assert "webdata_wait.wait_for_check: deferred" in done.stdout
     assert "monitor.check.completed -> POST /webdata/inbox/webdata_default/...: 200" in done.stdout
-    learned = re.search(r"^Check (\S+) of monitor .* \(learned by webhook\)", done.stdout, re.MULTILINE)
+    learned = re.search(r"^Check (\S+) of monitor .* \(reported by webhook\)", done.stdout, re.MULTILINE)
     assert learned, done.stdout
     assert f"monitor.check.completed: check {learned.group(1)} of monitor" in done.stdout
     reports = dict(re.findall(r"^(webdata_\w+)\n-+\n(.+?)(?=\n\n|\Z)", done.stdout, re.MULTILINE | re.DOTALL))
@@ -187,8 +187,8 @@ def test_example_search_maps_one_task_over_each_result(up: Up) -> None:
 def test_example_check_is_waited_for_and_its_delivery_runs_the_event_driven_dag(up: Up) -> None:
     run_id = up.last_run("webdata_wait")
     log = up.api.log_lines("webdata_wait", run_id, "wait_for_check", 1)
-    (learned,) = [line.removeprefix("info ") for line in log if "learned by" in line]
-    assert "(learned by webhook)" in learned
+    (learned,) = [line.removeprefix("info ") for line in log if "reported by" in line]
+    assert "(reported by webhook)" in learned
     pages = up.api.xcom("webdata_wait", run_id, "report_changes").splitlines()
     assert pages
     assert all(page.startswith("new: https://shop.example/") for page in pages)

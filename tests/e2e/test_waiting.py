@@ -43,9 +43,9 @@ class Wait:
 
 # How a check is reported: what happens to its delivery, what the task logs, and rows in the inbox.
 WAYS = {
-    "webhook": (None, "learned by webhook", 1),
-    "polling": ("lose_delivery", "learned by polling", 0),
-    "safety": ("lose_delivery", "learned by polling", 0),
+    "webhook": (None, "reported by webhook", 1),
+    "polling": ("lose_delivery", "reported by polling", 0),
+    "safety": ("lose_delivery", "reported by polling", 0),
 }
 
 
@@ -61,7 +61,7 @@ def waits(stack: Stack, start: Callable[..., Run], monitors: Monitors, sender: S
     def for_delivery(key: str, connection: str = "webdata_default") -> Wait:
         return Wait(start(f"e2e_delivery_to_{connection}", {"key": key}), key)
 
-    waits = {how: for_check(how, f"learned by {how}") for how in WAYS}
+    waits = {how: for_check(how, f"reported by {how}") for how in WAYS}
     if stack.database_url:
         waits["replay"] = for_delivery(new_key())
         waits["replay without id"] = for_delivery(new_key())

@@ -1,4 +1,4 @@
-"""The comparison with earlier runs; see `options.Changes`."""
+"""Comparison with earlier runs; see `options.Changes`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Compare(Step):
-    """Compares items with the manifest, and writes the next one.
+    """Compares items with the manifest and writes the next one.
 
     :ivar changes: the option.
     """
@@ -52,9 +52,9 @@ class Compare(Step):
 
     @cached_property
     def known(self) -> Known:
-        """What earlier runs saw. A worker that resumes the task after a wait reads it anew.
+        """The pages that earlier runs saw. A worker that resumes the task after a wait reads them again.
 
-        :raises OutputError: it cannot be read.
+        :raises OutputError: the manifest cannot be read.
         """
         known = self.folder.known_before(self.run, self._is_consumed)
         if known.ignored:
@@ -64,7 +64,7 @@ class Compare(Step):
             )
         if len(known.files) > 1:
             self._log.warning(
-                "%d runs wrote to %s at the same time: this one compares with all that they saw (%s)",
+                "%d runs wrote to %s at the same time. This run compares with the pages of all of them (%s)",
                 len(known.files),
                 self.folder.url,
                 ", ".join(known.files),
@@ -72,7 +72,7 @@ class Compare(Step):
         return known
 
     def prepare(self) -> None:
-        """Fail if the folder cannot be read or belongs to another task; else claim it."""
+        """Fail if the folder is unreadable or belongs to another task; otherwise claim it."""
         folder = self.changes.manifest
         if checked_text(folder) is None:
             raise OutputError(f"changes must name a folder (given after rendering: {folder!r})")
@@ -82,21 +82,21 @@ class Compare(Step):
                 "results, or remove `commit`"
             )
         check_folder(self.folder.url)
-        self.known  # noqa: B018 - what cannot be read fails before anything is billed
+        self.known  # noqa: B018 - an unreadable manifest fails before any call is billed
         self.folder.claim(self.run)
 
     def columns(self, columns: tuple[Column, ...], kind: str) -> tuple[Column, ...]:  # noqa: ARG002
-        """Add what the manifest says about an item."""
+        """Add the columns of the manifest."""
         return columns + COLUMNS
 
     def items(self, items: Iterable[Any], results: Results) -> Iterator[Any]:
-        """Yield the items with their `change`, without those that are not emitted, and what was removed."""
+        """Yield the emitted items with their `change`, then the removed pages."""
         changes, log = self.changes, self._log
         compare = compared(changes.compare, results.kind)
         self._by = by = compare if isinstance(compare, str) else ",".join(compare)
         if others := sorted(self.known.compares - {by}):
             log.warning(
-                "Earlier runs compared by %s, this one by %s: what they saw may count as changed once",
+                "Earlier runs compared by %s, this run by %s. Known pages may count as changed once",
                 " and ".join(others),
                 by,
             )
@@ -112,7 +112,7 @@ class Compare(Step):
             flows = changes.emit == "all" or change in ("new", "changed")
             self._flowing.append(flows)
             if flows:
-                # An item's own field with that name is not ours.
+                # Do not overwrite with None an item's own field of this name.
                 is_told = page is not None or "page" in item
                 yield tagged(item, change=change, **({"page": page} if is_told else {}))
         comparison.leave(results.known)
@@ -134,23 +134,23 @@ class Compare(Step):
         if comparison.known and not (self._flowing or results.known):
             self._facts["knownBefore"] = comparison.known
             log.warning(
-                "This run has no results, and earlier ones knew %d pages. Look at the site and at the task's filters",
+                "This run has no results, but earlier runs saw %d pages. Check the site and the task's filters",
                 comparison.known,
             )
         if comparison.held_back:
             self._facts["heldBack"] = comparison.held_back
             log.warning(
-                "%d of %d known pages seem to be gone, and max_removed allows %d: none is removed. Look at the site; "
-                "if they are gone, raise Changes(max_removed=) for one run",
+                "%d of %d known pages are missing, but max_removed allows %d: no page is removed. Check the site; "
+                "if the pages are gone, raise Changes(max_removed=) for one run",
                 comparison.held_back,
                 comparison.known,
                 most,
             )
 
     def in_place(self, items: Iterable[Any]) -> Iterator[Any]:
-        """Yield the items that flowed on, and None in place of the others.
+        """Yield the emitted items, and None in place of the others.
 
-        :param items: those that flowed on.
+        :param items: the emitted items.
         """
         flowing = iter(items)
         for flows in self._flowing:
@@ -161,9 +161,9 @@ class Compare(Step):
         return {"changes": self._facts}
 
     def written(self) -> None:
-        """Write what this run saw."""
+        """Write the manifest of this run."""
         items = len(self._flowing) + self._comparison.counts["known"]
-        # Until this run is consumed, the next one compares with the same files.
+        # Until the downstream tasks consume this run, the next one compares with the same files.
         consumers, needed = (
             (self._consumers(), self.known.files) if self.changes.commit == "downstream" else ((), ())
         )
@@ -172,7 +172,7 @@ class Compare(Step):
         for change in CHANGES:
             gauge("webdata.changes", self._comparison.counts[change], self._context, change=change)
         self._log.info(
-            "%d results are new, %d changed, %d the same, %d removed; %d failed. What was seen is in %s",
+            "%d results are new, %d changed, %d unchanged, %d removed, %d failed. Wrote the manifest to %s",
             *map(self._facts.get, ("new", "changed", "same", "removed", "failed")),
             path,
         )
@@ -183,9 +183,9 @@ class Compare(Step):
         if self.changes.on_unchanged == "skip" and not changed:
             empty = self._facts.get("knownBefore")
             raise AirflowSkipException(
-                f"No results, and earlier runs knew {empty} pages"
+                f"No results, but earlier runs saw {empty} pages"
                 if empty
-                else "Nothing is new, changed or removed since the last run"
+                else "No page is new, changed, or removed since the last run"
             )
 
     def _consumers(self) -> set[str]:
@@ -194,12 +194,12 @@ class Compare(Step):
 
     def _is_consumed(self, dag_id: str, run_id: str, consumers: Sequence[str]) -> bool:
         found = self._context["ti"].get_task_states(dag_id, task_ids=[*consumers], run_ids=[run_id])
-        # Airflow may have deleted the run, and a task may have been removed from the DAG.
+        # Airflow may have deleted the run, and a DAG author may have removed a task.
         states = found.get(run_id, {}).values()
         return all(state in ("success", "skipped", "removed") for state in states)
 
     def _saw_all(self, results: Results) -> bool:
-        """Return whether what this run did not see may be gone."""
+        """Return whether pages that this run did not see may be gone."""
         summary, count = results.summary, len(self._flowing)
         if self.changes.shared or results.kind.startswith("search"):
             return False
@@ -208,19 +208,19 @@ class Compare(Step):
         total = summary.get("total")
         if not results.covers_all(max(count, total) if isinstance(total, int) else count):
             self._log.warning(
-                "The limit was reached: what lies beyond it does not count as removed; raise it"
+                "The result limit was reached, so pages beyond it do not count as removed. Raise the limit"
             )
             return False
-        # If nothing could be read, the site is down.
+        # If no page could be read, the site is down.
         counts = self._comparison.counts
         return bool(counts["new"] or counts["changed"] or counts["same"]) or not counts["failed"]
 
 
 def run_of(context: Context) -> Run:
-    """Return the run of a task, with the moment by which runs are ordered."""
+    """Return a task's run, with the time that orders runs."""
     ti = context["ti"]
-    # Files that were written before partitions counted have the time at which their run was due. They stay in the
-    # order of those times: a run may compare with an older one, or with none, and count its pages as new or changed
-    # once. None counts as removed for it, since that takes pages that are known.
+    # Files of older releases, which ignored partitions, have their run's due time and stay in that order. A run may
+    # then compare with an older run, or with none, and count pages as new or changed once. No page counts as
+    # removed by this, since only known pages can be removed.
     _, moment = run_span(context["dag_run"], time_zone_of(context.get("dag")))
     return Run(moment, ti.dag_id, ti.run_id, ti.task_id, -1 if ti.map_index is None else ti.map_index)

@@ -1,4 +1,4 @@
-"""Delivers results: through the steps of the task's options, to XCom or to a file."""
+"""Delivery of results to XCom or a file, through the steps of the task's options."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ if TYPE_CHECKING:
 class Delivery:
     """The delivery of one attempt's results.
 
-    :param task: the operator or sensor, whose options say where the results go.
+    :param task: the operator or sensor, whose options select the destination.
     :param connection: reads the settings of the task's connection.
-    :param request: returns the request in wire form, whose schema the results must match unless the task has one.
+    :param request: returns the request in wire form. Results must match its schema if the task has none.
     :ivar path: path or URL of the file; None: the results go to XCom.
-    :ivar facts: what XCom says about the items, after `deliver`.
+    :ivar facts: facts about the items for XCom, after `deliver`.
     :ivar preview: the first rows of the file, shortened.
-    :ivar rejection: the error of results that do not pass the checks, after `deliver`.
-    :ivar written: the file that was written; None: the results are in XCom.
+    :ivar rejection: the error if results fail the checks, after `deliver`.
+    :ivar written: the written file; None: the results are in XCom.
     :ivar inputs: the query or the URLs, for OpenLineage.
     """
 
@@ -87,15 +87,15 @@ class Delivery:
 
     @property
     def seen(self) -> Compare:
-        """What earlier runs saw, for a task that compares."""
+        """The comparison with earlier runs, for a task that has one."""
         if self.compare is None:
             raise ValueError("The task does not compare")
         return self.compare
 
     def prepare(self) -> None:
-        """Fail before anything is billed.
+        """Fail before any call is billed.
 
-        :raises OutputError: an option cannot work.
+        :raises OutputError: an option is invalid.
         """
         if self.path is not None:
             check_output(self.path)
@@ -110,13 +110,13 @@ class Delivery:
                 step.prepare()
 
     def deliver(self, results: Results, value: Value | None = None) -> Any:
-        """Deliver results, and return the XCom.
+        """Deliver results and return the XCom.
 
         With a file, the items are written one at a time, and the XCom is the summary with `path`, `count`, and `bytes`.
-        Otherwise it is what `value` makes of the items, or the summary with `count` and the items under `data`. A
-        warning names `output` if that is large. Rejected results are written to the quarantine, and nothing else.
+        Otherwise it is the value that `value` returns, or the summary with `count` and the items under `data`; a
+        warning about a large XCom recommends `output`. Rejected results are written to the quarantine only.
 
-        :param value: makes the XCom of the items and the facts (the summary, `count`, `media`, ...).
+        :param value: builds the XCom from the items and the facts (the summary, `count`, `media`, ...).
         """
         self.inputs = tuple(results.inputs)
         kind, columns = results.kind, results.columns or columns_of(results.kind)
@@ -129,7 +129,7 @@ class Delivery:
         if self._output is not None and self._output.documents:
             if kind in ("generic", "provider_record"):
                 self._log.warning(
-                    "Output(documents=True) has no effect: the results are no pages, search results, or links"
+                    "Output(documents=True) has no effect: the results are not pages, search results, or links"
                 )
             else:
                 # A parsed file has no URL.
@@ -146,7 +146,7 @@ class Delivery:
             counts: Mapping[str, Any] = {"count": len(data)}
         else:
             counts = self._write(self.path, items, columns)
-        # A comparison says itself what is missing; an agent may answer with text alone.
+        # A comparison logs missing results itself; an agent may answer with text only.
         if not counts["count"] and self.compare is None and not results.summary.get("message"):
             self._log.warning("There are no results")
         self.facts = {
@@ -170,7 +170,7 @@ class Delivery:
         return result
 
     def verdict(self) -> None:
-        """Fail or skip the task, after its results are delivered.
+        """Fail or skip the task after its results are delivered.
 
         :raises CodedError: the results cannot be accepted.
         :raises AirflowSkipException: nothing changed.
@@ -194,7 +194,7 @@ class Delivery:
             return None
 
     def _write(self, path: str, items: Iterable[Any], columns: tuple[Column, ...]) -> dict[str, Any]:
-        """Write the items, and return what XCom says about the file or files."""
+        """Write the items, and return the facts about the files for XCom."""
         checks = self.checks
         items = iter(items)
         with self._opened(path, columns) as file:

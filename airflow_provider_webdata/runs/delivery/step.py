@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 class Results:
     """What a call or a job returned.
 
-    :param items: JSON objects as the service sent them; they may come page by page.
-    :param kind: of the items, see `results.columns.columns_of`.
-    :param summary: facts with wire names (`id`, `creditsUsed`, ...); read after the last item, so that it may be filled
-        meanwhile.
+    :param items: JSON objects as the service sent them, possibly fetched page by page.
+    :param kind: of the items; see `results.columns.columns_of`.
+    :param summary: facts with wire names (`id`, `creditsUsed`, ...); read after the last item, so iterating may fill
+        it.
     :param inputs: the query or the URLs, for OpenLineage.
-    :param known: keys of pages that exist and were not requested.
-    :param covers_all: whether a call that returned so many results saw everything.
-    :param media_kept: the links of media were replaced before.
-    :param columns: of a table of the items. Default: those of the kind.
-    :param key: returns what identifies an item in all runs. Default: its URL.
+    :param known: keys of existing pages that were not requested.
+    :param covers_all: returns whether a call with this number of results saw everything.
+    :param media_kept: True if the media links are already replaced.
+    :param columns: table columns of the items. Default: those of the kind.
+    :param key: returns the identity of an item across runs. Default: its URL.
     """
 
     items: Iterable[Any]
@@ -39,18 +39,18 @@ class Results:
 
 
 class Step:
-    """Base of the steps; each method does nothing."""
+    """Base class of the steps. By default, each method does nothing."""
 
     def prepare(self) -> None:
-        """Fail before anything is billed.
+        """Fail before any call is billed.
 
-        :raises OutputError: the step cannot work.
+        :raises OutputError: an option of the step is invalid.
         """
 
     def columns(self, columns: tuple[Column, ...], kind: str) -> tuple[Column, ...]:  # noqa: ARG002
-        """Return the columns of a table of the items.
+        """Return the table columns of the items.
 
-        :param columns: so far.
+        :param columns: the columns of the previous steps.
         :param kind: of the items.
         """
         return columns
@@ -60,14 +60,14 @@ class Step:
         yield from items
 
     def facts(self) -> Mapping[str, Any]:
-        """Return what XCom says about the items, after the last one."""
+        """Return facts about the items for XCom, after the last one."""
         return {}
 
     def written(self) -> None:
-        """Finish, after all items are written."""
+        """Finish after all items are written."""
 
     def verdict(self) -> None:
-        """Fail or skip the task, after its results are delivered.
+        """Fail or skip the task after its results are delivered.
 
         :raises CodedError: the results cannot be accepted.
         :raises AirflowSkipException: nothing changed.

@@ -1,4 +1,4 @@
-"""Structured results are checked against a schema; see `options.Schema`."""
+"""Validation of structured results against a schema; see `options.Schema`."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class Validate(Step):
         self._counts = {"checked": 0, "invalid": 0}
 
     def columns(self, columns: tuple[Column, ...], kind: str) -> tuple[Column, ...]:
-        """Return the columns of the schema, for items that have some."""
+        """Return the schema's columns for items that have some."""
         if kind == RECORDS:
-            # Their contract has typed them.
+            # Their contract already defines the column types.
             return (*columns, ERRORS)
         return columns if kind in ("link", "retrieval") else self._schema.columns(kind)
 
     def items(self, items: Iterable[Any], results: Results) -> Iterator[Any]:
-        """Yield the items; one that does not match gets `validationErrors` in front."""
+        """Yield the items; an invalid one gets `validationErrors` as its first field."""
         for index, item in enumerate(items):
             problems = _problems(item, results.kind, self._schema)
             if problems is None:
@@ -57,40 +57,42 @@ class Validate(Step):
             yield tagged(item, **{ERRORS_KEY: problems})
 
     def facts(self) -> Mapping[str, Any]:
-        """Return the counts, and what is wrong with the first items."""
+        """Return the counts, and the problems of the first invalid items."""
         return {"validation": {**self._counts, "items": self._found}}
 
     def written(self) -> None:
-        """Log how many match."""
+        """Log the number of valid items."""
         if self._counts["invalid"]:
             self._log.warning("%s", self._summary())
         elif self._counts["checked"]:
             self._log.info("All %d results are valid", self._counts["checked"])
 
     def verdict(self) -> None:
-        """Fail the task if an item does not match and `on_invalid` says so."""
+        """Fail the task if an item is invalid and `on_invalid` is `fail`."""
         if self._on_invalid == "fail" and self._counts["invalid"]:
-            raise InvalidResultsError(f"{self._summary()}; all results are delivered, and in XCom, anyway")
+            raise InvalidResultsError(f"{self._summary()}; all results are delivered anyway, and are in XCom")
 
     def _summary(self) -> str:
         shown = "; ".join(
             f"{found['url'] or 'item ' + str(found['index'])}: {', '.join(found['errors'][:3])}"
             for found in self._found[:5]
         )
-        return f"{self._counts['invalid']} of {self._counts['checked']} results are not valid: {shown}"
+        return f"{self._counts['invalid']} of {self._counts['checked']} results are invalid: {shown}"
 
 
 def _problems(item: Any, kind: str, schema: ResultSchema) -> list[str] | None:
-    """Return what is wrong with an item; None if it is not judged."""
+    """Return the problems of an item; None if it is not validated."""
     if kind == RECORDS:
         return None if is_error(item) else schema.problems(untagged(item, *LABELS))
     if kind == "generic":
         problems = schema.problems(item)
-        # What is no object was wrapped; see `JobResult.deliver_data`.
+        # A value that is not an object was wrapped; see `JobResult.deliver_data`.
         return problems and schema.problems(item["value"]) if item.keys() == {"value"} else problems
     if item.get("json") is not None:
         return schema.problems(item["json"])
     metadata = item.get("metadata")
     return (
-        ["json: the page has none"] if isinstance(metadata, Mapping) and not site_failed(metadata) else None
+        ["json: missing from the page"]
+        if isinstance(metadata, Mapping) and not site_failed(metadata)
+        else None
     )

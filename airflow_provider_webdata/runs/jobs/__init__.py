@@ -1,1 +1,1 @@
-"""Long jobs: started once however many attempts the task makes, found again, waited for, and their result taken."""
+"""Long-running jobs: started once for all attempts of a task, found again, awaited, and their results read."""

@@ -23,11 +23,11 @@ _NOT_OF_AGENT = ("scrapeOptions", "ignoreSitemap", "showSources", "ignoreInvalid
 
 
 def agent_reasons(request: Mapping[str, Any]) -> list[str]:
-    """Return why a batch scrape cannot replace an extract job; empty where it can."""
+    """Return the reasons why a batch scrape cannot replace an extract job; empty if it can."""
     urls = request.get("urls") or ()
     reasons = [f"{name} is set" for name in _NEEDS_AGENT if request.get(name)]
     reasons += [f"{url!r} is a whole site" for url in urls if url.endswith(_SITE)][:1]
-    return reasons if urls else ["there are no urls", *reasons]
+    return reasons if urls else ["urls is empty", *reasons]
 
 
 def as_batch_scrape(request: Mapping[str, Any]) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def as_batch_scrape(request: Mapping[str, Any]) -> dict[str, Any]:
 def as_agent(request: Mapping[str, Any], max_credits: float | None) -> dict[str, Any]:
     """Return the agent run that replaces an extract job, without the fields in `ignored_by_agent`.
 
-    :param max_credits: the run's limit. None: the service's default.
+    :param max_credits: the run's credit limit. None: the service's default.
     """
     urls: Sequence[str] = request.get("urls") or ()
     sites = [url.removesuffix(_SITE) for url in urls if url.endswith(_SITE)]
@@ -62,17 +62,17 @@ def as_agent(request: Mapping[str, Any], max_credits: float | None) -> dict[str,
 
 
 def ignored_by_agent(request: Mapping[str, Any]) -> list[str]:
-    """Return the fields of an extract job that an agent run has no counterpart for."""
+    """Return the fields of an extract job that an agent run does not support."""
     return [name for name in _NOT_OF_AGENT if name in request]
 
 
 def combined(pages: Iterable[tuple[str, Any]], urls: Sequence[str]) -> tuple[Any, dict[str, list[str]]]:
-    """Return the data of all pages as one value, and the pages that each top-level property comes from.
+    """Merge the data of all pages; return it with the source pages of each top-level property.
 
-    Lists are joined, objects are combined property by property; of other values, the first page's counts.
+    Lists are concatenated, and objects are merged property by property. For other values, the first page wins.
 
-    :param pages: each page's URL and its data.
-    :param urls: the request's URLs, whose order is that of the pages.
+    :param pages: each page's URL and data.
+    :param urls: the request's URLs, which define the order of the pages.
     """
     order = {url: number for number, url in enumerate(urls)}
     data: Any = None

@@ -1,6 +1,6 @@
-"""The identity of a task's job: keys that every attempt of the task computes alike, without a record.
+"""The identity of a task's job: keys that every attempt derives deterministically.
 
-Airflow 3.2 has no store in which one attempt could leave the next one a note.
+Airflow 3.2 has no store for passing state to the next attempt.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ _NAMESPACE = uuid.UUID("6f1d8f3c-6f0c-5d52-9a55-3c5a7f1be2d7")
 
 @dataclass(frozen=True)
 class JobIdentity:
-    """The one job of one task in one run, until the task is cleared.
+    """The one job of a task in one run, until the task is cleared.
 
-    A job that is started in place of one that failed is another generation, counted from 0.
+    A job that replaces a failed one is the next generation, counted from 0.
 
-    :param text: tells the task from all others, in this Airflow and elsewhere.
+    :param text: globally unique text for the task, across Airflow installations.
     """
 
     text: str
 
     @classmethod
     def of(cls, attempt: Attempt) -> JobIdentity:
-        """Return the identity of a task's job; outside of a task run, a random one."""
+        """Return the identity of a task's job; a random one outside a task run."""
         if attempt.ti is None:
             return cls(secrets.token_hex())
         parts = (
             *attempt.instance,
             attempt.max_tries,
-            # Another Airflow with the same DAGs starts its runs at other moments.
+            # Distinguishes another Airflow with the same DAGs, whose runs start at other times.
             attempt.run_start.isoformat() if attempt.run_start else "",
         )
         return cls("\n".join(map(str, parts)))
@@ -51,13 +51,13 @@ class JobIdentity:
         return base64.urlsafe_b64encode(digest[:24]).decode()
 
     def idempotency_key(self, generation: int) -> str:
-        """Return the UUID by which the service recognises a repeated request to start the job."""
+        """Return the UUID by which the service recognizes a repeated start request."""
         return str(uuid.uuid5(_NAMESPACE, f"{self.text}\n{generation}"))
 
     def request_id(self, sent: Any, generation: int = 0) -> str:
         """Return the id by which the service recognizes a repeated request, which it bills once.
 
-        :param sent: the request, as JSON: another request has another id.
+        :param sent: the request, as JSON. A different request has a different id.
         """
         text = f"{self.text}\n{generation}\n{json.dumps(sent, sort_keys=True)}"
         return f"airflow:{hashlib.sha256(text.encode()).hexdigest()[:48]}"

@@ -1,4 +1,4 @@
-"""A lookup of the jobs that a task may have started, in the inbox, the running crawls, and the team's activity."""
+"""Lookup of the jobs that a task may have started: in the inbox, the running crawls, and the team's activity."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class Found:
     """The result of a lookup.
 
     :param jobs: ids of the task's jobs, oldest first.
-    :param doubts: why there may be others that were not found; empty: there are none.
+    :param doubts: reasons why the lookup may be incomplete; empty if it is complete.
     """
 
     jobs: list[str] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
 
     def note(self, error: WebDataError, what: str) -> None:
-        """Note what cannot be read.
+        """Note that a source cannot be read.
 
-        :raises WebDataError: a retry may read it.
+        :raises WebDataError: a retry may succeed.
         """
         if isinstance(error, InboxError):
             is_lasting = not isinstance(error, InboxUnreachableError)
@@ -49,12 +49,12 @@ class Found:
 
 @dataclass(frozen=True)
 class JobLookup:
-    """Where the jobs of a task would show.
+    """Criteria and sources for finding a task's jobs.
 
-    :param keys: correlation keys that a job's webhook may have; empty: it has none.
-    :param targets: URLs or texts by which the team's activity would name the job.
-    :param since: when the job was started at the earliest.
-    :param known: ids of jobs that were there before.
+    :param keys: possible correlation keys of the job's webhook; empty: it has no webhook.
+    :param targets: URLs or texts that identify the job in the team's activity.
+    :param since: earliest possible start time of the job.
+    :param known: ids of jobs that existed before.
     """
 
     hook: WebDataHook
@@ -65,9 +65,9 @@ class JobLookup:
     known: Collection[str]
 
     def find(self) -> Found:
-        """Look everywhere, in the order of how much each says.
+        """Search all sources, the most reliable first.
 
-        :raises WebDataError: something cannot be read now, and can be later.
+        :raises WebDataError: a source cannot be read, but a retry may succeed.
         """
         found = Found()
         if self.keys:
@@ -77,7 +77,7 @@ class JobLookup:
                 found.note(error, "the inbox could not be read")
             if found.jobs:
                 return found
-        # The service lists the newest first.
+        # The service lists newest jobs first.
         named: dict[str, bool] = {}
         if self.kind == "crawl":
             try:
@@ -90,7 +90,7 @@ class JobLookup:
             found.note(error, "the team's activity could not be read")
         ours = [job_id for job_id, is_named in named.items() if is_named or self._has_only_our_pages(job_id)]
         if named and not ours:
-            found.doubts.append(f"one of these jobs may be it: {', '.join([*named][:_MOST_NAMED])}")
+            found.doubts.append(f"it may be one of these jobs: {', '.join([*named][:_MOST_NAMED])}")
         found.jobs = ours[::-1]
         return found
 
@@ -112,7 +112,7 @@ class JobLookup:
                 yield crawl.id
 
     def _activity(self) -> Iterator[Any]:
-        """Yield what names one of the targets, or nothing."""
+        """Yield the activity items that name one of the targets, or no target."""
         newest = islice(self.hook.iter_activity(endpoint=self.kind), _MOST_ITEMS)
         for item in takewhile(lambda item: not self._is_too_old(item.created_at), newest):
             if (
@@ -130,7 +130,7 @@ class JobLookup:
         return text is not None and _plain(text) in map(_plain, self.targets)
 
     def _has_only_our_pages(self, job_id: str) -> bool:
-        """Return whether all pages of a batch that the activity does not name are targets."""
+        """Return whether all pages of a batch without a target in the activity are targets."""
         if self.kind != "batch_scrape":
             return False
         try:
@@ -142,5 +142,5 @@ class JobLookup:
 
 
 def _plain(target: str) -> str:
-    """Return a URL without what the service may add to it."""
+    """Return a URL without the scheme and trailing slash, which the service may add."""
     return target.strip().removeprefix("https://").removeprefix("http://").rstrip("/")

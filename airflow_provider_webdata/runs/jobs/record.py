@@ -1,4 +1,4 @@
-"""A task's job, and the record of it that each attempt leaves for the next one."""
+"""A task's job, and its record for later attempts."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _MOST_INVALID_URLS = 1000
 class TaskJob:
     """The job that the task waits for.
 
-    :param reports: whether it reports to this Airflow's inbox.
+    :param reports: True if it reports to this Airflow's inbox.
     :param invalid_urls: URLs that the service dropped.
-    :param view: its state, where it was polled.
+    :param view: its state, if it was polled.
     """
 
     job_id: str
@@ -31,21 +31,21 @@ class TaskJob:
 
 @dataclass(frozen=True)
 class StartRecord:
-    """What is stored of the start, in Airflow's task state store.
+    """The record of a job's start in Airflow's task state store.
 
-    :param generation: which of the task's jobs this is, from 0: one that starts in place of a failed one is the next.
-    :param past: ids of the jobs of former generations.
+    :param generation: index of the job, from 0. A job that replaces a failed one has the next index.
+    :param past: ids of the jobs of earlier generations.
     :param known: ids that the service listed before the request.
-    :param requested_at: when the request was first sent, ISO 8601; None: no request is out.
+    :param requested_at: time of the first request, ISO 8601; None: no request was sent.
     :param attempt: number of the attempt that sent the request.
-    :param job_id: id of the job, once it is known.
-    :param reports: whether the job reports to this Airflow's inbox.
+    :param job_id: id of the job, once known.
+    :param reports: True if the job reports to this Airflow's inbox.
     :param invalid_urls: URLs that the service dropped.
-    :param deadline: when the wait for the job ends, in seconds since the epoch.
-    :param kind: of the job; None, as the next two, where nothing is recorded.
+    :param deadline: end of the wait for the job, in seconds since the epoch.
+    :param kind: kind of the job. None, like the next two, in an empty record.
     :param request: digest of the request.
-    :param account: name of the account that the request is billed to.
-    :param stopped: whether the task cancels the job, because it exceeds the task's credit limit.
+    :param account: name of the billed account.
+    :param stopped: True if the task cancels the job because it exceeds the credit limit.
     """
 
     generation: int = 0
@@ -64,7 +64,7 @@ class StartRecord:
 
     @classmethod
     def of(cls, intent: Intent) -> StartRecord:
-        """Return what is recorded; a new record where there is nothing."""
+        """Return the stored record, or a new one."""
         recorded: dict[str, Any] = {
             item.name: tuple(value) if isinstance(value, list) else value
             for item in fields(cls)
@@ -73,21 +73,21 @@ class StartRecord:
         return cls(**recorded)
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the record as JSON values."""
         values = ((item.name, getattr(self, item.name)) for item in fields(self))
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values}
 
     @property
     def is_begun(self) -> bool:
-        """Whether an attempt sent the request, or is about to."""
+        """True if an attempt has sent, or is about to send, the request."""
         return self.job_id is not None or self.requested_at is not None
 
     def is_for(self, kind: str, request: str, account: str) -> bool:
-        """Return whether the record is of an equal request, or nothing is recorded."""
+        """Return whether the record is empty or matches this request."""
         return self.request is None or (self.kind, self.request, self.account) == (kind, request, account)
 
     def owning(self, job: TaskJob) -> StartRecord:
-        """Return the record of a task that has its job."""
+        """Return the record with the started job."""
         return replace(
             self,
             job_id=job.job_id,
@@ -96,14 +96,14 @@ class StartRecord:
         )
 
     def next_generation(self, over: Iterable[str]) -> StartRecord:
-        """Return the record of a task whose next job takes the place of former ones.
+        """Return the record for a job that replaces earlier ones.
 
-        :param over: ids of these.
+        :param over: ids of the replaced jobs.
         """
         past = tuple(dict.fromkeys([*self.past, *over]))
         return replace(
             self,
-            # Airflow 3.2 records no generation: then there were as many as jobs were found.
+            # Airflow 3.2 records no generation: count the jobs that were found.
             generation=max(self.generation + 1, len(past)),
             past=past,
             requested_at=None,

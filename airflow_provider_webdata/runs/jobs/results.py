@@ -1,4 +1,4 @@
-"""The result of a job: its pages or data, and the errors of single pages."""
+"""The result of a job: its pages or data, and the errors of individual pages."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.runs.run import Run
 
 MOST_LISTED = 100
-"""Page errors that are listed one by one; all are counted."""
+"""Maximum page errors to list; all are counted."""
 
 _SKIPPED = frozenset({"EXTERNAL_LINK"})
-"""Codes of pages that the service lists among the errors, though it only skipped them."""
+"""Codes of skipped pages, which the service also lists as errors."""
 
 _FACTS = (
     "id",
@@ -46,8 +46,8 @@ _FACTS = (
 class PageErrors:
     """The pages of a job that failed.
 
-    :param count: how many.
-    :param succeeded: pages without an error.
+    :param count: number of failed pages.
+    :param succeeded: number of pages without an error.
     :param robots_blocked: URLs that were not fetched because robots.txt forbids it.
     :param pages: the first failed ones, each with `url`, `error` and `code`.
     """
@@ -58,17 +58,17 @@ class PageErrors:
     pages: list[dict[str, Any]] = field(default_factory=list)
 
     def add_failed(self, url: str | None, error: str | None, code: str | None) -> None:
-        """Count a failed page; the code is the service's, or the status that the site answered."""
+        """Count a failed page; `code` is the service's code or the site's HTTP status."""
         self.count += 1
         if len(self.pages) < MOST_LISTED:
             self.pages.append({"url": url, "error": error, "code": code})
 
     def add_document(self, document: Mapping[str, Any]) -> None:
-        """Count a page, with wire names; one whose site answered with an error counts as failed."""
+        """Count a page, with wire names; an error status of its site counts as failed."""
         metadata = document.get("metadata") or {}
         if site_failed(metadata):
             url, status = metadata.get("sourceURL") or metadata.get("url"), metadata.get("statusCode")
-            error = metadata.get("error") or f"the site answered {status}"
+            error = metadata.get("error") or f"the site responded with status {status}"
             self.add_failed(url, error, None if status is None else str(status))
         else:
             self.succeeded += 1
@@ -78,15 +78,15 @@ class PageErrors:
         return "; ".join(f"{page['url']}: {page['error'] or page['code']}" for page in self.pages[:10])
 
     def to_wire(self) -> dict[str, Any]:
-        """Return its form in XCom."""
+        """Return the XCom form."""
         return {"count": self.count, "robotsBlocked": self.robots_blocked, "pages": self.pages}
 
 
 class JobResult:
-    """The result of one job, which is over or has failed. Reading it is not billed.
+    """The result of a finished or failed job. Reading it is free.
 
-    :param extras: returns what formats and options add to the price of each page.
-    :param is_saved: whether an earlier attempt started the job, so that another one would have cost that again.
+    :param extras: returns the credits that formats and options add to each page.
+    :param is_saved: True if an earlier attempt started the job; its cost then counts as saved.
     """
 
     def __init__(
@@ -114,8 +114,8 @@ class JobResult:
         """Deliver the result, and return the task's XCom.
 
         :param inputs: the job's URLs or prompt, for OpenLineage.
-        :param known: keys of pages that exist and were not requested.
-        :param covers_all: returns whether a job that returned so many pages saw everything.
+        :param known: keys of existing pages that were not requested.
+        :param covers_all: returns whether a job with this number of pages saw everything.
         """
         if self._kind not in PAGED_KINDS:
             return self._deliver_answer(inputs)
@@ -142,24 +142,24 @@ class JobResult:
     def deliver_data(self, data: Any, summary: dict[str, Any], inputs: Sequence[str] = ()) -> Any:
         """Deliver the data of a job that has no pages, and return the task's XCom.
 
-        :param data: what the job has found.
-        :param summary: what else XCom gets.
+        :param data: the job's data.
+        :param summary: other facts for XCom.
         :param inputs: the job's URLs or prompt, for OpenLineage.
         """
         found, rest = _rows_in(data, self._rows_path)
         if self._run.delivery.path is not None and rest:
             summary["data"] = rest
         if data is None and (summary.get("message") or summary.get("pendingApproval")):
-            # A turn of a thread that was answered with text only, or that waits for an approval.
+            # A turn of a thread that has a text answer only, or waits for an approval.
             found = []
         items = [item if isinstance(item, dict) else {"value": item} for item in found]
         results = Results(items, "generic", summary, inputs)
         return self._run.deliver(results, lambda _, facts: {**facts, "data": data})
 
     def count(self, status: Mapping[str, Any]) -> None:
-        """Count what the job has cost so far.
+        """Count the job's cost so far.
 
-        :param status: of the job, with wire names.
+        :param status: the job's status, with wire names.
         """
         used, pages, tokens = status.get("creditsUsed"), status.get("completed"), status.get("tokensUsed")
         if used is None and isinstance(tokens, (int, float)):
@@ -171,7 +171,7 @@ class JobResult:
         self._run.billing.count(used, self._kind, call=self._id, formats=formats, saved=saved)
 
     def page_summary(self) -> tuple[dict[str, Any], PageErrors]:
-        """Count what a job with pages cost, and return its summary and the errors that the service lists."""
+        """Count the cost of a job with pages; return its summary and the listed errors."""
         status = self._run.hook.job_status(self._kind, self._id, limit=1).to_wire()
         summary: dict[str, Any] = {name: status.get(name) for name in _FACTS if name in status}
         summary["id"] = self._id
@@ -179,9 +179,9 @@ class JobResult:
         return summary, self._listed_errors()
 
     def documents(self, errors: PageErrors) -> Iterator[dict[str, Any]]:
-        """Yield the job's pages, read part by part.
+        """Yield the job's pages, read in chunks.
 
-        :param errors: counts them.
+        :param errors: counts the pages.
         """
         for part in self._run.hook.iter_job_documents(self._kind, self._id):
             for document in part.documents:
@@ -189,7 +189,7 @@ class JobResult:
                 yield document
 
     def report(self, summary: Mapping[str, Any]) -> None:
-        """Log the end of the job, and count its pages."""
+        """Log the job's end, and count its pages."""
         if summary.get("warning"):
             self._log.warning("The service warns: %s", summary["warning"])
         used = summary.get("creditsUsed")
@@ -205,7 +205,7 @@ class JobResult:
             count("webdata.job.pages", pages, self._run.context, operation=self._kind)
 
     def judge(self, errors: PageErrors, value: Any) -> None:
-        """Log the pages that failed; fail the task where they exceed `max_error_ratio`.
+        """Log the failed pages; fail the task if they exceed `max_error_ratio`.
 
         :param errors: the failed pages.
         """
@@ -222,7 +222,7 @@ class JobResult:
         if most is not None and (
             excess := too_many(errors.count, errors.count + errors.succeeded, "pages", most)
         ):
-            error = TooManyFailuresError(f"{excess}; the result is stored and in XCom anyway")
+            error = TooManyFailuresError(f"{excess}; the result is delivered anyway, and is in XCom")
             self._run.refuse_delivered(error, value)
 
     @property
@@ -241,7 +241,7 @@ class JobResult:
         return self.deliver_data(data, summary, inputs)
 
     def _report_approval(self, summary: Mapping[str, Any]) -> None:
-        """Log the question that an agent's run ends with."""
+        """Log the approval that an agent run is waiting for."""
         pending = summary.get("pendingApproval")
         if not isinstance(pending, dict) or pending.get("resolution"):
             return
@@ -249,11 +249,11 @@ class JobResult:
             trimmed(str(item.get("url"))) for item in pending.get("terms") or () if isinstance(item, dict)
         ]
         self._log.warning(
-            "Agent run %s waits for an approval: %s%s Answer in the next run of thread %s, with exchange={'approve': "
+            "Agent run %s waits for an approval: %s%s Respond in the next run of thread %s with exchange={'approve': "
             "{'approvalId': %r}} or 'decline'",
             self._id,
-            trimmed(str(pending.get("reason") or "it does not say why.")),
-            f" Have an administrator accept the terms first: {', '.join(terms)}." if terms else "",
+            trimmed(str(pending.get("reason") or "the service gives no reason.")),
+            f" An administrator must accept the terms first: {', '.join(terms)}." if terms else "",
             summary.get("threadId"),
             pending.get("id"),
         )
@@ -269,7 +269,7 @@ class JobResult:
 
 
 def _rows_in(data: Any, path: Sequence[str]) -> tuple[list[Any], Any]:
-    """Return the results in the data of a job, and what the data has besides."""
+    """Return the rows at a path in a job's data, and the rest of the data."""
     if not path:
         return (data if isinstance(data, list) else [data]), None
     name, *deeper = path
@@ -283,5 +283,5 @@ def _rows_in(data: Any, path: Sequence[str]) -> tuple[list[Any], Any]:
 
 
 def texts(given: Any) -> list[str]:
-    """Return an argument that names URLs, or a prompt, as a list."""
+    """Return an argument with URLs or a prompt as a list."""
     return [given] if isinstance(given, str) else [str(item) for item in given or ()]

@@ -1,4 +1,4 @@
-"""Plans which pages of a site to read, from its list and the dates in its sitemaps."""
+"""A plan of the pages to scrape, from a site's map and the dates in its sitemaps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.results.manifest.entries import Entry
 
-    # Reads a page by a request, and returns its source and what that cost.
+    # Scrapes a page; returns its source and the cost in credits.
     Scrape = Callable[[dict[str, Any]], tuple[str, float]]
 
 _LAST = datetime.max.replace(tzinfo=timezone.utc)
@@ -26,13 +26,13 @@ _LAST = datetime.max.replace(tzinfo=timezone.utc)
 
 @dataclass
 class Site:
-    """A site to read in part.
+    """A site to crawl incrementally.
 
-    :param options: further fields of the request that lists it.
-    :param sitemap_url: where its dates are; None: in the usual place; empty: nowhere.
-    :param max_sitemaps: how many sitemaps are read at most.
-    :param refresh_after: how long after it was read a page is read again.
-    :param ignore_query: whether URLs that differ in their query only are one page.
+    :param options: further fields of the map request.
+    :param sitemap_url: URL of the sitemap; None: `/sitemap.xml`; empty: no sitemap.
+    :param max_sitemaps: maximum number of sitemaps to read.
+    :param refresh_after: maximum age of a page, after which it is scraped again.
+    :param ignore_query: True if URLs that differ only in their query are the same page.
     """
 
     url: str
@@ -44,7 +44,7 @@ class Site:
 
     @property
     def request(self) -> dict[str, Any]:
-        """What lists the site."""
+        """The map request of the site."""
         return {"ignore_cache": True, **self.options, "url": self.url}
 
     def plan(
@@ -55,17 +55,17 @@ class Site:
         scrape: Scrape,
         log: Any,
     ) -> Plan:
-        """Return the pages to read. If some pages are known, this scrapes the sitemaps.
+        """Return the pages to scrape. If some pages are known, this scrapes the sitemaps.
 
         :param links: the result of `request`.
-        :param entries: the pages that are known, by key.
-        :param moment: of the run.
+        :param entries: the known pages, by key.
+        :param moment: time of the run.
         """
 
         sitemaps = _Sitemaps(self, scrape, log)
         if entries and sitemaps.first:
             oldest = min(datetime.fromisoformat(entry.last_seen) for entry in entries.values())
-            # A page that was read before this time is read again, regardless of its date.
+            # A page that was last scraped before this time is scraped again, regardless of its date.
             sitemaps.read(max(oldest, moment - self.refresh_after))
         pages = [url for url in links if url not in sitemaps.named] or [self.url]
         read, known = planned(
@@ -76,11 +76,11 @@ class Site:
 
 
 class _Sitemaps:
-    """The sitemaps of a site: the first, and those that it or one of them lists.
+    """The sitemaps of a site: the first, and all nested ones.
 
-    :ivar dates: when pages changed, by key.
-    :ivar named: URLs of the sitemaps that are known, read or not.
-    :ivar credits: what reading them cost.
+    :ivar dates: modification times of pages, by key.
+    :ivar named: URLs of all known sitemaps, read or not.
+    :ivar credits: cost of reading the sitemaps.
     """
 
     def __init__(self, site: Site, scrape: Scrape, log: Any) -> None:
@@ -92,9 +92,9 @@ class _Sitemaps:
         self._site, self._scrape, self._log = site, scrape, log
 
     def read(self, since: datetime) -> None:
-        """Read them, those that changed last first, but none that has not changed since."""
+        """Read the sitemaps that changed since a time, the most recently changed first."""
 
-        # What is not dated may have changed just now.
+        # A sitemap without a date may have changed just now.
         waiting = {self.first: _LAST}
         count = 0
         while waiting and count < self._site.max_sitemaps:
@@ -112,8 +112,8 @@ class _Sitemaps:
             self._log.info("Read %d of %d sitemaps for %g credits", count, len(self.named), self.credits)
         if waiting:
             self._log.warning(
-                "%d sitemaps were not read that may have news, such as %s: their pages are dated by their reading "
-                "alone; raise max_sitemaps (%d)",
+                "%d sitemaps that may have changed were not read, such as %s. Their pages are dated only by their last "
+                "scrape; raise max_sitemaps (%d)",
                 len(waiting),
                 max(waiting, key=waiting.__getitem__),
                 self._site.max_sitemaps,
@@ -121,7 +121,7 @@ class _Sitemaps:
 
     def _text_of(self, url: str) -> str:
 
-        # What is no sitemap but a PDF is not to cost what its pages do.
+        # If the URL is a PDF instead of a sitemap, pay for one page only.
         one_page = {"type": "pdf", "maxPages": 1}
         try:
             raw, cost = self._scrape(
@@ -131,7 +131,7 @@ class _Sitemaps:
             if error.verdict != "never":
                 raise
             self._log.info(
-                "The sitemap %s could not be read, so that its pages are dated by their reading alone: %s",
+                "The sitemap %s could not be read. Its pages are dated only by their last scrape: %s",
                 url,
                 error,
             )
@@ -139,5 +139,5 @@ class _Sitemaps:
         self.credits += cost
         text = text_of(raw)
         if raw and "<loc" not in text:
-            self._log.info("%s is no sitemap, or a compressed one that the service does not unpack", url)
+            self._log.info("%s is not a sitemap, or is compressed, which the service does not support", url)
         return text

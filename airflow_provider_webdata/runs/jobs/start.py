@@ -1,4 +1,4 @@
-"""Starts a job once, however many attempts its task makes: a later one finds what an earlier one started."""
+"""Single start of a job across all attempts of a task: a later attempt finds the job of an earlier one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.runs.managed_webhook import ManagedWebhook
 
 LISTED_AFTER = timedelta(minutes=2)
-"""After so long, the service lists what was started."""
+"""Maximum delay until the service lists a started job."""
 
 _INTENT = "webdata_job"
 _RESULT_LIFE = timedelta(hours=24)
@@ -41,13 +41,13 @@ _MOST_GENERATIONS = 20
 
 
 def poll_job(hook: WebDataHook, kind: JobKind, job_id: str) -> JobView:
-    """Return how a job stands now; raises what the hook raises."""
-    # The answer holds a part of the result: one page is the least.
+    """Return a job's current state; raises the hook's errors."""
+    # The response contains a part of the result; one page is the minimum.
     return JobView.of(kind, job_id, hook.job_status(kind, job_id, limit=1))
 
 
 def is_of_earlier_attempt(context: Context) -> bool:
-    """Return whether an earlier attempt started the task's job. Without a store that is unknown: False."""
+    """Return whether an earlier attempt started the task's job; False if Airflow has no task state store."""
     attempt = StartRecord.of(Intent(context, _INTENT)).attempt
     return attempt is not None and attempt < Attempt(context).number
 
@@ -61,23 +61,22 @@ def record_stop(context: Context) -> None:
 class JobStart:
     """The start of the one job of a task.
 
-    An attempt that knows the job's id takes the job. One that knows only that a request was sent looks for its job
-    where the service lists it; a crawl that is not listed is requested again with the same idempotency key. If it
-    cannot be known whether a job was started, the task fails and says how to continue. A job that failed, was
-    cancelled by anyone but the task, or has expired is replaced, and so is one of another request or another account
-    (3.3).
+    An attempt that knows the job's id reuses the job. An attempt that knows only that a request was sent searches the
+    service's listings for the job; an unlisted crawl is requested again with the same idempotency key. If the outcome
+    of the request cannot be determined, the task fails with instructions. A job is replaced if it failed, expired, or
+    was cancelled by anyone but the task, and (3.3) if its request or account differs.
 
-    Airflow's `ResumableJobMixin` records a job by its id, once the answer has come; a worker that dies before that
-    leaves a job that the next attempt starts again. Here the request is recorded before it is sent. Airflow 3.2 has no
-    store: there an earlier attempt's job is looked up by keys that every attempt computes alike.
+    Airflow's `ResumableJobMixin` records a job's id after the response. If a worker dies before that, the next attempt
+    starts the job again. This class records the request before sending it. Airflow 3.2 has no store: an earlier
+    attempt's job is looked up by keys that every attempt derives deterministically.
 
     :param webhook: the managed webhook of the job.
-    :param targets: URLs or texts by which the team's activity would name the job.
-    :param check: fails where the request must not be sent; called before each one is.
-    :param send: starts the job: takes the webhook, in wire form, or None, and the idempotency key.
-    :param request: what decides on the result, in wire form, to recognize a request that was changed.
-    :param discard: cancels a job that the task does not want any more, and counts what it cost.
-    :param settle: counts what a job without a result cost; None in place of its id: none was started.
+    :param targets: URLs or texts that identify the job in the team's activity.
+    :param check: raises if the request must not be sent; called before each request.
+    :param send: starts the job; receives the webhook, in wire form, or None, and the idempotency key.
+    :param request: the fields that determine the result, in wire form, to detect a changed request.
+    :param discard: cancels an abandoned job and counts its cost.
+    :param settle: counts the cost of a job without a result; receives None if no job was started.
     """
 
     hook: WebDataHook
@@ -94,26 +93,26 @@ class JobStart:
 
     def __post_init__(self) -> None:
         self._intent = Intent(self.context, _INTENT)
-        # Airflow 3.2: an earlier attempt may have sent a request, and had no place to record it.
+        # Airflow 3.2: an earlier attempt may have sent a request without being able to record it.
         self._is_unrecorded = self._intent.began and not self._intent.is_lasting
         self._record = StartRecord.of(self._intent)
         self._identity = JobIdentity.of(self._intent.attempt)
 
     @property
     def deadline(self) -> float | None:
-        """When the wait for the job ends, in seconds since the epoch, where it was recorded."""
+        """Recorded end of the wait for the job, in seconds since the epoch, or None."""
         return self._record.deadline
 
     def set_deadline(self, deadline: float) -> None:
-        """Record when the wait for the job ends, in seconds since the epoch."""
+        """Record the end of the wait for the job, in seconds since the epoch."""
         self._store(replace(self._record, deadline=deadline))
 
     def find_or_start(self) -> TaskJob:
-        """Return the task's job: the one of an earlier attempt, or a new one.
+        """Return the task's job: an earlier attempt's, or a new one.
 
-        :raises UncertainStartError: it is unknown whether an earlier attempt started one.
-        :raises AirflowRescheduleException: it is too early to tell.
-        :raises WebDataError: it could not be started.
+        :raises UncertainStartError: an earlier attempt may have started a job that cannot be found.
+        :raises AirflowRescheduleException: the service may not list the job yet.
+        :raises WebDataError: the job could not be started.
         """
         if not self._record.is_for(self.kind, self._digest, self._account):
             self._give_up()
@@ -133,14 +132,14 @@ class JobStart:
         return job
 
     def _give_up(self) -> None:
-        """Give up what an earlier attempt started: its request differs, or its account does."""
+        """Abandon an earlier attempt's job: its request or its account differs."""
         record = self._record
         moved = record.account != self._account
         name = f"job {record.job_id}" if record.job_id else "a job that it may have started"
         self.log.warning(
-            "The task's %s since an earlier attempt. Its result would be that of the former request: %s is given up, "
-            "and the request is sent anew; both are billed",
-            "connection leads to another account" if moved else "arguments have changed",
+            "The task's %s changed since an earlier attempt, which sent another request. The task abandons %s "
+            "and sends a new request; both are billed",
+            "account" if moved else "arguments",
             name,
         )
         if record.job_id is None:
@@ -148,8 +147,8 @@ class JobStart:
             return
         if moved:
             self.log.warning(
-                "Cancel %s yourself: the connection cannot reach its account any more. If you rotated the key of the "
-                "same team, the job is yours still: take its result with WebDataJobSensor(kind=%r, job_id=...)",
+                "Cancel %s manually: the connection can no longer access its account. If you only rotated the team's "
+                "API key, the job is still accessible: get its result with WebDataJobSensor(kind=%r, job_id=...)",
                 name,
                 record.kind,
             )
@@ -168,13 +167,13 @@ class JobStart:
         found = self._lookup.find()
         if found.jobs:
             return found.jobs
-        # The service refuses a crawl whose idempotency key has started one.
+        # The service rejects a repeated idempotency key for a crawl.
         is_repeatable = self.kind == "crawl"
         if found.doubts and not is_repeatable:
             raise self._uncertain(found)
         requested = moment(record.requested_at)
         if requested and datetime.now(timezone.utc) < (listed := requested + LISTED_AFTER):
-            self.log.info("The service may not list the job yet; the task is rescheduled to %s", listed)
+            self.log.info("The service may not list the job yet. Rescheduling the task to %s", listed)
             raise AirflowRescheduleException(listed)  # type: ignore[no-untyped-call]
         self.settle(None)
         if is_repeatable:
@@ -188,7 +187,7 @@ class JobStart:
         return []
 
     def _request(self) -> TaskJob | None:
-        """Send the request; return None if its idempotency key has started a job before."""
+        """Send the request; return None if its idempotency key has already started a job."""
         self.check()
         before = self._record
         self._record_request()
@@ -204,15 +203,15 @@ class JobStart:
             self.settle(None)
             self._store(before)
             raise
-        # An earlier attempt's request, which is sent again with its key, may not have come through.
+        # If an earlier attempt's request was lost, its repetition may have started the job.
         self._store(replace(self._record, attempt=self._intent.attempt.number))
         self.log.info("Started job %s", answer.id)
         return TaskJob(answer.id, webhook is not None, list(answer.invalid_urls or ()))
 
     def _record_request(self) -> None:
-        """Record that the request is about to be sent; one that is sent again keeps its record."""
+        """Record that the request is about to be sent; a repeated request keeps its record."""
         record = self._record
-        # What an unrecorded request started must not pass for what was there before.
+        # Do not list a job that an unrecorded request started as known.
         if record.requested_at is not None or self._is_unrecorded:
             return
         self._store(
@@ -236,7 +235,7 @@ class JobStart:
         return [item.id for item in items if item.id]
 
     def _after_lost_answer(self, error: WebDataError) -> TaskJob:
-        self.log.warning("%s. Searching for a job that was started anyway", error)
+        self.log.warning("%s. Searching for a job that may have started anyway", error)
         try:
             found = self._find_patiently()
         except WebDataError as trouble:
@@ -245,10 +244,10 @@ class JobStart:
             return job
         if found.jobs or self.kind == "crawl" or self._intent.is_lasting or self._lookup.keys:
             self.log.warning(
-                "Whether a job was started is not known yet: a retry searches for it; clearing the task starts another"
+                "The request's outcome is still unknown. A retry searches for the job; clearing the task starts another"
             )
             raise error
-        # Airflow 3.2 keeps no record of the request: the next attempt would know even less.
+        # Airflow 3.2 stores no record of the request, so the next attempt would know even less.
         raise self._uncertain(found, "the service does not list it", f"{error}; ")
 
     def _started_with_this_key(self) -> list[str]:
@@ -272,7 +271,7 @@ class JobStart:
     @property
     def _lookup(self) -> JobLookup:
         record = self._record
-        # Without a record, the key of any generation may be the job's.
+        # Without a record, the job may have the key of any generation.
         generations = [record.generation] if self._intent.is_lasting else range(_MOST_GENERATIONS)
         keys = [
             self._identity.key(secret, generation) for generation in generations for secret in self._secrets
@@ -288,14 +287,14 @@ class JobStart:
 
     def _uncertain(self, found: Found, otherwise: str = "", error: str = "") -> UncertainStartError:
         return UncertainStartError(
-            f"{error}an earlier request to start a {name_of(self.kind)} may or may not have reached the service, and "
-            f"it cannot be found out: {'; '.join(found.doubts) or otherwise}. Nothing is started, so that nothing is "
-            "billed twice. If the service's dashboard shows the job, take its result with WebDataJobSensor(kind="
-            f"{self.kind!r}, job_id=...); if it shows none, clear this task to start one"
+            f"{error}an earlier request may have started a {name_of(self.kind)}, and its outcome cannot be determined: "
+            f"{'; '.join(found.doubts) or otherwise}. The task starts no other job, to avoid double billing. If the "
+            f"service's dashboard shows the job, get its result with WebDataJobSensor(kind={self.kind!r}, job_id=...); "
+            "otherwise, clear this task to start one"
         )
 
     def _alive(self, jobs: Sequence[str]) -> TaskJob | None:
-        """Return the one of these jobs that runs or has a result."""
+        """Return the job that is running or has a result, or None."""
         alive: list[tuple[str, JobView]] = []
         lost = ""
         for job_id in jobs:
@@ -303,19 +302,17 @@ class JobStart:
             if view is not None and (view.is_alive or (self._record.stopped and view.state == "cancelled")):
                 alive.append((job_id, view))
             elif view is None and not self._has_expired(missing):
-                lost = (
-                    f"job {job_id}, which an earlier attempt started, is not known to the service ({missing})"
-                )
+                lost = f"the service does not find job {job_id}, which an earlier attempt started ({missing})"
             else:
-                state = f"is over without a result ({view.progress()})" if view else "has expired"
+                state = f"ended without a result ({view.progress()})" if view else "has expired"
                 self.log.warning("Job %s of an earlier attempt %s", job_id, state)
                 self.settle(job_id)
         if len(alive) > 1:
             names = ", ".join(job_id for job_id, _ in alive)
-            raise self._uncertain(Found(doubts=[f"several jobs look like it: {names}"]))
+            raise self._uncertain(Found(doubts=[f"several jobs match: {names}"]))
         if not alive and lost:
             raise UncertainStartError(
-                f"{lost}, though its result cannot have expired yet. Clear the task to start another one"
+                f"{lost}, although its result cannot have expired yet. Clear the task to start another job"
             )
         if not alive:
             return None
@@ -325,7 +322,7 @@ class JobStart:
         return TaskJob(job_id, record.reports or self.webhook.wanted, list(record.invalid_urls), view)
 
     def _view_of(self, job_id: str) -> tuple[JobView | None, str]:
-        """Return a job's state, or None and why the service does not show it."""
+        """Return a job's state, or None and the error of the service."""
         try:
             return until_visible(lambda: poll_job(self.hook, self.kind, job_id)), ""
         except NotFoundError as error:

@@ -1,1 +1,1 @@
-"""Runs of the operators of monitors."""
+"""Runs of the monitor operators."""

@@ -1,4 +1,4 @@
-"""Base of the runs that can wait for a check of their monitor, and the check that they return."""
+"""Base of the runs that can wait for a monitor check, and the check's XCom form."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class CheckRun(MonitorRun):
     """One attempt of a task that can wait for a check."""
 
     def require_deliveries(self) -> None:
-        """Fail the task, before anything is billed, if it would wait for deliveries that cannot come."""
+        """Fail the task before any call is billed if it would wait for deliveries that cannot arrive."""
         if not self.task.wait_for_completion or self.task.polling_policy.wait_by != "webhook":
             return
         settings = self.hook.get_settings()
@@ -66,7 +66,7 @@ class CheckRun(MonitorRun):
         return check_with_pages(self.hook, event, self.task.include_pages, self.log, self.task.replica_wait)
 
     def _span(self) -> tuple[datetime, float, bool]:
-        """Return when the wait began, when it ends (seconds since the epoch), and whether it is resumed."""
+        """Return the start of the wait, its end (seconds since the epoch), and whether it is resumed."""
         now = datetime.now(timezone.utc)
         memory = Intent(self.context, "webdata_wait")
         began, until = memory.recall("after"), memory.recall("deadline")
@@ -74,7 +74,7 @@ class CheckRun(MonitorRun):
             return datetime.fromisoformat(began), float(until), True
         deadline = now.timestamp() + self.task.wait.seconds(CHECK_WAIT_SECONDS)
         if memory.began and memory.attempt.run_start is not None:
-            # Nothing says when the first attempt began to wait; what ended meanwhile must not be lost.
+            # The start of the first attempt's wait is unknown. Include checks that ended since the run's start.
             return memory.attempt.run_start, deadline, True
         memory.remember(after=now.isoformat(), deadline=deadline)
         return now, deadline, False
@@ -87,17 +87,17 @@ def check_with_pages(
     log: Any,
     replica_wait: float = REPLICA_WAIT_SECONDS,
 ) -> dict[str, Any]:
-    """Return a check that is over, with wire names, and on request its pages with diffs and judgments.
+    """Return a finished check, with wire names, and on request its pages with diffs and judgments.
 
-    All result pages are followed. Header values are replaced by `***`.
+    All result pages are fetched. Header values are replaced by `***`.
 
-    :param event: what ended the wait.
-    :param pages: which pages to put under `pages`; False: leave the key out.
-    :param replica_wait: most seconds to wait until the service shows the check as over.
+    :param event: the event that ended the wait.
+    :param pages: selects the pages under `pages`; False omits the key.
+    :param replica_wait: maximum seconds until the service shows the check as finished.
     """
     monitor_id, check_id = event["monitor_id"], event["check_id"]
     log.info(
-        "Check %s of monitor %s is over: %s (learned by %s)",
+        "Check %s of monitor %s is over: %s (reported by %s)",
         check_id,
         monitor_id,
         event.get("check_status"),
@@ -115,7 +115,7 @@ def check_with_pages(
         seen.append(check.to_wire(mask_headers=True))
         return is_over(check)
 
-    # The wait may be ahead of the replica that answers here.
+    # The replica that serves this read may be behind.
     until_found(read, replica_wait)
     if not seen:
         raise missing[-1]

@@ -1,4 +1,4 @@
-"""A declared monitor: found, created or patched, once for all attempts of the task."""
+"""A declared monitor: found, created, or updated, once for all attempts of the task."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.models import Monitor
 
 APPLIED_SCHEDULE = "applied_schedule"
-"""XCom key of what the service made of a schedule in words."""
+"""XCom key of the cron that the service derived from a text schedule."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class Declaration:
     """A monitor as its author declares it.
 
     :param request: the documented fields.
-    :param extra: what is merged into them unchecked.
-    :param managed_webhook: where the author gave no webhook.
+    :param extra: fields merged into the request unchecked.
+    :param managed_webhook: the webhook if the author sets none.
     """
 
     request: MonitorCreateRequest
@@ -40,7 +40,7 @@ class Declaration:
 
     @property
     def wire(self) -> dict[str, Any]:
-        """All that the author declares, in wire form."""
+        """All declared fields, in wire form."""
         return {**self.request.to_wire(), **self.extra}
 
     @property
@@ -50,12 +50,12 @@ class Declaration:
 
     @property
     def schedule_text(self) -> str | None:
-        """The schedule's text, if it is given as text."""
+        """The schedule, if it is a text schedule."""
         schedule = self.wire["schedule"]
         return schedule.get("text") if isinstance(schedule, dict) else None
 
     def added(self) -> dict[str, Any]:
-        """Return what a request to create it has beside the documented fields."""
+        """Return the additional fields of the create request."""
         webhook = self.managed_webhook.new() if self.managed_webhook else None
         return {**self.extra, **({"webhook": webhook} if webhook else {})}
 
@@ -69,9 +69,9 @@ class Declaration:
 class DeclarationResult:
     """The outcome for a declared monitor.
 
-    :param created: whether this task created it, in this attempt or an earlier one.
-    :param restore: update that undoes what this attempt changed, if it changed anything.
-    :param lost: fields that cannot be put back.
+    :param created: True if this task created it, in this attempt or an earlier one.
+    :param restore: update that undoes this attempt's changes, if any.
+    :param lost: fields that cannot be restored.
     """
 
     monitor: Monitor
@@ -84,7 +84,7 @@ class DeclareMonitorRun(CheckRun):
     """One attempt of a task that declares a monitor."""
 
     def call(self) -> Any:
-        """Bring the monitor in step with the declaration; return it, or the check that was waited for."""
+        """Create or update the monitor; return it, or the awaited check."""
         request = checked_request(self.task, MonitorCreateRequest, CREATE_MONITOR.label)
         limit = checked_number(CREATE_MONITOR.label, "max_credits_per_month", self.task.max_credits_per_month)
         if not self.task.allow_unlimited_crawl:
@@ -112,17 +112,17 @@ class DeclareMonitorRun(CheckRun):
                 origin,
                 monitor_name=str(extra.get("name", request.name)),
             )
-            # What is missing in the connection is said before any request.
+            # Reports missing connection fields before any request.
             return managed if managed.new() else None
         if self.task.attach_webhook:
-            self.refuse("attach_webhook=True, but a webhook is given too; leave out one of them")
+            self.refuse("attach_webhook=True and webhook are mutually exclusive; remove one of them")
         return None
 
     def _answer(self, monitor: Monitor) -> Any:
         self.task.webdata_page = monitor_page(self.task.webdata_conn_id, monitor.id)
         wire = monitor.to_wire(mask_headers=True)
         if monitor.status == "paused":
-            self.log.warning("Monitor %s is paused and makes no checks", monitor.id)
+            self.log.warning("Monitor %s is paused and runs no checks", monitor.id)
         self.push(monitor_id=monitor.id)
         if not self.task.wait_for_completion:
             return wire
@@ -144,7 +144,7 @@ class DeclareMonitorRun(CheckRun):
             monitor = self.visible_monitor(self.task.monitor_id)
             if monitor is None:
                 self.refuse(
-                    MonitorMissingError(f"monitor_id={self.task.monitor_id!r}: there is no such monitor")
+                    MonitorMissingError(f"monitor_id={self.task.monitor_id!r}: the monitor does not exist")
                 )
             return self._in_step(monitor, declared)
         if self.task.if_exists == "create" and not intent.began:
@@ -165,7 +165,7 @@ class DeclareMonitorRun(CheckRun):
             self.log.info("An earlier attempt created monitor %s", monitor.id)
         elif self.task.if_exists == "error":
             raise MonitorConflictError(
-                f"A monitor named {declared.name!r} exists already: {monitor.id} (if_exists='error')"
+                f"A monitor named {declared.name!r} already exists: {monitor.id} (if_exists='error')"
             )
         return self._in_step(monitor, declared, created=own)
 
@@ -174,7 +174,7 @@ class DeclareMonitorRun(CheckRun):
             return self.monitors_named(declared.name)
         own = self._own_monitors(declared.name, intent)
         if not intent.remembers:
-            # A text schedule may have been moved, so a comparison says nothing.
+            # The service may have adjusted a text schedule, so it is not comparable.
             content = {field: value for field, value in declared.wire.items() if field != "schedule"}
             own = [monitor for monitor in own if not monitor_changes(content, monitor.to_wire())]
         return own[:1]
@@ -183,12 +183,12 @@ class DeclareMonitorRun(CheckRun):
         self, monitor: Monitor, declared: Declaration, *, created: bool = False
     ) -> DeclarationResult:
         if self.task.if_exists == "reuse" and not created:
-            self.log.info("Monitor %s exists and is used as it is", monitor.id)
+            self.log.info("Monitor %s exists and is used unchanged", monitor.id)
             return DeclarationResult(monitor)
         stored, wire = monitor.to_wire(), declared.of(monitor)
         changes = monitor_changes(wire, stored, self._applied_schedule(declared))
         if not changes:
-            self.log.info("Monitor %s is as declared", monitor.id)
+            self.log.info("Monitor %s matches the declaration", monitor.id)
             return DeclarationResult(monitor, created)
         self.log.info("Monitor %s differs in %s; updating it", monitor.id, ", ".join(changes.fields))
         updated = self.hook.update_monitor(monitor.id, extra_body=changes.patch)
@@ -203,7 +203,7 @@ class DeclareMonitorRun(CheckRun):
         return DeclarationResult(updated, created, restore, lost)
 
     def _created_monitor(self, declared: Declaration, intent: Intent) -> DeclarationResult:
-        """Create the monitor; find it if the answer was lost."""
+        """Create the monitor; find it if the response was lost."""
         name = declared.name
         known = (
             {monitor.id for monitor in self.monitors_named(name)}
@@ -232,12 +232,12 @@ class DeclareMonitorRun(CheckRun):
         ]
 
     def _hold_credit_limit(self, outcome: DeclarationResult, limit: float, intent: Intent) -> None:
-        """Undo what was done, and fail the task, if the monitor is estimated to cost too much."""
+        """Undo the changes and fail the task if the monitor's estimated cost exceeds the limit."""
         monitor = outcome.monitor
         estimate = monitor.estimated_credits_per_month
         if estimate is None:
             self.log.warning(
-                "Monitor %s has no estimate of its cost, so that max_credits_per_month was not checked",
+                "Monitor %s has no cost estimate, so max_credits_per_month was not checked",
                 monitor.id,
             )
             return
@@ -246,22 +246,22 @@ class DeclareMonitorRun(CheckRun):
         if outcome.created:
             self.hook.delete_monitor(monitor.id)
             intent.forget()
-            done = "it was deleted again"
+            done = "the task deleted it"
         elif outcome.restore is not None:
             if outcome.restore:
                 self.hook.update_monitor(monitor.id, extra_body=outcome.restore)
-            done = "its former values were put back"
+            done = "the task restored its previous values"
             if outcome.lost:
-                done += f", but for {', '.join(outcome.lost)}, which the service cannot remove"
+                done += f", except {', '.join(outcome.lost)}, which the service cannot remove"
         else:
-            done = "it was left as it is"
+            done = "it is unchanged"
         raise CreditLimitError(
-            f"Monitor {monitor.name!r} ({monitor.id}) is estimated at {estimate:g} credits a month, over "
+            f"Monitor {monitor.name!r} ({monitor.id}) is estimated at {estimate:g} credits per month, over "
             f"max_credits_per_month={limit:g}; {done}. Check less often or fewer pages, or raise the limit"
         )
 
     def _applied_schedule(self, declared: Declaration) -> Mapping[str, Any] | None:
-        """Return the cron that the service made of the text schedule when a former run applied it."""
+        """Return the cron that the service derived from the text schedule in an earlier run."""
         ti = self.context.get("ti")
         if ti is None or declared.schedule_text is None:
             return None
@@ -272,14 +272,14 @@ class DeclareMonitorRun(CheckRun):
 
 
 def cron_of(monitor: Monitor) -> str | None:
-    """Return the cron of a monitor's schedule, where the service shows it."""
+    """Return the cron of a monitor's schedule, if the service shows it."""
     return monitor.schedule.cron if monitor.schedule is not None else None
 
 
 def _refuse_unlimited_crawls(request: MonitorCreateRequest) -> None:
-    """Refuse crawl targets for which the service would reserve credits without an end."""
+    """Reject crawl targets without a page limit, for which the service reserves 10,000 credits per check."""
     problems = [
-        f"targets[{index}].crawlOptions.limit: is not given, so that the service would reserve 10,000 credits "
+        f"targets[{index}].crawlOptions.limit: is missing, so the service would reserve 10,000 credits "
         f"for every check of {target.url!r}; set a limit, or allow_unlimited_crawl=True"
         for index, target in enumerate(request.targets)
         if isinstance(target, CrawlTarget)

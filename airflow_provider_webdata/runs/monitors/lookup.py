@@ -1,4 +1,4 @@
-"""Base of the runs of monitors: found by id or by name, at a service whose reads lag behind its writes."""
+"""Base of the monitor runs: lookup by id or name, despite the service's replication lag."""
 
 from __future__ import annotations
 
@@ -18,45 +18,45 @@ T = TypeVar("T")
 
 
 class MonitorRun(WaitRun):
-    """One attempt of a task that deals with a monitor."""
+    """One attempt of a task with a monitor."""
 
     def until_found(self, lookup: Callable[[], T | None]) -> T | None:
-        """Repeat a lookup until it returns something or `replica_wait` is over.
+        """Repeat a lookup until it returns a result or `replica_wait` is over.
 
-        :param lookup: returns what was found, or None.
+        :param lookup: returns the result, or None.
         """
         return until_found(lookup, self.task.replica_wait)
 
     def monitors_named(self, name: str) -> list[Monitor]:
-        """Return all monitors of this name, newest first. The service has no filter for names."""
+        """Return all monitors with this name, newest first. The service cannot filter by name."""
         return [
             monitor for monitor in self.hook.iter_monitors() if (monitor.name or "").strip() == name.strip()
         ]
 
     def visible_monitor(self, monitor_id: str) -> Monitor | None:
-        """Return a monitor that should be there, or None if it stays missing."""
+        """Return a monitor that should exist, or None if it stays missing."""
         try:
             return until_visible(lambda: self.hook.get_monitor(monitor_id), self.task.replica_wait)
         except NotFoundError:
             return None
 
     def only_one(self, name: str, found: list[Monitor]) -> Monitor | None:
-        """Return the one monitor that was found, or None.
+        """Return the only monitor that was found, or None.
 
-        :param found: what has this name.
-        :raises MonitorConflictError: there are several.
+        :param found: the monitors with this name.
+        :raises MonitorConflictError: several monitors have the name.
         """
         if len(found) > 1:
             raise MonitorConflictError(
                 f"{len(found)} monitors are named {name!r}: {', '.join(monitor.id for monitor in found)}. "
-                "Give monitor_id to say which one is meant, or delete the others"
+                "Set monitor_id to select one, or delete the others"
             )
         return found[0] if found else None
 
     def find(self) -> Monitor | None:
         """Return the monitor, or None if it stays missing.
 
-        :raises MonitorConflictError: several have the name.
+        :raises MonitorConflictError: several monitors have the name.
         """
         if self.task.monitor_id:
             return self.visible_monitor(self.task.monitor_id)
@@ -66,16 +66,18 @@ class MonitorRun(WaitRun):
     def found(self) -> Monitor:
         """Return the monitor.
 
-        :raises MonitorMissingError: it is missing.
-        :raises MonitorConflictError: several have the name.
+        :raises MonitorMissingError: the monitor does not exist.
+        :raises MonitorConflictError: several monitors have the name.
         """
         if (monitor := self.find()) is None:
-            raise MonitorMissingError(f"There is no monitor {self.described}")
+            raise MonitorMissingError(
+                f"The monitor {self.described} does not exist. It may have been deleted"
+            )
         return monitor
 
     @property
     def described(self) -> str:
-        """A description of the intended monitor."""
+        """The id or name of the intended monitor, for messages."""
         return (
             f"with the id {self.task.monitor_id!r}"
             if self.task.monitor_id
@@ -84,5 +86,5 @@ class MonitorRun(WaitRun):
 
     def _checked_name(self) -> str:
         if not self.task.monitor_name or not str(self.task.monitor_name).strip():
-            self.refuse("monitor_id and monitor_name are both empty after rendering; one must name a monitor")
+            self.refuse("monitor_id and monitor_name are both empty after rendering; set one of them")
         return str(self.task.monitor_name)

@@ -1,4 +1,4 @@
-"""Monitors updated, deleted, and listed."""
+"""Updates, deletions, and lists of monitors."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from airflow_provider_webdata.runs.request import checked_extra_body
 
 
 class UpdateMonitorRun(MonitorRun):
-    """One attempt of a task that changes a monitor."""
+    """One attempt of a task that updates a monitor."""
 
     def call(self) -> dict[str, Any]:
-        """Send what is given and return the monitor with wire names."""
+        """Update the given fields and return the monitor with wire names."""
         extra_body = checked_extra_body(self.task, UPDATE_MONITOR.label) or {}
         fields: dict[str, Any] = {}
         if not extra_body or self.task.given():
-            # Its warnings (ids, judgeEnabled, schedule) are settled by what goes along, so none is logged.
+            # Later code handles the model's warnings (ids, judgeEnabled, schedule), so none is logged.
             fields = body_for(MonitorUpdateRequest, self.task.given(), UPDATE_MONITOR.label).to_wire()
         monitor = self.found()
         self.task.webdata_page = monitor_page(self.task.webdata_conn_id, monitor.id)
@@ -38,11 +38,11 @@ class DeleteMonitorRun(MonitorRun):
     """One attempt of a task that deletes a monitor."""
 
     def call(self) -> dict[str, Any]:
-        """Delete the monitor and say whether it was there."""
+        """Delete the monitor and return whether it existed."""
         monitor_id = self.task.monitor_id
         if monitor_id and checked_text(monitor_id) is None:
             self.refuse(
-                f"monitor_id is {monitor_id!r} after rendering: the template found nothing; it must name a monitor"
+                f"monitor_id is {monitor_id!r} after rendering, since its template has no value; set a monitor's id"
             )
         if not monitor_id:
             monitor = self.find()
@@ -51,12 +51,12 @@ class DeleteMonitorRun(MonitorRun):
             try:
                 self.hook.delete_monitor(monitor_id)
             except NotFoundError:
-                self.log.info("There is no monitor %s, perhaps no longer", monitor_id)
+                self.log.info("Monitor %s does not exist. It may have been deleted", monitor_id)
             else:
                 self.log.info("Deleted monitor %s", monitor_id)
                 return {"id": monitor_id, "deleted": True}
         if not self.task.ignore_missing:
-            raise MonitorMissingError(f"There is no monitor {self.described} (ignore_missing=False)")
+            raise MonitorMissingError(f"The monitor {self.described} does not exist (ignore_missing=False)")
         return {"id": monitor_id or None, "deleted": False}
 
 
@@ -64,7 +64,7 @@ class ListMonitorsRun(MonitorRun):
     """One attempt of a task that lists monitors."""
 
     def call(self) -> list[dict[str, Any]]:
-        """List what matches."""
+        """List the matching monitors."""
         limit = self._checked_limit()
         found = []
         for monitor in self.hook.iter_monitors():

@@ -1,4 +1,4 @@
-"""A check of a monitor, started once for all attempts of the task."""
+"""A monitor check, started once for all attempts of the task."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class RunMonitorRun(CheckRun):
     """One attempt of a task that starts a check."""
 
     def call(self) -> Any:
-        """Start a check, or find the one that runs, and return it with wire names."""
+        """Start a check, or find the running one, and return it with wire names."""
         self.require_deliveries()
         intent = Intent(self.context, "webdata_check")
         monitor_id = self._ready_monitor()
@@ -31,7 +31,7 @@ class RunMonitorRun(CheckRun):
         return self.wait_for_check(monitor_id, check.id)
 
     def _ready_monitor(self) -> str:
-        """Return the monitor's id, once it has the managed webhook if it is to."""
+        """Return the monitor's id, after attaching the managed webhook if configured."""
         if self.task.monitor_id and not self.task.attach_webhook:
             return str(self.task.monitor_id)
         monitor = self.found()
@@ -49,7 +49,7 @@ class RunMonitorRun(CheckRun):
             return None
         if (former := intent.recall("monitor_id")) not in (None, monitor_id):
             self.log.warning(
-                "An earlier attempt ran monitor %s. The task's monitor is %s now: it is run too",
+                "An earlier attempt ran monitor %s. The task's monitor is now %s, which also runs",
                 former,
                 monitor_id,
             )
@@ -72,13 +72,13 @@ class RunMonitorRun(CheckRun):
     def _start(self, monitor_id: str, intent: Intent) -> MonitorCheck:
         intent.begin((check.id for check in self._checks(monitor_id)), monitor_id=monitor_id)
         try:
-            # A 404 started nothing, and may be that of a late replica.
+            # A 404 started no check, and may come from a lagging replica.
             check = until_visible(lambda: self.hook.run_monitor(monitor_id), self.task.replica_wait)
         except ConflictError as error:
             intent.forget()
             check = self._running(monitor_id, error)
             if self.task.wait_for_completion:
-                # Once it is over, a further attempt would get no conflict and start another.
+                # After the check ends, another attempt would get no conflict and start a second check.
                 intent.remember(id=check.id, monitor_id=monitor_id)
             return check
         except WebDataError as error:
@@ -107,9 +107,9 @@ class RunMonitorRun(CheckRun):
             ) from error
         if self.task.if_running == "error":
             raise MonitorConflictError(
-                f"Check {check_id} of monitor {monitor_id} is running already (if_running='error')"
+                f"Check {check_id} of monitor {monitor_id} is already running (if_running='error')"
             )
-        self.log.info("Check %s of monitor %s is running already", check_id, monitor_id)
+        self.log.info("Check %s of monitor %s is already running", check_id, monitor_id)
         return self._check(monitor_id, check_id)
 
     def _check(self, monitor_id: str, check_id: str) -> MonitorCheck:

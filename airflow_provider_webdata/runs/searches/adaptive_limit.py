@@ -1,4 +1,4 @@
-"""The limit of concurrent calls, learned from the service's 429s."""
+"""An adaptive concurrency limit, based on the service's 429s."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _LONGEST_PAUSE_SECONDS = 30.0
 
 
 class AdaptiveLimit:
-    """A limit that is halved at a 429 and grows by one for each round of calls that went well.
+    """A limit that halves after a 429 and grows by one per round of successful calls (AIMD).
 
-    Calls in flight when the limit fell are no new evidence: neither their 429s nor their successes count. All tasks of
-    the team share the number that may be in flight, so it is unknown beforehand.
+    Calls that were in flight when the limit fell are not new evidence: neither their 429s nor their successes count.
+    All tasks of the team share the service's limit, so it is not known in advance.
 
-    :param most: the limit never exceeds this, and begins there; at least 1.
-    :param clock: returns seconds that only grow.
-    :ivar limit: how many calls may be in flight now, from 1 to `most`.
-    :ivar paused: seconds of the pauses that were requested since the last successful call.
+    :param most: initial and maximum limit; at least 1.
+    :param clock: returns monotonic seconds.
+    :ivar limit: current maximum of calls in flight, from 1 to `most`.
+    :ivar paused: total seconds of pauses since the last successful call.
     """
 
     def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -37,16 +37,16 @@ class AdaptiveLimit:
 
     @property
     def ticket(self) -> int:
-        """What a call is given when it begins, and hands back when it ends: how often the limit had fallen."""
+        """A call's start marker, to pass back when it ends: the number of times the limit has fallen."""
         return self._cuts
 
     @property
     def pause(self) -> float:
-        """Seconds for which no call may begin; 0: begin."""
+        """Seconds until the next call may start; 0: now."""
         return max(self._until - self._clock(), 0.0)
 
     def succeeded(self, ticket: int) -> None:
-        """Take note that the call with this ticket went well."""
+        """Record that the call with this ticket succeeded."""
         self.paused = 0.0
         if ticket != self._cuts:
             return
@@ -57,9 +57,9 @@ class AdaptiveLimit:
             self.limit = min(self.limit + 1, self._most)
 
     def slow_down(self, ticket: int, wait: float | None) -> None:
-        """Take note that the call with this ticket was answered with a 429, or could not reach the service.
+        """Record that the call with this ticket received a 429 or could not reach the service.
 
-        :param wait: seconds that the service asks to wait, where it says so.
+        :param wait: seconds that the service asks to wait, or None.
         """
         if ticket == self._cuts:
             self._cuts += 1

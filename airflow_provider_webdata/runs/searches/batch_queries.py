@@ -1,4 +1,4 @@
-"""The searches of a batch, read from the operator's `queries` and checked before the first one is billed."""
+"""The searches of a batch, parsed from the operator's `queries` and validated before the first is billed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.models import SearchRequest
 
 OPERATION = "batch search"
-"""What errors call the operation."""
+"""Name of the operation in errors."""
 
 _MOST_PROBLEMS = 10
 _KEY_LENGTH = 24
@@ -41,9 +41,9 @@ def checked_queries(
     extra_body: Mapping[str, Any] | None,
     log: Any,
 ) -> dict[str, BatchQuery]:
-    """Return the searches by key, each once, in the given order.
+    """Return the searches by key, without duplicates, in the given order.
 
-    :raises InvalidRequestError: there are none, or some break a documented rule.
+    :raises InvalidRequestError: `queries` is empty, or a search breaks a documented rule.
     """
 
     queries: dict[str, BatchQuery] = {}
@@ -67,7 +67,7 @@ def checked_queries(
         key = hashlib.sha256(text.encode()).hexdigest()[:_KEY_LENGTH]
         queries.setdefault(key, BatchQuery(key, item, request.query))
     if not given:
-        problems.append("queries: at least one is needed")
+        problems.append("queries: at least one is required")
     if problems:
         more = len(problems) - _MOST_PROBLEMS
         shown = problems[:_MOST_PROBLEMS] + ([f"and {more} more"] if more > 0 else [])
@@ -77,5 +77,5 @@ def checked_queries(
     for note in notes:
         log.info("%s: %s", OPERATION, note)
     if len(queries) < len(given):
-        log.info("%d searches are equal to others and are made once", len(given) - len(queries))
+        log.info("Skipping %d duplicate searches", len(given) - len(queries))
     return queries

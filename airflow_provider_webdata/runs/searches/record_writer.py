@@ -1,4 +1,4 @@
-"""Keeps records while searches continue, without filling memory where storage is slow."""
+"""Background storage of records, with backpressure if storage is slow."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ log = logging.getLogger(__name__)
 
 
 class RecordWriter:
-    """Saves records in the background, all that wait together; `put` waits while there is no room.
+    """Saves waiting records in batches in the background; `put` blocks while the queue is full.
 
     :param save: saves records; called in a thread, one call at a time.
-    :param room: how many records may wait.
+    :param room: maximum number of waiting records.
     """
 
     def __init__(self, save: Callable[[list[Record]], None], room: int) -> None:
@@ -31,23 +31,23 @@ class RecordWriter:
 
     @property
     def failed(self) -> bool:
-        """Whether storage failed: send no more billed calls."""
+        """True if storage failed: send no more billed calls."""
         return self._error is not None
 
     async def put(self, record: Record) -> None:
-        """Hand over a record."""
+        """Add a record to the queue."""
         try:
             await self._queue.put(record)
         except asyncio.CancelledError:
-            # The attempt ends; `run` saves it with the last ones.
+            # The attempt is ending; `run` saves this record with the last ones.
             self._left.append(record)
             raise
 
     def finish(self) -> None:
-        """Let `run` end once all records are saved."""
+        """Make `run` return once all records are saved."""
         self._over = True
         with contextlib.suppress(asyncio.QueueFull):
-            # A full queue wakes the loop as well.
+            # A full queue also wakes the loop.
             self._queue.put_nowait(None)
 
     async def run(self) -> None:
@@ -60,11 +60,11 @@ class RecordWriter:
                     try:
                         await asyncio.to_thread(self._save, unsaved)
                         unsaved = []
-                    except Exception as error:  # noqa: BLE001 - storages raise any error
-                        log.warning("%d results could not be saved: %s", len(unsaved), error)
+                    except Exception as error:  # noqa: BLE001 - storage backends raise any error
+                        log.warning("Failed to save %d results: %s", len(unsaved), error)
                         self._error = error
         finally:
-            # Also where the task's time is over, and this is cancelled.
+            # Also after a cancellation, when the task has timed out.
             if unsaved := [*unsaved, *self._waiting(None)]:
                 self._save(unsaved)
 
@@ -76,6 +76,6 @@ class RecordWriter:
         return [record for record in records if record is not None]
 
     def check(self) -> None:
-        """Raise what storage raised, though it took the records in the end: no further search was begun."""
+        """Raise the storage error, even if a later attempt to save succeeded: no further search was started."""
         if self._error is not None:
             raise self._error

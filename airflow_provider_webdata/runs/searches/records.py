@@ -1,8 +1,8 @@
 """The stored outcomes of a batch's searches: JSON objects, and the result items in them.
 
-An answered search: `key`, `query`, `id`, `creditsUsed`, `warning` and `results`, the items by source. One that may
-have been billed though no answer came: `key`, `query`, `creditsUsed`, what was set aside for it, and `ambiguous`,
-the error.
+A completed search has `key`, `query`, `id`, `creditsUsed`, `warning`, and `results`, the items by source. A search
+without a response, which may have been billed, has `key`, `query`, `creditsUsed` (the reservation), and `ambiguous`
+(the error).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def answer_record(query: BatchQuery, answer: dict[str, Any]) -> Record:
-    """Return the record of an answered search.
+    """Return the record of a completed search.
 
-    :param answer: in wire form.
+    :param answer: the response in wire form.
     """
     return {
         "key": query.key,
@@ -43,7 +43,7 @@ def ambiguous_record(query: BatchQuery, error: str, reserved: float) -> Record:
 
 
 def answered(records: Iterable[Record]) -> Iterator[Record]:
-    """Yield the records of answered searches, each search once, oldest first."""
+    """Yield the records of completed searches, each search once, oldest first."""
     seen: set[str] = set()
     for record in records:
         if "ambiguous" not in record and record["key"] not in seen:
@@ -60,9 +60,9 @@ def items_of(records: Iterable[Record]) -> Iterator[dict[str, Any]]:
 
 
 def with_items(record: Record, items: Iterator[dict[str, Any] | None]) -> Record:
-    """Return a record with its results replaced by what was made of its items.
+    """Return a record with its result items replaced.
 
-    :param items: as many as the record has are taken, in the order of `items_of`; None in place of one drops it.
+    :param items: the new items, in the order of `items_of`; consumes one per item of the record. None drops an item.
     """
     if "results" not in record:
         return record
@@ -74,7 +74,7 @@ def with_items(record: Record, items: Iterator[dict[str, Any] | None]) -> Record
 
 
 def by_search(records: Iterable[Record], items: Iterable[dict[str, Any] | None]) -> list[dict[str, Any]]:
-    """Return what XCom gets of each record, from items in the order of `items_of`."""
+    """Return the XCom form of each record, from items in the order of `items_of`."""
     rest = iter(items)
     names = ("query", "id", "creditsUsed", "warning")
     return [

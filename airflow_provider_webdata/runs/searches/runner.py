@@ -1,4 +1,4 @@
-"""Runs a batch's searches: as many concurrently as the service accepts, each billed once, each failing separately."""
+"""The runner of a batch's searches: as many concurrently as the service accepts, each billed once."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# What one search meets, all would meet.
+# Errors that would fail every search.
 _FOR_ALL = (AuthenticationError, ConfigurationError, EntitlementError, PaymentRequiredError)
 
 _GATEWAY_STATUSES = frozenset({502, 503, 504})
@@ -53,9 +53,9 @@ _REPORT_SECONDS = 30.0
 class FailedQuery:
     """A search that failed.
 
-    :param error: message that says what went wrong.
-    :param ambiguous: whether it may have been billed anyway.
-    :param hopeless: whether repeating it cannot help.
+    :param error: the error message.
+    :param ambiguous: True if the search may have been billed anyway.
+    :param hopeless: True if a repetition cannot succeed.
     """
 
     query: BatchQuery
@@ -68,10 +68,10 @@ class FailedQuery:
 class Tally:
     """The counts of a batch, over all attempts.
 
-    :param credits_used: credits, as the service counted them.
-    :param done: how many searches were answered.
-    :param failed: those that failed.
-    :param left: those that were not begun.
+    :param credits_used: credits that the service reports.
+    :param done: number of completed searches.
+    :param failed: the failed searches.
+    :param left: the searches that were not started.
     """
 
     credits_used: float = 0
@@ -81,19 +81,19 @@ class Tally:
 
     @property
     def settled(self) -> int:
-        """How many searches were answered or failed."""
+        """Number of completed and failed searches."""
         return self.done + len(self.failed)
 
 
 def may_have_been_billed(error: WebDataError) -> bool:
-    """Return whether a search that failed may have been done and billed, though its answer did not arrive.
+    """Return whether a search without a response may have been executed and billed.
 
-    A failure that the service itself reports (400, 408, 500) is none of these: it bills what it answered.
+    Errors that the service itself reports (400, 408, 500) are not ambiguous: it bills only successful responses.
     """
     if isinstance(error, TransportError):
         return error.sent
     if isinstance(error, ServerError):
-        # A proxy in front of the service does not know what became of the request.
+        # A proxy in front of the service does not know the outcome of the request.
         return error.status in _GATEWAY_STATUSES
     return isinstance(error, InvalidResponseError)
 
@@ -101,17 +101,17 @@ def may_have_been_billed(error: WebDataError) -> bool:
 class SearchBatch:
     """The searches of one attempt.
 
-    Searches are begun in the given order while the adaptive limit and the credits allow it. Each answer is saved at
-    once; searches wait for that when storage is slower than the service, so that memory holds no more than about two
+    Searches start in the given order while the adaptive limit and the credits allow it. Each response is saved
+    immediately. If storage is slower than the service, searches wait for it, so that memory holds at most about two
     results per search in flight.
 
-    :param limit: how many searches may be in flight.
+    :param limit: the limit of searches in flight.
     :param save: saves records; called in a thread, one call at a time.
-    :param request_of: makes a search's request.
+    :param request_of: builds a search's request.
     :param extra_body: merged into each request unchecked.
-    :param budget: the credits. A search is settled once its record is saved.
-    :param patience: seconds of pauses, with no search going well between them, after which the attempt ends with the
-        rate limit; infinity: never.
+    :param budget: the credit budget. A search is settled once its record is saved.
+    :param patience: maximum seconds of pauses without a successful search between them, after which the attempt ends
+        with the rate limit; infinity: no maximum.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class SearchBatch:
         self.rate_limit: RateLimitError | None = None
         """The 429 that ended the attempt early, for the task to be rescheduled."""
         self.stopped = False
-        """Whether the task was ended from outside."""
+        """True if the task was terminated."""
         self._settings = settings
         self._limit = limit
         self._keep = save
@@ -144,16 +144,16 @@ class SearchBatch:
         self._total = 0
 
     def stop(self) -> None:
-        """Begin no further search; safe to call from a signal handler."""
+        """Start no more searches; safe to call from a signal handler."""
         self.stopped = True
 
     def count_earlier(
         self, records: Iterable[Record], queries: Mapping[str, BatchQuery], *, repeat_ambiguous: bool
     ) -> set[str]:
-        """Count what earlier attempts did; return the keys of the searches to skip.
+        """Count the searches of earlier attempts; return the keys of the searches to skip.
 
-        :param records: their saved records.
-        :param queries: the searches of the batch, by key; other searches count for their cost only.
+        :param records: the saved records of earlier attempts.
+        :param queries: the searches of the batch, by key; for other searches, only the cost counts.
         """
         answered: set[str] = set()
         ambiguous: dict[str, str] = {}
@@ -175,9 +175,9 @@ class SearchBatch:
         return answered | set(unclear)
 
     async def run(self, queries: Iterable[BatchQuery]) -> None:
-        """Make searches until all are made or something ends the attempt.
+        """Run searches until all are done or the attempt ends.
 
-        :raises WebDataError: what all further searches would meet too: an invalid API key, no credits.
+        :raises WebDataError: an error that would fail all further searches, such as an invalid API key or no credits.
         :raises Exception: results could not be saved.
         """
         self._pending.extend(queries)
@@ -191,7 +191,7 @@ class SearchBatch:
                 try:
                     await self._make_all(hook, writer, results)
                 finally:
-                    # Some were answered just when the attempt was ended.
+                    # Responses may have arrived just when the attempt ended.
                     while not results.empty():
                         await self._take(results.get_nowait(), writer)
         finally:
@@ -210,7 +210,7 @@ class SearchBatch:
         while True:
             while self._may_begin(len(in_flight), writer):
                 request = self._request_of(self._pending[0])
-                # The task state store blocks.
+                # The task state store is synchronous.
                 await asyncio.to_thread(self._budget.reserve, self._pending[0].key, self._price(request))
                 query = self._pending.popleft()
                 call = asyncio.create_task(self._make(hook, query, request, results))
@@ -222,7 +222,7 @@ class SearchBatch:
                 await asyncio.sleep(min(self._limit.pause, _WAKE_SECONDS))
                 continue
             if results.empty():
-                # Woken now and then to see whether a pause is over, or the task was ended.
+                # Wake periodically to check whether a pause is over or the task was terminated.
                 await asyncio.wait(in_flight, timeout=_WAKE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
             while not results.empty():
                 await self._take(results.get_nowait(), writer)
@@ -236,7 +236,7 @@ class SearchBatch:
         return not self._is_over(writer)
 
     def _is_over(self, writer: RecordWriter) -> bool:
-        """Return whether the queue is exhausted, unless a search in flight changes that."""
+        """Return whether no search may start, unless a search in flight changes that."""
         return self._has_ended(writer) or not self._pending or not self._affords_next()
 
     def _has_ended(self, writer: RecordWriter) -> bool:
@@ -248,7 +248,7 @@ class SearchBatch:
         return self._price(self._request_of(self._pending[0])) <= self._budget.left
 
     def _price(self, request: SearchRequest) -> float:
-        """Return the most that a search may cost: what is documented, or the dearest so far, should that be more."""
+        """Return the maximum cost of a search: the documented price, or the highest so far if that is more."""
         return max(SEARCH.most(request.to_wire()).credits, self._dearest)
 
     def _save(self, records: list[Record]) -> None:
@@ -268,7 +268,7 @@ class SearchBatch:
             answer = await hook.search(request, extra_body=self._extra_body)
         except asyncio.CancelledError:
             raise
-        except BaseException as error:  # noqa: BLE001 - a task's timeout, too, goes to the loop that decides
+        except BaseException as error:  # noqa: BLE001 - the loop handles every error, including a task timeout
             results.put_nowait(_CallResult(query, ticket, error=error))
         else:
             results.put_nowait(_CallResult(query, ticket, answer=answer))
@@ -302,9 +302,9 @@ class SearchBatch:
     def _slow_down(self, ticket: int, error: WebDataError, wait: float | None) -> None:
         before = self._limit.pause
         self._limit.slow_down(ticket, wait)
-        # Many searches that are in flight meet the same limit.
+        # Many searches in flight receive the same 429.
         if (pause := self._limit.pause) > SILENT_PAUSE_SECONDS >= before:
-            log.warning("%s. No search is begun for %.1f s", error, pause)
+            log.warning("%s. Pausing new searches for %.1f s", error, pause)
 
     def _may_reach_later(self, query: BatchQuery) -> bool:
         self._unreached[query.key] = self._unreached.get(query.key, 0) + 1

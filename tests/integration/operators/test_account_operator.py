@@ -57,7 +57,7 @@ def test_the_calls_of_an_interval(here: SandboxServer, log: Any, tmp_path: Path)
     assert account("activity", partition=day(1)).value["data"] == []
     late = account("activity", partition=day(-2)).value
     assert (late["data"], late["since"][:10], late["until"][:10]) == ([], day(-2), day(-1))
-    assert "The service lists calls for 24 hours: those from" in log()
+    assert "The service lists calls for 24 hours. Calls from" in log()
 
 
 def test_the_credits_of_the_period_that_an_interval_is_in(here: SandboxServer) -> None:

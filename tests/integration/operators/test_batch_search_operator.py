@@ -163,7 +163,7 @@ BAD_INPUT = {
         ["queries, item 1", "limit", "101"],
     ),
     "bad shared field": ({"queries": ["q"], "limit": "{{ 0 }}"}, ["limit"]),
-    "no queries": ({"queries": []}, ["queries: at least one is needed"]),
+    "no queries": ({"queries": []}, ["queries: at least one is required"]),
     "no number": ({"queries": ["q"], "credit_limit": "many"}, ["credit_limit", "many"]),
     "ratio over one": ({"queries": ["q"], "max_error_ratio": "2"}, ["max_error_ratio", "at most 1"]),
 }
@@ -218,7 +218,7 @@ def test_credits_of_earlier_tries_count(here, tmp_path, log):
     value = execute(TaskInstance(try_number=2, max_tries=1), output=output, **arguments)
     assert (value["done"], value["left"], value["creditsUsed"]) == (2, ["zeppelin"], 4)
     assert value["notBegun"] == 1
-    assert "1 of 3 searches were not begun: the next one may exceed credit_limit=4" in log()
+    assert "1 of 3 searches were not started, because the next one may exceed credit_limit=4" in log()
 
 
 AMBIGUOUS = {

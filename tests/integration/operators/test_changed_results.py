@@ -115,7 +115,7 @@ def test_more_than_may_be_removed_is_kept(site: Site, log: Any) -> None:
         site.control.delete_page(f"{HOME}{name}")
     assert site.crawl(2) == (counts(same=1, failed=3), [])
     assert site.crawl(3, max_removed=0.5) == (counts(same=1, failed=3, heldBack=2), [])
-    assert "2 of 3 known pages seem to be gone, and max_removed allows 1: none is removed" in log()
+    assert "2 of 3 known pages are missing, but max_removed allows 1: no page is removed" in log()
     site.show(b="<p>second</p>")
     assert site.crawl(4, max_removed=0.5) == (counts(same=2, failed=2, removed=1), [("removed", "a")])
 
@@ -274,9 +274,9 @@ def test_no_results_after_some_are_a_warning(site: Site, log: Any) -> None:
     site.crawl(1)
     operator, arguments = CRAWL
     empty = site.run(2, (operator, {**arguments, "include_paths": ["^/elsewhere"]}), on_unchanged="skip")
-    assert (empty.state, str(empty.error)) == ("skipped", "No results, and earlier runs knew 3 pages")
+    assert (empty.state, str(empty.error)) == ("skipped", "No results, but earlier runs saw 3 pages")
     assert empty.xcom["changes"]["knownBefore"] == 3
-    assert "This run has no results, and earlier ones knew 3 pages" in log()
+    assert "This run has no results, but earlier runs saw 3 pages" in log()
 
 
 def test_a_site_that_is_down_loses_no_page(site: Site) -> None:
@@ -378,14 +378,14 @@ def test_sitemaps_of_sitemaps(site: Site, log: Any) -> None:
     assert few.xcom["credits"]["byOperation"] == {"map": 1, "scrape": 3, "batch_scrape": 1}
     logged = log()
     assert "Read 3 of 6 sitemaps for 3 credits" in logged
-    not_read = "2 sitemaps were not read that may have news, such as https://corner.example/of_a"
+    not_read = "2 sitemaps that may have changed were not read, such as https://corner.example/of_a"
     assert not_read in logged
     assert "raise max_sitemaps (3)" in logged
 
     all_of_them = site.run(2, INCREMENTAL)
     assert asked() == ["sitemap.xml", "index", "of_b", "of_a", "broken"]
     assert all_of_them.xcom["changes"] == counts(changed=2, known=2)
-    assert "sitemaps were not read" not in log().removeprefix(logged).replace(not_read, "")
+    assert "were not read" not in log().removeprefix(logged).replace(not_read, "")
 
 
 def test_a_sitemap_is_not_read_beyond_the_credit_limit(site: Site) -> None:
@@ -394,7 +394,7 @@ def test_a_sitemap_is_not_read_beyond_the_credit_limit(site: Site) -> None:
     before = spent(site)
     done = site.run(2, INCREMENTAL, credit_limit=5)
     assert done.state == "failed"
-    told = "scrape: nothing was sent, because it may exceed credit_limit=5, after 1 that were spent"
+    told = "scrape: nothing was sent: it may exceed credit_limit=5, after 1 credits that were"
     assert told in str(done.error)
     assert spent(site) == before + 1
 

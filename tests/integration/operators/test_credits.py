@@ -103,7 +103,7 @@ def test_the_limit_and_the_account_of_a_call(here: SandboxServer, task: Any, log
         refused = direct.run(task(operator, arguments, credit_limit=f"{{{{ {low} }}}}"))
         assert refused.ended == ("failed", 1)
         assert "credits" not in refused.xcom
-        assert f"{what}: nothing was sent, because it may exceed credit_limit={low:g}: it may cost" in str(
+        assert f"{what}: nothing was sent: it may exceed credit_limit={low:g}: it may cost" in str(
             refused.error
         )
         assert "(WD-034)" in str(refused.error)
@@ -275,7 +275,7 @@ def test_the_limit_is_that_of_all_attempts_until_the_task_is_cleared(here: Sandb
 
     attempt(undeliverable(search("river")), store, 1)
     context = context_of(TaskInstance(try_number=2, max_tries=2), store)
-    with pytest.raises(CreditLimitError, match="credit_limit=3, after 2 that were spent already, or may"):
+    with pytest.raises(CreditLimitError, match="credit_limit=3, after 2 credits that were or may"):
         search("coffee").execute(context)
     assert attempt(search("coffee"), store, 3, max_tries=4)["credits"]["used"] == 4
 
@@ -297,7 +297,7 @@ def test_a_call_of_a_killed_attempt_counts(
         killed(task(operator, arguments, credit_limit=limit), store, number)
     sent = len(here.control.requests())
     context = context_of(TaskInstance(try_number=attempts + 1, max_tries=5), store)
-    with pytest.raises(CreditLimitError, match=r"after \d that were spent already, or may have been"):
+    with pytest.raises(CreditLimitError, match=r"after \d credits that were or may have been spent"):
         task(operator, arguments, credit_limit=limit).execute(context)
     assert len(here.control.requests()) == sent
     # Clearing the task begins a new budget.

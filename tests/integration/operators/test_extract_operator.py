@@ -150,7 +150,7 @@ def test_pages_without_data_fail_the_task(shop: SandboxServer) -> None:
     shop.control.set_page(URLS[1], "<p>1</p>", error="SCRAPE_TIMEOUT")
     outcome = direct.run(extract(via="scrape", urls=[URLS[1]], retries=2))
     assert outcome.ended == ("failed", 1)
-    assert "gave data" in str(outcome.error)
+    assert "returned data" in str(outcome.error)
     assert f"{URLS[1]}: " in str(outcome.error)
 
 
@@ -177,7 +177,7 @@ def test_pages_without_data_fail_the_task(shop: SandboxServer) -> None:
                 "prompt": "Extract the data that the schema describes.",
                 "schema": SCHEMA,
             },
-            "has no counterpart of showSources",
+            "does not support showSources",
         ),
     ],
 )
@@ -198,7 +198,7 @@ def test_the_agent_does_the_rest(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"urls": None, "prompt": "x"}, "there are no urls"),
+        ({"urls": None, "prompt": "x"}, "urls is empty"),
         ({"urls": ["https://a.example/*"]}, "'https://a.example/*' is a whole site"),
         ({"enable_web_search": True}, "enableWebSearch is set"),
     ],

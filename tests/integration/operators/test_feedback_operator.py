@@ -39,7 +39,7 @@ def test_a_credit_comes_back(run_dag, sandbox):
         "rating": "good",
         "valuableSources": [{"url": done.xcom["search.return_value"]["web"][0]["url"]}],
     }
-    assert f"Feedback on search {search} was taken (good); credits returned: 1" in done.log_of("rate")
+    assert f"Recorded feedback on search {search} (good); credits refunded: 1" in done.log_of("rate")
     assert sandbox.control.state()["credits"] == before - 2 + 1
 
 
@@ -78,7 +78,7 @@ def test_earlier_feedback_stands(here, search, log, kind, fault):
     """Whether a repetition meets the one before or a 409 says so: the task succeeds."""
     here.control.add_fault(kind, path=".*/feedback", **fault)
     assert direct.run(rate(search)).value["alreadySubmitted"] is True
-    assert "There was feedback on search" in log()
+    assert "was already recorded and is unchanged" in log()
     assert here.control.state()["credits"] == 100_000 - 2 + (kind == "drop_after_work")
 
 

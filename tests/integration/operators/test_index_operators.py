@@ -48,7 +48,7 @@ def test_searches_in_a_real_airflow(run_dag, sandbox, tmp_path):
         "repos": ["pipeline/pipeline"],
         "min_stars": 0,
     }
-    assert "Developer search for 'clocks go forward' brought 1 results" in done.log_of("ask")
+    assert "Developer search for 'clocks go forward' returned 1 results" in done.log_of("ask")
 
     assert done.xcom["papers.return_value"]["count"] == 1
     (paper,) = map(json.loads, path.read_text().splitlines())

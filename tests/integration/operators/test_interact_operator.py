@@ -118,7 +118,7 @@ def connect_to(monkeypatch):
 
 
 BAD_INPUT = {
-    "no steps": ({"steps": []}, ["steps: at least one is needed"]),
+    "no steps": ({"steps": []}, ["steps: at least one is required"]),
     "empty code": ({"steps": ["ok", ""]}, ["step 2 of 2", "code"]),
     "unknown field of a step": ({"steps": [{"cod": "x"}]}, ["step 1 of 1", "cod"]),
     "a prompt without a scrape": ({"steps": [{"prompt": "x"}]}, ["step 1 of 1", "prompt"]),
@@ -278,7 +278,7 @@ def test_of_several_new_sessions_none_is_closed(connect_to, caplog, monkeypatch)
             execute()
     finally:
         server.close()
-    assert "Sessions s-1, s-2 were opened meanwhile" in caplog.text
+    assert "Sessions s-1, s-2 were opened in the meantime" in caplog.text
     assert [request.method for request in server.requests] == ["GET", "POST", "GET"]
 
 
@@ -316,7 +316,7 @@ def test_a_kill_closes_the_browser_while_code_runs(here, form):
 
     with (
         killed_like_by_airflow(operator, lambda: runs_code(here)),
-        pytest.raises(AirflowException, match="closed under it"),
+        pytest.raises(AirflowException, match="closed during the step"),
     ):
         operator.execute(context_of(TaskInstance()))
     assert states(here) == ["destroyed"]
@@ -365,4 +365,4 @@ def test_a_close_that_cannot_be_made_does_not_lose_the_results(here, connect, ca
     value = execute()
     assert value["steps"][1]["stdout"].strip() == "Airship"
     assert value["creditsBilled"] is None
-    assert "could not be closed and bills until its ttl" in caplog.text
+    assert "which bills until its ttl" in caplog.text

@@ -276,7 +276,7 @@ def test_rate_limited_while_the_result_is_read(done: Done, name: str) -> None:
     """The task is rescheduled for it, also after it was deferred; nothing is started again."""
     outcome, services = done
     assert outcome.state(name) == "success", outcome.log_of(name)
-    assert "The task is rescheduled to" in outcome.log_of(name)
+    assert "Rescheduling the task to" in outcome.log_of(name)
     assert [outcome.xcom[f"{name}.return_value"]["id"]] == services[name].started()
 
 
@@ -383,7 +383,7 @@ def test_a_retry_with_corrected_arguments(
     assert service.bodies[1][name] == corrected
     assert any(former in line for line in service.cancels()) is cancelled
     assert second.xcom["credits"]["used"] == 7
-    assert "arguments have changed since an earlier attempt" in log()
+    assert "arguments changed since an earlier attempt" in log()
 
 
 def test_labels_and_webhooks_do_not_start_another_job(service: JobService) -> None:
@@ -451,7 +451,7 @@ def test_retries_deliver_the_pages_of_a_job_beyond_its_credit_limit(
     assert (len(service.started()), len(service.cancels())) == (1, 2)
     assert (outcome.value["status"], outcome.value["data"]) == ("cancelled", PAGES)
     assert (outcome.xcom["overCreditLimit"], outcome.xcom["credits"]["used"]) == (True, 12)
-    assert f"Job {service.started()[0]} continues and bills: it has used 12 credits" in log()
+    assert f"Job {service.started()[0]} continues and bills. It has used 12 credits" in log()
 
 
 @pytest.mark.rule("credits-pdf")

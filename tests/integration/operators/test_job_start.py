@@ -228,7 +228,7 @@ def test_a_job_of_another_request_is_given_up(
     assert job.job_id == new
     assert task.discarded == [(kind, former)]
     assert (
-        f"arguments have changed since an earlier attempt. Its result would be that of the former request: job {former}"
+        f"arguments changed since an earlier attempt, which sent another request. The task abandons job {former}"
         in caplog.text
     )
     assert task.start().job_id == new, "which later attempts find"
@@ -254,9 +254,9 @@ def test_a_job_of_another_account_is_given_up_and_left_alone(
     )
     assert task.start().job_id == service.started()[1]
     assert task.discarded == []
-    assert "leads to another account" in caplog.text
-    assert f"Cancel job {service.started()[0]} yourself" in caplog.text
-    assert "If you rotated the key of the same team" in caplog.text
+    assert "The task's account changed" in caplog.text
+    assert f"Cancel job {service.started()[0]} manually" in caplog.text
+    assert "If you only rotated the team's API key" in caplog.text
     assert task.store is not None
     assert "another-key" not in str(task.store.values)
 
@@ -288,7 +288,7 @@ def test_a_job_that_vanished_is_no_reason_to_pay_again(service: JobService) -> N
     task = Task(service, "crawl")
     task.start()
     service.jobs.clear()
-    with pytest.raises(UncertainStartError, match="is not known to the service"):
+    with pytest.raises(UncertainStartError, match="the service does not find job"):
         task.start()
     assert len(service.started()) == 1
 
@@ -351,7 +351,7 @@ def test_a_refusal_started_nothing(
 def test_a_lost_answer_without_a_trace_on_3_2(service: JobService) -> None:
     """No inbox, no record: the attempt that lost the answer is the last one that can tell."""
     service.start_faults, service.lists = ["lose answer"], False
-    with pytest.raises(UncertainStartError, match="cannot be found out") as raised:
+    with pytest.raises(UncertainStartError, match="cannot be determined") as raised:
         Task(service, "agent", "3.2").start()
     assert "WebDataJobSensor" in str(raised.value)
     assert "clear this task" in str(raised.value)
@@ -372,7 +372,7 @@ def test_a_job_without_a_name_may_be_anybodys(service: JobService, kind: str, ve
     task = Task(service, kind, version)
     task.crash()
     service.names = False
-    with pytest.raises(UncertainStartError, match="one of these jobs may be it"):
+    with pytest.raises(UncertainStartError, match="it may be one of these jobs"):
         task.start()
 
 
@@ -386,7 +386,7 @@ def test_a_batch_without_a_name_is_known_by_its_pages(service: JobService, page:
     if found:
         assert task.start().job_id == service.started()[0]
     else:
-        with pytest.raises(UncertainStartError, match="one of these jobs may be it"):
+        with pytest.raises(UncertainStartError, match="it may be one of these jobs"):
             task.start()
     assert len(service.started()) == 1
 
@@ -408,7 +408,7 @@ def test_two_similar_jobs_are_uncertain(service: JobService) -> None:
     other = Task(service, "agent")
     other.run_start += timedelta(seconds=1)
     other.start()
-    with pytest.raises(UncertainStartError, match="several jobs look like it"):
+    with pytest.raises(UncertainStartError, match="several jobs match"):
         task.start()
 
 

@@ -99,7 +99,10 @@ def test_a_job_that_times_out(done: Outcome, task: str) -> None:
 
 def test_a_monitor_that_is_missing(done: Outcome) -> None:
     line = last_line(done, "no_monitor")
-    assert "There is no monitor named 'none'. Connection 'webdata_default': compare with" in line
+    assert (
+        "The monitor named 'none' does not exist. It may have been deleted. Connection 'webdata_default': "
+        in line
+    )
 
 
 def test_no_credits(done: Outcome) -> None:

@@ -104,7 +104,7 @@ def test_the_urls_of_results_in_files(here, tmp_path):
     assert direct.execute(links, context_of(TaskInstance()))["links"]
     assert here.control.requests("/v2/map")[0]["body"]["url"] == f"{SITE}a"
     links.url = {"path": str(paths["two"]), "count": 2}
-    with pytest.raises(AirflowFailException, match="has 2; give them to urls= of WebDataBatchScrapeOperator"):
+    with pytest.raises(AirflowFailException, match="has 2; pass them to urls= of WebDataBatchScrapeOperator"):
         direct.execute(links, context_of(TaskInstance()))
     # Of a mapped task.
     pages = WebDataBatchScrapeOperator(task_id="batch", urls=["{{ later }}"], wait_for_completion=False)

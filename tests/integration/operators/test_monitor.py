@@ -148,7 +148,7 @@ def test_created_then_kept(here: SandboxServer, log: Log) -> None:
     assert first["id"] == second["id"] == monitor["id"]
     assert second["judgeEnabled"] is True
     assert writes(here) == [("POST", "/v2/monitor", 200)]
-    assert "is as declared" in log()
+    assert "matches the declaration" in log()
     (post,) = here.control.requests("/v2/monitor", method="POST")
     assert post["body"] == {"name": "prices", "schedule": NEVER, "targets": TARGETS, "goal": "cheaper"}
 
@@ -208,7 +208,7 @@ def test_error_if_it_exists(here: SandboxServer) -> None:
     (monitor,) = monitors(here)
     outcome = direct.run(create(if_exists="error"))
     assert outcome.ended == ("failed", 1)
-    assert f"exists already: {monitor['id']}" in str(outcome.error)
+    assert f"already exists: {monitor['id']}" in str(outcome.error)
 
 
 def test_create_makes_one_per_run(here: SandboxServer) -> None:
@@ -328,7 +328,7 @@ def test_too_expensive_to_create(here: SandboxServer) -> None:
     task = create(max_credits_per_month="{{ 10 }}", schedule={"cron": "*/5 * * * *"})
     outcome = direct.run(task, StateStore())
     assert outcome.ended == ("failed", 1)
-    assert "over max_credits_per_month=10; it was deleted again" in str(outcome.error)
+    assert "over max_credits_per_month=10; the task deleted it" in str(outcome.error)
     assert monitors(here) == []
     (deleted,) = [m for m in here.control.state()["monitors"] if m["name"] == "prices"]
     assert deleted["status"] == "deleted"
@@ -341,7 +341,7 @@ def test_too_expensive_to_change(here: SandboxServer) -> None:
     (before,) = monitors(here)
     # None of its checks falls due before the former schedule is back.
     often = {"cron": f"{(datetime.now(timezone.utc).minute + 3) % 5}-59/5 * * * *"}
-    with pytest.raises(CreditLimitError, match="its former values were put back"):
+    with pytest.raises(CreditLimitError, match="the task restored its previous values"):
         create(goal="dearer", max_credits_per_month=2000, schedule=often).execute(context_of(TaskInstance()))
     (after,) = monitors(here)
     changing = {"updatedAt", "nextRunAt"}
@@ -423,7 +423,7 @@ def test_run_when_one_is_running(here: SandboxServer) -> None:
     assert "pages" not in second
     third = direct.run(run_monitor(monitor_name="prices", if_running="error"), StateStore())
     assert third.ended == ("failed", 1)
-    assert "is running already (if_running='error')" in str(third.error)
+    assert "is already running (if_running='error')" in str(third.error)
     assert len(here.control.state()["checks"]) == 1
 
 
@@ -474,10 +474,10 @@ def test_a_retry_with_a_corrected_monitor_runs_that_one(here: SandboxServer) -> 
 def test_missing_monitor(here: SandboxServer) -> None:
     """By id and by name, after looking as long as `replica_wait` says."""
     for which, words in (
-        ({"monitor_name": "nobody"}, "There is no monitor named 'nobody'"),
+        ({"monitor_name": "nobody"}, "The monitor named 'nobody' does not exist"),
         (
             {"monitor_id": "00000000-0000-4000-8000-000000000000"},
-            "There is no monitor with the id '00000000",
+            "The monitor with the id '00000000",
         ),
     ):
         task = WebDataUpdateMonitorOperator(task_id="t", status="paused", replica_wait=0, **which)

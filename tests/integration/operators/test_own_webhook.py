@@ -155,7 +155,7 @@ def test_a_webhook_of_somebody_else(
     keep(CAN_RECEIVE, attach_webhook=attach)
     assert bool(OURS.fullmatch(webhook(here)["url"])) is ours
     logged = log()
-    assert ("reports to another address" in logged) is (attach is None)
+    assert ("reports to an address other than" in logged) is (attach is None)
     assert "hush" not in logged
 
 
@@ -184,7 +184,7 @@ def test_none_is_attached(keep: Any, here: SandboxServer, more: Any, extra: dict
         (
             {"attach_webhook": True, "extra_body": {"webhook": "https://x.example"}},
             CAN_RECEIVE,
-            "leave out one of them",
+            "remove one of them",
         ),
         ({"wait_for_completion": True, "wait": Wait(by="webhook")}, {}, "No delivery can arrive"),
     ],
@@ -225,7 +225,7 @@ def test_too_expensive_to_attach(keep: Any) -> None:
     keep()
     outcome = keep(CAN_RECEIVE, max_credits_per_month=1)
     assert outcome.state == "failed"
-    told = "its former values were put back, but for webhook, which the service cannot remove"
+    told = "the task restored its previous values, except webhook, which the service cannot remove"
     assert told in str(outcome.error)
 
 

@@ -61,7 +61,7 @@ UNWRITABLE = [
         for name in OPERATORS
         if name != "Map"
     ),
-    ("Scrape", {"output": "{folder}/folder.jsonl"}, "it is a folder"),
+    ("Scrape", {"output": "{folder}/folder.jsonl"}, "is a folder"),
     ("Scrape", {"output": "{folder}/x.jsonl", "media": "{folder}/file"}, "correct the path"),
     ("Scrape", {"output": f"{{folder}}/{'n' * 260}.jsonl"}, "name too long"),
 ]
@@ -176,7 +176,7 @@ def test_a_folder_that_is_lost_meanwhile(run_dag, serve, tmp_path):
         if HAS_RETRY_POLICIES:
             assert done.ended(name) == ("success", 2), done.log_of(name)
             assert len((tmp_path / name / "x.jsonl").read_text().splitlines()) == 1
-            assert "does not pay for it again" in done.log_of(name)
+            assert "delivers it without being billed again" in done.log_of(name)
         else:
             # Airflow 3.2 has no task state store.
             assert done.ended(name) == ("failed", 1), done.log_of(name)
@@ -316,7 +316,7 @@ def test_a_batch_search_that_nothing_keeps_is_not_made_again(monkeypatch):
     monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url))
     ti = TaskInstance(max_tries=2)
     operator = WebDataBatchSearchOperator(task_id="t", queries=["a", "b", "c"], max_concurrency=1)
-    with pytest.raises(AirflowFailException, match="which would be billed for all again: set output="):
+    with pytest.raises(AirflowFailException, match="it would be billed for all searches again: set output="):
         operator.execute(context_of(ti))
     server.close()
     assert ti.xcom["return_value"]["done"] == 2

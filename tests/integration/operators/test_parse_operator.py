@@ -80,7 +80,7 @@ def sparse(path, size):
         ("notes.txt", 10, {}, "file: must end with one of .html"),
         ("notes", 10, {}, "file: must end with one of .html"),
         ("empty.pdf", 0, {}, "is empty"),
-        ("big.pdf", MAX_FILE_BYTES + 1, {"upload": "form"}, f"at most {MAX_FILE_BYTES} bytes are taken"),
+        ("big.pdf", MAX_FILE_BYTES + 1, {"upload": "form"}, f"must have at most {MAX_FILE_BYTES} bytes"),
     ],
     ids=["ending", "no ending", "empty", "large"],
 )

@@ -118,7 +118,7 @@ def test_each_step_runs(
         with standing_check(sandbox.control):
             found = run(4)
         assert found.run["state"] == "success", found.log[-3000:]
-        assert "learned by webhook" in found.log
+        assert "reported by webhook" in found.log
         assert [page["status"] for page in found.xcom["check.return_value"]["pages"]] == ["new", "new"]
         assert [kept["id"] for kept in sandbox.control.state()["monitors"]] == [monitor["id"]]
 

@@ -102,7 +102,7 @@ def test_a_batch_of_pages(done: Done) -> None:
     assert report == outcome.xcom["jsonl.return_value"]["validation"]
     assert (report["checked"], report["invalid"]) == (2, 1)
     assert [(item["url"], item["errors"]) for item in report["items"]] == [(SOUTH, WRONG)]
-    assert f"1 of 2 results are not valid: {SOUTH}: {WRONG[0]}" in outcome.log_of("jsonl")
+    assert f"1 of 2 results are invalid: {SOUTH}: {WRONG[0]}" in outcome.log_of("jsonl")
     lines = [json.loads(line) for line in (folder / "gauges.jsonl").read_text().splitlines()]
     assert {line["json"]["name"]: line.get("validationErrors") for line in lines} == {
         "North": None,

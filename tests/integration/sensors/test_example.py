@@ -19,7 +19,7 @@ def test_search_monitor_wait_and_branch(airflow, sandbox, inbox):
         with standing_check(sandbox.control):
             done = airflow.run(source, AIRFLOW_CONN_WEBDATA_DEFAULT=connection(sandbox, **inbox.extra))
         assert done.run["state"] == "success", done.log[-4000:]
-        assert "learned by webhook" in done.log
+        assert "reported by webhook" in done.log
         return done
 
     first = run()

@@ -86,7 +86,7 @@ def test_rate_limited_while_the_pages_are_fetched(run_dag, service):
     for name in tasks:
         assert done.ended(name) == ("success", 1), done.log_of(name)[-3000:]
         assert len(done.xcom[f"{name}.return_value"]["pages"]) == 2
-        assert "The task is rescheduled to" in done.log_of(name)
+        assert "Rescheduling the task to" in done.log_of(name)
 
 
 def limit(service: Service, monitor: str, times: int | None = 1) -> None:

@@ -59,7 +59,7 @@ run >> during >> later
         found = done.xcom[f"{name}.return_value"]
         assert found["id"] == done.xcom["run.return_value"]["id"]
         assert [page["status"] for page in found["pages"]] == ["new"]
-        assert "learned by webhook" in done.log_of(name)
+        assert "reported by webhook" in done.log_of(name)
     assert not [secret for secret in (WEBHOOK_SECRET, SANDBOX_KEY) if secret in done.log + str(done.run)]
     (delivery,) = service.control.deliveries()
     assert delivery["status"] == "delivered"

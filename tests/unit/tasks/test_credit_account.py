@@ -106,6 +106,4 @@ def test_in_words() -> None:
     assert f"Credits of this task: {in_words(told)}\n" in COSTS
     nothing = {"used": 0, "saved": 2.5, "unknown": 0, "byOperation": {}, "byFormat": {}}
     assert in_words(nothing) == "0 used; 2.5 saved"
-    assert in_words({**nothing, "unknown": 2}).startswith(
-        "0 used, and what the service does not tell of 2 calls"
-    )
+    assert in_words({**nothing, "unknown": 2}).startswith("0 used, plus 2 calls of unknown cost")

@@ -162,7 +162,7 @@ REFUSED = {
         WebDataCrawlOperator,
         {**URL, "attach_webhook": True, "webhook": {"url": "https://b.example/"}},
         {},
-        "attach_webhook=True, but a webhook is given too",
+        "attach_webhook=True and webhook are mutually exclusive",
     ),
     "monitor None": (WebDataDeleteMonitorOperator, {"monitor_id": "m"}, {"monitor_id": "None"}, "monitor_id is 'None'"),
     "schedule that is text": (

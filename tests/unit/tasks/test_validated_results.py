@@ -52,7 +52,7 @@ REPORT = {
     "invalid": 2,
     "items": [
         {"index": 1, "url": "https://a.example/1", "errors": WRONG},
-        {"index": 2, "url": "https://a.example/2", "errors": ["json: the page has none"]},
+        {"index": 2, "url": "https://a.example/2", "errors": ["json: missing from the page"]},
     ],
 }
 
@@ -145,7 +145,7 @@ def test_marks_are_in_the_file_too(tmp_path: Any) -> None:
 def test_reported_in_the_log(capsys: pytest.CaptureFixture[str]) -> None:
     delivered(TASKS["scrape"](formats=FORMATS), PAGES, "document")
     assert (
-        f"2 of 3 results are not valid: https://a.example/1: {WRONG[0]}; https://a.example/2: json: the page has none"
+        f"2 of 3 results are invalid: https://a.example/1: {WRONG[0]}; https://a.example/2: json: missing from the page"
         in capsys.readouterr().out
     )
     delivered(TASKS["scrape"](formats=FORMATS), PAGES[:1], "document")
@@ -162,7 +162,7 @@ def test_fail_delivers_first(tmp_path: Any) -> None:
     path = tmp_path / "found.jsonl"
     task = TASKS["crawl"](formats=FORMATS, result_schema=Schema(on_invalid="fail"), output=str(path))
     value, ti = delivered(task, PAGES, "document")
-    with pytest.raises(AirflowFailException, match=r"2 of 3 results are not valid: .* \(WD-061\)"):
+    with pytest.raises(AirflowFailException, match=r"2 of 3 results are invalid: .* \(WD-061\)"):
         task._run.finished(value)
     assert ti.xcom["return_value"] == value
     assert len(path.read_text().splitlines()) == len(PAGES)
