@@ -1,6 +1,5 @@
-"""Webhook deliveries: `server` receives, stores and serves them, `reader` is what Airflow's processes read them with.
+"""Webhook deliveries: `inbox_server` receives, stores, and serves them; `reader` is the client of Airflow's processes.
 
-What both sides must agree on (paths, tokens, probes, how an envelope is read) stands beside them and imports no
-Airflow. What a delivery means for a task belongs in `triggers`; how the service is asked to send it belongs in
-`hooks.webhooks`.
+The shared protocol (paths, tokens, probes, envelopes) is in this package and imports no Airflow. `triggers` interprets
+deliveries for tasks, and `hooks.webhooks` configures the service to send them.
 """

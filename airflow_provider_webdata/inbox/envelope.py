@@ -1,4 +1,4 @@
-"""The envelope of a delivery (docs/service.md#webhooks). Its shape is open: what cannot be read counts as missing."""
+"""The envelope of a delivery (docs/service.md#webhooks). Its schema is open: unreadable fields count as missing."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from airflow_provider_webdata.common.surrogates import escape_halves
 from .outline import outline_of, text_of
 
 LONGEST_TEXT = 200
-"""Characters; the service has no longer names and ids."""
+"""Maximum characters of names and ids at the service."""
 
 LONGEST_URL = 2048
-"""Characters of a page's URL; of a page with a longer one, none is kept."""
+"""Maximum characters of a page's URL; a longer URL is dropped."""
 
 OPERATIONS = ("batch_scrape", "crawl", "extract", "agent", "monitor")
-"""What an event's name may begin with, before the first dot."""
+"""Operations: the part of an event's name before the first dot."""
 
 
 class NotJSONError(ValueError):
-    """The body of a delivery is no JSON."""
+    """The body of a delivery is not JSON."""
 
 
 @dataclass(frozen=True)
 class Envelope:
-    """The envelope of a delivery. Fields that are missing or malformed are None.
+    """The envelope of a delivery. Missing or malformed fields are None.
 
     :param event: `type`, unchanged.
     :param operation: prefix of the event's name, such as `monitor`.
     :param name: the event without its operation, such as `check.completed`.
-    :param job_id: `id`: of the job, for monitors of the check.
+    :param job_id: `id`: the job's id, or for monitors the check's.
     :param monitor_id: `data.monitorId`.
-    :param webhook_id: the id of the event, the same on every redelivery.
-    :param success: unchanged; false for a page or check that failed.
-    :param page_url: URL of the page: the requested one, else the one after redirects.
+    :param webhook_id: the id of the event, the same in every redelivery.
+    :param success: `success`, unchanged; false for a failed page or check.
+    :param page_url: URL of the page: the requested URL, or else the URL after redirects.
     """
 
     event: str | None = None
@@ -50,9 +50,9 @@ class Envelope:
 
     @classmethod
     def read(cls, body: bytes) -> Envelope:
-        """Read the envelope of a delivery.
+        """Parse the envelope of a delivery.
 
-        :raises NotJSONError: it is no JSON. JSON of any shape is fine.
+        :raises NotJSONError: the body is not JSON. JSON of any shape is valid.
         """
         try:
             outline = outline_of(escape_halves(body))
@@ -77,9 +77,9 @@ class Envelope:
 
 
 def parse_body(body: bytes) -> Any:
-    """Return the value of a delivery's body, with surrogate halves as `escape_halves` returns them.
+    """Parse a delivery's body; lone surrogates are escaped by `escape_halves`.
 
-    :raises NotJSONError: it is no JSON, no UTF-8, or nested beyond measure.
+    :raises NotJSONError: the body is not JSON, not UTF-8, or too deeply nested.
     """
     try:
         return from_json(escape_halves(body), allow_inf_nan=False)
@@ -88,7 +88,7 @@ def parse_body(body: bytes) -> Any:
 
 
 def first_of(payload: dict[str, Any]) -> dict[str, Any]:
-    """Return what `data` holds: the object itself or the first of an array, else an empty one."""
+    """Return the object in `data`, or the first object of its array, or an empty object."""
     data = payload.get("data")
     if isinstance(data, list):
         data = data[0] if data else None
@@ -96,7 +96,7 @@ def first_of(payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def split_event(event: str) -> tuple[str | None, str]:
-    """Return operation and name of an event; the operation is None where the event does not say it.
+    """Split an event into operation and name; the operation is None if the event has none.
 
     :param event: for example `monitor.check.completed`, or `check.completed`.
     """
@@ -105,7 +105,7 @@ def split_event(event: str) -> tuple[str | None, str]:
 
 
 def same_event(one: str, other: str) -> bool:
-    """Return whether two names mean the same event: one of them may lack the operation."""
+    """Return whether two names denote the same event; either may omit the operation."""
     (operation, name), (other_operation, other_name) = split_event(one), split_event(other)
     return name == other_name and (
         operation is None or other_operation is None or operation == other_operation

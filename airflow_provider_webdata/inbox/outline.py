@@ -1,7 +1,7 @@
-"""An outline of a delivery's body, read without creating Python objects for the rest.
+"""An outline of a delivery's body, parsed without creating Python objects for the rest.
 
-A body of 16 MB may hold millions of values: as objects they would stop every other request for seconds. Here no single
-step holds the interpreter for longer than it takes to pass over the bytes once.
+A body of 16 MB may contain millions of values. Creating objects for them would block all other requests for seconds.
+Here, no step holds the GIL longer than one pass over the bytes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 DEEPEST = 200
-"""Levels of arrays and objects in a body: readers parse no deeper ones."""
+"""Maximum nesting of arrays and objects in a body; readers cannot parse deeper ones."""
 
 _CHUNK = 2**16
 _ESCAPE = re.compile(rb"\\*")
@@ -55,7 +55,7 @@ _text = msgspec.json.Decoder(str)
 
 
 class Outline(NamedTuple):
-    """The parts of a delivery that its envelope needs; their values are not parsed yet.
+    """The raw, unparsed parts of a delivery that its envelope needs.
 
     :param data: `data`, or the first of its items.
     """
@@ -68,7 +68,7 @@ class Outline(NamedTuple):
 def outline_of(body: bytes) -> Outline | None:
     """Return the outline of a delivery; None if the body is not an object.
 
-    :raises ValueError: it is no JSON, no UTF-8, or nested deeper than `DEEPEST`.
+    :raises ValueError: the body is not JSON, not UTF-8, or nested deeper than `DEEPEST`.
     """
     try:
         body.decode()
@@ -90,13 +90,13 @@ def _outline(body: _Body) -> Outline:
 
 
 def text_of(raw: msgspec.Raw, longest: int) -> str | None:
-    """Return a value if it is a text of 1 to `longest` printable characters, else None."""
+    """Return a value if it is a string of 1 to `longest` printable characters, else None."""
     written = bytes(raw)
-    # Each character may be written as two escapes.
+    # A character may be encoded as two escapes.
     if not written.startswith(b'"') or len(written) > 12 * longest + 2:
         return None
     text = _text.decode(written)
-    # A database may refuse NUL.
+    # A database may reject NUL.
     return text if 0 < len(text) <= longest and text.isprintable() else None
 
 
@@ -108,21 +108,21 @@ def _is_shallow(body: bytes) -> bool:
     for run in _RUN.finditer(_brackets(body)):
         length = run.end() - run.start()
         depth += length if run[0].startswith(b"[") else -length
-        # The innermost pairs were left out.
+        # The innermost pairs were removed.
         if depth >= DEEPEST:
             return False
     return True
 
 
 def _brackets(body: bytes) -> bytes:
-    """Return the brackets outside of texts, all of them square, without those that hold no other.
+    """Return the brackets outside strings, all as square brackets, without innermost pairs.
 
-    In pieces, between which other threads may run.
+    Works in chunks, between which other threads may run.
     """
     found = []
     inside = start = 0
     while start < len(body):
-        # Not in the middle of an escape: a run of backslashes and the character behind it stay together.
+        # Do not split an escape: keep a run of backslashes and the following character together.
         stop = _ESCAPE.match(body, start + _CHUNK).end() + 1  # type: ignore[union-attr]
         piece = body[start:stop].replace(b"\\\\", b"").replace(b'\\"', b"")
         parts = piece.translate(_BRACKETS, _ALL_ELSE).split(b'"')

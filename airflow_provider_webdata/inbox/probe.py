@@ -1,7 +1,7 @@
-"""A probe tries the way of a delivery: sent with the same secret and signature, and never stored.
+"""Probes of the delivery path: sent with the secret and signature of a delivery, but never stored.
 
-Its body is no JSON, so that an inbox that knows no probes refuses it and stores nothing either. The answer holds proofs
-that the inbox knows the connection's secret: any server can answer 200.
+A probe's body is not JSON, so that an older inbox without probe support rejects it instead of storing it. The response
+contains proofs that the inbox knows the connection's secret, since any server can respond with 200.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ _PURPOSE = b"webdata inbox probe, version 1"
 
 
 def new_probe() -> bytes:
-    """Return the body of a probe, of which there is no second."""
+    """Return the body of a unique probe."""
     return _PREFIX + secrets.token_hex(16).encode()
 
 
 def is_probe(body: bytes) -> bool:
-    """Return whether a body is that of a probe."""
+    """Return whether a body is a probe."""
     return _PROBE.fullmatch(body) is not None
 
 
 def proofs_of(probe: bytes, conn_id: str, keys: Iterable[str]) -> list[str]:
-    """Return what shows that one knows these secrets, one proof for each.
+    """Return proofs of knowing these secrets, one for each.
 
-    :param keys: its signing secrets, or its webhook secrets where it has no others.
+    :param keys: the connection's signing secrets, or its webhook secrets if it has none.
     """
     named = _PURPOSE + b"\0" + conn_id.encode() + b"\0" + probe
     return [hmac.new(key.encode(), named, "sha256").hexdigest() for key in keys]
 
 
 def is_proven(given: object, probe: bytes, conn_id: str, keys: Iterable[str]) -> bool:
-    """Return whether the answer to a probe shows that who gave it knows one of these secrets.
+    """Return whether a probe's response proves knowledge of one of these secrets.
 
-    :param given: the answer's `proofs`; anything at all.
-    :param keys: as for `proofs_of`.
+    :param given: the response's `proofs`; untrusted.
+    :param keys: see `proofs_of`.
     """
     return isinstance(given, list) and any(proof in given for proof in proofs_of(probe, conn_id, keys))

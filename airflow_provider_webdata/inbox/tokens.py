@@ -1,8 +1,8 @@
-"""Short-lived JSON Web Tokens with which a reader proves to the inbox that it knows the connection's secret.
+"""Short-lived JSON Web Tokens by which a reader proves to the inbox that it knows the connection's secret.
 
-A token names its connection as the audience and is signed with a key that is derived from the secret, which itself
-never travels from a reader to the inbox. The secret is the connection's signing secret, which never travels at all.
-Without one, it is the webhook secret: then anyone who sees the headers of a delivery can make tokens.
+A token names its connection as the audience and is signed with a key derived from the secret. Readers never send the
+secret itself. It is the connection's signing secret, which is never transmitted at all. Without a signing secret, it is
+the webhook secret: then anyone who sees the headers of a delivery can issue tokens.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# PyJWT is imported where it is used: a hook that reads no delivery need not pay for it.
+# PyJWT is imported lazily, so that hooks that read no deliveries do not load it.
 
 DEFAULT_LIFETIME = 300
-"""Seconds that a token is good for."""
+"""Seconds for which a token is valid."""
 
 LONGEST_LIFETIME = 3600
-"""Seconds; a token that claims more is refused, whoever signed it."""
+"""Maximum lifetime in seconds; a token with a longer one is rejected even if its signature is valid."""
 
 LEEWAY = 60
-"""Seconds by which the clocks of two machines may differ."""
+"""Maximum clock skew in seconds between two machines."""
 
 LONGEST_TOKEN = 8192
-"""Characters; the longest id of a connection makes about 4000 of them, each escaped."""
+"""Maximum characters of a token; the longest connection id, fully escaped, results in about 4000."""
 
 ALGORITHM = "HS256"
 _PURPOSE = b"webdata inbox reader, version 1"
@@ -35,9 +35,9 @@ _PURPOSE = b"webdata inbox reader, version 1"
 def issue(secret: str, conn_id: str, *, lifetime: int = DEFAULT_LIFETIME, now: float | None = None) -> str:
     """Return a token for reading the deliveries of one connection.
 
-    :param secret: the connection's signing secret, or its webhook secret where it has no other.
+    :param secret: the connection's signing secret, or its webhook secret if it has none.
     :param lifetime: seconds, at most `LONGEST_LIFETIME`.
-    :param now: seconds since the epoch; the clock's, if left out.
+    :param now: seconds since the epoch. Default: the current time.
     """
     import jwt
 
@@ -46,10 +46,10 @@ def issue(secret: str, conn_id: str, *, lifetime: int = DEFAULT_LIFETIME, now: f
 
 
 def verify(token: str, secrets: Iterable[str], conn_id: str) -> bool:
-    """Return whether a token allows to read a connection's deliveries now.
+    """Return whether a token currently allows reading a connection's deliveries.
 
-    :param token: what the reader sent; anything at all.
-    :param secrets: the secrets that may have signed it. All are tried, whichever fits.
+    :param token: the reader's token; untrusted.
+    :param secrets: the secrets that may have signed it. All are tried, even after a match.
     """
     if not token.isascii() or len(token) > LONGEST_TOKEN:
         return False

@@ -1,7 +1,7 @@
-"""The serving side: `http` over `storage`, and what puts both together on an Airflow.
+"""The inbox server: `http` on top of `storage`, and their integration with Airflow.
 
-Those are the application that the plugin mounts, the process that `airflow webdata inbox serve` runs, the other
-commands, and the DB manager. Only `plugin` and `cli` import this room, when they need it.
+The integration consists of the application that the plugin mounts, the process of `airflow webdata inbox serve`, the
+other commands, and the DB manager. Only `plugin` and `cli` import this package, lazily.
 """
 
 from airflow_provider_webdata.common.supported_airflow import require_airflow

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from airflow.models.connection import Connection
 
 _NO_RIGHTS = ("42501", 1142)
-"""PostgreSQL's and MySQL's code for a table that one may not read."""
+"""Error codes of PostgreSQL and MySQL for missing read permission on a table."""
 
 _ACCESS_DENIED = "AirflowSecretsBackendAccessDenied"
-"""What a backend raises that must be the last one asked; Airflow 3.2 has none such."""
+"""The error by which a backend stops the lookup in further backends; Airflow 3.2 has none."""
 
 
 class UndecryptableError(StoreUnavailableError):
@@ -29,31 +29,31 @@ class UndecryptableError(StoreUnavailableError):
     def of(cls, conn_id: str, error: Exception) -> UndecryptableError:
         """Return the error for a connection."""
         return cls(
-            f"connection {conn_id!r} cannot be decrypted ({type(error).__name__}): is [core] fernet_key the one that "
-            "encrypted it?"
+            f"connection {conn_id!r} cannot be decrypted ({type(error).__name__}). Set [core] fernet_key to the key "
+            "that encrypted it"
         )
 
 
 _DOT_SEGMENT = re.compile(r"(^|[/\\])\.*($|[/\\])")
-"""A segment that leaves the folder of connections in a backend that builds paths from ids."""
+"""A path segment that would leave the connections' folder in backends that build paths from ids."""
 
 
 def is_conn_id(text: str) -> bool:
-    """Return whether a text can be the id of a connection, by Airflow's rule, and without dot segments.
+    """Return whether a text is a valid connection id by Airflow's rule, without dot segments.
 
-    The inbox and the pages ask no secrets backend for any other.
+    The inbox and the UI pages query secrets backends only for valid ids.
     """
     return sanitize_conn_id(text) == text and not _DOT_SEGMENT.search(text)
 
 
 def find_connection(conn_id: str) -> Connection | None:
-    """Return a connection, None if no backend has it.
+    """Return a connection, or None if no backend has it.
 
-    Airflow's own way takes a backend that fails for one that has no such connection. So is here a database whose
-    connections this process has no right to read. No backend sees what cannot be an id, see `is_conn_id`.
+    Airflow's own lookup treats a failed backend like one without the connection. This function does so only for a
+    database whose connections this process may not read. Invalid ids reach no backend; see `is_conn_id`.
 
-    :raises UndecryptableError: its password was encrypted with another key.
-    :raises StoreUnavailableError: a backend failed that may have it.
+    :raises UndecryptableError: the connection's password was encrypted with another key.
+    :raises StoreUnavailableError: a backend that may have the connection failed.
     """
     if not is_conn_id(conn_id):
         return None
@@ -78,7 +78,7 @@ def find_connection(conn_id: str) -> Connection | None:
 
 
 def find_webdata_connection(conn_id: str) -> Connection | None:
-    """Return a connection of type `webdata`, None if there is none; see `find_connection`."""
+    """Return a connection of type `webdata`, or None; see `find_connection`."""
     connection = find_connection(conn_id)
     return connection if connection is not None and connection.conn_type == "webdata" else None
 
@@ -86,14 +86,14 @@ def find_webdata_connection(conn_id: str) -> Connection | None:
 def named_connection(conn_id: str) -> Connection:
     """Return the connection of type `webdata` that a command's user named.
 
-    :raises SystemExit: it is missing or of another type.
+    :raises SystemExit: the connection is missing or of another type.
     :raises StoreUnavailableError: see `find_connection`.
     """
     connection = find_connection(conn_id)
     if connection is None:
-        raise SystemExit(f"There is no connection {conn_id!r}: name one with --conn-id")
+        raise SystemExit(f"Connection {conn_id!r} does not exist. Set --conn-id")
     if connection.conn_type != "webdata":
         raise SystemExit(
-            f"Connection {conn_id!r} is of type {connection.conn_type!r}: name one of type webdata"
+            f"Connection {conn_id!r} is of type {connection.conn_type!r}. Set --conn-id to one of type webdata"
         )
     return connection

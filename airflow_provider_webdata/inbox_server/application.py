@@ -1,4 +1,4 @@
-"""The inbox of this Airflow: its database, its connections, its configuration."""
+"""The inbox of this Airflow, with its database, connections, and configuration."""
 
 from __future__ import annotations
 
@@ -35,43 +35,43 @@ log = logging.getLogger(__name__)
 
 
 def create_application() -> InboxApplication:
-    """Return the inbox of this Airflow: its database, its connections, its configuration.
+    """Return the inbox of this Airflow, with its database, connections, and configuration.
 
     :raises StoreUnavailableError: this process has no access to Airflow's database.
-    :raises OptionError: an option of `[webdata]` cannot be used.
+    :raises OptionError: an option of `[webdata]` is invalid.
     """
     inbox = Inbox(prepare=make_tables if creates_tables() else None)
     application = InboxApplication(inbox, _gate, most_bytes=max_body_bytes(), keep_days=retention_days())
-    # An API server holds hundreds of thousands of permanent objects. Scanning all of them for garbage, several times
-    # a second under load, stops every request for a third of a second.
+    # An API server has hundreds of thousands of permanent objects. Under load, the garbage collector would scan all
+    # of them several times a second, and stop every request for a third of a second.
     if freezes_objects():
         gc.freeze()
     return application
 
 
 def application_or_unavailable() -> ASGIApp:
-    """Return the inbox of this Airflow; if it is unavailable, an application that answers 503 until a restart.
+    """Return the inbox of this Airflow; if it is unavailable, an application that responds with 503 until a restart.
 
-    For the plugin: an error could only reach the sender of a delivery.
+    For the plugin, because an exception would reach only the sender of a delivery.
     """
     try:
         application = create_application()
-        # Alone in a DMZ, the inbox may write no other tables: the API servers register what it stores.
+        # A standalone inbox in a DMZ may write no other tables: the API servers register events for its deliveries.
         application.inbox.asset_events.start()
         return application
     except (StoreUnavailableError, ValueError) as error:
-        log.error("The inbox cannot start; deliveries get a 503: %s", error)
+        log.error("The inbox cannot start and responds to deliveries with 503: %s", error)
 
         async def unavailable(scope: Scope, receive: Receive, send: Send) -> None:
-            await retry_later(503, "the inbox is not set up, see its log", 60)(scope, receive, send)
+            await retry_later(503, "the inbox is not configured, see its log", 60)(scope, receive, send)
 
         return unavailable
 
 
 def _gate(conn_id: str) -> Gate:
-    """Return the gate of an Airflow connection, a closed one if there is none that receives deliveries.
+    """Return the gate of an Airflow connection; a closed gate if it is missing or receives no deliveries.
 
-    :raises StoreUnavailableError: it is not known whether there is one.
+    :raises StoreUnavailableError: the lookup failed.
     """
     connection = find_webdata_connection(conn_id)
     if connection is None:
@@ -79,12 +79,12 @@ def _gate(conn_id: str) -> Gate:
     try:
         webhook = webhook_settings_of(connection)
     except ConfigurationError as error:
-        log.error("Deliveries for a connection with unusable settings are refused: %s", error)
+        log.error("Rejecting deliveries for a connection with invalid settings: %s", error)
         return Gate.closed(conn_id)
     except Exception as error:  # noqa: BLE001
-        # The extras are decrypted when they are read.
+        # Airflow decrypts the extras on access.
         raise UndecryptableError.of(conn_id, error) from None
-    # Airflow has two maskers, the core's and the SDK's.
+    # Airflow has two secrets maskers: the core's and the SDK's.
     for secret in (*webhook.secrets, *webhook.signing_secrets):
         mask([secret])
         mask_secret(secret)

@@ -1,4 +1,4 @@
-"""`airflow webdata inbox list | show | replay | prune`: straight on the database, without HTTP."""
+"""`airflow webdata inbox list | show | replay | prune`: direct database access, without HTTP."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _UNITS = {"d": "days", "h": "hours", "m": "minutes"}
 @suppress_logs_and_warning
 @providers_configuration_loaded
 def list_deliveries(args: argparse.Namespace) -> None:
-    """List deliveries, the newest first."""
+    """List deliveries, newest first."""
     wanted = DeliveryFilter(
         keys=(args.key,) if args.key else (),
         job_ids=(args.job_id,) if args.job_id else (),
@@ -62,7 +62,9 @@ def show_delivery(args: argparse.Namespace) -> None:
     with _store() as store:
         delivery = store.get(None, args.id)
     if delivery is None:
-        raise SystemExit(f"no delivery {args.id} is in the inbox")
+        raise SystemExit(
+            f"Delivery {args.id} does not exist. `airflow webdata inbox list` shows the deliveries"
+        )
     fields = _fields(delivery)
     try:
         body = parse_body(delivery.body or b"")
@@ -87,9 +89,9 @@ def replay_deliveries(args: argparse.Namespace) -> None:
         try:
             copies = store.replay(args.id)
         except DeliveryNotFoundError as error:
-            raise SystemExit(f"{error}; nothing was replayed") from None
+            raise SystemExit(f"{error}; no delivery was replayed") from None
     for original, copy in copies.items():
-        _write(f"delivery {original} was replayed as {copy}")
+        _write(f"Replayed delivery {original} as {copy}")
 
 
 @action_cli  # type: ignore[untyped-decorator]
@@ -103,12 +105,12 @@ def prune_deliveries(args: argparse.Namespace) -> None:
     with _store() as store:
         count = store.count_before(before)
         if args.dry_run or not count:
-            _write(f"{count} deliveries were received before {since}; none was deleted")
+            _write(f"{count} deliveries were received before {since}; no delivery was deleted")
             return
         question = f"Delete {count} deliveries that were received before {since}? (y/n) "
         if not args.yes and input(question).strip().lower() != "y":
             raise SystemExit("Cancelled")
-        _write(f"{prune_all(store, before)} deliveries were deleted")
+        _write(f"Deleted {prune_all(store, before)} deliveries")
 
 
 @contextlib.contextmanager
@@ -116,7 +118,7 @@ def _store() -> Iterator[DeliveryStore]:
     try:
         yield DeliveryStore(airflow_engine())
     except StoreUnavailableError as error:
-        raise SystemExit(f"The inbox cannot be reached: {error}") from None
+        raise SystemExit(f"The inbox is unavailable: {error}") from None
 
 
 def _age(text: str | None) -> timedelta:
@@ -127,13 +129,13 @@ def _age(text: str | None) -> timedelta:
             raise SystemExit(str(error)) from None
         if not days:
             raise SystemExit(
-                "[webdata] inbox_retention_days is 0, which keeps all deliveries; say --older-than, such as 30d"
+                "[webdata] inbox_retention_days is 0, which keeps all deliveries; set --older-than, such as 30d"
             )
         return timedelta(days=days)
     match = _AGE.fullmatch(text.strip())
     if match is None:
         raise SystemExit(
-            f"--older-than must be a number of days, hours or minutes, such as 30d, 12h or 90m (given: {text!r})"
+            f"--older-than must be a number of days, hours, or minutes, such as 30d, 12h, or 90m (given: {text!r})"
         )
     with contextlib.suppress(OverflowError):
         age = timedelta(**{_UNITS[match[2]]: int(match[1])})
@@ -158,7 +160,7 @@ def _fields(delivery: StoredDelivery) -> dict[str, Any]:
 
 
 def _shown(row: dict[str, Any], output: str) -> dict[str, Any]:
-    """Return a row for a table, with brackets escaped so that they are not read as markup."""
+    """Return a table row, with brackets escaped so that they are not parsed as markup."""
     if output != "table":
         return row
     return {name: escape(value) if isinstance(value, str) else value for name, value in row.items()}

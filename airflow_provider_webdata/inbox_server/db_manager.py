@@ -1,7 +1,7 @@
-"""Creates, migrates, and drops the inbox's tables with Airflow's: `airflow db migrate`, `airflow db reset`.
+"""Creation, migration, and removal of the inbox's tables with Airflow's: `airflow db migrate`, `airflow db reset`.
 
-Airflow 3.2 and later find the manager through `db-managers` in the provider's metadata. Until `airflow db migrate` is
-run after the package is installed, the inbox calls `make_tables`.
+Airflow 3.2 and later find the manager through `db-managers` in the provider's metadata. If `airflow db migrate` has not
+run since the installation of the package, the inbox calls `make_tables`.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LOCK_SECONDS = 5
-"""How long the inbox waits for a migration that another process runs; the next request waits again."""
+"""Maximum wait for another process's migration; the next request waits again."""
 
 _STORAGE = Path(tables.__file__).parent
 
 
 class NewerTablesError(CodedError, AirflowException):
-    """A newer version of this package has migrated the inbox's tables; the message says how to go back."""
+    """A newer version of this package has migrated the inbox's tables; the message explains the downgrade."""
 
     help_code = "WD-052"
 
 
 class InboxDBManager(BaseDBManager):
-    """Creates, migrates and drops the inbox's tables."""
+    """Creates, migrates, and drops the inbox's tables."""
 
     metadata = tables.metadata
     version_table_name = tables.VERSION_TABLE
@@ -58,13 +58,13 @@ class InboxDBManager(BaseDBManager):
     revision_heads_map = {"0.1.0": "b35d7e60c9a4"}  # noqa: RUF012
 
     def check_migration(self) -> bool:
-        """Return whether nothing is left to do for `airflow db migrate`; says in the log what is.
+        """Return whether the tables need no `airflow db migrate`; log the reason if they do.
 
-        Where the inbox makes its tables itself nothing has to be waited for.
+        Always true if the inbox creates its tables itself.
         """
         if creates_tables() or self.is_current():
             return True
-        # `airflow db check-migrations` itself names Airflow's own revisions alone.
+        # `airflow db check-migrations` itself reports only Airflow's own revisions.
         if self.is_newer():
             log.warning("%s", self.too_new())
         else:
@@ -76,37 +76,37 @@ class InboxDBManager(BaseDBManager):
         return bool(super().check_migration())  # type: ignore[no-untyped-call]
 
     def is_newer(self) -> bool:
-        """Return whether the tables are at a revision that this package does not know."""
+        """Return whether the tables have a revision that this package does not know."""
         current = self.get_current_revision()  # type: ignore[no-untyped-call]
         return current is not None and current not in revisions()
 
     def upgradedb(self, *args: Any, **kwargs: Any) -> None:
-        """Make or migrate the tables; the parameters are Airflow's.
+        """Create or migrate the tables; the parameters are Airflow's.
 
-        :raises NewerTablesError: a newer version of this package has migrated them.
+        :raises NewerTablesError: a newer version of this package has migrated the tables.
         """
         if self.is_newer():
             raise self.too_new()
         super().upgradedb(*args, **kwargs)  # type: ignore[no-untyped-call]
 
     def too_new(self) -> NewerTablesError:
-        """Return what says how to go back to this package's revision from a newer one."""
+        """Return the error that explains the downgrade from a newer revision."""
         current = self.get_current_revision()  # type: ignore[no-untyped-call]
         return NewerTablesError(
-            f"the inbox's tables are at revision {current} of a newer airflow-provider-webdata: install that again and "
+            f"the inbox's tables have revision {current} of a newer airflow-provider-webdata. Reinstall it and "
             f"run `airflow db-manager downgrade {type(self).__module__}.{type(self).__name__} "
-            f"--to-revision {revisions()[0]}` before you go back to this version"
+            f"--to-revision {revisions()[0]}` before downgrading to this version"
         )
 
     def downgrade(
         self, to_revision: str, from_revision: str | None = None, show_sql_only: bool = False
     ) -> None:
-        """Go back to an older revision, "base" for none; the parameters are Airflow's.
+        """Downgrade to an older revision, or "base" for no tables; the parameters are Airflow's.
 
-        :raises ValueError: `from_revision` is given without `show_sql_only`.
+        :raises ValueError: `from_revision` is set without `show_sql_only`.
         """
         if from_revision and not show_sql_only:
-            raise ValueError("from_revision only makes sense together with show_sql_only")
+            raise ValueError("from_revision requires show_sql_only")
         config = self.get_alembic_config()  # type: ignore[no-untyped-call]
         target = to_revision
         if show_sql_only:
@@ -119,17 +119,17 @@ class InboxDBManager(BaseDBManager):
 
 @cache
 def revisions() -> tuple[str, ...]:
-    """Return the revisions of the tables that this package knows, its own first."""
+    """Return the table revisions that this package knows, its own first."""
     manager = InboxDBManager(None)  # type: ignore[no-untyped-call]
     return tuple(script.revision for script in manager.get_script_object().walk_revisions())
 
 
 def make_tables() -> None:
-    """Make or migrate the tables as `airflow db migrate` would, under its lock; nothing where they are up to date.
+    """Create or migrate the tables like `airflow db migrate`, under its lock, unless they are up to date.
 
-    Any number of processes may do it at once.
+    Any number of processes may call this concurrently.
 
-    :raises StoreUnavailableError: it cannot be done now.
+    :raises StoreUnavailableError: the database is unavailable or locked.
     """
     engine = airflow_engine()
     try:
@@ -138,7 +138,7 @@ def make_tables() -> None:
             if manager.is_current():
                 return
             if manager.is_newer():
-                log.warning("The inbox goes on with its tables as they are: %s", manager.too_new())
+                log.warning("The inbox continues with unchanged tables: %s", manager.too_new())
                 return
             session.rollback()
             # Seconds for MySQL, milliseconds for PostgreSQL.
@@ -148,13 +148,13 @@ def make_tables() -> None:
                     manager.upgradedb()
     except exc.SQLAlchemyError as error:
         reason = store_error(error)
-        raise StoreUnavailableError(f"the inbox's tables could not be made now: {reason}") from None
-    log.info("The inbox has made or migrated its tables")
+        raise StoreUnavailableError(f"the inbox's tables could not be created: {reason}") from None
+    log.info("Created or migrated the inbox's tables")
 
 
 @contextlib.contextmanager
 def _file_lock(engine: Engine) -> Iterator[None]:
-    """Hold a lock between processes on SQLite, for which Airflow has none: two stamps would leave two versions."""
+    """Hold an interprocess lock on SQLite, for which Airflow has none: concurrent stamps would leave two versions."""
     if engine.dialect.name != "sqlite" or not engine.url.database:
         yield
         return

@@ -1,4 +1,4 @@
-"""The inbox's options: section `[webdata]` of Airflow's configuration.
+"""The inbox's options, in section `[webdata]` of Airflow's configuration.
 
 Each function raises `OptionError` if its option is invalid.
 """
@@ -22,7 +22,7 @@ def freezes_objects() -> bool:
 
 
 def max_body_bytes() -> int:
-    """Return the size of the largest delivery that is accepted (`inbox_max_body_mb`, 16 MB)."""
+    """Return the maximum size of a delivery (`inbox_max_body_mb`, 16 MB)."""
     given, megabytes = _number("inbox_max_body_mb", "16")
     if not 0 < megabytes * 2**20 < float("inf"):
         raise OptionError(f"[webdata] inbox_max_body_mb must be a number above 0 (given: {given!r})")
@@ -30,7 +30,7 @@ def max_body_bytes() -> int:
 
 
 def retention_days() -> float:
-    """Return for how many days deliveries are kept (`inbox_retention_days`, 30); 0 keeps all."""
+    """Return the retention of deliveries in days (`inbox_retention_days`, 30); 0 keeps all."""
     given, days = _number("inbox_retention_days", "30")
     if not 0 <= days < float("inf"):
         raise OptionError(f"[webdata] inbox_retention_days must be a number, 0 or more (given: {given!r})")

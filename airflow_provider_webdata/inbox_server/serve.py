@@ -1,4 +1,4 @@
-"""`airflow webdata inbox serve`: the inbox alone, with none of Airflow's own routes."""
+"""`airflow webdata inbox serve`: the standalone inbox, without Airflow's own routes."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.inbox_server.http.app import InboxApplication
 
 KEEP_ALIVE_SECONDS = 75
-"""For how long an idle connection stays: longer than proxies keep theirs, so that they never use a closed one."""
+"""Keep-alive timeout in seconds: longer than that of proxies, so that they never reuse a closed connection."""
 
 GRACE_SECONDS = 20
-"""For how long a stop waits for deliveries that are under way: one may take ten to arrive and eight to be stored."""
+"""Maximum seconds to wait for deliveries at shutdown: up to 10 for arrival and 8 for storage."""
 
 
 def run(args: argparse.Namespace) -> int:
     """Serve the inbox until SIGINT or SIGTERM; return the exit status.
 
-    What was acknowledged is stored when this returns.
+    All acknowledged deliveries are stored when this returns.
     """
     if args.ssl_keyfile and not args.ssl_certfile:
-        return _failed("--ssl-keyfile needs --ssl-certfile")
+        return _failed("--ssl-keyfile requires --ssl-certfile")
     for flag, path in (("--ssl-certfile", args.ssl_certfile), ("--ssl-keyfile", args.ssl_keyfile)):
         if path and not Path(path).is_file():
-            return _failed(f"{flag}: there is no such file (given: {path!r})")
+            return _failed(f"{flag}: the file does not exist (given: {path!r})")
     try:
         application = create_application()
         with _listen(args.host, args.port) as listener:
@@ -60,14 +60,14 @@ def _serve(
             print(f"inbox listening on {_address(listener, certfile)}", flush=True)  # noqa: T201
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            # Readers would wait on; deliveries that are under way are stored and answered.
+            # Releases waiting readers; deliveries in flight are stored and acknowledged.
             application.inbox.publisher.close()
             await super().shutdown(sockets)
             await application.inbox.close()
 
         @contextlib.contextmanager
         def capture_signals(self) -> Iterator[None]:
-            # Uvicorn's own handler would raise the signal again, and the process would seem to have failed.
+            # Uvicorn's handler would raise the signal again, and the exit status would indicate a failure.
             loop = asyncio.get_running_loop()
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.add_signal_handler(number, self.handle_exit, number, None)
@@ -75,14 +75,14 @@ def _serve(
 
     settings = uvicorn.Config(
         application,
-        # httptools bounds neither headers nor URL.
+        # httptools limits neither headers nor URL.
         http="h11",
         h11_max_incomplete_event_size=HEADER_BYTES,
         ssl_certfile=certfile,
         ssl_keyfile=keyfile,
-        # Airflow has set up logging already.
+        # Airflow has already configured logging.
         log_config=None,
-        # A stranger could fill the log with uvicorn's warnings of requests that are no HTTP.
+        # Otherwise anyone could fill the log with uvicorn's warnings about invalid HTTP requests.
         log_level="error",
         access_log=False,
         lifespan="off",
@@ -94,18 +94,18 @@ def _serve(
     try:
         settings.load()
     except ssl.SSLError as error:
-        raise ValueError(f"--ssl-certfile, --ssl-keyfile: no certificate and its key: {error}") from None
+        raise ValueError(f"--ssl-certfile, --ssl-keyfile: not a certificate and its key: {error}") from None
     try:
         application.inbox.store.end()
     except StoreUnavailableError as error:
-        # The database may come up: until then, deliveries get a 503 and the service sends them again.
-        print(f"inbox: nothing can be stored now: {error}", file=sys.stderr)  # noqa: T201
+        # The database may become available. Until then, deliveries get a 503 and the service sends them again.
+        print(f"inbox: deliveries cannot be stored yet: {error}", file=sys.stderr)  # noqa: T201
     Server(settings).run(sockets=[listener])
 
 
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # The protocol is named because asyncio switches Nagle's algorithm off only for sockets that say they are TCP.
+    # Explicit protocol: asyncio disables Nagle's algorithm only for sockets that are declared as TCP.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

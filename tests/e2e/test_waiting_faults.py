@@ -77,7 +77,7 @@ def test_api_server_killed_while_it_stores_a_delivery(
     assert statuses[1:] == [None, 200]
     log = run.resumed_once("is over:")
     assert run.xcom("wait")["id"] == check
-    assert "does not answer" in log, log
+    assert "does not respond" in log, log
     assert "retrying until it works" in log, log
     assert [row["event"] for row in inbox.rows(correlation_key=key)] == [CHECK_COMPLETED]
     assert Counter(crowd.states().values()) == {"deferred": CROWD}
@@ -101,6 +101,6 @@ def test_a_crowd_asks_little_and_resumes_once(
     assert len(resumed) == CROWD
     # Not twice; see `Run.resumed_once`.
     assert len(fired) <= CROWD
-    assert all("learned by webhook" in line for line in resumed)
+    assert all("reported by webhook" in line for line in resumed)
     # Each task fetches its result; the wait itself requested the check for all of them together.
     assert len(control.requests(f"/v2/monitor/{monitor}")) < CROWD + 10

@@ -1,7 +1,6 @@
-"""Readers of deliveries for Airflow's processes: feed, search, and single deliveries, blocking and asynchronous.
+"""HTTP clients that read deliveries in Airflow's processes: feed, search, and single deliveries, sync and async.
 
-It talks HTTP to the server that serves the inbox and needs no access to its database. What a delivery means for a
-task is not known here.
+They need no access to the inbox's database, and do not interpret deliveries for tasks.
 """
 
 from airflow_provider_webdata.inbox.wire import MOST_VALUES

@@ -1,4 +1,4 @@
-"""The inbox as its readers see it, sync and async: the feed, searches in it, and single deliveries."""
+"""Sync and async clients of the inbox: the feed, searches, and single deliveries."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class InboxReader:
     """The inbox over blocking HTTP. Thread-safe; close it, or use it as a context manager.
 
-    Every method raises `InboxError`: `InboxUnreachableError` (try again), `InboxRefusedError` (another secret, or
-    the connection is unknown there), `InboxMissingError` (no inbox at this address) and `InboxAnswerError`.
+    Every method raises `InboxError`: `InboxUnreachableError` (retry), `InboxRefusedError` (the secret differs, or the
+    server does not know the connection), `InboxMissingError` (no inbox at this address), and `InboxAnswerError`.
     """
 
     def __init__(self, address: InboxAddress) -> None:
@@ -31,24 +31,24 @@ class InboxReader:
     def feed(self, after: str | None = None, wait: float = 0.0, **query: Unpack[Query]) -> Page:
         """Return the next deliveries in the order of the feed.
 
-        :param after: cursor of an earlier page; `END`: only new deliveries; None: from the oldest kept.
-        :param wait: seconds, 0 to 30, to wait for a delivery when there is none.
-        :raises CursorAheadError: the inbox was reset since the cursor was issued.
+        :param after: cursor of an earlier page; `END`: only new deliveries; None: from the oldest stored.
+        :param wait: seconds, 0 to 30, to wait for a delivery if the page is empty.
+        :raises CursorAheadError: the inbox was reset after it issued the cursor.
         """
         request = protocol.feed_request(self.address, after, wait, query)
         return protocol.page_of(self.address, self._send(request))
 
     def search(self, *, after: str | None = None, **query: Unpack[Query]) -> Page:
-        """Return what `feed` would without waiting, for up to 1000 values in all.
+        """Return a page like `feed` without waiting, for up to 1000 values in total.
 
-        :raises CursorAheadError: the inbox was reset since the cursor was given.
+        :raises CursorAheadError: the inbox was reset after it issued the cursor.
         """
         return protocol.page_of(self.address, self._send(protocol.search_request(self.address, after, query)))
 
     def fetch(self, delivery_id: int) -> Delivery:
-        """Return one delivery with its body, however large.
+        """Return one delivery with its body of any size.
 
-        :raises DeliveryGoneError: the inbox does not have it any more.
+        :raises DeliveryGoneError: the inbox no longer has the delivery.
         """
         response = self._send(protocol.fetch_request(self.address, delivery_id))
         return protocol.delivery_of(self.address, response, delivery_id)
@@ -75,7 +75,7 @@ class InboxReader:
 
 
 class AsyncInboxReader:
-    """The inbox over non-blocking HTTP, with the surface of `InboxReader`."""
+    """The inbox over non-blocking HTTP, with the interface of `InboxReader`."""
 
     def __init__(self, address: InboxAddress) -> None:
         self.address = address
@@ -87,7 +87,7 @@ class AsyncInboxReader:
         return protocol.page_of(self.address, await self._send(request))
 
     async def search(self, *, after: str | None = None, **query: Unpack[Query]) -> Page:
-        """Return what `feed` would without waiting; see `InboxReader.search`."""
+        """Return a page like `feed` without waiting; see `InboxReader.search`."""
         return protocol.page_of(
             self.address, await self._send(protocol.search_request(self.address, after, query))
         )

@@ -1,4 +1,4 @@
-"""Stored deliveries as a reader gets them."""
+"""Stored deliveries in the form that readers receive."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from airflow_provider_webdata.inbox.envelope import parse_body
 
 
 class Delivery(msgspec.Struct, frozen=True, gc=False):
-    """A stored delivery. Fields that could not be read on arrival are None.
+    """A stored delivery. Fields that were unreadable on arrival are None.
 
-    `position` orders the feed (None until it is published), `id` never changes. `event` is the `type`, unchanged,
-    `job_id` the envelope's `id`: for monitors that of the check. `received_at` is ISO 8601, `size` the body's bytes.
-    `body` is the verbatim JSON, or unset if it is too large to be listed.
+    `position` orders the feed (None until it is published), and `id` never changes. `event` is the unchanged `type`.
+    `job_id` is the envelope's `id`: for monitors, the check's. `received_at` is ISO 8601, and `size` the body's bytes.
+    `body` is the verbatim JSON, or unset if it is too large for lists.
     """
 
     id: int
@@ -30,16 +30,16 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def has_body(self) -> bool:
-        """Whether the body came along."""
+        """True if the delivery includes the body."""
         return not isinstance(self.body, msgspec.UnsetType)
 
     def payload(self) -> Any:
-        """Return the body, parsed now; None where it did not come along."""
+        """Parse and return the body; None if it is not included."""
         return None if isinstance(self.body, msgspec.UnsetType) else parse_body(bytes(self.body))
 
 
 class Page(msgspec.Struct, frozen=True):
-    """Deliveries in the order of the feed, the cursor behind them, and whether there are more already."""
+    """Deliveries in feed order, the cursor after them, and whether more are available."""
 
     deliveries: list[Delivery]
     cursor: str

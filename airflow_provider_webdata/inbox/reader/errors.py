@@ -1,4 +1,4 @@
-"""Errors of reading the inbox. Waits retry all of them; the messages are for the person who has to fix the cause."""
+"""Errors of reading the inbox. Waits retry all of them; the messages address the person who fixes the cause."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ class InboxError(WebDataError):
 
 
 class InboxUnreachableError(InboxError):
-    """No answer came, or one that says that the server or its database cannot answer now.
+    """The server did not respond, or reports that it or its database is unavailable.
 
-    :param retry_after: seconds the server asks to wait, where it does.
+    :param retry_after: seconds that the server asks to wait, or None.
     """
 
     help_code = "WD-040"
@@ -24,32 +24,32 @@ class InboxUnreachableError(InboxError):
 
 
 class InboxRefusedError(InboxError):
-    """401: the server knows another secret for this connection, or does not know the connection."""
+    """401: the server has another secret for this connection, or does not know the connection."""
 
     help_code = "WD-041"
 
 
 class InboxMissingError(InboxError):
-    """There is no inbox at this address: the plugin is not loaded there, or the address leads elsewhere."""
+    """The address has no inbox: the plugin is not loaded, or the address is wrong."""
 
     help_code = "WD-042"
 
 
 class InboxAnswerError(InboxError):
-    """The inbox answered what its interface does not have: a mistake here or there, or another version."""
+    """The response does not match the inbox's API: a bug, or another version."""
 
     help_code = "WD-043"
 
 
 class DeliveryGoneError(InboxError):
-    """404: the inbox has no such delivery; it was pruned, or belongs to another connection."""
+    """404: the delivery does not exist. It was pruned, or belongs to another connection."""
 
     help_code = "WD-044"
     verdict = "never"
 
 
 class CursorAheadError(InboxError):
-    """410: the cursor is beyond all that the inbox ever stored, so its database was reset.
+    """410: the cursor is beyond the end of the feed, so the inbox's database was reset.
 
     :param cursor: the current end of the feed.
     """

@@ -1,4 +1,4 @@
-"""Requests to the inbox and the meaning of its answers, apart from the moving of bytes."""
+"""Requests to the inbox and parsing of its responses, without I/O."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 END = "end"
-"""The cursor behind all that the inbox holds."""
+"""The cursor after the last delivery in the inbox."""
 
 _TIMEOUT = 10.0
 _MARGIN = 15.0
@@ -43,11 +43,11 @@ _DELIVERY = msgspec.json.Decoder(Delivery)
 
 @dataclass(frozen=True)
 class InboxAddress:
-    """Where an inbox is and how to show that one may read it.
+    """Address and credentials of an inbox.
 
-    :param url: address of the server, without the inbox's own path.
-    :param secret: the connection's signing secret, or its webhook secret where it has no other.
-    :param ca_files: paths of CA bundles that are trusted besides the usual ones.
+    :param url: address of the server, without the inbox's path.
+    :param secret: the connection's signing secret, or its webhook secret if it has none.
+    :param ca_files: paths of additional trusted CA bundles.
     """
 
     url: str
@@ -75,22 +75,22 @@ def client_options(address: InboxAddress) -> dict[str, Any]:
 
 
 class Query(TypedDict, total=False):
-    """The deliveries that a reader wants.
+    """A query for deliveries.
 
-    They match if they have any of the given keys, job ids or monitor ids, and any of the given events (with or without
-    the operation's prefix).
+    A delivery matches if it has any of the given keys, job ids, or monitor ids, and any of the given events (with or
+    without the operation's prefix).
     """
 
     keys: Iterable[str]
     """Correlation keys."""
     job_ids: Iterable[str]
-    """Ids of jobs; for monitors, of checks."""
+    """Ids of jobs, or for monitors of checks."""
     monitor_ids: Iterable[str]
     events: Iterable[str]
     received_after: str | None
-    """Only deliveries that arrived then or later, ISO 8601."""
+    """Only deliveries received at or after this time, ISO 8601."""
     limit: int | None
-    """Most deliveries, 1 to 1000; the inbox's default is 200."""
+    """Maximum number of deliveries, 1 to 1000; the inbox's default is 200."""
 
 
 def feed_request(address: InboxAddress, after: str | None, wait: float, query: Query) -> dict[str, Any]:
@@ -132,21 +132,21 @@ def fetch_request(address: InboxAddress, delivery_id: int) -> dict[str, Any]:
 
 
 def _split(query: Query) -> tuple[dict[str, Any], dict[str, list[str]]]:
-    """Return the parameters that have one value, and the lists."""
+    """Split a query into single-value and list parameters."""
     single: dict[str, Any] = {**query}
     return single, {field: list(single.pop(field, ())) for field in LISTS.values()}
 
 
 def unreachable(address: InboxAddress, error: httpx.HTTPError) -> InboxUnreachableError:
-    """Say that no answer came."""
+    """Return the error for a missing response."""
     words = trimmed(str(error), 200) or type(error).__name__
-    return InboxUnreachableError(f"the inbox at {address.url} does not answer ({words})")
+    return InboxUnreachableError(f"the inbox at {address.url} does not respond ({words})")
 
 
 def page_of(address: InboxAddress, response: httpx.Response) -> Page:
-    """Return the page that a response holds.
+    """Parse the page in a response.
 
-    :raises InboxError: it holds none.
+    :raises InboxError: the response has no page.
     """
     _check(address, response)
     page: Page = _decoded(address, response, _PAGE)
@@ -154,9 +154,9 @@ def page_of(address: InboxAddress, response: httpx.Response) -> Page:
 
 
 def delivery_of(address: InboxAddress, response: httpx.Response, delivery_id: int) -> Delivery:
-    """Return the delivery that a response holds.
+    """Parse the delivery in a response.
 
-    :raises InboxError: it holds none.
+    :raises InboxError: the response has no delivery.
     """
     if response.status_code == 404 and "error" in _body(response):
         raise DeliveryGoneError(
@@ -180,10 +180,12 @@ def _decoded(address: InboxAddress, response: httpx.Response, decoder: msgspec.j
     try:
         return decoder.decode(response.content)
     except msgspec.MsgspecError as error:
-        kind = response.headers.get("content-type", "text without a content type").partition(";")[0]
+        kind = response.headers.get("content-type", "no content type").partition(";")[0]
         if "json" not in kind:
-            raise _missing(address, f"what is there answers with {kind}") from None
-        raise InboxAnswerError(f"the inbox at {address.url} answers what cannot be read: {error}") from None
+            raise _missing(address, f"the server responded with {kind}") from None
+        raise InboxAnswerError(
+            f"the response of the inbox at {address.url} cannot be parsed: {error}"
+        ) from None
 
 
 def _check(address: InboxAddress, response: httpx.Response) -> None:
@@ -195,17 +197,17 @@ def _check(address: InboxAddress, response: httpx.Response) -> None:
     words = f"HTTP {status}" + (f": {trimmed(reason, 300)}" if isinstance(reason, str) else "")
     if status == 401:
         raise InboxRefusedError(
-            f"the inbox at {address.url} refuses the token for connection {address.conn_id!r} ({words}); the API "
+            f"the inbox at {address.url} rejects the token for connection {address.conn_id!r} ({words}); the API "
             "server must read the same connection with the same signing_secret (or webhook_secret), and the "
             "clocks of both machines must agree"
         )
     if status == 410 and isinstance(body.get("cursor"), str):
         raise CursorAheadError(
-            f"the inbox at {address.url} was reset: it never came as far as the cursor", cursor=body["cursor"]
+            f"the inbox at {address.url} was reset: the cursor is beyond its end", cursor=body["cursor"]
         )
     if status >= 500 or status in {408, 429}:
         raise InboxUnreachableError(
-            f"the inbox at {address.url} cannot answer now ({words})",
+            f"the inbox at {address.url} is unavailable ({words})",
             retry_after=named_wait(response.headers, "", {}),
         )
     if status == 404 or 300 <= status < 400:

@@ -1,4 +1,4 @@
-"""The inbox's HTTP side: receives deliveries and serves them to readers. Each request is bounded and authenticated.
+"""The inbox's HTTP API: receives deliveries and serves them to readers. Each request is bounded and authenticated.
 
-Plain ASGI on top of `storage`, with no SQL. Connections and options come from `application`, one package up.
+Plain ASGI on top of `storage`, without SQL. `application`, in the parent package, provides connections and options.
 """

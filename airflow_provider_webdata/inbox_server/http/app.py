@@ -1,4 +1,4 @@
-"""The inbox's ASGI application: mounted on the API server by the plugin, or served alone."""
+"""The inbox's ASGI application: mounted on the API server by the plugin, or served standalone."""
 
 from __future__ import annotations
 
@@ -41,26 +41,26 @@ log = logging.getLogger(__name__)
 DEFAULT_MOST_BYTES = 16 * 2**20
 
 DRAIN_SECONDS, DRAIN_BYTES = 1.0, 2**20
-"""How much is read of a body after the response was decided."""
+"""Maximum bytes of a request body to drain after the response is decided."""
 
 _MOUNT = "webdata"
 _HEALTH_SECONDS = 1.0
 _FIRST_PARTS = ("inbox", "deliveries", "inbox-health", "inbox-openapi.json")
-_NOT_FOUND = error_response(404, "there is nothing here")
-_CLIENT_GONE = error_response(400, "the sender broke off")
+_NOT_FOUND = error_response(404, "not found")
+_CLIENT_GONE = error_response(400, "the sender disconnected")
 _DENIED = error_response(
     401,
-    "a token of this connection's signing secret (or webhook secret) is missing, wrong or expired",
+    "the token of this connection's signing secret (or webhook secret) is missing, invalid, or expired",
     {"www-authenticate": "Bearer"},
 )
 
 
 class InboxApplication:
-    """Serves every request whose path holds `/webdata/inbox` or `/webdata/deliveries`, wherever it is mounted.
+    """Serves every request whose path contains `/webdata/inbox` or `/webdata/deliveries`, under any mount path.
 
-    :param gate: returns the gate of a connection; blocks.
-    :param most_bytes: size of the largest delivery that is accepted.
-    :param keep_days: for how many days deliveries are kept; 0 keeps all.
+    :param gate: returns the gate of a connection; blocking.
+    :param most_bytes: maximum size of a delivery.
+    :param keep_days: retention of deliveries in days; 0 keeps all.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class InboxApplication:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         if scope["type"] == "websocket":
-            # Unanswered, it would be an internal error of the server.
+            # Without a reply, the server would report an internal error.
             await send({"type": "websocket.close"})
         if scope["type"] != "http":
             return
@@ -90,7 +90,7 @@ class InboxApplication:
         try:
             response = await self._respond(scope, headers, body)
         except ClientGoneError:
-            # Nobody reads it, but the server takes no response at all for an error.
+            # The client is gone, but the server treats a missing response as an error.
             response = _CLIENT_GONE
         except DeniedError:
             response = _DENIED
@@ -103,14 +103,14 @@ class InboxApplication:
         except TablesMissingError as error:
             response = retry_later(503, str(error))
         except StoreUnavailableError:
-            response = retry_later(503, "the deliveries cannot be read now")
+            response = retry_later(503, "the deliveries are temporarily unavailable")
         except Exception:
             log.exception("The inbox failed at %s", scope["method"])
-            response = retry_later(503, "the inbox failed, see its log")
+            response = retry_later(503, "internal error, see the inbox's log")
         await _send(response, send, None if body.is_whole or not _has_body(headers) else body)
 
-    # Starlette's router decodes a path before it splits it, and so would take a slash in a connection's id for its
-    # own; hence the routes by hand.
+    # Routed manually: Starlette's router decodes a path before splitting it, and so would treat a slash in a
+    # connection's id as a separator.
     async def _respond(self, scope: Scope, headers: Headers, receive: Receive) -> Response:
         match _path_parts(scope):
             case ["inbox", conn_id]:
@@ -143,7 +143,7 @@ class InboxApplication:
         )
 
     async def _health(self) -> Response:
-        # Anybody may ask: many requests at once are one query of the database.
+        # Unauthenticated: concurrent requests share one database query.
         if self._health_check is None:
             self._health_check = asyncio.ensure_future(self._check_database())
             self._health_check.add_done_callback(
@@ -160,18 +160,18 @@ class InboxApplication:
         except TablesMissingError as error:
             return retry_later(503, str(error))
         except StoreUnavailableError:
-            return retry_later(503, "the database does not answer")
+            return retry_later(503, "the database does not respond")
         return JSONResponse({"status": "ok"})
 
 
 def _path_parts(scope: Scope) -> list[str] | None:
-    """Return what follows the mount in the path, decoded part by part; None where that is no text.
+    """Return the decoded path segments after the mount path; None if they are not UTF-8.
 
-    A connection's id may hold a slash, which only the raw path tells from one that separates.
+    A connection's id may contain a slash, which only the raw path distinguishes from a separator.
     """
     raw = scope.get("raw_path") or scope["path"].encode()
     parts = raw.decode("latin-1").split("/")
-    # The API server itself may be published under a path that holds the same word.
+    # The base path of the API server may contain the same word.
     starts = (
         index + 1
         for index, part in enumerate(parts[:-1])
@@ -187,7 +187,7 @@ def _path_parts(scope: Scope) -> list[str] | None:
 
 
 class _RequestBody:
-    """Passes the request's body on, and knows whether all of it came."""
+    """Forwards the request body and tracks whether it is complete."""
 
     __slots__ = ("_receive", "is_whole")
 
@@ -202,7 +202,7 @@ class _RequestBody:
         return message
 
     async def drain(self) -> None:
-        """Read the rest and throw it away, though not for as long as the sender likes."""
+        """Read and discard the rest, within a time limit."""
         left = DRAIN_BYTES
         with anyio.move_on_after(DRAIN_SECONDS):
             while left > 0 and not self.is_whole:
@@ -213,11 +213,11 @@ class _RequestBody:
 
 
 async def _send(response: Response, send: Send, unread: _RequestBody | None) -> None:
-    """Send a response; where the sender is still sending, drain the body and close the connection.
+    """Send a response; if the body is incomplete, drain it and close the connection.
 
-    Closed at once it would be reset, and the sender would lose the response.
+    Closing immediately would reset the connection, and the sender would lose the response.
     """
-    # A copy, for responses are sent many times: Airflow's middleware adds its headers to the list that it gets.
+    # A copy, because responses are reused: Airflow's middleware appends its headers to the list.
     headers = [*response.raw_headers]
     if unread is not None:
         headers.append((b"connection", b"close"))
@@ -235,4 +235,4 @@ def _has_body(headers: Headers) -> bool:
 def _wrong_method(scope: Scope, method: str) -> Response | None:
     if scope["method"] == method:
         return None
-    return error_response(405, f"only {method} works here", {"allow": method})
+    return error_response(405, f"method not allowed, use {method}", {"allow": method})

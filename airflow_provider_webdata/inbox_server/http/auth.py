@@ -21,10 +21,10 @@ class Gate:
     """A connection's requirements for deliveries and readers.
 
     :param conn_id: id of the connection.
-    :param secrets: webhook secrets, any of which a delivery may carry; empty where none is demanded.
-    :param signing_secrets: keys, any of which may have signed a delivery; empty where none is demanded.
-    :param signature_header: lower case.
-    :param open: false if the connection is missing or requires nothing: no request is admitted.
+    :param secrets: accepted webhook secrets; empty if none is required.
+    :param signing_secrets: accepted signing keys; empty if no signature is required.
+    :param signature_header: name of the signature header, in lower case.
+    :param open: False if the connection is missing or requires no credential: no request is admitted.
     """
 
     conn_id: str
@@ -48,11 +48,11 @@ class Gate:
 
     @classmethod
     def closed(cls, conn_id: str) -> Gate:
-        """Return a gate that compares like any other and admits no request."""
+        """Return a gate that admits no request and takes the same time as any other."""
         return cls(conn_id, (_DUMMY,), (_DUMMY,), DEFAULT_SIGNATURE_HEADER.lower().encode(), open=False)
 
     def passes_secret(self, headers: Headers) -> bool:
-        """Return whether a delivery carries the secret, where one is demanded."""
+        """Return whether a delivery has the secret, if one is required."""
         given = headers.get(SECRET_HEADER, "").encode("latin-1")
         matches = False
         for secret in self.secrets:
@@ -60,20 +60,20 @@ class Gate:
         return (matches or not self.secrets) and self.open
 
     def is_signed(self, headers: Headers) -> bool:
-        """Return whether a delivery claims to be signed: only then is its body worth reading to strangers.
+        """Return whether a delivery claims to be signed: otherwise an unauthenticated body is not read.
 
-        Any header that is called a signature makes that claim, so the response does not reveal which one this
+        Any header with "signature" in its name counts as a claim, so the response does not reveal which header this
         connection uses.
         """
         return self.signature_header.decode() in headers or any("signature" in name for name in headers)
 
     def passes_signature(self, headers: Headers, body: bytes) -> bool:
-        """Return whether a delivery is signed with a right key where one is demanded."""
+        """Return whether a delivery has a valid signature, if one is required."""
         if not self.signing_secrets and not self.is_signed(headers):
             return self.open
         given = headers.get(self.signature_header.decode(), "").encode("latin-1")
         matches = False
-        # What claims to be signed costs the same whether or not a signature is demanded.
+        # A signed request takes the same time whether or not a signature is required.
         for secret in self.signing_secrets or (_DUMMY,):
             signature = SIGNATURE_PREFIX + hmac.new(secret, body, hashlib.sha256).hexdigest()
             matches |= hmac.compare_digest(given, signature.encode())
@@ -88,7 +88,7 @@ class Gate:
 
     @property
     def keys(self) -> list[str]:
-        """The secrets that tokens and proofs are made with: those that sign, else those that a delivery carries."""
+        """The secrets for tokens and proofs: the signing secrets, or else the webhook secrets."""
         return [secret.decode() for secret in self.signing_secrets or self.secrets]
 
 

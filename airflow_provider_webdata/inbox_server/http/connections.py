@@ -1,4 +1,4 @@
-"""The secrets of connections, cached: any caller chooses the connection's id in the URL."""
+"""A cache of connections' secrets. Unauthenticated callers choose the connection's id in the URL."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 CACHE_SECONDS = 30.0
-"""How long a gate is cached; a changed secret counts after that."""
+"""Cache lifetime of a gate, after which a changed secret takes effect."""
 
 MOST_KNOWN = MOST_UNKNOWN = 1000
-"""Ids with, and ids without a connection that are cached."""
+"""Maximum number of cached ids, each for existing and for missing connections."""
 
 LOOKUPS_PER_SECOND, LOOKUPS_AT_ONCE = 20.0, 40.0
-"""Lookups of ids that are neither known nor have deliveries."""
+"""Maximum concurrent lookups of unknown ids without deliveries."""
 
 LOG_LINES_PER_SECOND, LOG_LINES_AT_ONCE = 1 / 60, 5.0
 
 LOOKUP_TIMEOUT = 5.0
-"""Seconds for one lookup."""
+"""Timeout of one lookup in seconds."""
 
 LONGEST_ID = 250
-"""Characters; Airflow has no longer ids of connections."""
+"""Maximum characters of a connection id in Airflow."""
 
 _T = TypeVar("_T")
 
@@ -45,9 +45,9 @@ _T = TypeVar("_T")
 class Connections:
     """Caches the gate of each connection.
 
-    :param read: returns the gate of a connection; blocks. Raises `StoreUnavailableError` if it cannot be known.
-    :param with_deliveries: returns ids of connections that have deliveries; blocks. Raises `StoreUnavailableError`.
-    :param clock: seconds of any monotonic clock.
+    :param read: returns the gate of a connection; blocking. Raises `StoreUnavailableError` if the lookup fails.
+    :param with_deliveries: returns ids of connections with deliveries; blocking. Raises `StoreUnavailableError`.
+    :param clock: returns monotonic seconds.
     """
 
     def __init__(
@@ -62,19 +62,19 @@ class Connections:
         self._lookups: dict[str, asyncio.Task[Gate]] = {}
         self._bucket = TokenBucket(LOOKUPS_PER_SECOND, LOOKUPS_AT_ONCE, clock)
         self._log_lines = TokenBucket(LOG_LINES_PER_SECOND, LOG_LINES_AT_ONCE, clock)
-        # Lookups of made-up ids must not hold up those of connections that are there.
+        # Lookups of made-up ids must not delay those of existing connections.
         self._threads, self._strangers_threads = anyio.CapacityLimiter(2), anyio.CapacityLimiter(2)
         self._ids: frozenset[str] = frozenset()
         self._ids_until = float("-inf")
         self._ids_lookup: asyncio.Task[None] | None = None
 
     async def gate(self, conn_id: str) -> Gate:
-        """Return the gate of a connection, a closed one if there is none.
+        """Return the gate of a connection; a closed gate if the connection is missing.
 
-        A connection that was read before and cannot be read now keeps the gate that it had.
+        If a known connection becomes unreadable, its previous gate remains in use.
 
         :raises BusyError: too many unknown ids are being looked up.
-        :raises StoreUnavailableError: the connection cannot be read now.
+        :raises StoreUnavailableError: the lookup failed.
         """
         found = self._known.get(conn_id) or self._unknown.get(conn_id)
         if found is not None and found[1] > self._clock():
@@ -90,7 +90,7 @@ class Connections:
             lookup = asyncio.get_running_loop().create_task(self._look_up(conn_id, threads))
             self._lookups[conn_id] = lookup
             lookup.add_done_callback(lambda _: self._lookups.pop(conn_id, None))
-        # A caller that goes away must not cancel the lookup that others wait for.
+        # A caller that disconnects must not cancel a lookup that others wait for.
         return await asyncio.shield(lookup)
 
     async def _has_deliveries(self, conn_id: str) -> bool:
@@ -105,7 +105,7 @@ class Connections:
             self._ids = frozenset(await self._in_thread(self._read_ids, self._threads))
             self._ids_until = self._clock() + CACHE_SECONDS
         except StoreUnavailableError as error:
-            log.debug("It is not known which connections have deliveries: %s", error)
+            log.debug("Failed to look up the connections with deliveries: %s", error)
             self._ids_until = self._clock() + LOOKUP_TIMEOUT
         finally:
             self._ids_lookup = None
@@ -119,7 +119,7 @@ class Connections:
             gate = self._known[conn_id][0]
             if self._log_lines.take():
                 log.warning(
-                    "Connection %r cannot be read now; its deliveries are checked by the secrets that it had: %s",
+                    "Connection %r is unreadable; its deliveries are checked with its previous secrets: %s",
                     conn_id,
                     error,
                 )
@@ -134,7 +134,7 @@ class Connections:
         if len(self._unknown) > MOST_UNKNOWN:
             self._unknown.popitem(last=False)
         if len(self._known) > MOST_KNOWN:
-            # Where upper and lower case are the same, one connection has many ids: those with deliveries stay.
+            # With case-insensitive ids, one connection has many spellings: those with deliveries stay cached.
             del self._known[
                 next((known for known in self._known if known not in self._ids), next(iter(self._known)))
             ]
@@ -144,4 +144,6 @@ class Connections:
             with anyio.fail_after(LOOKUP_TIMEOUT):
                 return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=threads)
         except TimeoutError:
-            raise StoreUnavailableError(f"connections could not be read for {LOOKUP_TIMEOUT:g} s") from None
+            raise StoreUnavailableError(
+                f"the connection lookup timed out after {LOOKUP_TIMEOUT:g} s"
+            ) from None

@@ -1,4 +1,4 @@
-"""Reading deliveries: for triggers and sensors, which show by a token that they know the connection's secret."""
+"""Routes that serve deliveries to triggers and sensors, which authenticate with a token."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from .parameters import DeliveryQuery
 
 LARGEST_SEARCH = 2**20
-"""Bytes of the body of a search."""
+"""Maximum bytes of a search's body."""
 
 LONG_POLLS_AT_ONCE = 100
-"""Readers of one connection that may wait: each triggerer has one, and all connections share 500 places."""
+"""Maximum waiting readers per connection: each triggerer has one, and all connections share 500."""
 
 _JSON = "application/json"
-_NO_DELIVERY = error_response(404, "there is no such delivery")
+_NO_DELIVERY = error_response(404, "the delivery does not exist")
 
 
 class DeniedError(Exception):
@@ -44,7 +44,7 @@ class DeniedError(Exception):
 
 
 class Deliveries:
-    """Serves readers. Every method raises what `app` answers with an error."""
+    """Serves readers. `app` translates the exceptions of every method to error responses."""
 
     def __init__(self, connections: Connections, feed: Feed) -> None:
         self._connections, self._feed = connections, feed
@@ -70,7 +70,7 @@ class Deliveries:
         return _page_response(await self._read(conn_id, search_of(await _small_body(receive))))
 
     async def one(self, conn_id: str, delivery_id: str, headers: Headers) -> Response:
-        """Serve `GET /deliveries/{conn_id}/{id}`: one delivery with its body, however large."""
+        """Serve `GET /deliveries/{conn_id}/{id}`: one delivery with its body of any size."""
         await self._authenticate(conn_id, headers)
         number = delivery_id_of(delivery_id)
         found = None if number is None else await self._feed.get(conn_id, number)
@@ -85,9 +85,9 @@ class Deliveries:
 
 
 async def _unless_gone(reading: Coroutine[Any, Any, StoredPage], receive: Receive) -> StoredPage:
-    """Wait for a page as long as the reader does.
+    """Wait for a page until the reader disconnects.
 
-    :raises ClientGoneError: the reader went away.
+    :raises ClientGoneError: the reader disconnected.
     """
     page = asyncio.ensure_future(reading)
     gone = asyncio.ensure_future(_disconnected(receive))
@@ -116,7 +116,7 @@ async def _small_body(receive: Receive) -> bytes:
             raise ClientGoneError
         body += message.get("body", b"")
         if len(body) > LARGEST_SEARCH:
-            raise ParameterError(f"the body must be at most {LARGEST_SEARCH} bytes")
+            raise ParameterError(f"the body must have at most {LARGEST_SEARCH} bytes")
         if not message.get("more_body", False):
             return bytes(body)
 
@@ -129,7 +129,7 @@ def _page_response(page: StoredPage) -> Response:
 
 
 def _record(stored: StoredDelivery) -> bytes:
-    """Return one delivery as JSON. Its body is JSON already and goes in verbatim, except for lone surrogates."""
+    """Return one delivery as JSON. Its body, which is already JSON, is verbatim except for lone surrogates."""
     fields = {
         "id": stored.id,
         "position": stored.position,

@@ -1,4 +1,4 @@
-"""Bounds on what unauthenticated callers can make the inbox do."""
+"""Limits on the resources that unauthenticated callers can consume."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 BODIES_AT_ONCE = 200
-"""Most requests whose bodies are being read."""
+"""Maximum number of request bodies being read."""
 
 BODY_BYTES_AT_ONCE = 128 * 2**20
-"""Most bytes of bodies in memory that are not yet stored."""
+"""Maximum bytes of unstored bodies in memory."""
 
 
 class BusyError(Exception):
-    """Too many requests are being served already."""
+    """Too many requests are in progress."""
 
 
 class TokenBucket:
-    """A rate limit that allows for bursts.
+    """A rate limit that allows bursts.
 
-    :param rate: per second.
-    :param burst: most at once.
-    :param clock: seconds of any monotonic clock.
+    :param rate: tokens per second.
+    :param burst: maximum burst.
+    :param clock: returns monotonic seconds.
     """
 
     def __init__(self, rate: float, burst: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -36,7 +36,7 @@ class TokenBucket:
         self._left, self._since = burst, clock()
 
     def take(self) -> bool:
-        """Take one token; return whether there was one."""
+        """Consume a token; return False if none is available."""
         now = self._clock()
         self._left = min(self._burst, self._left + (now - self._since) * self._rate)
         self._since = now
@@ -47,12 +47,11 @@ class TokenBucket:
 
 
 class BodyBudget:
-    """Limits on the number of request bodies in memory, and on their bytes.
+    """Limits on the number and total bytes of request bodies in memory.
 
-    When there are too many, the connection that uses the most makes room: of its bodies that are still arriving, the
-    oldest gives way.
+    Over a limit, the connection that uses the most makes room: its oldest body that is still arriving is aborted.
 
-    :param within_connection: whether a body also gives way to one of the same connection: for senders that are not
+    :param within_connection: True if a body may also displace one of the same connection: for senders that are not
         authenticated yet.
     """
 
@@ -64,24 +63,24 @@ class BodyBudget:
         within_connection: bool = False,
     ) -> None:
         self._most, self._most_bytes, self._within_connection = most, most_bytes, within_connection
-        # The one that began first comes first.
+        # Oldest first.
         self._bodies: dict[BufferedBody, None] = {}
 
     @property
     def count(self) -> int:
-        """How many bodies are in memory."""
+        """Number of bodies in memory."""
         return len(self._bodies)
 
     @property
     def size(self) -> int:
-        """How many bytes of bodies are in memory."""
+        """Total bytes of bodies in memory."""
         return sum(body.size for body in self._bodies)
 
     @contextmanager
     def body(self, conn_id: str) -> Iterator[BufferedBody]:
         """Account for one body while it is in memory.
 
-        :raises BusyError: there are too many.
+        :raises BusyError: too many bodies are in memory.
         """
         body = BufferedBody(self, conn_id)
         while self.count >= self._most:
@@ -95,7 +94,7 @@ class BodyBudget:
     def grow(self, body: BufferedBody, size: int) -> None:
         """Account for further bytes.
 
-        :raises BusyError: there are too many.
+        :raises BusyError: too many bytes are in memory.
         """
         while self.size + size > self._most_bytes:
             self._make_room(body, lambda other: other.size)
@@ -130,15 +129,15 @@ class BufferedBody:
 
     @property
     def is_arriving(self) -> bool:
-        """Whether more of it is being waited for."""
+        """True while the rest is awaited."""
         return self._arriving is not None
 
     @contextmanager
     def arriving(self, seconds: float) -> Iterator[None]:
-        """Wait for the body in here.
+        """Wait for the body within this block.
 
-        :raises BusyError: it gave way to others.
-        :raises TimeoutError: it took longer.
+        :raises BusyError: the body was displaced.
+        :raises TimeoutError: the body took too long.
         """
         try:
             with anyio.move_on_after(seconds) as self._arriving:
@@ -151,20 +150,20 @@ class BufferedBody:
             raise TimeoutError
 
     def give_way(self) -> None:
-        """Wait no longer for the rest."""
+        """Stop waiting for the rest."""
         self._gave_way = True
         if self._arriving is not None:
             self._arriving.cancel()
 
     def add(self, part: bytes) -> None:
-        """Add a further part.
+        """Add a chunk.
 
-        :raises BusyError: there are too many bytes in memory.
+        :raises BusyError: too many bytes are in memory.
         """
         self._budget.grow(self, len(part))
         self.size += len(part)
         self._parts.append(part)
 
     def whole(self) -> bytes:
-        """Return all that arrived."""
+        """Return the received bytes."""
         return self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)

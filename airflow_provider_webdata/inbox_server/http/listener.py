@@ -1,7 +1,7 @@
-"""Accepts connections where the inbox is served alone, and closes those that keep it from others.
+"""The listener of the standalone inbox, with a limit on idle connections.
 
-Anybody may open a connection. Uvicorn bounds neither how many there are nor how long one may take to ask for something;
-here the descriptors of the process are never used up, and who has waited longest without a request gives way.
+Anyone may open a connection. Uvicorn limits neither the number of connections nor the time until a request. This
+listener never exhausts the process's file descriptors: it closes the connection that has been idle the longest.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 HEADER_SECONDS = 10.0
-"""For how long TLS and the headers of a request may arrive: the service itself gives up then."""
+"""Timeout in seconds for the TLS handshake and the request headers; the service has the same."""
 
 SEND_SECONDS = 60.0
-"""For how long a response may be under way to somebody who does not read it."""
+"""Timeout in seconds for sending a response to a client that does not read it."""
 
 HEADER_BYTES = 64 * 1024
-"""Largest URL and headers of a request; trailers and the like of its body, too."""
+"""Maximum size of a request's URL and headers, and of its trailers."""
 
 MOST_CONNECTIONS = 2000
 RESERVED_FILES = 128
-"""Descriptors that are left for the database, logs and files."""
+"""File descriptors reserved for the database, logs, and files."""
 
 _PAUSE = 0.1
 _LOG_LINES_PER_SECOND, _LOG_LINES_AT_ONCE = 1 / 60, 1.0
 
 
 def most_connections() -> int:
-    """Return how many connections may be open: what the limit of open files allows, at most `MOST_CONNECTIONS`."""
+    """Return the connection limit: from the limit of open files, at most `MOST_CONNECTIONS`."""
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if files == resource.RLIM_INFINITY:
         return MOST_CONNECTIONS
@@ -50,10 +50,10 @@ def most_connections() -> int:
 
 
 class BoundedServer(uvicorn.Server):
-    """Uvicorn with `Listener` in front; it takes sockets that listen, and the configuration `http="h11"`."""
+    """Uvicorn with `Listener` in front; requires listening sockets and the configuration `http="h11"`."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to accept connections."""
+        """Start accepting connections."""
         await super().startup([])
         options = {
             "config": self.config,
@@ -66,7 +66,7 @@ class BoundedServer(uvicorn.Server):
         ]
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept no more connections, and wait for the requests that are under way."""
+        """Stop accepting connections, and wait for the requests in flight."""
         for accepting in self._accepting:
             accepting.cancel()
         await asyncio.gather(*self._accepting, return_exceptions=True)
@@ -76,14 +76,14 @@ class BoundedServer(uvicorn.Server):
 class Listener:
     """Accepts the connections of a socket.
 
-    :param context: of TLS; None for plain HTTP.
+    :param context: TLS context; None for plain HTTP.
     """
 
     def __init__(self, listening: socket.socket, context: ssl.SSLContext | None, **options: Any) -> None:
         self._listening, self._context, self._options = listening, context, options
         self._most = most_connections()
         self.open: set[_Connection] = set()
-        # Those without a request, the one that has waited longest first.
+        # Idle connections, the longest idle first.
         self.waiting: dict[_Connection, None] = {}
         self._log_lines = TokenBucket(_LOG_LINES_PER_SECOND, _LOG_LINES_AT_ONCE)
 
@@ -96,7 +96,7 @@ class Listener:
                 try:
                     accepted, _ = await loop.sock_accept(self._listening)
                 except OSError as error:
-                    self._complain("A connection could not be accepted (%s)", error.strerror)
+                    self._complain("Failed to accept a connection (%s)", error.strerror)
                     self._close_longest_waiting()
                     await asyncio.sleep(_PAUSE)
                     continue
@@ -106,11 +106,11 @@ class Listener:
                     accepted.close()
         finally:
             for connection in [*self.waiting]:
-                # Uvicorn closes those that it knows.
+                # Uvicorn closes the connections that it knows.
                 connection.handshake.cancel()
 
     def _close_longest_waiting(self) -> bool:
-        self._complain("As many connections are open as this process may have")
+        self._complain("The limit of open connections is reached")
         connection = next(iter(self.waiting), None)
         if connection is None:
             return False
@@ -121,7 +121,7 @@ class Listener:
     def _complain(self, words: str, *values: object) -> None:
         if self._log_lines.take():
             log.warning(
-                words + ": %d are open, %d of them without a request, of which the oldest gives way. "
+                words + ": %d are open, %d of them idle; closing the oldest idle one. "
                 "Put a proxy in front, or raise the limit of open files (ulimit -n)",
                 *values,
                 len(self.open),
@@ -148,7 +148,7 @@ class _Connection(H11Protocol):
         self.handshake.add_done_callback(self._handshake_ended)
 
     def abort(self) -> None:
-        """Close the connection at once."""
+        """Close the connection immediately."""
         if self.handshake.done():
             self.transport.abort()
         else:
@@ -162,7 +162,7 @@ class _Connection(H11Protocol):
         try:
             super().data_received(data)
         except h11.LocalProtocolError:
-            # What followed the request is no HTTP, and the response has begun: there is nothing left to say.
+            # The data after the request is not HTTP, and the response has already started.
             self.transport.abort()
         if self._has_request():
             self._listener.waiting.pop(self, None)
@@ -199,19 +199,19 @@ class _Connection(H11Protocol):
 
 
 class _Deadline:
-    """Calls back unless it is stopped in time."""
+    """A timer that calls back unless stopped."""
 
     def __init__(self, seconds: float, passed: Callable[[], None]) -> None:
         self._seconds, self._passed = seconds, passed
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
-        """Begin to count, unless it does already."""
+        """Start the timer if it is not running."""
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(self._seconds, self._passed)
 
     def stop(self) -> None:
-        """Count no further."""
+        """Stop the timer."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

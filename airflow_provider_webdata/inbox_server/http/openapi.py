@@ -1,6 +1,6 @@
-"""The description of the inbox's routes, in OpenAPI 3.1.
+"""The OpenAPI 3.1 description of the inbox.
 
-Written by hand: FastAPI derives it from routes, which `app` cannot have, and their types, which `parameters` has not.
+Handwritten: FastAPI would derive it from routes and types, which `app` and `parameters` do not have.
 """
 
 from __future__ import annotations
@@ -87,11 +87,11 @@ _SCHEMAS = {
             "monitor_id": _NULLABLE_TEXT,
             "success": {"type": ["boolean", "null"]},
             "received_at": {"type": "string", "format": "date-time"},
-            "size": {"type": "integer", "description": "Of the body, in bytes."},
+            "size": {"type": "integer", "description": "Size of the body in bytes."},
             "replay_of": {"type": ["integer", "null"]},
             "body": {
-                "description": "As it came, but that the escape of a lone surrogate (`\\ud83d`) is text; left out of "
-                "lists where it is large."
+                "description": "Verbatim, except that the escape of a lone surrogate (`\\ud83d`) becomes text. Large "
+                "bodies are omitted from lists."
             },
         },
         "replay_of",
@@ -107,19 +107,19 @@ _SCHEMAS = {
 }
 
 _MEANINGS = {
-    "400": "The body or a parameter cannot be used.",
-    "401": "Secret, signature or token are missing or wrong, or there is no such connection.",
-    "404": "There is nothing here.",
-    "408": "The body came too slowly.",
+    "400": "The body or a parameter is invalid.",
+    "401": "The secret, signature, or token is missing or wrong, or the connection does not exist.",
+    "404": "Not found.",
+    "408": "The body arrived too slowly.",
     "413": "The body is too large.",
-    "429": "Too many requests were refused.",
-    "503": "Not now; try again after `Retry-After`.",
+    "429": "Too many rejected requests.",
+    "503": "Temporarily unavailable; retry after `Retry-After`.",
 }
 
 
 def document() -> _Schema:
     """Return the description, with paths from the root of the server."""
-    page = _response("Deliveries, in the order of their positions.", "Page")
+    page = _response("Deliveries, ordered by position.", "Page")
     reset = _response("The cursor is beyond the end: the database was reset.", "Reset")
     read_page = {"200": page, **_errors("400", "401", "404", "503"), "410": reset}
     delivery = {"200": _response("The delivery.", "Delivery"), **_errors("401", "404", "503")}
@@ -129,7 +129,7 @@ def document() -> _Schema:
         "info": {
             "title": "Webhook inbox of airflow-provider-webdata",
             "version": __version__,
-            "description": "Receives the service's webhook deliveries, and gives them to triggers and sensors.",
+            "description": "Receives the service's webhook deliveries, and serves them to triggers and sensors.",
         },
         "paths": {
             f"{INBOX_PATH}/{{conn_id}}": {"post": _receive("receive", [_CONN_ID])},
@@ -137,7 +137,7 @@ def document() -> _Schema:
             deliveries: {
                 "get": _read(
                     "readDeliveries",
-                    "Deliveries after a cursor; waits for the first one if requested.",
+                    "List deliveries after a cursor; optionally wait for the first one.",
                     *_QUERY,
                     responses=read_page,
                 )
@@ -145,19 +145,19 @@ def document() -> _Schema:
             f"{deliveries}/search": {
                 "post": _read(
                     "searchDeliveries",
-                    "Deliveries that are there already, by many keys and ids.",
+                    "Search stored deliveries by many keys and ids.",
                     responses=read_page,
                     requestBody=_body(_SEARCH),
                 )
             },
             f"{deliveries}/{{id}}": {
-                "get": _read("readDelivery", "One delivery with its body.", _ID, responses=delivery)
+                "get": _read("readDelivery", "Get a delivery with its body.", _ID, responses=delivery)
             },
             "/webdata/inbox-health": {
                 "get": {
                     "operationId": "health",
-                    "summary": "Whether deliveries can be stored.",
-                    "responses": {"200": _response("The database answers."), **_errors("503")},
+                    "summary": "Check whether deliveries can be stored.",
+                    "responses": {"200": _response("The database responds."), **_errors("503")},
                 }
             },
             "/webdata/inbox-openapi.json": {
@@ -191,14 +191,16 @@ def _read(operation: str, summary: str, *parameters: _Schema, **more: Any) -> _S
 def _receive(operation: str, parameters: list[_Schema]) -> _Schema:
     return {
         "operationId": operation,
-        "summary": "Store one delivery; acknowledged after the commit.",
-        "description": "Needs the connection's webhook secret, a valid signature of the body, or both, as the "
-        "connection says.",
+        "summary": "Store a delivery; acknowledged after the commit.",
+        "description": "Requires the connection's webhook secret, a valid signature of the body, or both, as "
+        "configured in the connection.",
         "security": [{"secret": []}],
         "parameters": parameters,
         "requestBody": _body({}),
         "responses": {
-            "200": _response("It is stored, now or before; of a probe nothing is.", "Stored"),
+            "200": _response(
+                "The delivery is stored, or was stored before. A probe is never stored.", "Stored"
+            ),
             **_errors("400", "401", "404", "408", "413", "429", "503"),
         },
     }

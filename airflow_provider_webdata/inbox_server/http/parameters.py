@@ -1,7 +1,7 @@
-"""Parameters of readers: those of a query, and the fields of a search's body.
+"""Parameters of readers: query parameters, and the fields of a search's body.
 
-Checked by hand: pydantic takes ` 1`, `1_0` and, for a date, seconds where it reads a query's texts; in its strict mode
-it refuses the `5.0` of a JSON body.
+Validated manually: for query strings, pydantic accepts ` 1`, `1_0`, and, as a date, seconds; in strict mode it rejects
+the `5.0` of a JSON body.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 LONGEST_WAIT = 30.0
-"""Seconds that a long poll may last."""
+"""Maximum seconds of a long poll."""
 
 DEFAULT_LIMIT, LARGEST_LIMIT = 200, 1000
 
 TEXT_PATTERN = "[^\\u0000-\\u001f\\u007f]{1,255}"
-"""Of keys, ids and events, as far as readers may ask for them."""
+"""Maximum characters of requested keys, ids, and events."""
 
 _TEXT = re.compile(TEXT_PATTERN)
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
@@ -36,14 +36,14 @@ _LIMIT_RULE = f"limit: must be a whole number from 1 to {LARGEST_LIMIT}"
 
 
 class ParameterError(Exception):
-    """A parameter that cannot be used; the message names it and the rule."""
+    """A parameter is invalid; the message names the parameter and the rule."""
 
 
 @dataclass(frozen=True)
 class DeliveryQuery:
-    """Which page of deliveries a reader wants.
+    """A reader's request for a page of deliveries.
 
-    :param wait: seconds to wait for a first one.
+    :param wait: seconds to wait for the first delivery.
     """
 
     wanted: DeliveryFilter
@@ -53,22 +53,24 @@ class DeliveryQuery:
 
 
 def delivery_id_of(part: str) -> int | None:
-    """Return the id of a delivery, None where it can be none."""
+    """Parse the id of a delivery; None if it is invalid."""
     return int(part) if _WHOLE.fullmatch(part) else None
 
 
 def query_of(query: bytes) -> DeliveryQuery:
-    """Return what a URL's query asks for.
+    """Parse a URL's query.
 
     :param query: encoded, without the question mark.
-    :raises ParameterError: it cannot be used.
+    :raises ParameterError: a parameter is invalid.
     """
     try:
         pairs = parse_qsl(
             query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MOST_VALUES
         )
     except ValueError:
-        raise ParameterError(f"the query must be at most {MOST_VALUES} fields, URL-encoded UTF-8") from None
+        raise ParameterError(
+            f"the query must have at most {MOST_VALUES} fields, in URL-encoded UTF-8"
+        ) from None
     lists: dict[str, list[str]] = {name: [] for name in LISTS.values()}
     single: dict[str, str] = {}
     for name, value in pairs:
@@ -77,7 +79,7 @@ def query_of(query: bytes) -> DeliveryQuery:
         elif name not in {"after", "wait", "limit", "received_after"}:
             raise ParameterError(f"unknown parameter {name[:50]!r}")
         elif name in single:
-            raise ParameterError(f"{name}: must be given once")
+            raise ParameterError(f"{name}: must not be repeated")
         else:
             single[name] = value
     after = single.get("after")
@@ -90,9 +92,9 @@ def query_of(query: bytes) -> DeliveryQuery:
 
 
 def search_of(body: bytes) -> DeliveryQuery:
-    """Return what the body of a search asks for.
+    """Parse the body of a search.
 
-    :raises ParameterError: it cannot be used.
+    :raises ParameterError: the body is invalid.
     """
     try:
         given = parse_body(body)
@@ -105,7 +107,7 @@ def search_of(body: bytes) -> DeliveryQuery:
     lists = {name: [] if given.get(name) is None else given[name] for name in LISTS.values()}
     for name, values in lists.items():
         if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-            raise ParameterError(f"{name}: must be an array of texts")
+            raise ParameterError(f"{name}: must be an array of strings")
     return DeliveryQuery(
         _filter(lists, given.get("received_after")),
         _cursor(given.get("after")),
@@ -114,7 +116,7 @@ def search_of(body: bytes) -> DeliveryQuery:
 
 
 def _whole(given: object) -> int | None:
-    """Return a number of a JSON body, where 5.0 is as whole as 5."""
+    """Return a JSON number as an integer; 5.0 counts as 5."""
     if given is None or (isinstance(given, int) and not isinstance(given, bool)):
         return given
     if isinstance(given, float) and given.is_integer():
@@ -124,12 +126,10 @@ def _whole(given: object) -> int | None:
 
 def _filter(lists: Mapping[str, Sequence[str]], received_after: object) -> DeliveryFilter:
     if sum(map(len, lists.values())) > MOST_VALUES:
-        raise ParameterError(f"at most {MOST_VALUES} keys, ids and events in all")
+        raise ParameterError(f"at most {MOST_VALUES} keys, ids, and events in total")
     for name, values in lists.items():
         if not all(map(_TEXT.fullmatch, values)):
-            raise ParameterError(
-                f"{name}: each must be 1 to 255 characters, none of them a control character"
-            )
+            raise ParameterError(f"{name}: each must have 1 to 255 characters, without control characters")
     given = {name: tuple(values) for name, values in lists.items()}
     return DeliveryFilter(**given, received_after=_moment(received_after))  # type: ignore[arg-type]
 
@@ -151,7 +151,7 @@ def _cursor(given: object) -> int | None:
     if isinstance(given, str) and _WHOLE.fullmatch(given):
         return int(given)
     raise ParameterError(
-        'after: must be a cursor from an earlier answer (or "end", where waiting is possible)'
+        'after: must be a cursor from an earlier response (or "end", for requests that can wait)'
     )
 
 

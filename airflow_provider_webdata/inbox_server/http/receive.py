@@ -1,7 +1,7 @@
-"""Receiving a delivery: refused as early as possible, stored before it is acknowledged.
+"""Receipt of deliveries: rejected as early as possible, stored before they are acknowledged.
 
-An unauthenticated request costs a comparison. Its body is read only if it claims to be signed, for existing and missing
-connections alike, so that the response time does not reveal which connections exist.
+An unauthenticated request costs one comparison. Its body is read only if it claims to be signed, for existing and
+missing connections alike, so that the response time does not reveal which connections exist.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 BODY_SECONDS = 10.0
-"""For how long a body may arrive: the service itself gives up then."""
+"""Timeout in seconds for a body; the service has the same."""
 
 LARGE_BODY = 256 * 1024
-"""Bytes from which a body is checked and parsed in a thread, so that it does not hold up the others."""
+"""Minimum size of a body that is validated and parsed in a thread, to keep the event loop responsive."""
 
 UNAUTHENTICATED_BODIES_AT_ONCE, UNAUTHENTICATED_BYTES_AT_ONCE = 100, 64 * 2**20
 REFUSALS_PER_SECOND, REFUSALS_AT_ONCE = 50.0, 200.0
@@ -67,13 +67,13 @@ class ClientGoneError(Exception):
 class Receiver:
     """Receives deliveries.
 
-    :param most_bytes: size of the largest body that is accepted.
+    :param most_bytes: maximum size of a body.
     """
 
     def __init__(self, connections: Connections, writer: Writer, most_bytes: int) -> None:
         self._connections, self._writer, self._most_bytes = connections, writer, most_bytes
         self._bodies = BodyBudget()
-        # Whoever only claims a signature must not use up the budget of those who know the secret.
+        # Senders with an unverified signature must not exhaust the budget of authenticated senders.
         self._unauthenticated_bodies = BodyBudget(
             UNAUTHENTICATED_BODIES_AT_ONCE, UNAUTHENTICATED_BYTES_AT_ONCE, within_connection=True
         )
@@ -83,10 +83,10 @@ class Receiver:
     async def receive(
         self, conn_id: str, key: str | None, headers: Headers, receive: Receive, sender: str
     ) -> Response:
-        """Store a delivery and return what to respond.
+        """Store a delivery and return the response.
 
-        :param sender: its address, for the log.
-        :raises ClientGoneError: the sender broke off.
+        :param sender: the sender's address, for the log.
+        :raises ClientGoneError: the sender disconnected.
         :raises BusyError: too many bodies are in memory, or too many unknown ids are being looked up.
         """
         try:
@@ -107,8 +107,8 @@ class Receiver:
                 return await self._store(gate.conn_id, key, raw)
         except StoreUnavailableError as error:
             if self._log_lines.take():
-                log.warning("A delivery was not stored; the service will send it again: %s", error)
-            return retry_later(503, "the delivery could not be stored now")
+                log.warning("Failed to store a delivery; the service will send it again: %s", error)
+            return retry_later(503, "the delivery could not be stored")
 
     async def _store(self, conn_id: str, key: str | None, raw: bytes) -> Response:
         now = datetime.now(timezone.utc)
@@ -127,19 +127,21 @@ class Receiver:
 
     def _refused(self, gate: Gate, headers: Headers, sender: str) -> Response:
         if not self._refusals.take():
-            return retry_later(429, "too many requests were refused", 1.0)
+            return retry_later(429, "too many rejected requests", 1.0)
         if self._log_lines.take():
             log.warning(
-                "A delivery for connection %r was refused: its secret or signature is missing or wrong, or there "
-                "is no such connection with a webhook secret. It came from %r%s",
+                "Rejected a delivery for connection %r: its secret or signature is missing or wrong, or the "
+                "connection does not exist or has no webhook secret. Sender: %r%s",
                 gate.conn_id[:100],
                 sender[:100],
-                f", which says for {claimed[:200]!r}" if (claimed := headers.get("x-forwarded-for")) else "",
+                f", x-forwarded-for: {claimed[:200]!r}"
+                if (claimed := headers.get("x-forwarded-for"))
+                else "",
             )
         return _REFUSED
 
     async def _read(self, headers: Headers, receive: Receive, body: BufferedBody) -> Response | None:
-        """Read the body; return what to respond if it is refused."""
+        """Read the body; return the error response if it is rejected."""
         announced = headers.get("content-length", "0")
         if announced.isdecimal() and int(announced) > self._most_bytes:
             return _TOO_LARGE
@@ -161,7 +163,7 @@ class Receiver:
 
 
 async def _off_loop(body: bytes, work: Callable[..., _T], *arguments: object) -> _T:
-    """Run work on a body, in a thread if the body is large."""
+    """Run a function on a body, in a thread if the body is large."""
     if len(body) >= LARGE_BODY:
         return await anyio.to_thread.run_sync(work, *arguments)
     return work(*arguments)

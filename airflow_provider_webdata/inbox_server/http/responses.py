@@ -1,4 +1,4 @@
-"""Responses that several routes give: all are JSON, and errors are `{"error": ...}`."""
+"""Shared JSON responses; errors are `{"error": ...}`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RETRY_AFTER_SECONDS = 5
 
 
 def error_response(status: int, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    """Return a response that says what is wrong."""
+    """Return an error response."""
     return JSONResponse({"error": message}, status, headers)
 
 

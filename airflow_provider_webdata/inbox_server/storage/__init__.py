@@ -1,4 +1,4 @@
-"""Deliveries in Airflow's metadata database: stored once, put in an order, read, waited for, replayed and pruned.
+"""Storage of deliveries in Airflow's metadata database: deduplication, ordering, reads, waits, replays, and pruning.
 
-Knows nothing of HTTP. `inbox` is the whole of it for a server process, `store` the plain transactions.
+Independent of HTTP. `inbox` combines everything for a server process; `store` contains the plain transactions.
 """

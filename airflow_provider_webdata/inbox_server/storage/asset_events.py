@@ -1,10 +1,10 @@
 """Asset events of completed checks and jobs, registered by the API server: they start DAGs without a triggerer.
 
-A thread reads stored deliveries from a cursor onward. One transaction queues what starts a DAG and advances the cursor.
-It then registers the oldest queued event of each monitor and kind of jobs that changes a scheduled asset, unless a DAG
-has not yet started its run for the event before: Airflow would join both in one run, or lose the later one. When a
-server dies, another one or the next start continues. The cursor's row is locked from the start of the transaction, so
-that servers take turns.
+A thread reads stored deliveries from a cursor onward. One transaction queues the deliveries that start a DAG and
+advances the cursor. It then registers the oldest queued event that changes a scheduled asset, for each monitor and job
+kind, unless a DAG has not yet started its run for the previous event: Airflow would merge both into one run, or lose
+the later one. If a server dies, another server or the next start continues. Servers take turns, because the cursor's
+row is locked from the start of the transaction.
 """
 
 from __future__ import annotations
@@ -54,17 +54,17 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 INTERVAL = 5.0
-"""Seconds between two looks for deliveries that other servers stored, and until a failure is retried."""
+"""Poll interval in seconds for deliveries that other servers stored, and the delay after a failure."""
 SHORTEST_PAUSE = 0.25
-"""Seconds until the first look for DAGs that have started their runs for an event; each further pause is doubled."""
+"""Seconds until the first check for DAGs that have started their runs for an event; doubles with each check."""
 ROUND = 200
-"""Most deliveries, and most registered events, in one transaction."""
+"""Maximum number of deliveries, and of registered events, in one transaction."""
 
 _CURSOR_ROW = 2
 _CHECK = split_event(CHECK_COMPLETED)[1]
 _MONITOR_OPERATIONS = ("", "monitor")
 
-# An asset with a watcher is left to it. Airflow keeps watchers only of assets with an active DAG, too.
+# Excludes assets with a watcher, which handles them. Airflow keeps watchers only for assets with an active DAG, too.
 _SCHEDULED = select(AssetModel).where(
     AssetModel.uri.startswith(f"{SCHEME}://", autoescape=True),
     AssetModel.active.has(),
@@ -73,7 +73,7 @@ _SCHEDULED = select(AssetModel).where(
     ),
     ~AssetModel.watchers.any(),
 )
-# A DAG that waits for other assets as well may never start its run.
+# A DAG that also waits for other assets may never start its run.
 _SCHEDULED_ON_ONE = (
     select(DagScheduleAssetReference.dag_id)
     .group_by(DagScheduleAssetReference.dag_id)
@@ -95,7 +95,7 @@ _UNCONSUMED = (
     )
 )
 _CURSOR = select(counter.c.last_position).where(counter.c.id == _CURSOR_ROW)
-# It takes the lock without reading first, which SQLite could not turn into a write later.
+# Locks without a prior read, which SQLite could not upgrade to a write.
 _LOCK = update(counter).where(counter.c.id == _CURSOR_ROW).values(last_position=counter.c.last_position)
 _SMALL_BODY = case((delivery.c.size <= INLINE_BODY_BYTES, delivery.c.body)).label("body")
 _DELIVERIES = select(
@@ -127,31 +127,31 @@ class AssetEvents:
     """Registers asset events in a thread that runs from `start` until `close`.
 
     :param engine: Airflow's engine.
-    :param store: the deliveries in its database.
+    :param store: the delivery store in Airflow's database.
     """
 
     def __init__(self, engine: Engine, store: DeliveryStore) -> None:
         self._engine = engine
         self._store = store
         self._cursor = -1
-        # The URIs on which DAGs were scheduled at the last look, by connection.
+        # The URIs with scheduled DAGs at the last check, by connection.
         self._scheduled: Mapping[str, set[str]] = {}
-        # The queued deliveries that change none of these assets. No id comes back with another delivery.
+        # Ids of queued deliveries that change none of these assets. Ids are never reused.
         self._passed: set[int] = set()
         self._outdated_at = 0.0
-        # Queued events changed scheduled assets at the last look. Others wait for a DAG to be scheduled or unpaused.
+        # At the last check, queued events changed scheduled assets. Others wait for a DAG to be scheduled or unpaused.
         self._waiting = False
         self._pause = INTERVAL
         self._woken = threading.Event()
         self._closing = False
 
     def start(self) -> None:
-        """Register what was stored before, and from now on what any server stores."""
-        # A daemon: a hanging database must not keep the process from ending.
+        """Register events of deliveries that any server has stored or will store."""
+        # A daemon thread: a hanging database must not prevent the process from exiting.
         threading.Thread(target=self._work, name="webdata-asset-events", daemon=True).start()
 
     def close(self) -> None:
-        """End the thread. The next start continues at the cursor."""
+        """Stop the thread. The next start continues at the cursor."""
         self._closing = True
         self._woken.set()
 
@@ -163,7 +163,7 @@ class AssetEvents:
     def register(self) -> None:
         """Queue the deliveries after the cursor, and register all events for which DAGs are ready.
 
-        :raises StoreUnavailableError: the database cannot do it now. The cursor stays where it is.
+        :raises StoreUnavailableError: the database is unavailable. The cursor is unchanged.
         """
         if self._store.has_news(self._cursor) or self._waiting or self._may_have_become_ready():
             self._store.publish()
@@ -171,7 +171,7 @@ class AssetEvents:
                 pass
 
     def _may_have_become_ready(self) -> bool:
-        """Check without a lock for queued events and for a change of the scheduled assets since the last look."""
+        """Check without a lock for queued events and for changes of the scheduled assets since the last check."""
         with lone_statement(self._engine) as connection:
             if connection.execute(_ANY_QUEUED).first() is None:
                 return False
@@ -199,31 +199,31 @@ class AssetEvents:
             failure = self._register_safely()
             if failure and not failing:
                 log.warning(
-                    "Completed checks and jobs start no DAGs now; their events are registered later: %s",
+                    "Asset events of completed checks and jobs are delayed, and start no DAGs yet: %s",
                     failure,
                 )
             elif failing and not failure:
-                log.info("Completed checks and jobs start DAGs again")
+                log.info("Asset events of completed checks and jobs are registered again")
             failing = bool(failure)
             if failing:
-                # Further deliveries must not hurry a database that fails.
+                # Further deliveries must not increase the load on a failing database.
                 time.sleep(INTERVAL)
             else:
                 self._woken.wait(self._pause)
             self._woken.clear()
 
     def _register_safely(self) -> str:
-        """Register what is possible; return why something is not, or an empty text."""
+        """Register all possible events; return the error for the rest, or an empty string."""
         try:
             self.register()
         except TablesMissingError:
-            # Without tables, no delivery was accepted: its sender got this error.
+            # Without tables, no delivery was accepted; the sender received this error.
             return ""
         except StoreUnavailableError as error:
             return str(error)
         except Exception as error:
-            # The thread must live on.
-            log.debug("Asset events cannot be registered", exc_info=True)
+            # The thread must continue.
+            log.debug("Failed to register asset events", exc_info=True)
             return type(error).__name__
         return ""
 
@@ -291,7 +291,7 @@ def _key_of(row: Any) -> dict[str, Any]:
 
 
 def _queue(connection: Connection, row: Any) -> None:
-    """Queue the event of a delivery, once; again if its registration failed."""
+    """Queue a delivery's event once, and again if its registration failed."""
     key, queued = _key_of(row), {"delivery_id": row.id, "state": QUEUED}
     new = insert_or_ignore(asset_event, connection.dialect).values(**key, **queued)
     if not connection.execute(new).rowcount:
@@ -308,8 +308,8 @@ def _register_oldest(
 ) -> tuple[bool, bool]:
     """Register the oldest queued event of each subject that changes a scheduled asset and whose DAGs are ready.
 
-    :param passed: the ids of deliveries that change no scheduled asset, which are not read; gets those found.
-    :param callbacks: gets the calls that must follow the commit.
+    :param passed: ids of deliveries that change no scheduled asset, to skip; extended by the ids found.
+    :param callbacks: extended by the calls to make after the commit.
     :return: whether any event left the queue, and whether any waits for a DAG.
     """
     registered, held = 0, False
@@ -339,7 +339,7 @@ def _register_oldest(
             registered += 1
             if registered == ROUND:
                 return True, held
-        # Far fewer rows than the queue has: a burst is of one subject.
+        # Far fewer rows than the queue: the events of a burst have one subject.
         more = queued.where(asset_event.c.delivery_id > ids[-1])
         if decided:
             more = more.where(tuple_(asset_event.c.conn_id, asset_event.c.subject).not_in(decided))
@@ -350,9 +350,9 @@ def _register_oldest(
 def _register(
     session: Session, assets: Iterable[AssetModel], row: Any, callbacks: list[Callable[[], None]]
 ) -> str:
-    """Register the event of a delivery, or nothing of it; return its state.
+    """Register a delivery's event atomically; return its state.
 
-    :raises SQLAlchemyError: the database cannot do it now.
+    :raises SQLAlchemyError: the database is unavailable.
     """
     extra = {"payload": _facts_of(row, _payload_of(row.body))}
     notifications: list[Callable[[], None]] = []
@@ -366,11 +366,11 @@ def _register(
     except Exception as error:
         if isinstance(error, SQLAlchemyError) and not isinstance(store_error(error), RefusedError):
             raise
-        log.debug("The event of delivery %d cannot be registered", row.id, exc_info=True)
+        log.debug("Failed to register the event of delivery %d", row.id, exc_info=True)
         callbacks.append(
             partial(
                 log.error,
-                "The completed %s %s of connection %s starts no DAG: its asset event cannot be registered (%s). Later "
+                "The completed %s %s of connection %s starts no DAG: registering its asset event failed (%s). Later "
                 "events continue. Fix the cause, whose traceback this logger writes at level DEBUG, and run `airflow "
                 "webdata inbox replay %d`.",
                 f"check of monitor {row.monitor_id}" if row.name == _CHECK else row.operation,
@@ -394,7 +394,7 @@ def _payload_of(body: bytes | None) -> dict[str, Any]:
 
 
 def _subject_of(name: str | None, operation: str, monitor_id: str | None) -> str:
-    """Return the monitor's id or the job's kind if a delivery reports a completed check or job, else an empty text."""
+    """Return the monitor's id or the job's kind of a completed check or job; an empty string for other deliveries."""
     if name == JOB_COMPLETED:
         return operation if operation in ALL_JOB_KINDS else ""
     is_check = name == _CHECK and operation in _MONITOR_OPERATIONS
@@ -408,7 +408,7 @@ def _uris_of_row(row: Any) -> set[str]:
 def _uris_of(
     conn_id: str, name: str | None, operation: str, monitor_id: str | None, payload: Mapping[str, Any]
 ) -> set[str]:
-    """Return the assets that a delivery changes: a monitor's by its id and, from a managed webhook, by its name."""
+    """Return the assets that a delivery changes: a monitor's by id and, with a managed webhook, by name."""
     subject = _subject_of(name, operation, monitor_id)
     if not subject:
         return set()
@@ -421,7 +421,7 @@ def _uris_of(
 
 
 def _facts_of(row: Any, payload: dict[str, Any]) -> dict[str, Any]:
-    """Return what the event says of the check or job, in the words of the triggers that wait for one."""
+    """Return the facts about the check or job, in the format of the triggers' events."""
     data = first_of(payload)
     facts = {"conn_id": row.conn_id, "via": "webhook", "delivery_id": row.id}
     if row.name == JOB_COMPLETED:

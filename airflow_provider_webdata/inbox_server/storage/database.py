@@ -1,4 +1,4 @@
-"""Transactions that end in time, on whichever database Airflow uses, and errors whose text holds no content."""
+"""Transactions with timeouts, on any database that Airflow supports, and errors without content in their text."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import Connection, Engine
 
 LOCK_SECONDS = 2
-"""How long a transaction waits for a lock on rows."""
+"""Row lock timeout of a transaction, in seconds."""
 FILE_LOCK_SECONDS = 4
-"""How long it waits for SQLite's only lock, which every writer takes in turn."""
+"""Timeout in seconds for SQLite's single write lock."""
 STATEMENT_SECONDS = 4
-"""How long one statement may take where the database can limit it."""
+"""Statement timeout in seconds, if the database supports one."""
 
 _LIMITS = text(
     "SELECT set_config('lock_timeout', :lock, true), set_config('statement_timeout', :statement, true), "
-    # A process that is stopped in the middle must not keep the others waiting.
+    # A process that is suspended within a transaction must not block the others.
     "set_config('idle_in_transaction_session_timeout', :idle, true)"
 ).bindparams(lock=f"{LOCK_SECONDS}s", statement=f"{STATEMENT_SECONDS}s", idle=f"{STATEMENT_SECONDS}s")
 
@@ -42,7 +42,7 @@ _REFUSED_CLASSES = ("22", "23", "54")
 def airflow_engine() -> Engine:
     """Return the engine of Airflow's metadata database.
 
-    :raises StoreUnavailableError: this process has no access to it.
+    :raises StoreUnavailableError: this process has no access to the database.
     """
     if settings.engine is None:
         raise StoreUnavailableError("this process has no access to Airflow's metadata database")
@@ -51,12 +51,13 @@ def airflow_engine() -> Engine:
 
 @contextlib.contextmanager
 def transaction(engine: Engine) -> Iterator[Connection]:
-    """Open a transaction that is committed at the end, or rolled back when anything fails.
+    """Open a transaction that commits at the end, or rolls back on any error.
 
-    No statement of it waits longer than `LOCK_SECONDS` (on SQLite `FILE_LOCK_SECONDS`) for a lock, nor on PostgreSQL
-    runs longer than `STATEMENT_SECONDS`. The limits end with the transaction: Airflow uses the same connections.
+    No statement waits longer than `LOCK_SECONDS` (on SQLite `FILE_LOCK_SECONDS`) for a lock. On PostgreSQL, no
+    statement runs longer than `STATEMENT_SECONDS`. The limits end with the transaction, because Airflow uses the same
+    connections.
 
-    :raises StoreUnavailableError: the database could not do it. Whether a failed commit took effect is unknown.
+    :raises StoreUnavailableError: the transaction failed. A failed commit may have taken effect.
     """
     try:
         with engine.connect() as connection, _limits(connection), connection.begin():
@@ -64,15 +65,15 @@ def transaction(engine: Engine) -> Iterator[Connection]:
                 connection.execute(_LIMITS)
             yield connection
     except exc.SQLAlchemyError as error:
-        # The original holds the statement with its values: bodies, ids, keys.
+        # The original error contains the statement with its values: bodies, ids, keys.
         raise store_error(error) from None
 
 
 @contextlib.contextmanager
 def lone_statement(engine: Engine) -> Iterator[Connection]:
-    """Open a connection for one statement that reads: a transaction would take several more round trips.
+    """Open a connection for a single read statement: a transaction would need several more round trips.
 
-    :raises StoreUnavailableError: the database could not do it.
+    :raises StoreUnavailableError: the statement failed.
     """
     try:
         with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
@@ -83,7 +84,7 @@ def lone_statement(engine: Engine) -> Iterator[Connection]:
 
 @contextlib.contextmanager
 def _limits(connection: Connection) -> Iterator[None]:
-    """Bound the wait for locks where it is a property of the connection, and put it back."""
+    """Set the lock timeout if it is a property of the connection, and restore it afterwards."""
     get, put, value = {
         "sqlite": ("PRAGMA busy_timeout", "PRAGMA busy_timeout = {}", FILE_LOCK_SECONDS * 1000),
         "mysql": (
@@ -108,7 +109,7 @@ def _limits(connection: Connection) -> Iterator[None]:
 
 
 def insert_or_ignore(table: Table, dialect: Dialect) -> Insert:
-    """Return an insert that skips rows whose unique key is there already."""
+    """Return an insert that skips rows with an existing unique key."""
     if dialect.name == "postgresql":
         return postgresql.insert(table).on_conflict_do_nothing()
     if dialect.name == "sqlite":
@@ -117,7 +118,7 @@ def insert_or_ignore(table: Table, dialect: Dialect) -> Insert:
 
 
 def store_error(error: exc.SQLAlchemyError) -> StoreUnavailableError:
-    """Return what went wrong, in a text that holds no statement, value or address."""
+    """Return an error without the statement, values, or addresses in its text."""
     if isinstance(error, exc.TimeoutError):
         return StoreUnavailableError("all connections of Airflow's database pool are in use")
     if not isinstance(error, exc.DBAPIError) or error.orig is None:
@@ -136,7 +137,7 @@ def store_error(error: exc.SQLAlchemyError) -> StoreUnavailableError:
     if code in _READ_ONLY or "readonly" in words:
         return StoreUnavailableError("the database is read-only")
     if code in _FULL or "is full" in words:
-        return StoreUnavailableError("the database has no room, memory or connection left")
+        return StoreUnavailableError("the database has run out of disk space, memory, or connections")
     if str(code)[:2] in _REFUSED_CLASSES or isinstance(error, (exc.DataError, exc.IntegrityError)):
         return RefusedError(f"the database rejects the content ({name})")
     if error.connection_invalidated or isinstance(error, (exc.OperationalError, exc.InterfaceError)):
@@ -145,7 +146,7 @@ def store_error(error: exc.SQLAlchemyError) -> StoreUnavailableError:
 
 
 def error_code(original: object) -> Any:
-    """Return the code of a driver's error: MySQL's number, or else the SQLSTATE. MySQL's SQLSTATE says less."""
+    """Return the code of a driver's error: MySQL's error number, which is more specific, or the SQLSTATE."""
     first = next(iter(getattr(original, "args", ())), None)
     if isinstance(first, int):
         return first

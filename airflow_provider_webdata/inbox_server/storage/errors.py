@@ -5,19 +5,19 @@ from __future__ import annotations
 from airflow_provider_webdata.common.coded_errors import CodedError
 
 _NO_TABLES = (
-    "the inbox's tables are missing or old: run `airflow db migrate`, or set `inbox_create_tables = True` in "
-    "`[webdata]` of Airflow's configuration and the inbox makes them itself"
+    "the inbox's tables are missing or outdated. Run `airflow db migrate`, or set `inbox_create_tables = True` in "
+    "`[webdata]` of Airflow's configuration to let the inbox create them"
 )
 
 
 class StoreUnavailableError(CodedError):
-    """The database could not do it now; the message says why, and holds neither address nor content."""
+    """The database is unavailable or failed; the message has the reason, without addresses or content."""
 
     help_code = "WD-050"
 
 
 class TablesMissingError(StoreUnavailableError):
-    """The inbox's tables are not there, or older than this package."""
+    """The inbox's tables are missing, or older than this package."""
 
     help_code = "WD-051"
 
@@ -26,34 +26,34 @@ class TablesMissingError(StoreUnavailableError):
 
 
 class ContendedError(StoreUnavailableError):
-    """Another transaction has locked a row that is needed; what does not need that row may still work."""
+    """Another transaction has locked a required row; operations on other rows may still succeed."""
 
 
 class TooManyReadersError(StoreUnavailableError):
-    """As many readers wait for deliveries as this process allows."""
+    """The limit of waiting readers in this process is reached."""
 
 
 class RefusedError(StoreUnavailableError):
-    """The database rejects this content; other deliveries may still be stored."""
+    """The database rejects this content; storing other deliveries may still succeed."""
 
 
 class OptionError(CodedError, ValueError):
-    """An option of `[webdata]` in Airflow's configuration cannot be used; the message names its rule."""
+    """An option of `[webdata]` in Airflow's configuration is invalid; the message names the rule."""
 
     help_code = "WD-006"
 
 
 class DeliveryNotFoundError(Exception):
-    """No such delivery is in the inbox."""
+    """A delivery does not exist."""
 
     def __init__(self, missing: list[int]) -> None:
-        super().__init__(f"no delivery {', '.join(map(str, missing))} is in the inbox")
+        super().__init__(f"the inbox has no delivery {', '.join(map(str, missing))}")
 
 
 class CursorPastEndError(Exception):
-    """The cursor lies beyond all that was ever published: the database was reset or restored.
+    """The cursor is beyond the end of the feed: the database was reset or restored.
 
-    :param end: the newest position there is, from which to go on.
+    :param end: the newest position, from which to continue.
     """
 
     def __init__(self, end: int) -> None:

@@ -1,4 +1,4 @@
-"""The feed of published deliveries: readers page forward, and wait where there is nothing yet."""
+"""The feed of published deliveries: readers page forward, and wait at its end."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from .store import DeliveryStore
 
 READ_THREADS = 4
-"""Most reads of the database at once in this process."""
+"""Maximum concurrent database reads in this process."""
 READ_TIMEOUT = 8.0
-"""Seconds for one read."""
+"""Timeout of one read, in seconds."""
 
 _T = TypeVar("_T")
 
 
 class Feed:
-    """Reads the store for readers in event loops.
+    """Async reads of the store.
 
-    Every method raises `StoreUnavailableError` when the database cannot be read now.
+    Every method raises `StoreUnavailableError` if the database is unavailable.
     """
 
     def __init__(self, store: DeliveryStore, publisher: Publisher) -> None:
@@ -49,11 +49,12 @@ class Feed:
     ) -> StoredPage:
         """Return published deliveries in the order of their positions; see `DeliveryStore.read`.
 
-        :param after: cursor; None for the oldest that is kept, "end" for new deliveries only.
-        :param limit: most deliveries, 1 to 1000.
-        :return: immediately if there are deliveries, otherwise an empty page after `wait`, whose cursor has moved on.
+        :param after: cursor; None for the oldest stored delivery, "end" for new deliveries only.
+        :param limit: maximum number of deliveries, 1 to 1000.
+        :return: the deliveries, immediately if there are any; otherwise, after `wait`, an empty page with an advanced
+            cursor.
         :raises CursorPastEndError: no delivery was ever published at or beyond the cursor.
-        :raises TooManyReadersError: it would have to wait, and no further reader can.
+        :raises TooManyReadersError: the read would wait, but the limit of waiting readers is reached.
         """
         deadline = time.monotonic() + wait
         if after == "end":
@@ -91,7 +92,7 @@ class Feed:
     async def _in_thread(self, work: Callable[[], _T]) -> _T:
         try:
             with anyio.fail_after(READ_TIMEOUT):
-                # Abandoned when it hangs: the limit is for those that get answers.
+                # A hanging read is abandoned and no longer counts toward the limit.
                 return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._threads)
         except TimeoutError:
-            raise StoreUnavailableError(f"the database has not answered for {READ_TIMEOUT:g} s") from None
+            raise StoreUnavailableError(f"the database has not responded for {READ_TIMEOUT:g} s") from None

@@ -1,4 +1,4 @@
-"""The inbox of one process: storing, reading and pruning, put together."""
+"""The inbox of one process: combines storing, reading, and pruning."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 class Inbox:
-    """What the routes need. Threads start at the first need, and all are daemons.
+    """The storage API of the routes. Its daemon threads start on demand.
 
-    :param engine: a database that has the tables; Airflow's own by default.
-    :param prepare: makes the tables, where that is wanted; see `DeliveryStore`.
+    :param engine: engine of a database with the tables. Default: Airflow's own.
+    :param prepare: creates the tables, if configured; see `DeliveryStore`.
     :ivar asset_events: registers the events of completed checks; not started.
     :raises StoreUnavailableError: this process has no access to Airflow's database.
     """
@@ -45,9 +45,9 @@ class Inbox:
         self.asset_events.notice(new)
 
     def start_pruning(self, days: float) -> None:
-        """Prune in the background of the running event loop; a second call changes nothing.
+        """Prune in the background of the running event loop; idempotent.
 
-        :param days: how long deliveries are kept; 0 keeps all.
+        :param days: retention of deliveries; 0 keeps all.
         """
         if days > 0 and self._pruning is None:
             self._pruning = asyncio.get_running_loop().create_task(
@@ -55,7 +55,7 @@ class Inbox:
             )
 
     async def close(self) -> None:
-        """Stop pruning, send waiting readers away, and store what was submitted."""
+        """Stop pruning, release waiting readers, and store the submitted deliveries."""
         self.asset_events.close()
         if self._pruning is not None:
             self._pruning.cancel()

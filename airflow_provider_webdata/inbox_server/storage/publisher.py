@@ -1,7 +1,7 @@
-"""Publishes stored deliveries, and wakes the readers that wait for them: one thread for the whole process.
+"""Publishes stored deliveries and wakes waiting readers, in one thread per process.
 
-A delivery is published once it has a position in the feed. What this process stored is published at once. What other
-processes stored is polled for, only while a reader waits.
+A delivery is published once it has a position in the feed. Deliveries that this process stored are published
+immediately. Those of other processes are polled for, only while a reader waits.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 POLL_INTERVAL = 0.06
-"""Seconds between two polls for what other processes stored: each is one statement, and for all readers."""
+"""Poll interval in seconds for deliveries of other processes: one statement for all readers."""
 RETRY_INTERVAL = 0.5
-"""Seconds until what failed is tried again."""
+"""Seconds until a failure is retried."""
 IDLE_INTERVAL = 1.0
-"""Seconds after which deliveries are published that nobody waits for."""
+"""Seconds after which deliveries are published if no reader waits for them."""
 MOST_READERS = 500
-"""Most readers that wait at once in this process."""
+"""Maximum number of waiting readers in this process."""
 
 
 @dataclass(eq=False)
@@ -44,9 +44,9 @@ class Waiter:
 
 
 class Publisher:
-    """Publishes deliveries in a thread that runs from the first need of it until `close`.
+    """Publishes deliveries in a thread that starts on demand and runs until `close`.
 
-    :ivar closed: no reader is woken any more.
+    :ivar closed: True once no more readers are woken.
     """
 
     def __init__(self, store: DeliveryStore) -> None:
@@ -59,34 +59,34 @@ class Publisher:
         self._thread: threading.Thread | None = None
 
     def publish_soon(self) -> None:
-        """Publish what was just committed; returns at once. May be called from any thread."""
+        """Publish recent commits in the background; thread-safe."""
         with self._changed:
             if self._requested and self._thread is not None:
-                # The thread has yet to serve an earlier request: waking it again would only cost time.
+                # The thread has not served an earlier request yet: another wakeup would only cost time.
                 return
             self._requested = True
             self._start()
             self._changed.notify()
 
     def add(self, waiter: Waiter) -> None:
-        """Wake a reader when there is something for it, until it is removed.
+        """Wake a reader when a delivery matches, until the reader is removed.
 
-        :raises TooManyReadersError: no further reader can wait.
+        :raises TooManyReadersError: the limit of waiting readers is reached.
         """
         with self._changed:
             if len(self.waiters) >= MOST_READERS:
-                raise TooManyReadersError("too many readers wait for deliveries")
+                raise TooManyReadersError("too many readers are waiting for deliveries")
             self.waiters.add(waiter)
             self._start()
             self._changed.notify()
 
     def remove(self, waiter: Waiter) -> None:
-        """Forget a reader."""
+        """Remove a reader."""
         with self._changed:
             self.waiters.discard(waiter)
 
     def close(self) -> None:
-        """End the thread, and wake every reader: later ones are answered without waiting."""
+        """Stop the thread and wake every reader; later reads do not wait."""
         with self._changed:
             self.closed = True
             self._changed.notify_all()
@@ -96,7 +96,7 @@ class Publisher:
 
     def _start(self) -> None:
         if self._thread is None and not self.closed:
-            # A daemon: a hanging database must not keep the process from ending.
+            # A daemon thread: a hanging database must not prevent the process from exiting.
             thread = threading.Thread(target=self._work, name="webdata-inbox-publisher", daemon=True)
             thread.start()
             self._thread = thread
@@ -110,21 +110,21 @@ class Publisher:
             except StoreUnavailableError as error:
                 failure = str(error)
             except Exception as error:
-                # The thread must live on: readers wait for it.
-                log.debug("Deliveries cannot be published", exc_info=True)
+                # The thread must continue, because readers wait for it.
+                log.debug("Failed to publish deliveries", exc_info=True)
                 failure = type(error).__name__
             if failure:
                 if not failing:
-                    log.warning("Deliveries cannot be published now: %s", failure)
+                    log.warning("Failed to publish deliveries; retrying: %s", failure)
                 with self._changed:
                     self._requested = True
                     self._changed.wait_for(lambda: self.closed, RETRY_INTERVAL)
             elif failing:
-                log.info("Deliveries are published again")
+                log.info("Publishing deliveries works again")
             failing = bool(failure)
 
     def _wait_for_work(self) -> bool:
-        """Wait until there are deliveries to publish or to poll for. Return False when the thread must end."""
+        """Wait until there are deliveries to publish or to poll for. Return False when the thread must stop."""
         with self._changed:
             while not (self.closed or self._requested):
                 pause = self._next_poll - time.monotonic() if self.waiters else None
@@ -132,7 +132,7 @@ class Publisher:
                     break
                 self._changed.wait(pause)
             if not self.waiters:
-                # Nobody is in a hurry: one transaction serves many commits.
+                # No reader is waiting, so one transaction can publish many commits.
                 self._changed.wait_for(lambda: self.closed or bool(self.waiters), IDLE_INTERVAL)
             self._requested = False
             self._next_poll = time.monotonic() + POLL_INTERVAL
@@ -152,7 +152,7 @@ class Publisher:
             waiters = list(self.waiters)
         for waiter in waiters:
             if waiter.cursor < since or waiter.conn_id not in conn_ids:
-                # It was added during the query, which does not cover it.
+                # A reader was added during the query, which does not cover it.
                 self.publish_soon()
             elif newest.get(waiter.conn_id, 0) > waiter.cursor:
                 _wake(waiter)
@@ -164,4 +164,4 @@ def _wake(waiter: Waiter) -> None:
     try:
         waiter.loop.call_soon_threadsafe(waiter.woken.set)
     except RuntimeError:
-        log.debug("A reader's event loop was closed while it waited")
+        log.debug("The event loop of a waiting reader was closed")

@@ -1,4 +1,4 @@
-"""Records that enter and leave the inbox."""
+"""Input and output records of the inbox."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NewDelivery:
-    """An accepted delivery that will be stored.
+    """An accepted delivery to store.
 
-    :param conn_id: connection whose secrets it carried, at most 250 characters.
+    :param conn_id: the connection whose secrets authenticated it, at most 250 characters.
     :param key: correlation key of its URL, at most 200 characters.
-    :param dedupe: 64 hexadecimal digits, the same for every repetition of the delivery.
-    :param received_at: aware.
+    :param dedupe: deduplication key of 64 hexadecimal digits, equal for every repetition of the delivery.
+    :param received_at: timezone-aware.
     """
 
     conn_id: str
@@ -31,9 +31,9 @@ class NewDelivery:
 
     @classmethod
     def from_body(cls, conn_id: str, key: str | None, body: bytes, received_at: datetime) -> NewDelivery:
-        """Read the envelope of a delivery.
+        """Parse the envelope of a delivery.
 
-        :raises NotJSONError: the body is no JSON.
+        :raises NotJSONError: the body is not JSON.
         """
         envelope = Envelope.read(body)
         return cls(conn_id, key, _identity(conn_id, key, envelope, body), envelope, body, received_at)
@@ -42,16 +42,16 @@ class NewDelivery:
 def _identity(conn_id: str, key: str | None, envelope: Envelope, body: bytes) -> str:
     """Return a digest that is equal for all repetitions of a delivery, and for no other delivery.
 
-    If the service gives an id, it identifies the event at any address: a signed body that is sent again to another
-    address of the connection is still the same event. The event's name stays part of the digest: should a server give
-    one id to several events, none of them is mistaken for a repetition of another.
+    An id from the service identifies the event at any address: a signed body that is sent again to another address of
+    the connection is the same event. The digest includes the event's name, so that different events with the same id do
+    not count as repetitions.
     """
     event = (envelope.event or "").encode()
     if envelope.webhook_id:
         parts = [conn_id.encode(), b"id", event, envelope.webhook_id.encode()]
     else:
         parts = [conn_id.encode(), b"body", event, (key or "").encode(), hashlib.sha256(body).digest()]
-    # Each part is led by its length, so that no two lists of parts read alike.
+    # Each part is prefixed with its length, so that the encoding is unambiguous.
     digest = hashlib.sha256()
     for part in parts:
         digest.update(len(part).to_bytes(4, "big") + part)
@@ -60,14 +60,15 @@ def _identity(conn_id: str, key: str | None, envelope: Envelope, body: bytes) ->
 
 @dataclass(frozen=True)
 class DeliveryFilter:
-    """Filter for the deliveries that a reader requests; empty fields do not limit.
+    """Filter for deliveries; empty fields match everything.
 
-    :param keys: correlation keys. A delivery matches by any of keys, ids and page URLs together.
-    :param job_ids: ids of jobs, for monitors of checks.
-    :param page_urls: URLs of the pages that deliveries are about.
-    :param events: names of events, with or without the operation; matched in addition to the above.
-    :param received_after: aware; only deliveries received then or later.
-    :param received_before: aware; only deliveries received then or earlier, and published within an hour.
+    :param keys: correlation keys. A delivery matches if any of its key, ids, and page URL matches.
+    :param job_ids: ids of jobs, or for monitors of checks.
+    :param page_urls: URLs of the deliveries' pages.
+    :param events: names of events, with or without the operation; an additional condition.
+    :param received_after: timezone-aware; only deliveries received at or after this time.
+    :param received_before: timezone-aware; only deliveries received at or before this time, and published within an
+        hour.
     """
 
     keys: tuple[str, ...] = ()
@@ -80,26 +81,26 @@ class DeliveryFilter:
 
     @property
     def page_hashes(self) -> tuple[int, ...]:
-        """What stands for the page URLs in the table."""
+        """The hashes of the page URLs, as stored in the table."""
         return tuple(map(page_hash, self.page_urls))
 
 
 def page_hash(url: str) -> int:
-    """Return 64 bits that stand for a URL of any length: no two in billions are alike."""
+    """Return a 64-bit hash of a URL, practically free of collisions."""
     return int.from_bytes(hashlib.sha256(url.encode(errors="surrogatepass")).digest()[:8], "big", signed=True)
 
 
 @dataclass(frozen=True)
 class StoredDelivery:
-    """A delivery as the inbox stores it.
+    """A stored delivery.
 
-    :param id: never reused.
-    :param position: its position in the order in which readers see deliveries; None until it is published.
-    :param job_id: id of the job, for monitors of the check.
-    :param received_at: aware, UTC.
-    :param size: of the body, in bytes.
-    :param body: verbatim; None if it was omitted for its size.
-    :param replay_of: id of the delivery that this one replays.
+    :param id: unique, never reused.
+    :param position: position in the feed; None until published.
+    :param job_id: id of the job, or for monitors of the check.
+    :param received_at: timezone-aware, UTC.
+    :param size: size of the body, in bytes.
+    :param body: verbatim; None if omitted because of its size.
+    :param replay_of: id of the original of a replay.
     """
 
     id: int
@@ -118,10 +119,10 @@ class StoredDelivery:
 
 @dataclass(frozen=True)
 class StoredPage:
-    """Deliveries in the order of their positions.
+    """Deliveries, ordered by position.
 
-    :param cursor: read on from here; it also passes over what the filter left out.
-    :param more: whether more is there already.
+    :param cursor: start of the next page; it also skips deliveries that the filter excluded.
+    :param more: True if more deliveries are available.
     """
 
     deliveries: list[StoredDelivery]
@@ -131,10 +132,10 @@ class StoredPage:
 
 @dataclass(frozen=True)
 class EventCount:
-    """How many deliveries of one event there are.
+    """The number of deliveries of one event.
 
-    :param event: its name, with the operation where that is known.
-    :param count: how many, or the most that were counted.
+    :param event: the event's name, with the operation if known.
+    :param count: number of deliveries, up to the counting limit.
     """
 
     event: str

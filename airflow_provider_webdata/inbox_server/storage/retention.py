@@ -1,4 +1,4 @@
-"""Retention: deletes old deliveries in small transactions, so that writers and readers do not wait."""
+"""Retention: deletes old deliveries in small transactions that do not block writers and readers."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 INTERVAL = 3600.0
-"""Seconds between two prunings by one process, give or take a fifth."""
+"""Seconds between two prunings by one process, with a jitter of 20%."""
 FIRST_WITHIN = 600.0
-"""Seconds after its start within which a process prunes for the first time."""
+"""Maximum seconds from a process's start to its first pruning."""
 
 
 def prune_all(store: DeliveryStore, before: datetime) -> int:
-    """Delete all that was received before a moment, a few at a time; return how many.
+    """Delete all deliveries received before a time, in batches; return their number.
 
-    :param before: aware.
-    :raises StoreUnavailableError: the database cannot do it now; what is deleted already stays deleted.
+    :param before: timezone-aware.
+    :raises StoreUnavailableError: the database is unavailable. Deletions so far are committed.
     """
     total = 0
     while deleted := store.prune(before):
@@ -37,7 +37,7 @@ def prune_all(store: DeliveryStore, before: datetime) -> int:
 
 
 async def keep_pruned(store: DeliveryStore, days: float) -> None:
-    """Prune now and then until cancelled. Several processes that do so spread out over the hour."""
+    """Prune periodically until cancelled. Several processes spread their prunings over the hour."""
     pause = random.uniform(0, FIRST_WITHIN)  # noqa: S311
     while True:
         await asyncio.sleep(pause)
@@ -48,7 +48,7 @@ async def keep_pruned(store: DeliveryStore, days: float) -> None:
                 functools.partial(prune_all, store, before), abandon_on_cancel=True
             )
         except StoreUnavailableError as error:
-            log.warning("Old deliveries cannot be deleted now: %s", error)
+            log.warning("Failed to delete old deliveries; retrying later: %s", error)
             continue
         if deleted:
-            log.info("Deleted %d deliveries that were older than %g days", deleted, days)
+            log.info("Deleted %d deliveries older than %g days", deleted, days)

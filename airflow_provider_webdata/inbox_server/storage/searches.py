@@ -1,7 +1,7 @@
-"""The statements of searches, such that an index serves each of them, however many deliveries there are.
+"""Search statements that use an index for any number of deliveries.
 
-A search is a union: one part for each kind of value, or for each event, finds the ids of its first deliveries through
-its own index. For a single condition over all of them, a database would scan deliveries in order and check each.
+A search is a union: one part per kind of value, or per event, finds the ids of its first deliveries through a separate
+index. With a single combined condition, a database would scan deliveries in order and check each.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from .records import DeliveryFilter
 
 CLOCKS_APART = 3600 * 10**6
-"""Microseconds by which the clocks of two API servers may differ: readers' tokens would not work by far less."""
+"""Maximum clock skew in microseconds between API servers; readers' tokens tolerate far less."""
 
 MOST_EVENT_PARTS = 100
-"""Most parts of a union. SQLite takes 500."""
+"""Maximum parts of a union. SQLite allows 500."""
 
 _ANY_OF = (
     (delivery.c.correlation_key, "keys"),
@@ -45,13 +45,13 @@ def selection(
 ) -> Select[Any]:
     """Return the statement for published deliveries of a connection.
 
-    :param after: position behind which the first ones are selected, in order; None for the newest, the newest first.
+    :param after: position after which to select, in order; None selects the newest, newest first.
     """
     newest_first = after is None
     common = [delivery.c.conn_id == conn_id]
     bounds = [] if after is None else [after]
     if wanted.received_after is not None:
-        # Positions follow the clock, and a delivery gets its own after it was received.
+        # Positions follow the clock, and a delivery gets its position after its receipt.
         bounds.append(int(wanted.received_after.timestamp() * 10**6) - CLOCKS_APART)
         common.append(delivery.c.received_at >= wanted.received_after)
     common.append(delivery.c.position > max(bounds, default=0))
@@ -74,7 +74,7 @@ def selection(
 def _part(
     conditions: Sequence[ColumnElement[bool]], limit: int, *, ordered: bool, newest_first: bool
 ) -> Select[Any]:
-    # As a sum it cannot be read off an index, which would tempt the database to walk through all deliveries in order.
+    # The sum prevents an ordered scan of the position index through all deliveries.
     order = delivery.c.position if ordered else delivery.c.position + 0
     first = (
         select(delivery.c.id, delivery.c.position)
@@ -87,7 +87,7 @@ def _part(
 
 
 def _alternatives(wanted: DeliveryFilter) -> Iterator[tuple[list[ColumnElement[bool]], bool]]:
-    """Return the conditions of each part, and whether an index has what they select in order."""
+    """Return the conditions of each part, and whether an index returns their matches in order."""
     pairs = dict.fromkeys(pair for event in wanted.events for pair in _names(event))
     is_event = [and_(delivery.c.name == name, delivery.c.operation == operation) for operation, name in pairs]
     events = [or_(*is_event)] if is_event else []
@@ -102,6 +102,6 @@ def _alternatives(wanted: DeliveryFilter) -> Iterator[tuple[list[ColumnElement[b
 
 
 def _names(event: str) -> list[tuple[str, str]]:
-    """Return operation and name of all stored events that `same_event` takes for this one."""
+    """Return operation and name of all stored events that `same_event` equates with this one."""
     operation, name = split_event(event)
     return [(known, name) for known in (("", operation) if operation else ("", *OPERATIONS))]

@@ -1,9 +1,9 @@
-"""The order in which readers see deliveries, such that a cursor never skips one.
+"""The order of the feed, in which a cursor never skips a delivery.
 
-Transactions commit in another order than they began, so that a generated id is no cursor: a reader that saw 12 would
-never see 11, if 11 was committed later. Rows are therefore stored without a position. Once they are committed, a short
-transaction that holds the counter's row assigns the next positions to all rows that it can see. A transaction that is
-held open delays only its own rows and blocks no other.
+Transactions may commit in a different order than they start, so a generated id is not a cursor: a reader that saw 12
+would never see 11 if 11 was committed later. Rows are therefore stored without a position. Once they are committed, a
+short transaction that locks the counter's row assigns the next positions to all rows that it can see. An open
+transaction delays only its own rows and blocks no other.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
 
 ROUND = 1000
-"""Most rows that are meant to get their position in one transaction."""
+"""Target maximum of rows that get a position in one transaction."""
 
 _COUNTER_ROW = 1
 
@@ -31,10 +31,10 @@ _span = select(func.count(), func.min(_oldest.c.id), func.max(_oldest.c.id)).sel
 _pending = select(delivery.c.id).where(delivery.c.position.is_(None)).limit(1)
 _last = select(counter.c.last_position).where(counter.c.id == _COUNTER_ROW)
 _state = select(_last.scalar_subquery(), _pending.scalar_subquery())
-# On every database this takes the lock without reading first, which SQLite could not turn into a write later.
+# Locks on every database without a prior read, which SQLite could not upgrade to a write.
 _lock = update(counter).where(counter.c.id == _COUNTER_ROW).values(last_position=counter.c.last_position)
 
-# `max` of two values is SQLite's.
+# SQLite's scalar `max`.
 _reserve = (
     update(counter)
     .where(counter.c.id == _COUNTER_ROW)
@@ -44,12 +44,12 @@ _reserve = (
 
 
 def anything_pending(connection: Connection) -> bool:
-    """Return whether there are committed rows without position, without locking anything."""
+    """Return whether committed rows without a position exist; takes no lock."""
     return connection.execute(_pending).first() is not None
 
 
 def has_news(connection: Connection, since: int) -> bool:
-    """Return whether anything was published after a position, or is committed and has none yet; by one statement."""
+    """Return whether deliveries were published after a position or are pending, with one statement."""
     last, pending = connection.execute(_state).one()
     return pending is not None or (last or 0) > since
 
@@ -60,12 +60,12 @@ def end(connection: Connection) -> int:
 
 
 def assign_positions(connection: Connection) -> int:
-    """Give the oldest rows without position the next ones; return how many there were, at most `ROUND`.
+    """Assign the next positions to the oldest rows without one; return their number, at most `ROUND`.
 
-    Positions follow the clock, in microseconds, and never go back: when the database is restored from a backup, what
-    is published afterwards still lies beyond all cursors that readers hold.
+    Positions follow the clock, in microseconds, and are monotonic: after a restore from a backup, new deliveries are
+    still beyond all cursors of readers.
 
-    :param connection: inside a transaction, which holds the counter's row from here to its end.
+    :param connection: inside a transaction, which locks the counter's row from here to its end.
     """
     if connection.execute(_lock).rowcount == 0:
         _make_counter(connection)
@@ -75,7 +75,7 @@ def assign_positions(connection: Connection) -> int:
     if not count:
         return 0
     shift = max(last + 1, time.time_ns() // 1000) - lowest
-    # A row of this span that became visible since gets its position too; one beyond it waits for the next round.
+    # Rows in this range that became visible since then are included; rows beyond it wait for the next round.
     within = delivery.c.position.is_(None) & delivery.c.id.between(lowest, highest)
     connection.execute(update(delivery).where(within).values(position=delivery.c.id + shift))
     connection.execute(
@@ -85,9 +85,9 @@ def assign_positions(connection: Connection) -> int:
 
 
 def reserve_positions(connection: Connection, count: int) -> int:
-    """Return the first of the next `count` positions, for rows that are stored in this transaction. SQLite only.
+    """Reserve `count` positions for rows of this transaction; return the first. SQLite only.
 
-    There only one transaction at a time can write, so that commits are in the order in which this is called.
+    SQLite allows one write transaction at a time, so the commit order is the order of these calls.
 
     :param connection: inside a transaction that excludes all other writers from here to its end.
     :param count: number of positions; unused ones stay unused.

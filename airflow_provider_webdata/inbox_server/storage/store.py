@@ -1,4 +1,4 @@
-"""The inbox in the database: every method is one transaction, and may be called from any thread."""
+"""The inbox in the database: every method is one transaction, and is thread-safe."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 MOST_DELIVERIES = 1000
-"""Most deliveries in one page."""
+"""Maximum number of deliveries in one page."""
 MOST_CONNECTIONS = 1000
-"""Most connections whose deliveries are looked at together."""
+"""Maximum number of connections in one query."""
 MOST_EVENTS = 100
-"""Most events that are counted."""
+"""Maximum number of counted events."""
 
 _WITHOUT_BODY = [
     column for column in delivery.c if column.name not in {"dedupe", "page_hash", "operation", "name", "body"}
 ]
-# Alembic's own way writes two lines into the log.
+# Alembic's own function logs two lines.
 _REVISION = select(column("version_num", String)).select_from(table(VERSION_TABLE))
 _SMALL_BODY = case((delivery.c.size <= INLINE_BODY_BYTES, delivery.c.body)).label("body")
 
@@ -46,29 +46,29 @@ _SMALL_BODY = case((delivery.c.size <= INLINE_BODY_BYTES, delivery.c.body)).labe
 class DeliveryStore:
     """Deliveries in Airflow's metadata database.
 
-    Every method raises `StoreUnavailableError` when the database cannot do it now, within a few seconds where the
-    database answers at all.
+    Every method raises `StoreUnavailableError` if the database is unavailable, within a few seconds unless the database
+    hangs.
 
-    :param engine: Airflow's engine, or any other for a database that has the tables.
-    :param prepare: makes the tables, where that is wanted: called before the first transaction, until it succeeds.
-        Raises `StoreUnavailableError` when it cannot now.
+    :param engine: Airflow's engine, or that of another database with the tables.
+    :param prepare: creates the tables, if configured: called before the first transaction, until it succeeds.
+        Raises `StoreUnavailableError` on failure.
     """
 
     def __init__(self, engine: Engine, prepare: Callable[[], None] | None = None) -> None:
         self._engine = engine
         self._prepare = prepare
         self._preparing = threading.Lock()
-        # There commits are in order anyway, since only one transaction can write at a time.
+        # On SQLite, commits are ordered, since only one transaction can write at a time.
         self._orders_at_once = engine.dialect.name == "sqlite"
 
     def add(self, batch: Sequence[NewDelivery]) -> list[bool]:
-        """Store deliveries in one transaction; when it returns, they are committed.
+        """Store deliveries in one committed transaction.
 
-        :param batch: some of them may be stored already, or be in the batch twice.
-        :return: for each in turn, True when it was stored now, False when it had been before.
-        :raises ContendedError: a row that one of them needs is locked by another transaction.
-        :raises RefusedError: the database rejects the content of one of them.
-        :raises StoreUnavailableError: nothing was stored, or it is not known; storing it again does no harm.
+        :param batch: may contain duplicates and already stored deliveries.
+        :return: for each delivery, True if it is new, False if it was already stored.
+        :raises ContendedError: another transaction has locked a required row.
+        :raises RefusedError: the database rejects the content of a delivery.
+        :raises StoreUnavailableError: the batch was not stored, or the outcome is unknown. A retry is safe.
         """
         rows = [_row_of(new) for new in batch]
         try:
@@ -78,7 +78,7 @@ class DeliveryStore:
                     rows = [{**row, "position": position} for position, row in enumerate(rows, first)]
                 stored = _insert(connection, rows)
         except (ValueError, TypeError, OverflowError) as error:
-            # So drivers answer to text that the database could not take, such as a NUL.
+            # Drivers raise this for text that the database cannot store, such as a NUL.
             raise RefusedError(f"the database driver rejects the content ({type(error).__name__})") from None
         results = []
         for row in rows:
@@ -88,7 +88,7 @@ class DeliveryStore:
         return results
 
     def publish(self) -> int:
-        """Publish what is committed; return how many deliveries that were."""
+        """Publish the committed deliveries; return their number."""
         published = 0
         while True:
             with self._transaction() as connection:
@@ -100,22 +100,22 @@ class DeliveryStore:
                 return published
 
     def end(self) -> int:
-        """Return the newest position, 0 before the first, after publishing what is committed."""
+        """Publish the committed deliveries; return the newest position, 0 before the first."""
         return self._after_publishing(sequencer.end)
 
     def has_news(self, since: int) -> bool:
-        """Return whether `changes` would find anything, for as little as a database can be asked."""
+        """Return whether `changes` would find any delivery, at minimal cost."""
         self._ensure_prepared()
         with lone_statement(self._engine) as connection:
             return sequencer.has_news(connection, since)
 
     def conn_ids(self) -> list[str]:
-        """Return the first `MOST_CONNECTIONS` connections that have deliveries, in the order of their ids."""
+        """Return the first `MOST_CONNECTIONS` connections with deliveries, ordered by id."""
         with self._transaction() as connection:
             return _conn_ids(connection)
 
     def changes(self, since: int, conn_ids: Collection[str]) -> tuple[int, dict[str, int]]:
-        """Publish what is committed; return the newest position, and each connection's if it is after `since`."""
+        """Publish committed deliveries; return the newest position, and each connection's if it is after `since`."""
 
         def query(connection: Connection) -> tuple[int, dict[str, int]]:
             end = sequencer.end(connection)
@@ -129,18 +129,18 @@ class DeliveryStore:
         return self._after_publishing(query)
 
     def read(self, conn_id: str, wanted: DeliveryFilter, after: int, limit: int) -> StoredPage:
-        """Return published deliveries of a connection in the order of their positions.
+        """Return published deliveries of a connection, ordered by position.
 
-        Bodies above 16 KiB are left out. What is committed is published first.
+        Publishes committed deliveries first. Omits bodies above 16 KiB.
 
-        :param after: cursor; 0 for the oldest that is kept.
-        :param limit: most deliveries, 1 to 1000.
-        :raises CursorPastEndError: nothing was ever published at or beyond the cursor.
+        :param after: cursor; 0 for the oldest stored delivery.
+        :param limit: maximum number of deliveries, 1 to 1000.
+        :raises CursorPastEndError: no delivery was ever published at or beyond the cursor.
         """
         limit = max(1, min(limit, MOST_DELIVERIES))
 
         def query(connection: Connection) -> StoredPage:
-            # Before the rows: the query that follows can see every row with a position up to here.
+            # Before the rows: the following query sees every row with a position up to here.
             end = sequencer.end(connection)
             if after > end:
                 raise CursorPastEndError(end)
@@ -167,7 +167,7 @@ class DeliveryStore:
                 self._prepare = None
 
     def _after_publishing(self, query: Callable[[Connection], _T]) -> _T:
-        """Return what a query finds once everything is published that is committed now."""
+        """Publish the committed deliveries, then run a query and return its result."""
         with self._transaction() as connection:
             if not sequencer.anything_pending(connection):
                 return query(connection)
@@ -176,7 +176,7 @@ class DeliveryStore:
             return query(connection)
 
     def get(self, conn_id: str | None, delivery_id: int) -> StoredDelivery | None:
-        """Return one delivery of a connection, or of any, with its body; None if it is missing."""
+        """Return one delivery of a connection, or of any connection, with its body; None if missing."""
         statement = select(*_WITHOUT_BODY, delivery.c.body).where(delivery.c.id == delivery_id)
         if conn_id is not None:
             statement = statement.where(delivery.c.conn_id == conn_id)
@@ -185,7 +185,7 @@ class DeliveryStore:
         return None if row is None else _stored(row)
 
     def bodies(self, delivery_ids: Collection[int], most_bytes: int) -> dict[int, bytes]:
-        """Return the bodies of deliveries by id, without those that are larger than a limit."""
+        """Return the bodies of deliveries by id, except those larger than a limit."""
         statement = select(delivery.c.id, delivery.c.body).where(
             delivery.c.id.in_(delivery_ids), delivery.c.size <= most_bytes
         )
@@ -199,10 +199,10 @@ class DeliveryStore:
         limit: int,
         before: int | None = None,
     ) -> list[StoredDelivery]:
-        """Return the newest deliveries without bodies, the newest first. What is committed is published first.
+        """Return the newest deliveries without bodies, newest first. Publishes committed deliveries first.
 
-        :param conn_id: the connection, or several; None for all.
-        :param before: only those before this position.
+        :param conn_id: one or several connections; None for all.
+        :param before: only deliveries before this position.
         """
 
         def query(connection: Connection) -> list[StoredDelivery]:
@@ -221,12 +221,12 @@ class DeliveryStore:
         return self._after_publishing(query)
 
     def count_events(self, conn_id: str, since: datetime, most: int) -> list[EventCount]:
-        """Return how many deliveries of each event came, the most frequent first.
+        """Return the number of deliveries of each event, most frequent first.
 
-        The index of events leads from one event to the next, and each is counted up to `most`.
+        Skips from event to event through the index of events.
 
-        :param since: aware; about when they were received: positions follow the clock.
-        :param most: how many of one event are counted.
+        :param since: timezone-aware; approximate start of receipt, because positions follow the clock.
+        :param most: counting limit for each event.
         """
         position = int(since.timestamp() * 10**6)
         counts = []
@@ -249,16 +249,16 @@ class DeliveryStore:
         return sorted(counts, key=lambda found: -found.count)
 
     def last_received(self, conn_id: str) -> datetime | None:
-        """Return when the newest delivery of a connection was received, None where there is none. Publishes nothing."""
+        """Return when the newest delivery of a connection was received, or None. Does not publish."""
         newest = select(delivery.c.received_at).where(delivery.c.conn_id == conn_id)
-        # What is not published yet has no position, and comes first or last: databases differ.
+        # Unpublished deliveries have no position; databases differ in sorting them first or last.
         statement = newest.order_by(delivery.c.position.desc()).limit(1)
         with self._transaction() as connection:
             found: datetime | None = connection.execute(statement).scalar()
         return found
 
     def without_event(self, conn_id: str) -> list[int]:
-        """Return the deliveries of a connection whose asset events could not be registered, oldest first."""
+        """Return the deliveries of a connection whose asset events failed to register, oldest first."""
         failed = select(asset_event.c.delivery_id).where(
             asset_event.c.state == FAILED, asset_event.c.conn_id == conn_id
         )
@@ -266,23 +266,23 @@ class DeliveryStore:
             return list(connection.scalars(failed.order_by(asset_event.c.delivery_id)))
 
     def revision(self) -> str | None:
-        """Return the revision of the tables, None where there are none."""
+        """Return the revision of the tables, or None if they are missing."""
         with contextlib.suppress(TablesMissingError), self._transaction() as connection:
             found: str | None = connection.execute(_REVISION).scalar()
             return found
         return None
 
     def count_before(self, moment: datetime) -> int:
-        """Return how many deliveries `prune` would delete."""
+        """Return the number of deliveries that `prune` would delete."""
         statement = select(func.count()).select_from(delivery).where(delivery.c.received_at < moment)
         with self._transaction() as connection:
             return int(connection.execute(statement).scalar_one())
 
     def prune(self, before: datetime, limit: int = 500) -> int:
-        """Delete the oldest deliveries; return how many. Call it until it returns 0.
+        """Delete the oldest deliveries; return their number. Call it until it returns 0.
 
-        :param before: aware; what was received earlier may go.
-        :param limit: most deliveries in this transaction.
+        :param before: timezone-aware; deletes only deliveries received earlier.
+        :param limit: maximum number of deliveries in this transaction.
         """
         old = (
             select(delivery.c.id)
@@ -298,10 +298,10 @@ class DeliveryStore:
             return connection.execute(delete(delivery).where(delivery.c.id.in_(ids))).rowcount
 
     def replay(self, delivery_ids: Sequence[int]) -> dict[int, int]:
-        """Publish deliveries again: as copies, received now, that readers take for new ones.
+        """Publish deliveries again, as copies that readers treat as new.
 
-        :return: the id of each copy by that of its original.
-        :raises DeliveryNotFoundError: one of them is not there; none was copied.
+        :return: the id of each copy, by the id of its original.
+        :raises DeliveryNotFoundError: a delivery is missing; no delivery was copied.
         """
         wanted = list(dict.fromkeys(delivery_ids))
         with self._transaction() as connection:
@@ -335,10 +335,10 @@ def _row_of(new: NewDelivery) -> dict[str, Any]:
 
 
 def _insert(connection: Connection, rows: list[dict[str, Any]]) -> set[tuple[str, str]]:
-    """Insert what is new, and return the identities of that.
+    """Insert the new rows, and return their identities.
 
-    A row whose identity another transaction has inserted and not committed yet waits for that one: only then is it
-    known whether it is a duplicate.
+    If an uncommitted transaction has inserted the same identity, the insert waits for it, to determine whether the row
+    is a duplicate.
     """
     statement = insert_or_ignore(delivery, connection.dialect)
     if len(rows) > 1 and connection.dialect.insert_executemany_returning:
@@ -349,7 +349,7 @@ def _insert(connection: Connection, rows: list[dict[str, Any]]) -> set[tuple[str
 
 def _conn_ids(connection: Connection) -> list[str]:
     found: list[str] = []
-    # Each is one step in an index; DISTINCT would read all of it.
+    # One index step per connection; DISTINCT would read the whole index.
     following = select(func.min(delivery.c.conn_id))
     while len(found) < MOST_CONNECTIONS:
         later = following.where(delivery.c.conn_id > found[-1]) if found else following
@@ -361,7 +361,7 @@ def _conn_ids(connection: Connection) -> list[str]:
 
 
 def _event_names(connection: Connection, conn_id: str) -> Iterator[tuple[str | None, str]]:
-    """Yield name and operation of the connection's events, each found by one step through the index of events."""
+    """Yield operation and name of the connection's events, with one index step per event."""
     columns = (delivery.c.name, delivery.c.operation)
     mine = select(*columns).where(delivery.c.conn_id == conn_id)
     if connection.execute(mine.where(delivery.c.name.is_(None)).limit(1)).first():

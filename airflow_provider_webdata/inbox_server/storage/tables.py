@@ -1,4 +1,4 @@
-"""The inbox's tables in Airflow's metadata database, with the separate metadata that a DB manager requires."""
+"""The inbox's tables in Airflow's metadata database, with separate metadata as DB managers require."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ TEXT_LENGTH = 200
 
 
 class UTCDateTime(TypeDecorator[datetime]):
-    """An aware datetime in UTC on every database, to the microsecond; Airflow's is a TIMESTAMP on MySQL."""
+    """A timezone-aware UTC datetime with microseconds on every database; Airflow's type is a TIMESTAMP on MySQL."""
 
     impl = TIMESTAMP(timezone=True).with_variant(mysql.DATETIME(fsp=6), "mysql")
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Hand the database UTC; without its zone where the database keeps none."""
+        """Convert to UTC, without the zone if the database stores none."""
         if value is None:
             return None
         value = value.astimezone(timezone.utc)
         return value if dialect.name == "postgresql" else value.replace(tzinfo=None)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:  # noqa: ARG002
-        """Give the zone back."""
+        """Restore the zone."""
         if value is None:
             return None
         found: datetime = value
@@ -66,38 +66,38 @@ metadata = MetaData(schema=(conf.get("database", "sql_alchemy_schema", fallback=
 delivery = Table(
     DELIVERY_TABLE,
     metadata,
-    # SQLite generates only what is declared INTEGER.
+    # SQLite generates ids only for INTEGER columns.
     Column("id", BigInteger().with_variant(Integer(), "sqlite"), primary_key=True, autoincrement=True),
-    # Empty until the transaction that stored the row has committed: see `sequencer`.
+    # NULL until the transaction that stored the row has committed; see `sequencer`.
     Column("position", BigInteger),
     Column("conn_id", exact_text(CONN_ID_LENGTH), nullable=False),
     Column("dedupe", exact_text(64), nullable=False),
     Column("correlation_key", exact_text(TEXT_LENGTH)),
-    # The event, unchanged, and the two parts by which names with and without the operation are compared.
+    # The unchanged event, and its two parts, to compare names with and without the operation.
     Column("event", exact_text(TEXT_LENGTH)),
-    # Empty, not null, where the name does not say it: an index then keeps the order behind it on every database.
+    # Empty instead of NULL if unknown, so that an index is ordered after this column on every database.
     Column("operation", exact_text(TEXT_LENGTH), nullable=False),
     Column("name", exact_text(TEXT_LENGTH)),
     Column("job_id", exact_text(TEXT_LENGTH)),
     Column("monitor_id", exact_text(TEXT_LENGTH)),
-    # Of the page's URL, which may be too long for an index: see `records.page_hash`.
+    # Hash of the page's URL, which may be too long for an index; see `records.page_hash`.
     Column("page_hash", BigInteger),
     Column("success", Boolean(create_constraint=False)),
     Column("received_at", UTCDateTime(), nullable=False),
     Column("size", Integer, nullable=False),
-    # MySQL's plain BLOB ends at 64 KiB.
+    # MySQL's BLOB is limited to 64 KiB.
     Column("body", LargeBinary().with_variant(mysql.LONGBLOB(), "mysql"), nullable=False),
-    # The delivery that this one replays.
+    # Id of the original of a replay.
     Column("replay_of", BigInteger),
     UniqueConstraint("conn_id", "dedupe", name="webdata_inbox_delivery_conn_id_dedupe_uq"),
-    # Each ends with the position: what a search finds by it is in order already.
+    # Each index ends with the position, so that search results are already ordered.
     Index("idx_webdata_inbox_delivery_conn_id_position", "conn_id", "position"),
     Index("idx_webdata_inbox_delivery_correlation_key", "conn_id", "correlation_key", "position"),
     Index("idx_webdata_inbox_delivery_job_id", "conn_id", "job_id", "position"),
     Index("idx_webdata_inbox_delivery_monitor_id", "conn_id", "monitor_id", "position"),
     Index("idx_webdata_inbox_delivery_page_hash", "conn_id", "page_hash", "position"),
     Index("idx_webdata_inbox_delivery_event", "conn_id", "name", "operation", "position"),
-    # What waits for its position, oldest first. MySQL knows no partial index and keeps all rows in it.
+    # Rows without a position, oldest first. MySQL has no partial indexes and includes all rows.
     Index(
         "idx_webdata_inbox_delivery_pending",
         "position",
@@ -106,7 +106,7 @@ delivery = Table(
         sqlite_where=text("position IS NULL"),
     ),
     Index("idx_webdata_inbox_delivery_received_at", "received_at"),
-    # A pruned delivery's id must not come back with another delivery behind it.
+    # The id of a pruned delivery must not be reused.
     sqlite_autoincrement=True,
 )
 
@@ -120,15 +120,15 @@ counter = Table(
 
 QUEUED, REGISTERED, FAILED = "queued", "registered", "failed"
 
-# The completed checks and jobs that start DAGs, each with the state of its asset event: it is registered once those
-# DAGs have started their runs for the one before. A row is pruned with its delivery.
+# The completed checks and jobs that start DAGs, with the state of their asset events. An event is registered once
+# those DAGs have started their runs for the previous event. A row is pruned with its delivery.
 asset_event = Table(
     ASSET_EVENT_TABLE,
     metadata,
     Column("conn_id", exact_text(CONN_ID_LENGTH), primary_key=True),
     # The id of the monitor, or the kind of the job.
     Column("subject", exact_text(TEXT_LENGTH), primary_key=True),
-    # For monitors, of the check.
+    # For monitors, the id of the check.
     Column("job_id", exact_text(TEXT_LENGTH), primary_key=True),
     Column("delivery_id", BigInteger, nullable=False),
     Column("state", exact_text(20), nullable=False, server_default=REGISTERED),

@@ -1,7 +1,7 @@
-"""Many deliveries in one transaction, each answered only after the commit.
+"""Group commit: many deliveries in one transaction, each acknowledged only after the commit.
 
-A commit costs the same for one delivery and for a hundred. While a thread waits for one, what arrives is gathered, and
-goes into the next. Nothing waits for company: a delivery that comes alone is stored alone, at once.
+A commit costs the same for one delivery and for a hundred. Deliveries that arrive during a commit are batched into the
+next. There is no batching delay: a single delivery is stored immediately.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MOST_WAITING = 1000
-"""Most deliveries that wait for the thread; further ones are turned away."""
+"""Maximum number of queued deliveries; further ones are rejected."""
 MOST_WAITING_BYTES = 128 * 2**20
-"""Most bytes of bodies that wait for the thread."""
+"""Maximum bytes of queued bodies."""
 BATCH_DELIVERIES = 200
-"""Most deliveries in one transaction."""
+"""Maximum number of deliveries in one transaction."""
 BATCH_BYTES = 8 * 2**20
-"""Bytes of bodies after which a transaction takes no further delivery."""
+"""Bytes of bodies after which a transaction accepts no further delivery."""
 STORE_TIMEOUT = 8.0
-"""Seconds after which a caller gives up; the service itself gives up after 10."""
+"""Timeout of a caller in seconds; the service's timeout is 10."""
 ONE_BY_ONE_SECONDS = 3.0
-"""Seconds for the second attempt of a batch, one by one."""
+"""Seconds for retrying a failed batch one delivery at a time."""
 MOST_STUCK_THREADS = 3
-"""Most threads that may hang in a database that neither answers nor fails."""
+"""Maximum number of threads that may hang in an unresponsive database."""
 
 _Outcome = bool | StoreUnavailableError
 
@@ -50,7 +50,7 @@ class _Waiting(NamedTuple):
 
 @dataclass(eq=False)
 class _Thread:
-    """One thread and what it is about; `busy_since` is 0 while it waits for work."""
+    """A thread and its state; `busy_since` is 0 while it is idle."""
 
     busy_since: float = 0.0
     replaced: bool = False
@@ -60,8 +60,8 @@ class _Thread:
 class Writer:
     """Stores deliveries through one thread; used from event loops.
 
-    :param stored: called in the writer's thread after every commit with the deliveries that are new; must not block.
-    :param timeout: seconds after which a caller gives up.
+    :param stored: called in the writer's thread after every commit, with the new deliveries; must not block.
+    :param timeout: timeout of a caller, in seconds.
     """
 
     def __init__(
@@ -84,12 +84,12 @@ class Writer:
     async def submit(self, delivery: NewDelivery) -> bool:
         """Store a delivery; return once it is committed.
 
-        A caller that is cancelled while it waits changes nothing: its delivery is stored with the others.
+        Cancelling the caller has no effect: its delivery is stored with the others.
 
-        :return: True when it was stored now, False when it had been before.
-        :raises RefusedError: the database rejects its content.
-        :raises StoreUnavailableError: it was not stored, or it is not known within the timeout; to
-            submit it again does no harm.
+        :return: True if the delivery is new, False if it was already stored.
+        :raises RefusedError: the database rejects the delivery's content.
+        :raises StoreUnavailableError: the delivery was not stored, or the outcome is unknown within the timeout. A
+            retry is safe.
         """
         waiting = _Waiting(delivery, asyncio.get_running_loop().create_future())
         with self._changed:
@@ -101,10 +101,10 @@ class Writer:
         try:
             return await asyncio.wait_for(waiting.future, self._timeout)
         except asyncio.TimeoutError:
-            raise StoreUnavailableError(f"the database has not answered for {self._timeout:g} s") from None
+            raise StoreUnavailableError(f"the database has not responded for {self._timeout:g} s") from None
 
     async def close(self) -> None:
-        """Store what waits, within `STORE_TIMEOUT`, and end the thread; `submit` fails from now on."""
+        """Store the queued deliveries, within `STORE_TIMEOUT`, and stop the thread; `submit` then fails."""
         with self._changed:
             self._closing = True
             thread = self._thread
@@ -118,10 +118,10 @@ class Writer:
         too_many = len(self._waiting) >= MOST_WAITING
         too_large = self._waiting and self._waiting_bytes + len(delivery.body) > MOST_WAITING_BYTES
         if too_many or too_large:
-            raise StoreUnavailableError("too many deliveries wait to be stored")
+            raise StoreUnavailableError("too many deliveries are waiting to be stored")
 
     def _ensure_thread(self) -> None:
-        """Start the thread, or another one where it hangs in a connection that died without a word."""
+        """Start the thread, or another one if it hangs in a dead connection."""
         thread = self._thread
         if thread is not None and thread.handle.is_alive():
             if not thread.busy_since or time.monotonic() - thread.busy_since <= self._timeout:
@@ -129,11 +129,11 @@ class Writer:
             self._stuck = [stuck for stuck in self._stuck if stuck.handle.is_alive()]
             if len(self._stuck) >= MOST_STUCK_THREADS:
                 return
-            log.warning("The database does not answer; the inbox tries another connection")
+            log.warning("The database does not respond; trying another connection")
             thread.replaced = True
             self._stuck.append(thread)
         fresh = self._thread = _Thread()
-        # A daemon: a hanging database must not keep the process from ending.
+        # A daemon thread: a hanging database must not prevent the process from exiting.
         fresh.handle = threading.Thread(
             target=self._work, args=(fresh,), name="webdata-inbox-writer", daemon=True
         )
@@ -141,23 +141,25 @@ class Writer:
 
     def _work(self, thread: _Thread) -> None:
         while batch := self._next_batch(thread):
-            outcomes: list[_Outcome] = [StoreUnavailableError("the inbox failed, see its log")] * len(batch)
+            outcomes: list[_Outcome] = [StoreUnavailableError("internal error, see the inbox's log")] * len(
+                batch
+            )
             try:
                 outcomes = self._add(batch)
             except BaseException:
-                # Whatever it is, callers must get a result, and later ones find a thread.
-                log.exception("The inbox failed while it stored %d deliveries", len(batch))
-            # Callers first: they should not compete with publishing for the interpreter.
+                # On any error, callers must get a result, and later callers must find a thread.
+                log.exception("Failed to store %d deliveries", len(batch))
+            # Callers first: they should not compete with publishing for the GIL.
             _resolve(batch, outcomes)
             new = [one.delivery for one, outcome in zip(batch, outcomes, strict=True) if outcome is True]
             try:
                 if new:
                     self._stored(new)
             except BaseException:
-                log.exception("The inbox could not publish what it stored; it does so with the next delivery")
+                log.exception("Failed to publish the stored deliveries; retrying with the next delivery")
 
     def _next_batch(self, thread: _Thread) -> list[_Waiting]:
-        """Wait for work and take it; empty when this thread is to end."""
+        """Wait for and return the next batch; empty when this thread must stop."""
         batch: list[_Waiting] = []
         size = 0
         with self._changed:
@@ -181,7 +183,7 @@ class Writer:
                 return [error]
         except StoreUnavailableError as error:
             return [error] * len(batch)
-        # One of them is the reason: the others are stored without it.
+        # One delivery causes the error: store the others without it.
         deadline = time.monotonic() + ONE_BY_ONE_SECONDS
         return [self._add_alone(waiting, deadline) for waiting in batch]
 
@@ -199,7 +201,7 @@ def _resolve(batch: list[_Waiting], outcomes: list[_Outcome]) -> None:
     for waiting, outcome in zip(batch, outcomes, strict=True):
         by_loop.setdefault(waiting.future.get_loop(), []).append((waiting.future, outcome))
     for loop, results in by_loop.items():
-        # The loop was closed meanwhile, so no task waits on it.
+        # If the loop was closed in the meantime, no task waits on it.
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(_resume, results)
 

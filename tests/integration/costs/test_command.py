@@ -183,10 +183,13 @@ WRONG = {
     "no day": (["--since", "2026-02-31"], "given: '2026-02-31'"),
     "no end": (["--since", "2026-01-01", "--until", "soon"], "--until must be a date or time"),
     "end first": (["--since", "2026-01-02", "--until", "2026-01-01"], "--until must be later than --since"),
-    "no connection": (["--since", "2026-01-01", "--conn-id", "nowhere"], "There is no connection 'nowhere'"),
+    "no connection": (
+        ["--since", "2026-01-01", "--conn-id", "nowhere"],
+        "Connection 'nowhere' does not exist",
+    ),
     "another type": (
         ["--since", "2026-01-01", "--conn-id", "other"],
-        "is of type 'http': name one of type webdata",
+        "is of type 'http'. Set --conn-id to one of type webdata",
     ),
     "not reached": (["--since", "2026-01-01", "--conn-id", "away"], "What the service says is not known"),
 }

@@ -206,7 +206,7 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
                 "they are not there, and no delivery can be stored",
                 "Run `airflow db migrate`",
             ),
-            "reader": ("wrong", "cannot answer now (HTTP 503: the inbox's tables are missing", ""),
+            "reader": ("wrong", "is unavailable (HTTP 503: the inbox's tables are missing", ""),
         },
     ),
     "no tables where none are needed": (
@@ -442,7 +442,7 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
         _inbox_fails,
         {
             "webhook": ("wrong", "no delivery is taken now (HTTP 503 ", "log of the API server"),
-            "reader": ("wrong", "cannot answer now (HTTP 503", ""),
+            "reader": ("wrong", "is unavailable (HTTP 503", ""),
         },
     ),
     "an inbox of an older version": (
@@ -496,14 +496,14 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
     ),
     "readers that reach no server": (
         lambda w: w.connect(inbox_url=f"http://127.0.0.1:{free_port()}"),
-        {"reader": ("wrong", "does not answer", "")},
+        {"reader": ("wrong", "does not respond", "")},
     ),
     "readers whose token is refused": (
         lambda w: w.connect(inbox_url=_answering(w, 401, '{"error": "no"}')),
         {
             "reader": (
                 "wrong",
-                "refuses the token for connection 'webdata_default'",
+                "rejects the token for connection 'webdata_default'",
                 "clocks of both machines",
             )
         },

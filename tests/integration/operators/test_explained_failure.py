@@ -161,7 +161,7 @@ def test_the_command(asking: SandboxServer, capsys: pytest.CaptureFixture[str]) 
 
 def test_the_command_without_an_answer(asking: SandboxServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_OTHER", '{"conn_type": "http"}')
-    with pytest.raises(SystemExit, match="Connection 'other' is of type 'http': name one of type webdata"):
+    with pytest.raises(SystemExit, match="Connection 'other' is of type 'http'"):
         told(NO_JOB, "--conn-id", "other")
     asking.control.add_fault("status", path=ASK, status=503)
     with pytest.raises(SystemExit, match="The service did not explain the job"):

@@ -125,7 +125,7 @@ async def test_a_task_is_resumed_once_its_worker_is_gone(
 async def test_waits_survive_an_api_server_that_restarts(world: Any, tools: Any, logs: Any) -> None:
     async with tools.waiting(trigger(key="k1"), trigger(key="k2")) as tasks:
         await asyncio.to_thread(world.inbox.stop)
-        await tools.until(lambda: sum("does not answer" in entry["event"] for entry in logs) >= 2)
+        await tools.until(lambda: sum("does not respond" in entry["event"] for entry in logs) >= 2)
         await asyncio.to_thread(world.inbox.start)
         for key in ("k1", "k2"):
             await asyncio.to_thread(world.inbox.deliver, body(job=key), key)
@@ -154,7 +154,7 @@ async def test_a_changed_secret_is_read_again(world: Any, tools: Any, connect: A
         await asyncio.to_thread(world.inbox.stop)
         world.inbox.secret = "another-secret-that-is-long"
         await asyncio.to_thread(world.inbox.start)
-        await tools.until(lambda: any("refuses the token" in entry["event"] for entry in logs))
+        await tools.until(lambda: any("rejects the token" in entry["event"] for entry in logs))
         connect(
             world.sandbox.url,
             webhook_url=world.inbox.url,
@@ -181,7 +181,7 @@ async def test_an_inbox_that_was_reset_is_searched_again(world: Any, tools: Any)
 @pytest.mark.parametrize(
     "extra,words",
     [
-        ({"inbox_url": "http://127.0.0.1:9"}, "does not answer"),
+        ({"inbox_url": "http://127.0.0.1:9"}, "does not respond"),
         ({"inbox_url": "the sandbox"}, "there is no inbox"),
     ],
     ids=["unreachable", "missing"],

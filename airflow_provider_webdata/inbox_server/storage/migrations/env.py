@@ -1,4 +1,4 @@
-"""Alembic's environment for the inbox's tables; Airflow's other tables are left out."""
+"""Alembic environment for the inbox's tables; excludes Airflow's other tables."""
 
 from __future__ import annotations
 

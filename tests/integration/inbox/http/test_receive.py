@@ -380,7 +380,7 @@ def test_refusals_are_limited(
         assert ({*statuses}, answer.status_code) == ({401}, 429)
         assert int(answer.headers["retry-after"]) >= 1
         assert served.deliver("secret", BODY, key="k").json() == {"status": "stored"}
-    lines = [record for record in caplog.records if "was refused" in record.getMessage()]
+    lines = [record for record in caplog.records if "Rejected a delivery" in record.getMessage()]
     assert len(lines) == receive.LOG_LINES_AT_ONCE
 
 
@@ -391,10 +391,12 @@ def test_the_log_names_a_refused_sender(sqlite_engine: Engine, caplog: pytest.Lo
         path = "/webdata/inbox/unknown"
         served.http.post(path, content=BODY, headers={b"X-Forwarded-For": claimed})
         served.deliver("secret", BODY)
-    direct, forwarded = (record.getMessage() for record in caplog.records if "refused" in record.getMessage())
-    assert direct.endswith("It came from '127.0.0.1'")
+    direct, forwarded = (
+        record.getMessage() for record in caplog.records if "Rejected" in record.getMessage()
+    )
+    assert direct.endswith("Sender: '127.0.0.1'")
     assert "'unknown'" in forwarded
-    assert "which says for '198.51.100.7, \xe99" in forwarded
+    assert "x-forwarded-for: '198.51.100.7, \xe99" in forwarded
     assert len(forwarded) < 500
 
 

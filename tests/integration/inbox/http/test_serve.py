@@ -30,7 +30,7 @@ from tests.support.service import SIGNATURE_HEADER
 from tests.support.waiting import PATIENCE, wait_until
 
 RIGHT = {SECRET_HEADER: SECRET}
-NO_TABLES = "run `airflow db migrate`, or set `inbox_create_tables = True`"
+NO_TABLES = "Run `airflow db migrate`, or set `inbox_create_tables = True`"
 
 
 def test_deliveries_and_readers(airflow_home: AirflowHome) -> None:
@@ -132,7 +132,7 @@ def test_a_database_without_tables(airflow_home: AirflowHome, tmp_path: Path, cr
     assert "table" not in answers["delivery"].text
     for text in (answers["reading"].text, answers["health"].text, process.output):
         assert NO_TABLES in text
-    assert "A delivery was not stored" in process.output
+    assert "Failed to store a delivery" in process.output
 
 
 def test_acknowledged_deliveries_are_stored(airflow_home: AirflowHome) -> None:
@@ -198,7 +198,7 @@ def test_invalid_options(airflow_home: AirflowHome, certificate: tuple[Path, Pat
             (["--host", "203.0.113.1"], "assign"),
             (["--ssl-keyfile", str(certificate[1])], "--ssl-certfile"),
             (["--ssl-certfile", str(tmp_path / "missing.pem")], "missing.pem"),
-            (["--ssl-certfile", str(certificate[0])], "--ssl-keyfile: no certificate and its key"),
+            (["--ssl-certfile", str(certificate[0])], "--ssl-keyfile: not a certificate and its key"),
         ]
         script = (
             "import json, sys\n"

@@ -183,9 +183,9 @@ FAILURES: dict[str, tuple[Any, type[InboxError], str]] = {
     ),
     "too often": (reply(429, b""), InboxUnreachableError, "429"),
     "bad request": (reply(400, {"error": "limit: no"}), InboxAnswerError, "limit: no"),
-    "another shape": (reply(200, {"cursor": 5}), InboxAnswerError, "cannot be read"),
-    "cut short": (reply(200, b'{"deliveries": ['), InboxAnswerError, "cannot be read"),
-    "hung up": (hang_up, InboxUnreachableError, "does not answer"),
+    "another shape": (reply(200, {"cursor": 5}), InboxAnswerError, "cannot be parsed"),
+    "cut short": (reply(200, b'{"deliveries": ['), InboxAnswerError, "cannot be parsed"),
+    "hung up": (hang_up, InboxUnreachableError, "does not respond"),
 }
 
 
@@ -209,7 +209,7 @@ def test_failures(serve: Serve, case: str, kind: str) -> None:
 
 
 def test_a_deleted_delivery(serve: Serve) -> None:
-    reader, _ = serve(reply(404, {"error": "there is no such delivery"}))
+    reader, _ = serve(reply(404, {"error": "the delivery does not exist"}))
     with pytest.raises(DeliveryGoneError, match="7"):
         reader.fetch(7)
     reader, _ = serve(reply(404, {"detail": "Not Found"}))

@@ -386,7 +386,9 @@ def test_a_failure_is_retried(
     assert wait_until(lambda: "again" in caplog.text)
     events.close()
     warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
-    words = "Completed checks and jobs start no DAGs now; their events are registered later: the database is locked"
+    words = (
+        "Asset events of completed checks and jobs are delayed, and start no DAGs yet: the database is locked"
+    )
     assert warnings == [f"{words} by another transaction (WD-050)"]
 
 

@@ -154,15 +154,15 @@ def test_show(terminal: Terminal) -> None:
     assert '"monitorId": "m-1"' in table[1]
     assert "key-1" in table[1]
     assert "success: false" in other[1]
-    assert missing == ("no delivery 9 is in the inbox", "")
+    assert missing == ("Delivery 9 does not exist. `airflow webdata inbox list` shows the deliveries", "")
     assert "[/red]odd[bold]" in odd[1]
 
 
 def test_replay(terminal: Terminal) -> None:
     cursor = terminal.store.end()
     done, missing = terminal.run("replay 2 1", "replay 3 77")
-    assert done == (0, "delivery 2 was replayed as 5\ndelivery 1 was replayed as 6\n")
-    assert missing == ("no delivery 77 is in the inbox; nothing was replayed", "")
+    assert done == (0, "Replayed delivery 2 as 5\nReplayed delivery 1 as 6\n")
+    assert missing == ("the inbox has no delivery 77; no delivery was replayed", "")
     again = terminal.store.read("prod", DeliveryFilter(received_after=NOW), cursor, 10).deliveries
     assert [(d.id, d.replay_of, d.key) for d in again] == [(5, 2, "key-2"), (6, 1, "key-1")]
 
@@ -173,9 +173,9 @@ PRUNES = [
     ("--older-than 0m --yes --dry-run", "4 deliveries were received before", [4, 3, 2, 1]),
     ("--older-than 480h --dry-run", "3 deliveries were received before", [4, 3, 2, 1]),
     ("--older-than 400d --yes", "0 deliveries were received before", [4, 3, 2, 1]),
-    ("--older-than 35d --yes", "1 deliveries were deleted", [4, 3, 2]),
-    ("--yes", "1 deliveries were deleted", [4, 3]),
-    ("--older-than 10000m -y", "1 deliveries were deleted", [4]),
+    ("--older-than 35d --yes", "Deleted 1 deliveries", [4, 3, 2]),
+    ("--yes", "Deleted 1 deliveries", [4, 3]),
+    ("--older-than 10000m -y", "Deleted 1 deliveries", [4]),
 ]
 
 
@@ -211,12 +211,12 @@ def test_prune_by_configuration_and_invalid_ages(terminal: Terminal) -> None:
         assert "--older-than" in status
         assert repr(age) in status
     kept, negative, text, done = answers[len(AGES) :]
-    assert "keeps all deliveries; say --older-than" in kept[0]
+    assert "keeps all deliveries; set --older-than" in kept[0]
     for setting, (status, _) in (("-1", negative), ("a month", text)):
         rule = f"[webdata] inbox_retention_days must be a number, 0 or more (given: {setting!r})"
         assert status == f"{rule} (WD-006)"
     # Which are all that the invalid commands left.
-    assert done == (0, "3 deliveries were deleted\n")
+    assert done == (0, "Deleted 3 deliveries\n")
     assert terminal.ids() == [4]
 
 
@@ -224,7 +224,7 @@ def test_no_tables(terminal: Terminal) -> None:
     metadata.drop_all(terminal.engine)
     for status, _ in terminal.run("list", "show 1", "replay 1", "prune --yes"):
         assert status == (
-            "The inbox cannot be reached: the inbox's tables are missing or old: run `airflow db migrate`, or set "
-            "`inbox_create_tables = True` in `[webdata]` of Airflow's configuration and the inbox makes them itself "
+            "The inbox is unavailable: the inbox's tables are missing or outdated. Run `airflow db migrate`, or set "
+            "`inbox_create_tables = True` in `[webdata]` of Airflow's configuration to let the inbox create them "
             "(WD-051)"
         )

@@ -94,10 +94,10 @@ def no_connection(database: Database) -> Iterator[None]:
 
 
 TROUBLES = [
-    Trouble("sqlite", no_tables, "run `airflow db migrate`"),
-    Trouble("postgresql", no_tables, "run `airflow db migrate`"),
-    Trouble("sqlite", old_table, "run `airflow db migrate`"),
-    Trouble("postgresql", old_table, "run `airflow db migrate`"),
+    Trouble("sqlite", no_tables, "Run `airflow db migrate`"),
+    Trouble("postgresql", no_tables, "Run `airflow db migrate`"),
+    Trouble("sqlite", old_table, "Run `airflow db migrate`"),
+    Trouble("postgresql", old_table, "Run `airflow db migrate`"),
     # In WAL mode, which Airflow sets, readers continue.
     Trouble("sqlite", locked_file, "locked by another transaction", reading_fails=False),
     Trouble("postgresql", locked_table, "locked by another transaction", ContendedError),
@@ -191,7 +191,7 @@ def test_a_full_disk(sqlite_database: Database, new: NewOne) -> None:
         # The limit belongs to the connection, which the pool hands out again.
         connection.exec_driver_sql("PRAGMA max_page_count = 20")
     store = DeliveryStore(engine)
-    with pytest.raises(StoreUnavailableError, match="no room"):
+    with pytest.raises(StoreUnavailableError, match="has run out of"):
         store.add([new(body=b"x" * 200_000)])
     with engine.connect() as connection:
         connection.exec_driver_sql("PRAGMA max_page_count = 100000")

@@ -242,13 +242,13 @@ async def test_a_reader_waits_through_an_outage(
     reading = asyncio.create_task(inbox.feed.read(CONN, ALL, wait=LONG))
     await readers_wait(inbox.publisher)
     await asyncio.to_thread(stoppable_postgres.stop, crash=True)
-    await logged(caplog, "cannot be published now: the database cannot be reached")
+    await logged(caplog, "Failed to publish deliveries; retrying: the database cannot be reached")
     with pytest.raises(StoreUnavailableError):
         await inbox.feed.read(CONN, ALL)
     assert not reading.done()
     await asyncio.to_thread(stoppable_postgres.start)
-    await logged(caplog, "published again")
-    assert caplog.text.count("cannot be published now") == 1
+    await logged(caplog, "Publishing deliveries works again")
+    assert caplog.text.count("Failed to publish deliveries; retrying") == 1
     await asyncio.to_thread(postgres_database.store().add, [new("after")])
     assert job_ids_of(await reading) == ["after"]
     await inbox.close()

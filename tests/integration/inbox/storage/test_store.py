@@ -335,7 +335,7 @@ def test_replay_of_a_missing_delivery(sqlite_store: DeliveryStore, new: NewOne) 
     store = sqlite_store
     store.add([new()])
     cursor = store.end()
-    with pytest.raises(DeliveryNotFoundError, match="no delivery 77, 88 is in the inbox"):
+    with pytest.raises(DeliveryNotFoundError, match="the inbox has no delivery 77, 88"):
         store.replay([1, 77, 88])
     assert store.end() == cursor
 

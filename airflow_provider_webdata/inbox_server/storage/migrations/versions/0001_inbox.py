@@ -28,7 +28,7 @@ PENDING = "position IS NULL"
 
 
 def text(length: int) -> sa.types.TypeEngine[str]:
-    """Return the type of texts that are compared letter by letter."""
+    """Return a case-sensitive text type."""
     return sa.String(length).with_variant(mysql.VARCHAR(length, collation="utf8mb4_bin"), "mysql")
 
 

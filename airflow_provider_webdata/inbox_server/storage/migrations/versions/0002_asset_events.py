@@ -1,4 +1,4 @@
-"""Create the table of checks whose asset events are registered, and begin with the deliveries that follow."""
+"""Create the table of asset events of checks, starting with the deliveries after the upgrade."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ NEWEST, REGISTERED = 1, 2
 
 
 def text(length: int) -> sa.types.TypeEngine[str]:
-    """Return the type of texts that are compared letter by letter."""
+    """Return a case-sensitive text type."""
     return sa.String(length).with_variant(mysql.VARCHAR(length, collation="utf8mb4_bin"), "mysql")
 
 
 def upgrade() -> None:
     """Upgrade to this revision."""
-    # Airflow adopts tables without a version as those of the first revision.
+    # Airflow stamps tables without a version with the first revision.
     if not op.get_context().as_sql and sa.inspect(op.get_bind()).has_table(
         ASSET_EVENT, schema=metadata.schema
     ):

@@ -1,4 +1,4 @@
-"""Add the state of asset events, and name their columns for jobs too."""
+"""Add the state of asset events, and rename columns to include jobs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAMES = {"monitor_id": "subject", "check_id": "job_id"}
 
 def upgrade() -> None:
     """Upgrade to this revision."""
-    # Airflow adopts tables without a version as those of the first revision.
+    # Airflow stamps tables without a version with the first revision.
     if not op.get_context().as_sql:
         columns = sa.inspect(op.get_bind()).get_columns(ASSET_EVENT, schema=metadata.schema)
         if "state" in {column["name"] for column in columns}:
@@ -45,5 +45,5 @@ def downgrade() -> None:
 
 def _rename(old: str, new: str) -> None:
     table = f"{metadata.schema}.{ASSET_EVENT}" if metadata.schema else ASSET_EVENT
-    # Alembic itself would copy SQLite's table.
+    # Alembic's own operation would copy the table on SQLite.
     op.execute(f"ALTER TABLE {table} RENAME COLUMN {old} TO {new}")

@@ -92,5 +92,5 @@ async def test_options_that_cannot_be_used(monkeypatch, caplog, option, given, r
         start, body = sent
         assert start["status"] == 503
         assert dict(start["headers"])[b"retry-after"] == b"60"
-        assert json.loads(body["body"]) == {"error": "the inbox is not set up, see its log"}
+        assert json.loads(body["body"]) == {"error": "the inbox is not configured, see its log"}
     assert caplog.text.count(f"[webdata] {option} {rule} (given: {given!r})") == 1
