@@ -1,4 +1,4 @@
-"""Results in XCom, in files of several formats in any object storage, and media kept before its links expire.
+"""Results in XCom, in files of several formats in any object storage, and media saved before its links expire.
 
-It takes results as the service sent them, mappings with wire names, and imports no other room.
+Accepts results as the service sent them, as mappings with wire names. Imports no other package of the provider.
 """

@@ -1,4 +1,4 @@
-"""Asset events of a task's outlets, by which downstream DAGs find a written file."""
+"""Asset events of a task's outlets, through which downstream DAGs find a written file."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from airflow_provider_webdata.results.partitions import NO_VALUE, partition_file
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-# Each event has the same extra, so a list of files in it grows with the square of their number.
+# Every partition's event has the same extra, so listing files in it needs quadratic space.
 _MOST_FILES_IN_EXTRA = 100
 
 
 def annotate_outlets(context: Mapping[str, Any], facts: Mapping[str, Any]) -> int:
     """Add facts to the extra of each outlet's event, and return the number of outlets.
 
-    Values that the DAG's author has set are kept.
+    Values set by the DAG's author take precedence.
 
     :param facts: JSON values by name; None is omitted.
     """
@@ -33,30 +33,30 @@ def annotate_outlets(context: Mapping[str, Any], facts: Mapping[str, Any]) -> in
 def link_outlets(context: Mapping[str, Any], page: str) -> None:
     """Link the event of each outlet to a page of the provider in Airflow's UI.
 
-    :param page: its path.
+    :param page: path of the page.
     """
     annotate_outlets(context, {"page_url": page_url(page)})
 
 
 def check_partition_outlets(context: Mapping[str, Any]) -> None:
-    """Fail where events of partitions could not be emitted.
+    """Fail if partition events cannot be emitted.
 
-    :raises OutputError: the task has no outlet that is an asset.
+    :raises OutputError: the task has no asset among its outlets.
     """
     if not [*_outlets(context)]:
         raise OutputError(
-            "Output(emit_partitions=) emits asset events, and the task has no asset among its outlets; "
+            "Output(emit_partitions=) emits asset events, but the task has no asset among its outlets; "
             "set outlets=[Asset(...)], or use partition_by"
         )
 
 
 def emit_partitions(context: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
-    """Emit one event per partition of a written output for each outlet that is an asset.
+    """Emit one event per partition of a written output, for each asset among the outlets.
 
-    The extra has `task_url`, the task's page in Airflow's UI, and `files` if there are at most 100. With more of them,
+    The extra has `task_url`, the task's page in Airflow's UI, and `files` if there are at most 100. With more files,
     `partition_file` reads the list.
 
-    :param facts: of the output: `path` of the list, and `files`.
+    :param facts: facts about the output: `path` of the list, and `files`.
     """
     files = facts["files"]
     few = {} if len(files) > _MOST_FILES_IN_EXTRA else {"files": files}
@@ -70,17 +70,17 @@ def emit_partitions(context: Mapping[str, Any], facts: Mapping[str, Any]) -> Non
 
 
 def partition_key(entry: Mapping[str, Any]) -> str:
-    """Return the partition key of a file, an entry of a list of files."""
+    """Return the partition key of an entry in a list of files."""
     [value] = entry["partition"].values()
     return NO_VALUE if value is None else str(value)
 
 
 def partition_file(context: Mapping[str, Any]) -> str:
-    """Return the path of the file of the run's partition; in templates `macros.webdata.partition_file()`.
+    """Return the file path of the run's partition; in templates `macros.webdata.partition_file()`.
 
-    :param context: of a task in a DAG whose schedule is a `PartitionedAssetTimetable` on assets that are outlets of a
-        task with `Output(emit_partitions=)`.
-    :raises OutputError: the run has no such partition, or several events of it name different files.
+    :param context: context of a task in a DAG whose schedule is a `PartitionedAssetTimetable` on assets that are
+        outlets of a task with `Output(emit_partitions=)`.
+    :raises OutputError: the run has no such partition, or its events name different files.
     """
     found = partition_paths(context)
     if len(found) != 1:
@@ -88,7 +88,7 @@ def partition_file(context: Mapping[str, Any]) -> str:
         raise OutputError(
             f"The run's partition {key!r} has {len(found)} files: "
             + (
-                "use macros.webdata.partition_paths(), which returns all of them"
+                "use macros.webdata.partition_paths(), which returns all paths"
                 if found
                 else "no event of a task with Output(emit_partitions=) started this run"
             )
@@ -99,8 +99,8 @@ def partition_file(context: Mapping[str, Any]) -> str:
 def partition_paths(context: Mapping[str, Any]) -> list[str]:
     """Return the paths of all files of the run's partition, oldest event first.
 
-    There are several if more than one event of the partition started the run: those of mapped tasks, of repeated runs,
-    or of several assets.
+    A partition has several files if several of its events started the run: from mapped tasks, repeated runs, or several
+    assets.
     """
     key = context["dag_run"].partition_key
     paths: dict[str, None] = {}

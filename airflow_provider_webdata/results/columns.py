@@ -1,8 +1,8 @@
-"""The columns of tables: flat, with stable names, and without loss of data.
+"""The columns of tables: flat, with stable names, and without data loss.
 
-Each documented field has its own column, in snake_case; nested data is JSON text. Fields without a column, and values
-that do not match their column's type (a page may have three titles), are in the column `extra`, one JSON object with
-the names that the service used. A column is null if the service sent nothing or null.
+Each documented field has a column, in snake_case. Nested data is JSON text. Fields without a column, and values that do
+not match their column's type (a page may have three titles), are in the column `extra`, a JSON object with the
+service's names. A column is null if the service sent null or omitted the field.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Column:
     """A column of a table.
 
     :param name: its name, in snake_case.
-    :param path: where its value is in an item: wire names, from the outside in.
+    :param path: path of its value in an item: wire names, from the outside in.
     :param type: `text`; `integer` (64 bits); `number` (64 bits, binary); `boolean`; `json` (JSON text of any value).
-    :param is_copy: whether another column holds the value as well: null where it is not of this one's type.
+    :param is_copy: True if another column also has the value; values of another type are null here.
     """
 
     name: str
@@ -42,14 +42,14 @@ CHANGES = (
     Column("last_seen", ("lastSeen",), "text"),
     Column("page", ("page",), "text"),
 )
-"""What a manifest says of an item; behind the others where a task has one."""
+"""The columns of a manifest, after the others if the task has one."""
 
 EXTRA = Column("extra", (), "json")
-"""What fits no other column, as one JSON object; null when there is nothing."""
+"""Data that fits no other column, as one JSON object; null if empty."""
 
 
 def _columns(type_: ColumnType, paths: str, **renamed: str) -> tuple[Column, ...]:
-    """Return columns with the names of their paths, in snake_case, and those that are named otherwise."""
+    """Return columns named after their paths, in snake_case, and renamed columns."""
     snake = {_HUMP.sub("_", path.rpartition(".")[2]).lower(): path for path in paths.split()}
     return tuple(Column(name, tuple(path.split(".")), type_) for name, path in {**snake, **renamed}.items())
 
@@ -72,7 +72,7 @@ _PAGE = (
 _FOUND_PAGE = _columns(
     "text", "", page_url="metadata.url", page_title="metadata.title", page_description="metadata.description"
 )
-# `query` and `source` are not the service's: they tell the results of several searches or sources apart.
+# The provider adds `query` and `source`, to distinguish the results of several searches or sources.
 _FOUND = (*_columns("text", "query source"), *_columns("integer", "position"))
 
 _WEB = _columns("text", "url title description category")
@@ -138,18 +138,18 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
     ),
     "generic": (EXTRA,),
 }
-"""The columns by kind of item. New ones may be added at the end of the service's own; none is renamed or retyped."""
+"""The columns by kind of item. New columns may be added after the service's; none is renamed or retyped."""
 
 
 def columns_of(kind: str) -> tuple[Column, ...]:
     """Return the columns for items of a kind.
 
     :param kind: `document` (a scraped page), `search_web`, `search_news`, `search_images`, `search` (results of several
-        sources together), `data_tool` (a tool of a data provider), `provider_record` (any, of a data provider),
-        `developer` and `paper` (results of those indexes), `link` (of a site map), `activity`,
-        `credit_period` and `monitor_check` (of the team's account), `retrieval` (what `retrieval.flat_documents` makes)
-        or `generic` (anything: all of it is in `extra`).
-    :raises ValueError: there is no such kind.
+        sources together), `data_tool` (a tool of a data provider), `provider_record` (any record of a data provider),
+            `developer` and `paper` (results of those indexes), `link` (of a site map), `activity`,
+            `credit_period`, and `monitor_check` (of the team's account), `retrieval` (see `retrieval.flat_documents`),
+            or `generic` (any item, all in `extra`).
+        :raises ValueError: the kind is unknown.
     """
     if kind not in TABLES:
         raise ValueError(f"kind must be one of {', '.join(TABLES)} (given: {kind!r})")
@@ -157,12 +157,12 @@ def columns_of(kind: str) -> tuple[Column, ...]:
 
 
 def kind_of_source(source: str) -> str:
-    """Return the kind of the results of a search's source, or of a list in its answer."""
+    """Return the kind of the results of a search's source, or of a list in its response."""
     return "data_tool" if source in ("alexandria", "tools") else f"search_{source}"
 
 
 def kind_of_names(names: Sequence[str]) -> str:
-    """Return the kind of items whose columns a table begins with; `generic` if there is none."""
+    """Return the kind of items whose columns are the first columns of a table; `generic` if no kind matches."""
     for kind, columns in TABLES.items():
         if [*names[: len(columns)]] == [column.name for column in columns]:
             return kind
@@ -170,9 +170,9 @@ def kind_of_names(names: Sequence[str]) -> str:
 
 
 def row_maker(columns: tuple[Column, ...]) -> Callable[[Any], dict[str, Any]]:
-    """Return a function that turns items into rows of a table: a value for each column, None where there is none.
+    """Return a function that converts items to table rows: a value for each column, or None.
 
-    An item is a JSON object as the service sent it. Another JSON value goes into `extra` as a whole.
+    An item is a JSON object as the service sent it. Any other JSON value is stored in `extra` as a whole.
 
     :param columns: the table's columns; `extra` among them.
     """
@@ -202,7 +202,7 @@ def row_maker(columns: tuple[Column, ...]) -> Callable[[Any], dict[str, Any]]:
 
 
 def _fitting(value: Any, type_: ColumnType) -> Any:
-    """Return the value as its column holds it, or None if the column cannot hold it without loss."""
+    """Return the value in its column's type, or None if the conversion would lose data."""
     if type_ == "json":
         return json_text(value)
     if type_ == "text":
@@ -219,14 +219,14 @@ def _fitting(value: Any, type_: ColumnType) -> Any:
 
 
 def _take(item: Mapping[str, Any], places: Mapping[str, Any], values: dict[str, Any]) -> dict[str, Any]:
-    """Put the parts of an item that have a column into `values`, and return the rest."""
+    """Move the fields of an item that have a column into `values`, and return the rest."""
     left: dict[str, Any] = {}
     for name, value in item.items():
         place = places.get(name)
         if isinstance(place, Column):
             if value is None:
                 continue
-            # Most values are plain text, for which a call takes longer than the check.
+            # Most values are ASCII text, for which this check is faster than a call.
             is_plain = place.type == "text" and isinstance(value, str) and value.isascii()
             fitting = value if is_plain else _fitting(value, place.type)
             if fitting is None:

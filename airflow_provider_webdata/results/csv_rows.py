@@ -1,6 +1,6 @@
-"""CSV as in RFC 4180: UTF-8, a header, one row for each item, and no cell that a spreadsheet runs as a formula.
+"""CSV by RFC 4180: UTF-8, a header, one row per item, and no cell that a spreadsheet would run as a formula.
 
-Text is quoted, so that empty text differs from null, which is empty. Numbers are not.
+Text is quoted, to distinguish empty text from null, which is an empty cell. Numbers are not quoted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.results.columns import Column, ColumnType
     from airflow_provider_webdata.results.formats import ColumnsOf, Target
 
-# Apostrophes in front count too: the reader removes one, and must not remove the text's own.
+# Includes leading apostrophes: the reader removes one, which must not be the text's own.
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _FIELD = re.compile(r'(?:"([^"]*(?:""[^"]*)*)"|([^",\r\n]*))(,|\r?\n)')
 
@@ -43,9 +43,9 @@ class CsvWriter:
 def read_csv(file: Iterable[bytes], columns_of: ColumnsOf) -> Content:
     """Return the rows of a file that `CsvWriter` wrote.
 
-    :raises ValueError: it is no CSV file, or is cut.
+    :raises ValueError: the file is not CSV, or is truncated.
     """
-    # Python's own reader refuses cells above 128 KiB, and reads null and empty text alike.
+    # Python's csv reader rejects cells above 128 KiB, and does not distinguish null from empty text.
     records = map(_fields, _records(file))
     header = next(records, None)
     if header is None:
@@ -55,7 +55,7 @@ def read_csv(file: Iterable[bytes], columns_of: ColumnsOf) -> Content:
 
 
 class _Null(float):
-    """A number without digits: the only value that the writer of Python before 3.12 leaves empty and unquoted."""
+    """A number without digits: the only value that csv.writer before Python 3.12 leaves empty and unquoted."""
 
     def __str__(self) -> str:
         return ""
@@ -82,7 +82,7 @@ def _unguarded(cell: str) -> str:
 
 def _boolean(cell: str) -> bool:
     if cell not in ("true", "false"):
-        raise ValueError(f"{cell!r} is no boolean")
+        raise ValueError(f"{cell!r} is not a boolean")
     return cell == "true"
 
 
@@ -99,16 +99,16 @@ def _rows(records: Iterable[list[str | None]], columns: tuple[Column, ...]) -> I
     readers = [(column.name, column.type == "text", _VALUES[column.type]) for column in columns]
     for cells in records:
         if len(cells) != len(readers):
-            raise ValueError(f"a row has {len(cells)} fields where the header has {len(readers)}")
+            raise ValueError(f"a row has {len(cells)} fields, but the header has {len(readers)}")
         yield {
-            # A row that is a single null is a pair of quotes.
+            # A pair of quotes is a row with a single null.
             name: None if cell is None or not (cell or is_text) else value_of(cell)
             for cell, (name, is_text, value_of) in zip(cells, readers, strict=True)
         }
 
 
 def _records(file: Iterable[bytes]) -> Iterator[str]:
-    """Yield the lines of each record, together where a cell has line breaks."""
+    """Yield the text of each record; a record spans several lines if a cell has line breaks."""
     lines: list[bytes] = []
     quotes = 0
     for line in file:
@@ -118,17 +118,17 @@ def _records(file: Iterable[bytes]) -> Iterator[str]:
             yield b"".join(lines).decode()
             lines, quotes = [], 0
     if lines:
-        raise ValueError("the last row is cut")
+        raise ValueError("the last row is truncated")
 
 
 def _fields(record: str) -> list[str | None]:
-    """Return the cells of a record; None where one is empty and unquoted."""
+    """Return the cells of a record; None for an empty, unquoted cell."""
     cells: list[str | None] = []
     at, end = 0, ","
     while end == ",":
         found = _FIELD.match(record, at)
         if found is None:
-            raise ValueError("a row is cut, or is no CSV by RFC 4180")
+            raise ValueError("a row is truncated, or is not CSV by RFC 4180")
         quoted, plain, end = found.groups()
         cells.append((plain or None) if quoted is None else quoted.replace('""', '"'))
         at = found.end()

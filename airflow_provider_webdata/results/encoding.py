@@ -1,4 +1,4 @@
-"""JSON that is always valid: no billed result is lost to an odd character."""
+"""JSON encoding that always succeeds, so that no character makes a billed result fail."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 
 from airflow_provider_webdata.common.surrogates import is_utf8
 
-# json.dumps would create one for each call.
+# json.dumps would create an encoder for each call.
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
 
 def json_text(value: Any) -> str:
-    """Return a JSON value as one line of JSON text that UTF-8 can hold.
+    """Encode a JSON value as one line of JSON text, valid in UTF-8.
 
-    Text stays readable, unless it holds half a surrogate pair, which UTF-8 cannot encode: then everything outside
-    ASCII is escaped. NaN and infinities, which JSON does not have, become null.
+    Text stays readable, unless it contains a lone surrogate, which UTF-8 cannot encode: then all non-ASCII characters
+    are escaped. NaN and infinities, which JSON does not support, become null.
     """
     try:
         text = _encode(value)

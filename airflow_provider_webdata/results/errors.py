@@ -6,6 +6,6 @@ from airflow_provider_webdata.common.coded_errors import CodedError
 
 
 class OutputError(CodedError, ValueError):
-    """Results cannot be written where they should go; the message says what to change."""
+    """Results cannot be written to their destination; the message names the fix."""
 
     help_code = "WD-005"

@@ -1,6 +1,6 @@
-"""The file formats of results: one value for each, from which all code learns of them.
+"""The registry of the file formats of results.
 
-It is imported while DAG files are parsed, so writers and readers are named by path and imported when a file is opened.
+This module is imported during DAG parsing, so writers and readers are import paths, imported when a file is opened.
 """
 
 from __future__ import annotations
@@ -17,37 +17,37 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.results.columns import Column
 
 LIST_SUFFIX = ".files.json"
-"""Suffix of the list of files of a partitioned output, in place of the files' own."""
+"""Suffix of a partitioned output's list of files, in place of the files' suffix."""
 
 QUARANTINE = ".rejected"
-"""Suffix of a quarantined file, after that of its format; see `quarantine`."""
+"""Suffix of a quarantined file, after its format's suffix; see `quarantine`."""
 
 _ROOM = "airflow_provider_webdata.results"
 
 
 class Target(Protocol):
-    """A file that is open for writing, compressed or not."""
+    """An open file to write, compressed or not."""
 
     def write(self, data: Any, /) -> int:
-        """Write bytes and return how many."""
+        """Write bytes and return their number."""
 
 
 class Writer(Protocol):
-    """Writes records to a file, which its caller opens and closes."""
+    """Writes records to a file that the caller opens and closes."""
 
     def write(self, record: Any) -> None:
-        """Write an item or, in a format with columns, a row: a value for each column, by name."""
+        """Write an item, or in a format with columns a row: a value for each column, by name."""
 
     def finish(self) -> None:
-        """Write what is still buffered."""
+        """Flush buffered records."""
 
 
 @dataclass
 class Content:
-    """Content of a file that is open for reading.
+    """Content of an open file to read.
 
-    :param records: items or, in a format with columns, rows. Iteration raises ValueError where the file is damaged.
-    :param columns: of the rows; none for items.
+    :param records: items, or in a format with columns rows. Iteration raises ValueError if the file is damaged.
+    :param columns: the columns of rows; empty for items.
     """
 
     records: Iterator[Any]
@@ -55,7 +55,7 @@ class Content:
 
 
 ColumnsOf = Callable[[Iterable[str]], "tuple[Column, ...]"]
-"""Returns the columns of a file that states only their names."""
+"""Returns the columns of a file that contains only their names."""
 
 
 @dataclass(frozen=True)
@@ -64,13 +64,13 @@ class Format:
 
     :param name: its name in messages.
     :param suffix: such as `.jsonl`.
-    :param writer: path of what returns a `Writer`, called with a `Target` and the columns.
-    :param reader: path of what returns a `Content`, called with an open file and a `ColumnsOf`. It raises ValueError
-        where the file is damaged.
-    :param columns: None: a file holds the items unchanged. `typed`: it holds rows, and states names and types of their
-        columns (`columns.columns_of`). `named`: it holds rows, and states only the names.
-    :param gzip: whether it can be compressed, under the suffix with `.gz`.
-    :param package: module that it needs, if any.
+    :param writer: import path of a callable that returns a `Writer`, called with a `Target` and the columns.
+    :param reader: import path of a callable that returns a `Content`, called with an open file and a `ColumnsOf`. It
+        raises ValueError if the file is damaged.
+    :param columns: None: a file contains the unchanged items. `typed`: it contains rows, with the names and types of
+        their columns (`columns.columns_of`). `named`: it contains rows, with only the names.
+    :param gzip: True if the format can be compressed, with the suffix `.gz` appended.
+    :param package: required module, if any.
     :param extra: extra of this distribution that installs the package.
     """
 
@@ -85,11 +85,11 @@ class Format:
 
     @property
     def suffixes(self) -> tuple[str, ...]:
-        """The suffixes of its files."""
+        """The suffixes of the format's files."""
         return (self.suffix, f"{self.suffix}.gz") if self.gzip else (self.suffix,)
 
     def load(self, part: Literal["writer", "reader"]) -> Callable[..., Any]:
-        """Return its writer or its reader.
+        """Import the writer or the reader.
 
         :raises OutputError: a package is missing.
         """
@@ -98,9 +98,9 @@ class Format:
         return loaded
 
     def check(self) -> None:
-        """Check that its package is installed.
+        """Check that the required package is installed.
 
-        :raises OutputError: it is missing; the message names the extra that installs it.
+        :raises OutputError: the package is missing; the message names the extra that installs it.
         """
         if self.package is None:
             return
@@ -150,9 +150,9 @@ SUFFIXES = tuple(FORMATS)
 
 
 def suffix_of(url: str) -> str:
-    """Return the suffix of a file's URL that names its format.
+    """Return the format suffix of a file's URL.
 
-    :raises OutputError: it has none.
+    :raises OutputError: the URL has no known suffix.
     """
     plain = url.removesuffix(QUARANTINE)
     for suffix in SUFFIXES:
@@ -164,13 +164,13 @@ def suffix_of(url: str) -> str:
 
 
 def format_of(url: str) -> Format:
-    """Return the format that the suffix of a file's URL names.
+    """Return the format of a file by its URL's suffix.
 
-    :raises OutputError: it names none.
+    :raises OutputError: the URL has no known suffix.
     """
     return FORMATS[suffix_of(url)]
 
 
 def is_compressed(url: str) -> bool:
-    """Return whether a file in one of the formats is compressed by gzip."""
+    """Return whether a file in one of the formats is compressed with gzip."""
     return url.removesuffix(QUARANTINE).endswith(".gz")

@@ -1,4 +1,4 @@
-"""JSON Lines: one item a line, as the service sent it."""
+"""JSON Lines: one item per line, as the service sent it."""
 
 from __future__ import annotations
 
@@ -41,5 +41,5 @@ def _item(line: bytes) -> Any:
     try:
         return _decode(line)
     except msgspec.MsgspecError:
-        # Numbers beyond all limits, and halves of characters.
+        # For numbers out of range and lone surrogates.
         return json.loads(line)

@@ -1,4 +1,4 @@
-"""OpenLineage: what a task read and what it wrote, if that provider is installed."""
+"""OpenLineage metadata of a task's inputs and outputs, if that provider is installed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Assertion(NamedTuple):
     """A check of results, and its outcome.
 
     :param check: such as `coverage`.
-    :param field: path of the values that were checked; None: it is about all results.
+    :param field: path of the checked values; None: the check covers all results.
     """
 
     check: str
@@ -34,13 +34,13 @@ class Assertion(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The check with its field."""
+        """Name of the check with its field."""
         return self.check if self.field is None else f"{self.check} {self.field}"
 
 
 @dataclass(frozen=True)
 class Quality:
-    """The number of a file's items, how many of them have a value, by field, and the checks."""
+    """The number of a file's items, the number of values by field, and the checks."""
 
     items: int
     filled: Mapping[str, int]
@@ -49,7 +49,7 @@ class Quality:
 
 @dataclass(frozen=True)
 class WrittenFile:
-    """A file that a task wrote; it has columns if it holds rows, and a quality if its items were checked."""
+    """A file that a task wrote; it has columns if it contains rows, and a quality if its items were checked."""
 
     url: str
     count: int
@@ -59,10 +59,10 @@ class WrittenFile:
 
 
 def dataset_of_file(url: str) -> tuple[str, str]:
-    """Return namespace and name of a file, as OpenLineage names datasets.
+    """Return a file's namespace and name in OpenLineage's naming.
 
     `s3://bucket` and the key; `gs://bucket` and the object; `abfss://container@account...` and the path; `file` and
-    the absolute path. A connection id in the URL is not part of them.
+    the absolute path. A connection id in the URL is removed.
     """
     parts = urlsplit(url)
     scheme = _SAME_STORE.get(parts.scheme, parts.scheme)
@@ -70,15 +70,15 @@ def dataset_of_file(url: str) -> tuple[str, str]:
         path = parts.path if parts.scheme else url
         return "file", str(Path(path).absolute())
     userinfo, _, host = parts.netloc.rpartition("@")
-    # abfss keeps `container@account`; elsewhere what stands in front is a connection id.
+    # abfss keeps `container@account`; in other schemes, the part before @ is a connection id.
     keep_user = scheme in {"abfss", "wasbs"} and "." in host
     return f"{scheme}://{parts.netloc if keep_user and userinfo else host}", parts.path.lstrip("/")
 
 
 def dataset_of_input(given: str, conn_id: str) -> tuple[str, str]:
-    """Return namespace and name of what a task read.
+    """Return the namespace and name of a task's input.
 
-    Of a URL: its origin, and its path with the query. Anything else is a query to the service: `webdata://` with the
+    For a URL: its origin, and its path with the query. Any other text is a query to the service: `webdata://` with the
     connection's id, and the text.
     """
     try:
@@ -97,9 +97,9 @@ def operator_lineage(
 ) -> Any | None:
     """Return the lineage of a task, or None if the OpenLineage provider is not installed.
 
-    :param inputs: query or URLs; the first 100 are named.
-    :param page: path of the page of the task's job or monitor, if it has one; the facet `externalQuery` links to it,
-        and a monitor is an input.
+    :param inputs: query or URLs; the first 100 are included.
+    :param page: path of the page of the task's job or monitor, if any. The facet `externalQuery` links to it, and a
+        monitor is an input.
     """
     read = [dataset_of_input(given, conn_id) for given in [*inputs][:_MOST_INPUTS]]
     if monitor := shown_monitor(page):
@@ -117,9 +117,9 @@ def load_lineage(
     """Return the lineage of a load into a table, or None if the OpenLineage provider is not installed.
 
     :param files: paths or URLs of the files.
-    :param table: its namespace and name.
-    :param rows: that it has from the files.
-    :param columns: their types by name.
+    :param table: namespace and name of the table.
+    :param rows: number of rows from the files.
+    :param columns: column types by name.
     """
     return _lineage(map(dataset_of_file, files), (table, rows, None, columns))
 
@@ -132,8 +132,8 @@ def _lineage(
 ) -> Any | None:
     """Return a lineage.
 
-    :param written: the output, its rows, its bytes, and the types of its columns.
-    :param quality: of the output, which then is an input too: OpenLineage attaches checks to inputs only.
+    :param written: the output, its rows, its bytes, and its column types.
+    :param quality: quality of the output, which is then also an input: OpenLineage attaches checks only to inputs.
     """
     try:
         from airflow.providers.openlineage.extractors import OperatorLineage

@@ -1,4 +1,4 @@
-"""Files of results, in any format, written item by item, whole or not at all."""
+"""Files of results in any format, written item by item and published atomically."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 def check_output(url: str) -> None:
-    """Check that a file can be written, as far as that can be tried beforehand; see `storage.check_file`.
+    """Check that a file can be written, where possible in advance; see `storage.check_file`.
 
-    :raises OutputError: its format or its storage is unknown here, a package is missing, its name is that of a
-        quarantine, or it can never be written.
-    :raises OSError: it cannot be written now.
+    :raises OutputError: the format or storage is unsupported on this worker, a package is missing, the name is that of
+        a quarantined file, or the file can never be written.
+    :raises OSError: the file temporarily cannot be written.
     """
     if url.endswith(QUARANTINE):
         raise OutputError(
@@ -38,13 +38,13 @@ def check_output(url: str) -> None:
 class Output:
     """A file of items; it appears under its name when the `with` block ends without an error.
 
-    :param url: its destination; see `storage_path`.
-    :param columns: the columns of a table (`columns.columns_of`); a format without columns keeps the items unchanged.
-    :param judged: `quarantine` may be called; see `storage.WholeFile`.
-    :ivar url: its destination.
-    :ivar format: of the file, by its suffix.
-    :ivar count: items written so far.
-    :raises OutputError: its format or its storage is unknown here, or a package is missing.
+    :param url: destination; see `storage_path`.
+    :param columns: the columns of a table (`columns.columns_of`); a format without columns writes the items unchanged.
+    :param judged: True if `quarantine` may be called; see `storage.WholeFile`.
+    :ivar url: destination.
+    :ivar format: format of the file, by its suffix.
+    :ivar count: number of items written so far.
+    :raises OutputError: the format or storage is unsupported on this worker, or a package is missing.
     """
 
     def __init__(self, url: str, columns: Iterable[Column], *, judged: bool = False) -> None:
@@ -59,7 +59,7 @@ class Output:
 
     @property
     def bytes(self) -> int:
-        """Bytes of the file so far; the final size once the `with` block has ended."""
+        """Current size of the file in bytes; final once the `with` block has ended."""
         return self._file.bytes
 
     def __enter__(self) -> Self:
@@ -74,7 +74,7 @@ class Output:
             writer: Writer = self.format.load("writer")(target or file, self.columns)
             yield writer
             writer.finish()
-            # Not after an error: it would write its end to a storage that may be down.
+            # Not after an error: `finish` would write to a storage that may be down.
             if target is not None:
                 target.close()
 
@@ -83,7 +83,7 @@ class Output:
         self.write_marked(map(marked, items))
 
     def write_marked(self, items: Iterable[Any]) -> None:
-        """Write what `tombstones.marked` returned."""
+        """Write items returned by `tombstones.marked`."""
         if self._writer is None:
             raise ValueError(f"{self.url} is not open")
         for record in items if self._row is None else map(self._row, items):
@@ -103,6 +103,6 @@ class Output:
 def open_output(url: str, columns: Iterable[Column], *, judged: bool = False) -> Output:
     """Return a file of items to write in a `with` block; see `Output`.
 
-    :raises OutputError: its format or its storage is unknown here, or a package is missing.
+    :raises OutputError: the format or storage is unsupported on this worker, or a package is missing.
     """
     return Output(url, columns, judged=judged)

@@ -1,4 +1,4 @@
-"""Parquet: items become rows of documented columns, in row groups of bounded size."""
+"""Parquet: items as rows of documented columns, in row groups of bounded size."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _READ_BYTES = 2**17
 _READ_ROWS = 2_000
 
 JSON_COLUMN = {b"webdata.type": b"json"}
-"""Metadata of the columns whose text is JSON."""
+"""Metadata of columns with JSON text."""
 
 
 def arrow_type(type_: ColumnType) -> Any:
-    """Return the type of a column in Arrow."""
+    """Return the Arrow type of a column."""
     types = {"integer": pa.int64(), "number": pa.float64(), "boolean": pa.bool_()}
     return types.get(type_) or pa.string()
 
@@ -73,16 +73,16 @@ class ParquetWriter:
 def read_parquet(file: Any, *_: Any) -> Content:
     """Return the rows of a file.
 
-    :raises ValueError: it is no Parquet file, or `output=` writes none with such columns.
+    :raises ValueError: the file is not Parquet, or has column types that `output=` does not write.
     """
     pool = pa.default_memory_pool()
     try:
-        # The file keeps the pool with which it is opened. Arrow's own ones reserve 25 MB more than a file needs.
+        # The file keeps the memory pool with which it is opened. Arrow's own pools reserve 25 MB too much.
         pa.set_memory_pool(pa.system_memory_pool())
-        # With buffers in advance, Arrow would hold the whole file.
+        # With pre-buffering, Arrow would hold the whole file in memory.
         table = parquet.ParquetFile(file, pre_buffer=False)
     except (pa.ArrowInvalid, OSError) as error:
-        raise ValueError(f"it is no Parquet file: {error}") from error
+        raise ValueError(f"it is not a Parquet file: {error}") from error
     finally:
         pa.set_memory_pool(pool)
     return Content(_rows(table), tuple(map(_column, table.schema_arrow)))
@@ -101,7 +101,7 @@ def _rows(table: Any) -> Iterator[dict[str, Any]]:
 
 
 def _values(column: Any) -> list[Any]:
-    # Most columns of most files are null, and Arrow converts values one by one.
+    # Most columns of most files are null, and Arrow converts values individually.
     return [None] * len(column) if column.null_count == len(column) else column.to_pylist()
 
 
@@ -119,7 +119,7 @@ def _column(field: Any) -> Column:
 
 
 class _Sink(io.RawIOBase):
-    """The file interface that Arrow needs to write from start to end."""
+    """The file interface that Arrow needs for sequential writes."""
 
     def __init__(self, file: Target) -> None:
         self._file = file

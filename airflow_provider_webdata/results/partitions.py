@@ -1,4 +1,4 @@
-"""Files by partition, and one list of them, which is written last: who goes by the list sees all files or none."""
+"""Files by partition, and their list, which is written last: readers of the list see all files or none."""
 
 from __future__ import annotations
 
@@ -32,30 +32,31 @@ if TYPE_CHECKING:
 
 _PATH = re.compile(r"[A-Za-z_]\w{0,63}(?:\.\w{1,64}){0,15}", re.ASCII)
 _ANY_SUFFIX = "|".join(map(re.escape, SUFFIXES))
-# Hive's name for a missing value, which other readers of partitions know too.
+# Hive's name for a missing value, which other readers of partitions also support.
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _LONGEST_VALUE = 240
 # A quoted value: printable ASCII without slashes.
 _VALUE = r"[ -.0-\[\]-~]{1,245}"
-# An operating system allows a process about a thousand open files.
+# Operating systems limit a process to about a thousand open files.
 _MOST_OPEN = 64
 
 
 def list_url(url: str) -> str:
-    """Return where the list of files is, of an output that is partitioned.
+    """Return the URL of a partitioned output's list of files.
 
-    :param url: as for `output.open_output`.
+    :param url: see `output.open_output`.
     """
     return url.removesuffix(suffix_of(url)) + LIST_SUFFIX
 
 
 def checked_partition(partition_by: object, emit_partitions: object, path: object) -> str:
-    """Return what files are partitioned by: `date`, `host`, or a path in an item such as `json.country`.
+    """Return the partitioning: `date`, `host`, or a path in an item such as `json.country`.
 
     :param partition_by: argument of `Output`.
     :param emit_partitions: argument of `Output`; each file then becomes a partition of the task's asset events.
     :param path: argument of `Output`.
-    :raises ArgumentError: an argument is invalid, the two differ, `path` is None, or Airflow is too old.
+    :raises ArgumentError: an argument is invalid, `partition_by` and `emit_partitions` differ, `path` is None, or
+        Airflow is too old.
     """
     for name, given in {"partition_by": partition_by, "emit_partitions": emit_partitions}.items():
         if given is not None and not (isinstance(given, str) and _PATH.fullmatch(given)):
@@ -64,30 +65,30 @@ def checked_partition(partition_by: object, emit_partitions: object, path: objec
                 f"(given: {given!r})"
             )
         if given is not None and path is None:
-            raise ArgumentError(f"Output({name}=) needs a path")
+            raise ArgumentError(f"Output({name}=) requires a path")
     if partition_by is not None and emit_partitions not in (None, partition_by):
         raise ArgumentError(
-            f"Output(emit_partitions={emit_partitions!r}) emits one event per file, and partition_by={partition_by!r} "
+            f"Output(emit_partitions={emit_partitions!r}) emits one event per file, but partition_by={partition_by!r} "
             "writes other files; omit partition_by"
         )
     if emit_partitions is not None and airflow_release() < PARTITION_EVENTS:
         raise ArgumentError(
-            f"Output(emit_partitions=) needs Airflow {'.'.join(map(str, PARTITION_EVENTS))} or newer: tasks of older "
-            "versions cannot emit events of partitions"
+            f"Output(emit_partitions=) requires Airflow {'.'.join(map(str, PARTITION_EVENTS))} or later: tasks of "
+            "older versions cannot emit partition events"
         )
     return str(partition_by or emit_partitions)
 
 
 def partition_url(url: str, partition_by: str, value: str) -> str:
-    """Return where a partition's file is: `folder/host=a.example/name.parquet` of `folder/name.parquet`."""
+    """Return the URL of a partition's file: `folder/host=a.example/name.parquet` for `folder/name.parquet`."""
     folder, slash, name = url.rpartition("/")
     return f"{folder}{slash}{_column(partition_by)}={quote(value, safe=' ')}/{name}"
 
 
 def files_of(url: str, suffix: str = "") -> list[str]:
-    """Return the files that a list names, which are below the list's folder; see `partition_files`.
+    """Return the files in a list, which are below the list's folder; see `partition_files`.
 
-    Any other URL is that of one file.
+    Any other URL is a single file.
     """
     if not url.endswith(LIST_SUFFIX):
         return [url]
@@ -95,13 +96,13 @@ def files_of(url: str, suffix: str = "") -> list[str]:
 
 
 def partition_files(url: str, suffix: str = "") -> list[dict[str, Any]]:
-    """Return `path`, `partition`, `count`, and `bytes` of each file that a list names.
+    """Return `path`, `partition`, `count`, and `bytes` of each file in a list.
 
-    The list's paths are relative to its folder, so that it can be copied with its files. Earlier versions wrote whole
-    paths.
+    The list's paths are relative to its folder, so that it can be copied with its files. Earlier versions wrote
+    absolute paths.
 
     :param url: URL of the list.
-    :param suffix: of its name, after that of a list; see `quarantine`.
+    :param suffix: additional suffix of the list's name; see `quarantine`.
     :raises OutputError: the list is missing or malformed, or names a file outside its folder.
     """
     folder, slash, name = url.rpartition("/")
@@ -117,15 +118,15 @@ def partition_files(url: str, suffix: str = "") -> list[dict[str, Any]]:
             f"{url}{suffix} does not exist; name {known}, on the machine or in the storage where it was written"
         ) from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise OutputError(f"{url}{suffix} is no list of files: {error}") from error
+        raise OutputError(f"{url}{suffix} is not a list of files: {error}") from error
     files = []
     for entry in listed:
         path = entry["path"]
         relative = path.removeprefix(f"{folder}{slash}") if isinstance(path, str) else ""
         if not own.fullmatch(relative):
             raise OutputError(
-                f"{url}{suffix} names {path!r}, which is no file of a partition below its own folder; run the task "
-                "that writes it again, or name the files themselves"
+                f"{url}{suffix} names {path!r}, which is not a partition's file below its folder. Run the task "
+                "that writes the list again, or name the files themselves"
             )
         files.append({**entry, "path": f"{folder}{slash}{relative}"})
     return files
@@ -134,11 +135,11 @@ def partition_files(url: str, suffix: str = "") -> list[dict[str, Any]]:
 class PartitionedOutput:
     """Files of items, one for each partition; see `open_partitions`.
 
-    :ivar url: of the list of files.
-    :ivar format: of each file.
-    :ivar count: items written so far.
-    :ivar bytes: of all files, once the `with` block has ended.
-    :ivar files: `path`, `partition`, `count` and `bytes` of each file, once the `with` block has ended.
+    :ivar url: URL of the list of files.
+    :ivar format: format of each file.
+    :ivar count: number of items written so far.
+    :ivar bytes: total size of the files, once the `with` block has ended.
+    :ivar files: `path`, `partition`, `count`, and `bytes` of each file, once the `with` block has ended.
     """
 
     def __init__(self, url: str, columns: Iterable[Column], partition_by: str, day: str) -> None:
@@ -156,7 +157,7 @@ class PartitionedOutput:
         self._spool: _Spool | None = None
 
     def __enter__(self) -> Self:
-        """Make room for what is written."""
+        """Create temporary files for the items."""
         self._spool = self._open.__enter__()
         return self
 
@@ -179,7 +180,7 @@ class PartitionedOutput:
         self._suffix = QUARANTINE
 
     def __exit__(self, *error: Any) -> None:
-        """Write the files, then the list; after an error, nothing."""
+        """Write the files, then the list; after an error, write no file."""
         self._spool = None
         self._open.__exit__(*error)
 
@@ -189,7 +190,7 @@ class PartitionedOutput:
         return host_of(item) if self._by == "host" else value_at(item, self._by)
 
     def _publish(self, spool: _Spool) -> None:
-        # A day without items has a file too: its consumer runs in any case.
+        # A day without items also has a file, because its consumer always runs.
         values = spool.partitions() or ([self._day] if self._by == "date" else [])
         for value in values:
             url = partition_url(self._target, self._by, value)
@@ -199,7 +200,7 @@ class PartitionedOutput:
             self.files.append({"path": url, "partition": partition, "count": file.count, "bytes": file.bytes})
             self.bytes += file.bytes
         before: list[str] = []
-        # An earlier attempt may have had partitions that are none any more.
+        # An earlier attempt may have had other partitions.
         with suppress(OutputError):
             before = files_of(self.url, self._suffix)
         folder = self.url.rpartition("/")[0]
@@ -210,7 +211,7 @@ class PartitionedOutput:
 
 
 def delete_stale(before: Iterable[str], files: Iterable[str], suffix: str = "") -> None:
-    """Delete files that a list named before and does not name now; `suffix` ends the names of quarantined ones."""
+    """Delete files that a list no longer names; `suffix` is the additional suffix of quarantined files."""
     for stale in {*before} - {*files}:
         with suppress(FileNotFoundError):
             storage_path(stale + suffix).unlink()
@@ -219,16 +220,15 @@ def delete_stale(before: Iterable[str], files: Iterable[str], suffix: str = "") 
 def open_partitions(url: str, columns: Iterable[Column], partition_by: str, day: str) -> PartitionedOutput:
     """Return files of items by partition, to write in a `with` block.
 
-    Until the block ends, the items are in temporary files of this machine. Then each partition's file is written, whole
-    or not at all, and at last the list, a JSON object with `files`. What an earlier attempt listed, and this one did
-    not write, is deleted.
+    Until the block ends, the items are in local temporary files. Then each partition's file is written atomically, and
+    finally the list, a JSON object with `files`. Files that only an earlier attempt listed are deleted.
 
     :param url: `folder/name.parquet` is written to `folder/host=a.example/name.parquet` and so on, with the list in
         `folder/name.files.json`.
-    :param columns: of each table.
+    :param columns: columns of each table.
     :param partition_by: `host` of the page's URL, `date`, or a path in an item; see `checked_partition`.
     :param day: the run's date, such as `2026-01-31`.
-    :raises OutputError: its format or its storage is unknown here, or a package is missing.
+    :raises OutputError: the format or storage is unsupported on this worker, or a package is missing.
     """
     return PartitionedOutput(url, columns, partition_by, day)
 
@@ -261,7 +261,7 @@ def _column(partition_by: str) -> str:
 
 
 class _Spool:
-    """Items by partition in temporary files, few of which are open."""
+    """Items by partition in temporary files, with a limited number of open files."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="webdata-partitions-")
@@ -279,7 +279,7 @@ class _Spool:
         file.write(json_text(item).encode() + b"\n")
 
     def partitions(self) -> list[str]:
-        """Return the partitions, in an order that does not depend on that of the items."""
+        """Return the partitions, in an order independent of the items' order."""
         while self._open:
             self._open.popitem()[1].close()
         return sorted(self._numbers)

@@ -1,4 +1,4 @@
-"""The first results of a task as short texts, for its page in Airflow's UI."""
+"""The first results of a task as short strings, for its page in Airflow's UI."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 PREVIEW = "preview"
-"""The XCom of a task that writes its results to a file: its first rows."""
+"""XCom key of the first rows of a task that writes its results to a file."""
 
 ROWS = 5
 _MOST_VALUES = 20
@@ -14,7 +14,7 @@ _MOST_CHARACTERS = 160
 
 
 def preview_row(item: Any) -> dict[str, str]:
-    """Return the plain values of a result as texts, with the URL and the title of its metadata.
+    """Return the scalar values of a result as strings, with the URL and title of its metadata.
 
     :return: at most 20 values of at most 160 characters each.
     """
@@ -36,7 +36,7 @@ def preview_row(item: Any) -> dict[str, str]:
 
 
 def _text(value: Any) -> str:
-    # XCom holds neither halves of surrogate pairs nor, on PostgreSQL, NUL.
+    # XCom cannot store lone surrogates or, on PostgreSQL, NUL.
     text = str(value)[: 2 * _MOST_CHARACTERS].encode("utf-8", "replace").decode().replace("\0", "\ufffd")
     text = " ".join(text.split())
     return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}…"

@@ -1,4 +1,4 @@
-"""Records of data providers: the rows that an answer has, and their columns by the contract."""
+"""Records of data providers: the rows of a response, and their columns by the contract."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 KIND = "provider_record"
 ERROR = "error"
-"""Field of the item that stands for a call that failed."""
+"""Field of the item that represents a failed call."""
 
 LABELS = ("call", "tool")
-"""Fields in front of the records of several calls: the number of the call, from 0, and `provider/capability`."""
+"""Leading fields of the records of several calls: the index of the call, from 0, and `provider/capability`."""
 
 _TYPES: Mapping[str, ColumnType] = {
     **dict.fromkeys(
@@ -33,9 +33,9 @@ def records_of(data: Any, key: str | None, names: Sequence[str] = (), count: int
 
     See docs/service.md#provider-records.
 
-    :param key: name of the list that has them, if the contract states one.
-    :param names: of a record's fields, if there is a contract.
-    :param count: their number, if the answer states it.
+    :param key: name of the list of records, if the contract defines one.
+    :param names: names of a record's fields, if there is a contract.
+    :param count: number of records, if the response has it.
     """
     if data is None:
         return []
@@ -55,7 +55,7 @@ def records_of(data: Any, key: str | None, names: Sequence[str] = (), count: int
 def item_of_record(record: Any, labels: Mapping[str, Any]) -> dict[str, Any]:
     """Return a record as an item.
 
-    :param labels: fields in front of it. Own fields of such a name, and `error`, become `own_...`.
+    :param labels: leading fields. The record's own fields with these names, and `error`, become `own_...`.
     """
     item = record if isinstance(record, dict) else {"value": record}
     own = {f"own_{name}" if name == ERROR else name: value for name, value in item.items()}
@@ -63,7 +63,7 @@ def item_of_record(record: Any, labels: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_error(item: Mapping[str, Any]) -> bool:
-    """Return whether an item stands for a call that failed."""
+    """Return whether an item represents a failed call."""
     return item.keys() - {*LABELS} == {ERROR}
 
 
@@ -72,8 +72,8 @@ def record_columns(
 ) -> tuple[Column, ...]:
     """Return the columns of the records of some calls.
 
-    :param fields: the fields of each call's records, from its contract. A field that has two types is JSON text.
-    :param labels: fields in front of the records.
+    :param fields: the fields of each call's records, from its contract. A field with two types is JSON text.
+    :param labels: leading fields of the records.
     """
     tags = [column for column in columns_of(KIND) if column.name in labels]
     rest = [column for column in columns_of(KIND) if column.name == ERROR]

@@ -1,4 +1,4 @@
-"""Keeping the recording of a browser session, HLS playlists and segments, before the links expire."""
+"""Storage of a browser session's recording, HLS playlists and segments, before the links expire."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.results.media_fetch import MediaSettings
 
 MOST_SEGMENTS = 10_000
-"""Of one tab: an hour, the longest life of a session, has 600 of 6 seconds each."""
+"""Maximum segments of one tab: a session lasts at most an hour, with 600 segments of 6 seconds."""
 
 _NAME = re.compile(r"[\w-]{1,64}", re.ASCII)
 _URI = re.compile(r'(?<=URI=")[^"]*(?=")')
@@ -33,17 +33,17 @@ def folder_of(folder: str, session_id: str) -> str:
 
 
 def keep_playlist(playlist: str, base_url: str, folder: str, page_id: str, settings: MediaSettings) -> str:
-    """Keep the segments of a playlist, then the playlist itself with links to the kept files; return its path.
+    """Save the segments of a playlist, then the playlist with links to the saved files; return its path.
 
-    A playlist that exists is therefore whole.
+    An existing playlist is therefore complete.
 
     :param playlist: the text of an HLS media playlist.
-    :param base_url: address of the playlist, from which relative links are resolved.
+    :param base_url: address of the playlist, to resolve relative links.
     :param folder: path or URL of the folder for the files.
-    :param page_id: names the files of this playlist.
-    :param settings: `max_bytes` is the limit of all segments together.
-    :raises MediaError: a segment cannot be kept.
-    :raises OutputError: the folder's storage cannot be used here.
+    :param page_id: base name of the playlist's files.
+    :param settings: `max_bytes` limits the total size of all segments.
+    :raises MediaError: a segment cannot be saved.
+    :raises OutputError: the folder's storage is unavailable on this worker.
     """
     target = storage_path(folder)
     segments = _Segments(
@@ -72,7 +72,7 @@ class _Segments:
     names: dict[str, str] = field(default_factory=dict)
 
     def keep(self, uri: str) -> str:
-        """Return the name of the kept file that a link of the playlist leads to."""
+        """Save the target of a playlist's link; return the name of the file."""
         if uri not in self.names:
             if len(self.names) >= MOST_SEGMENTS:
                 raise MediaError(f"has more than {MOST_SEGMENTS} segments")

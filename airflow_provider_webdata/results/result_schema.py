@@ -1,4 +1,4 @@
-"""A schema for structured results, from JSON Schema or a pydantic model, and the columns that it defines."""
+"""A schema for structured results, from JSON Schema or a pydantic model, and its columns."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     _Found = Callable[[Any], Iterator[tuple[Sequence[Any], str]]]
-    """What finds where a value is not valid, and why."""
+    """Yields the path and the message of each problem in a value."""
 
 ERRORS_KEY = "validationErrors"
-"""What an item that is not valid says in front: what is wrong with it."""
+"""The first column of an invalid item: its problems."""
 
 ERRORS = Column("validation_errors", (ERRORS_KEY,), "json")
 
@@ -44,10 +44,10 @@ _TYPES: Mapping[str, ColumnType] = {
 class ResultSchema:
     """A schema for validating results.
 
-    :param json_schema: of any draft; `$schema` names it. Default: 2020-12.
-    :param model: pydantic model that the schema belongs to; it then validates, strictly, with its own validators.
-    :param rows: names that lead to a list in what the schema is of; its elements are the results then.
-    :raises OutputError: results cannot be validated by it.
+    :param json_schema: JSON Schema of any draft, as `$schema` declares. Default: 2020-12.
+    :param model: pydantic model of the schema, which then validates in strict mode, with its own validators.
+    :param rows: path of a list in the schema, whose elements are the results.
+    :raises OutputError: the schema cannot validate results.
     """
 
     def __init__(
@@ -66,10 +66,10 @@ class ResultSchema:
 
     @classmethod
     def of(cls, given: Any) -> ResultSchema:
-        """Return the schema that an argument gives.
+        """Return the schema of an argument.
 
         :param given: JSON Schema, pydantic model, or the model's import path.
-        :raises OutputError: it is none of these, or results cannot be validated by it.
+        :raises OutputError: the argument is none of these, or cannot validate results.
         """
         if isinstance(given, str):
             given = _imported(given)
@@ -77,23 +77,23 @@ class ResultSchema:
             return cls(given)
         if not (isinstance(given, type) and issubclass(given, BaseModel)):
             raise OutputError(
-                f"result_schema must be a JSON Schema, a pydantic model or the path of one (given: {given!r})"
+                f"result_schema must be a JSON Schema, a pydantic model, or the path of a model (given: {given!r})"
             )
         try:
             return cls(given.model_json_schema(), given)
         except PydanticUserError as error:
             raise OutputError(
-                f"result_schema: {given.__name__} cannot say its JSON Schema: {error.message}"
+                f"result_schema: {given.__name__} cannot generate its JSON Schema: {error.message}"
             ) from error
 
     def problems(self, value: Any) -> list[str]:
-        """Return what is wrong with a result, at most ten things; nothing where it is valid.
+        """Return the problems of a result, at most ten; empty if it is valid.
 
-        :param value: JSON; of a list that the schema is of, one element.
+        :param value: JSON value; one element if the schema describes a list.
         """
         problems = []
         for where, text in islice(self._found(value), _MOST_PROBLEMS):
-            # A key that the schema does not name is what a page says.
+            # Keys outside the schema are page content.
             path = ".".join(
                 str(part) if isinstance(part, int) or part in self._words else "*" for part in where
             )
@@ -101,10 +101,10 @@ class ResultSchema:
         return problems
 
     def columns(self, kind: str) -> tuple[Column, ...]:
-        """Return the columns of a table of results that are validated.
+        """Return the table columns of validated results.
 
-        :param kind: see `columns_of`; the properties of `generic` items have columns of their names, those of a page's
-            `json` columns `json_<name>` after the page's, which repeat the content of `json`.
+        :param kind: see `columns_of`. The properties of `generic` items have columns with their names. The properties
+            of a page's `json` have columns `json_<name>` after the page's, which repeat the content of `json`.
         """
         if kind == "generic":
             typed = (
@@ -123,23 +123,23 @@ class ResultSchema:
     def _by_model(self, model: Any) -> _Found:
         def found(value: Any) -> Iterator[tuple[Sequence[Any], str]]:
             try:
-                # Strictly, so that what is valid has the types of its columns: "7" is no number.
+                # Strict mode, so that valid values have their columns' types: "7" is not a number.
                 model.model_validate_json(json_text([value] if self._is_list else value), strict=True)
             except ValidationError as error:
                 for problem in error.errors(include_url=False, include_input=False, include_context=False):
                     where = problem["loc"][1:] if self._is_list else problem["loc"]
                     yield where, problem["msg"]
-            # The validator is user code, and the result that it checks is billed.
+            # The validator is user code, whose errors must not lose a billed result.
             except Exception as error:  # noqa: BLE001
-                yield (), f"{model.__name__} cannot judge it: {type(error).__name__}: {error}"
+                yield (), f"{model.__name__} failed to validate it: {type(error).__name__}: {error}"
 
         return found
 
 
 def requested_schema(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the JSON Schema of what a request asks for, or None.
+    """Return the JSON Schema that a request sets for its results, or None.
 
-    :param body: in wire form: of an extract job or agent run, or with the format `json` or `deterministicJson`.
+    :param body: request in wire form: an extract job, an agent run, or with the format `json` or `deterministicJson`.
     """
     if isinstance(schema := body.get("schema"), Mapping):
         return schema
@@ -156,8 +156,8 @@ def _imported(path: str) -> Any:
         return getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
         raise OutputError(
-            f"result_schema: the model {path!r} cannot be imported ({error}); give its path as 'package.module.Model', "
-            "in a module that the workers have"
+            f"result_schema: the model {path!r} cannot be imported ({error}). Set its path as 'package.module.Model', "
+            "in a module that is installed on the workers"
         ) from error
 
 
@@ -168,10 +168,10 @@ def _by_schema(root: Mapping[str, Any], of_item: Mapping[str, Any]) -> _Found:
     except SchemaError as error:
         where = "/".join(map(str, error.absolute_path)) or "the top level"
         raise OutputError(
-            f"result_schema: this is no JSON Schema; at {where}: {error.message[:_LONGEST]}"
+            f"result_schema: not a JSON Schema; at {where}: {error.message[:_LONGEST]}"
         ) from error
     _check_references(root)
-    # An empty registry: what a schema refers to is not fetched from anywhere.
+    # The empty registry prevents fetching of external references.
     validator = draft(root, registry=Registry()).evolve(schema=of_item)
 
     def found(value: Any) -> Iterator[tuple[Sequence[Any], str]]:
@@ -179,7 +179,7 @@ def _by_schema(root: Mapping[str, Any], of_item: Mapping[str, Any]) -> _Found:
             for error in validator.iter_errors(value):
                 yield error.absolute_path, _broken(error)
         except (Unresolvable, RecursionError) as error:
-            yield (), f"the schema cannot judge it: {type(error).__name__}: {error}"
+            yield (), f"the schema failed to validate it: {type(error).__name__}: {error}"
 
     return found
 
@@ -197,22 +197,22 @@ def _check_references(root: Mapping[str, Any]) -> None:
     for part in _mappings(root):
         if isinstance(reference := part.get("$ref"), str) and not reference.startswith("#"):
             raise OutputError(
-                f"result_schema: {reference!r} is outside of the schema; put it under '$defs', and refer to it there"
+                f"result_schema: {reference!r} is outside the schema; move it to '$defs', and reference it there"
             )
 
 
 def _broken(error: SchemaViolation) -> str:
-    """Return what a result breaks, in the schema's words: what a page says is for its results, and not for a log."""
+    """Return the violated rule in terms of the schema: page content belongs in results, not in a log."""
     if error.validator == "required":
-        # It names what is missing, and nothing that is there.
+        # This message names only missing properties, not content.
         return error.message
     if not error.validator:
-        return "the schema allows nothing here"
+        return "the schema allows no value here"
     return f'breaks "{error.validator}": {json_text(error.validator_value)}'
 
 
 def _resolved(schema: Any, root: Mapping[str, Any], depth: int = 0) -> Mapping[str, Any]:
-    """Return a schema with its reference into the root followed; empty where it says nothing of its type."""
+    """Resolve a schema's reference into the root; empty if the schema has no type."""
     if not isinstance(schema, Mapping) or depth > 20:
         return {}
     reference = schema.get("$ref")
@@ -225,7 +225,7 @@ def _resolved(schema: Any, root: Mapping[str, Any], depth: int = 0) -> Mapping[s
 
 
 def _type_of(schema: Any, root: Mapping[str, Any], depth: int = 0) -> ColumnType:
-    """Return the type of a property's column: what it is where it is not null; JSON where it may be several things."""
+    """Return the type of a property's column, ignoring null; JSON if the property has several types."""
     found = _resolved(schema, root)
     if depth > 20:
         return "json"

@@ -1,6 +1,6 @@
-"""Flat documents for retrieval: one row a page, with an id that stays, so that vector stores take upserts and deletes.
+"""Flat documents for retrieval: one row per page, with a stable id for upserts and deletes in vector stores.
 
-Splitting the text, and embedding it, is for who embeds.
+Chunking and embedding are up to the user.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 KIND = "retrieval"
-"""What `columns.columns_of` calls them."""
+"""The kind of flat documents in `columns.columns_of`."""
 
 _TEXTS = ("markdown", "summary", "html", "description", "snippet")
-# What another run has otherwise for the same page, and what is in columns.
+# Fields that differ between runs for the same page, and fields that have columns.
 _OF_A_CALL = frozenset(
     {"scrapeId", "cachedAt", "cacheState", "creditsUsed", "proxyUsed", "concurrencyLimited"}
     | {"concurrencyQueueDurationMs", "indexId", "url", "title"}
@@ -32,15 +32,15 @@ _BESIDE = ("query", "source", "category", "date")
 
 
 def flat_documents(items: Iterable[Any], source: str | None = None) -> Iterator[dict[str, Any]]:
-    """Yield items as flat documents: `id`, `url`, `title`, `text`, `metadata` and `digest`.
+    """Yield items as flat documents: `id`, `url`, `title`, `text`, `metadata`, and `digest`.
 
-    `id` is a UUID made of `url`, or of the digest where there is none: the same for the same page, in all runs. `url`
-    is what the page has in all runs if a manifest says so, else what it is known by (`item_urls.url_of`), else
-    `source`. `text` is the first one present of markdown, summary, HTML, description, snippet; else it is empty.
-    `metadata` holds what is known of the page, but not of the call that brought it. `digest` is the SHA-256 of the
-    text, in hexadecimal.
+    `id` is a UUID derived from `url`, or from the digest if there is no URL; it is the same for a page in all runs.
+    `url` is the canonical URL from the manifest, if any, otherwise the item's URL (`item_urls.url_of`), otherwise
+    `source`. `text` is the first available of markdown, summary, HTML, description, and snippet; otherwise empty.
+    `metadata` describes the page, but not the call that returned it. `digest` is the SHA-256 of the text, in
+    hexadecimal.
 
-    With a manifest, `change` stays in front, and a removed page has `id` beside `url` and `lastSeen`.
+    With a manifest, `change` is the first field, and a removed page has `id`, `url`, and `lastSeen`.
 
     :param items: pages, search results or links, as the service sent them.
     :param source: URL or path of an item that has no URL.
@@ -75,7 +75,7 @@ def flat_document(item: Mapping[str, Any], source: str | None = None) -> dict[st
 
 
 def _id(key: str) -> str:
-    # Vector stores take UUIDs; some take nothing else. uuid5 hashes UTF-8, which halves of characters have none of.
+    # Some vector stores accept only UUIDs. uuid5 hashes UTF-8, which cannot encode lone surrogates.
     return str(uuid.uuid5(uuid.NAMESPACE_URL, key.encode("utf-8", "backslashreplace").decode()))
 
 

@@ -1,8 +1,8 @@
-"""Files that are whole or not there: a reader sees the old file or the new one, never half of one.
+"""Atomic file writes: a reader sees the old file or the new file, never a partial one.
 
-On a local file system the bytes go to a hidden file in the same folder, which is renamed when it is complete and on
-the disk. In an object store they go to an upload that shows only when it is completed. What a killed process leaves
-behind (the hidden file, parts of an upload) no reader finds.
+On a local file system, the bytes are written to a hidden file in the same folder, which is renamed after it is complete
+and synced to disk. In an object store, they are written to an upload that is visible only once completed. Leftovers of
+a killed process (the hidden file, parts of an upload) are invisible to readers.
 """
 
 from __future__ import annotations
@@ -35,40 +35,40 @@ _S3 = frozenset({"s3", "s3a", "s3n"})
 _OBJECT_STORES = _S3 | {"gs", "gcs", "abfs", "abfss", "adl", "az", "wasb", "wasbs", "oss"}
 _BAD_CREDENTIALS = frozenset({"InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidClientTokenId"})
 
-# Object stores take at most 10,000 parts of at least 5 MiB: files of up to 78 GiB, for 8 MiB of memory.
+# Object stores accept at most 10,000 parts of at least 5 MiB: this allows files of up to 78 GiB with 8 MiB of memory.
 _PART_BYTES = 8 * 2**20
 
-# JSON of pages shrinks to about a quarter; more effort saves little and takes long.
+# JSON of pages shrinks to about a quarter; higher levels save little and are slow.
 _GZIP_LEVEL = 6
 
-# Errors that persist until someone fixes the cause.
+# Errors that persist until a user fixes the cause.
 _LASTING = frozenset(
     {errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EROFS, errno.ENAMETOOLONG}
 )
 
 
 def storage_path(url: str) -> ObjectStoragePath:
-    """Return the path of a URL, on a file system that Airflow can set up here.
+    """Return the path of a URL, on a file system that Airflow can create on this worker.
 
-    :param url: such as `s3://conn_id@bucket/key`, `gs://bucket/key`, `file:///data/x` or `/data/x`.
-    :raises OutputError: no installed provider knows the scheme, or the file system cannot be set up.
+    :param url: such as `s3://conn_id@bucket/key`, `gs://bucket/key`, `file:///data/x`, or `/data/x`.
+    :raises OutputError: no installed provider supports the scheme, or the file system cannot be created.
     """
     from airflow.sdk import ObjectStoragePath
 
     try:
         path = ObjectStoragePath(url)
-        # Set up here, once: some file systems bring their own event loop, which fails inside another one.
+        # Created here, once: some file systems use their own event loop, which fails inside another one.
         _ = path.fs
     except Exception as error:
         hint = " (pip install 'apache-airflow-providers-amazon[s3fs]')" if url.startswith("s3") else ""
-        raise OutputError(f"{url}: this storage cannot be used here{hint}: {error}") from error
+        raise OutputError(f"{url}: this storage is unavailable on this worker{hint}: {error}") from error
     return path
 
 
 def check_storage(url: str) -> ObjectStoragePath:
-    """Return the path of a URL, after a check that its storage can be used.
+    """Check the storage of a URL, and return its path.
 
-    :param url: path or URL of a file or folder in it.
+    :param url: path or URL of a file or folder.
     :raises OutputError: see `storage_path`; or the connection in the URL does not exist.
     """
     from airflow.sdk import BaseHook
@@ -79,39 +79,39 @@ def check_storage(url: str) -> ObjectStoragePath:
         if path.conn_id is not None:
             BaseHook.get_connection(path.conn_id)
     except AirflowNotFoundException as error:
-        # Some storages would go on without credentials, and fail only when the results are there.
+        # Some storages would continue without credentials, and fail only after the results are billed.
         raise OutputError(
-            f"{url}: there is no connection {path.conn_id!r}; create it, or correct the part before @"
+            f"{url}: connection {path.conn_id!r} does not exist; create it, or correct the part before @"
         ) from error
     return path
 
 
 def check_file(url: str) -> None:
-    """Check that a file can be written, with every check that leaves no trace.
+    """Check that a file can be written, without side effects on existing data.
 
-    In a local file system, this creates the folder and, in it, a hidden file that is deleted. In an object store, this
-    checks the bucket only; a write could trigger notifications, and would need the right to delete.
+    In a local file system, this creates the folder and a temporary hidden file. In an object store, this checks only
+    the bucket: a write could trigger notifications, and would require delete permission.
 
     :param url: path or URL of the file.
-    :raises OutputError: it can never be written; see `check_storage` too.
-    :raises OSError: it cannot be written now.
+    :raises OutputError: the file can never be written; see also `check_storage`.
+    :raises OSError: the file temporarily cannot be written.
     """
     path = check_storage(url)
     if path.protocol in _OBJECT_STORES:
         _check_bucket(path)
     elif _is_local(path):
         try:
-            # Path.is_dir() hides a name that is too long, from Python 3.14 on.
+            # From Python 3.14, Path.is_dir() hides the error for a name that is too long.
             with contextlib.suppress(FileNotFoundError):
                 if stat.S_ISDIR(os.stat(path.path).st_mode):
-                    raise IsADirectoryError(errno.EISDIR, "it is a folder")
+                    raise IsADirectoryError(errno.EISDIR, "is a folder")
             file, draft = _open_draft(path.path)
             file.close()
             draft.unlink()
         except OSError as error:
             if error.errno in _LASTING:
                 raise OutputError(
-                    f"{url} cannot be written on this machine: {error}; correct the path, or the rights on its folder"
+                    f"{url} cannot be written on this machine: {error}; correct the path, or its folder's permissions"
                 ) from error
             raise
 
@@ -122,12 +122,12 @@ def check_folder(url: str) -> None:
 
 
 class WholeFile:
-    """A file to write that appears under its name when the `with` block ends well, and not at all otherwise.
+    """A file to write that appears under its name only if the `with` block ends without an error.
 
-    Folders above it are created where the storage has folders. A file that is there already is replaced.
+    Parent folders are created if the storage has folders. An existing file is replaced.
 
-    :param movable: `path` may change until the block ends. An upload to an object store has its name from the start,
-        so its bytes wait in a temporary file of this machine.
+    :param movable: `path` may change until the block ends. An upload to an object store has a fixed name from the
+        start, so its bytes are first written to a local temporary file.
     """
 
     def __init__(self, path: ObjectStoragePath, *, movable: bool = False) -> None:
@@ -144,9 +144,9 @@ class WholeFile:
         return self
 
     def write(self, data: Any) -> int:
-        """Write bytes and return how many; outside the `with` block they are dropped.
+        """Write bytes and return their number; outside the `with` block they are discarded.
 
-        A compressor that was abandoned writes its end when it is collected.
+        An abandoned compressor writes its trailer when it is garbage-collected.
         """
         size = memoryview(data).nbytes
         if self._file is not None:
@@ -155,16 +155,16 @@ class WholeFile:
         return size
 
     def flush(self) -> None:
-        """Do nothing, which compressors ask for: the file appears whole."""
+        """Do nothing; required by compressors."""
 
     def __exit__(self, *error: Any) -> None:
-        """Publish it; after an error, drop it."""
+        """Publish the file; after an error, discard it."""
         self._file = None
         self._draft.__exit__(*error)
 
 
 def compressed(file: WholeFile) -> gzip.GzipFile:
-    """Return a gzip file that writes to an open one. Its bytes follow from its content: it has no name and no time."""
+    """Return a gzip file that writes to an open file. It is deterministic: its header has no name and no time."""
     return gzip.GzipFile(filename="", mode="wb", compresslevel=_GZIP_LEVEL, fileobj=file, mtime=0)
 
 
@@ -185,7 +185,7 @@ def move_file(source: str, target: str) -> None:
 
 @contextlib.contextmanager
 def _local(whole: WholeFile) -> Iterator[IO[bytes]]:
-    """Open a hidden file in the same folder, which is renamed when it is complete and on the disk."""
+    """Open a hidden file in the same folder, which is renamed after it is complete and synced to disk."""
     file, draft = _open_draft(whole.path.path)
     try:
         yield file
@@ -195,7 +195,7 @@ def _local(whole: WholeFile) -> Iterator[IO[bytes]]:
         draft.replace(whole.path.path)
         _sync_folder(draft.parent)
     except BaseException:
-        # The error that led here is the one to raise, not that of what is left in the buffer.
+        # Raise the original error, not one from flushing the buffer.
         with contextlib.suppress(OSError):
             file.close()
         draft.unlink(missing_ok=True)
@@ -205,21 +205,21 @@ def _local(whole: WholeFile) -> Iterator[IO[bytes]]:
 def _open_draft(path: str) -> tuple[IO[bytes], Path]:
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    # At four bytes a character, its name is short enough for any file system.
+    # With up to four bytes per character, the name is short enough for any file system.
     draft = target.parent / f".{target.name[:50]}.{secrets.token_hex(8)}.part"
     return draft.open("xb", buffering=2**20), draft
 
 
 @contextlib.contextmanager
 def _upload(whole: WholeFile) -> Iterator[Any]:
-    """Open an fsspec file that object stores show only once it is committed."""
+    """Open an fsspec file that is visible in object stores only once committed."""
     path, fs = whole.path, whole.path.fs
     with contextlib.suppress(NotImplementedError, FileExistsError, PermissionError):
         # Object stores have no folders, and must not create a bucket.
         if path.protocol not in _OBJECT_STORES:
             fs.makedirs(fs._parent(path.path), exist_ok=True)
     file = fs.open(path.path, "wb", autocommit=False, block_size=_PART_BYTES)
-    # fsspec keeps the file for a transaction that never comes.
+    # fsspec registers the file for a transaction that never commits.
     with contextlib.suppress(ValueError, AttributeError):
         fs.transaction.files.remove(file)
     try:
@@ -227,9 +227,9 @@ def _upload(whole: WholeFile) -> Iterator[Any]:
         file.close()
         getattr(file, "commit", lambda: None)()
     except BaseException:
-        with contextlib.suppress(Exception):  # the error that led here is the one to raise
+        with contextlib.suppress(Exception):  # raise the original error
             file.discard()
-        # Else the file would be completed when it is garbage-collected.
+        # Otherwise garbage collection would complete the file.
         with contextlib.suppress(AttributeError):
             file.closed = True
         raise
@@ -237,7 +237,7 @@ def _upload(whole: WholeFile) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def _spooled_upload(whole: WholeFile) -> Iterator[Any]:
-    """Open a temporary file of this machine that is uploaded when its name is known."""
+    """Open a local temporary file that is uploaded once its name is final."""
     with tempfile.TemporaryFile() as spool:
         yield spool
         spool.seek(0)
@@ -254,28 +254,30 @@ def _is_local(path: ObjectStoragePath) -> bool:
 def _check_bucket(path: ObjectStoragePath) -> None:
     """Check that a bucket exists and accepts the credentials, without writing to it.
 
-    Write access does not imply read access, so a refusal to answer says nothing.
+    Write access does not imply read access, so a denied read is not an error.
     """
     bucket = path.bucket
     try:
         if path.protocol in _S3:
-            # Unlike a HEAD, it is refused with a reason.
+            # Unlike a HEAD request, its error has a reason.
             path.fs.call_s3("list_objects_v2", Bucket=bucket, Prefix=path.key, MaxKeys=1)
         else:
             path.fs.info(bucket)
     except FileNotFoundError as error:
-        raise OutputError(f"{path}: there is no bucket {bucket!r}; create it, or correct the name") from error
+        raise OutputError(
+            f"{path}: bucket {bucket!r} does not exist; create it, or correct the name"
+        ) from error
     except Exception as error:
         answer = getattr(error.__cause__ or error, "response", None)
         code = answer.get("Error", {}).get("Code") if isinstance(answer, dict) else None
         if code in _BAD_CREDENTIALS:
             raise OutputError(
-                f"{path}: the storage does not know these credentials ({code}); correct the connection"
+                f"{path}: the storage rejects the credentials ({code}); correct the connection"
             ) from error
         if path.protocol in _S3 and not isinstance(error, PermissionError):
             raise
         log.info(
-            "%s: the bucket %r cannot be checked before the write (%s). The task continues",
+            "%s: bucket %r cannot be checked before the write (%s). The task continues",
             path,
             bucket,
             error,

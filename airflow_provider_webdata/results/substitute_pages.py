@@ -1,7 +1,7 @@
-"""Pages that a site shows in place of the one requested: block, consent, and login pages, soft 404s, empty shells.
+"""Detection of pages shown in place of the requested one: block, consent, and login pages, soft 404s, empty shells.
 
-A rule is a phrase and the place where it counts. A phrase in the text counts on a short page only: an article about
-CAPTCHAs is long. `docs/checks.md` lists the rules with their sources, and how many of the test pages they catch.
+A rule is a phrase and its place. A phrase in the text counts only on a short page: an article about CAPTCHAs is long.
+`docs/checks.md` lists the rules with their sources, and their detection rates on the test pages.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from airflow_provider_webdata.common.item_urls import site_failed
 Kind = Literal["error", "challenge", "consent", "not_found", "login", "shell"]
 
 MOST_CHARACTERS = 2_000
-"""Visible characters of a page on which a phrase in its text or title counts."""
+"""Maximum visible characters of a page on which a phrase in its text or title counts."""
 
 _LEAST_CHARACTERS = 8
 _LONGEST_HTML = 200_000
@@ -26,11 +26,11 @@ _LONGEST_HTML = 200_000
 class Rule(NamedTuple):
     """A mark of a substitute page.
 
-    :param kind: of such pages.
+    :param kind: kind of the substitute page.
     :param place: `title`: a part of the title between separators is the phrase. `text`: the visible text contains it.
         `html`: the source contains it. `host`: the site redirected to this host or a host below it.
     :param phrases: in lower case, with single spaces.
-    :param source: who documents it or shows it.
+    :param source: the product or site that documents or shows it.
     """
 
     kind: Kind
@@ -196,7 +196,7 @@ def is_page(item: Any) -> bool:
 def substitute_kind(item: Mapping[str, Any]) -> Kind | None:
     """Return the kind of page that a site showed in place of the requested one, or None.
 
-    :param item: a page as the service returned it: `metadata`, and where requested `markdown`, `html`, or `rawHtml`.
+    :param item: a page as the service returned it: `metadata`, and if requested `markdown`, `html`, or `rawHtml`.
     """
     metadata: Mapping[str, Any] = item["metadata"]
     if site_failed(metadata):
@@ -205,7 +205,7 @@ def substitute_kind(item: Mapping[str, Any]) -> Kind | None:
         return kind
     markdown = item.get("markdown")
     source = next((item[name] for name in ("html", "rawHtml") if isinstance(item.get(name), str)), None)
-    # Most pages end here.
+    # Fast path for most pages.
     if isinstance(markdown, str) and len(markdown) > 4 * MOST_CHARACTERS:
         return None
     text = _plain(_MARKDOWN.sub(r" \1 ", markdown) if isinstance(markdown, str) else _visible(source or ""))
@@ -215,11 +215,11 @@ def substitute_kind(item: Mapping[str, Any]) -> Kind | None:
     excluded: set[Kind] = set()
     if _LOGIN_PATH.search(requested):
         excluded.add("login")
-    # A banner beside content is a small part of the text.
+    # On a page with content, a consent banner is a small part of the text.
     if len(_CONSENT_WORD.findall(text)) * _CHARACTERS_PER_CONSENT_WORD <= len(text):
         excluded.add("consent")
     if not isinstance(markdown, str) and (source is None or len(source) > _LONGEST_HTML):
-        # The content may follow after what was read.
+        # The content may follow after the examined part.
         excluded.add("shell")
     title = _plain(str(metadata.get("title") or ""))
     for part in (title, *_SEPARATOR.split(title)):
@@ -235,7 +235,7 @@ def substitute_kind(item: Mapping[str, Any]) -> Kind | None:
 
 
 def _by_redirect(metadata: Mapping[str, Any]) -> Kind | None:
-    """Return the kind of page that the URL after redirects shows."""
+    """Return the kind of page by the URL after redirects."""
     found, requested = metadata.get("url"), metadata.get("sourceURL")
     if not isinstance(found, str) or not isinstance(requested, str) or found == requested:
         return None

@@ -1,4 +1,4 @@
-"""Items that stand for removed pages, and the mark by which a load of their file knows them."""
+"""Items that represent removed pages, and their mark in files, for loads."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ MARK = "webdataTombstone"
 
 
 class Tombstone(dict[str, Any]):
-    """An item that stands for a removed page.
+    """An item that represents a removed page.
 
-    Only a task with a manifest creates one. Content of the service, a site, or a model is never of this class.
+    Only a task with a manifest creates one. Content of the service, a site, or a model never has this class.
 
-    :param kind: of the page's own items, see `columns.columns_of`.
+    :param kind: kind of the page's own items, see `columns.columns_of`.
     :param values: the item.
     """
 
@@ -24,9 +24,9 @@ class Tombstone(dict[str, Any]):
 
 
 def marked(item: Any) -> Any:
-    """Return an item in its file form: a tombstone gets the mark, and any other item cannot have it.
+    """Return an item in its file form: only a tombstone has the mark.
 
-    A field of another item that is named like the mark becomes `own_webdataTombstone`.
+    In other items, a field with the mark's name becomes `own_webdataTombstone`.
     """
     if isinstance(item, Tombstone):
         return {**item, MARK: item.kind}

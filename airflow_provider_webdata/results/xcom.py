@@ -1,4 +1,4 @@
-"""Warns of results that are large for XCom; they are pushed anyway, because they are billed."""
+"""A warning about results that are large for XCom. They are pushed anyway, because they are billed."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ _log = logging.getLogger(__name__)
 
 
 def size_of(value: Any) -> int:
-    """Return about how many bytes a JSON value takes in XCom."""
-    # Everything outside ASCII is escaped, so that characters are bytes.
+    """Return the approximate size of a JSON value in XCom, in bytes."""
+    # Non-ASCII characters are escaped, so characters equal bytes.
     return len(json.dumps(value, default=str))
 
 
 def warning_bytes() -> float:
-    """Return the size above which a warning is logged: `[webdata] xcom_warning_kb`; 0 turns it off."""
+    """Return the size above which a warning is logged: `[webdata] xcom_warning_kb`; 0 disables it."""
     from airflow.sdk.configuration import conf
 
     given = conf.get("webdata", "xcom_warning_kb", fallback=str(DEFAULT_WARNING_KB))
     try:
         kilobytes = float(given)
     except ValueError:
-        # The result to push is billed.
+        # Do not fail: the result to push is billed.
         _log.warning(
-            "[webdata] xcom_warning_kb must be a number (given: %r); %g is used", given, DEFAULT_WARNING_KB
+            "[webdata] xcom_warning_kb must be a number (given: %r); using %g", given, DEFAULT_WARNING_KB
         )
         kilobytes = DEFAULT_WARNING_KB
     return float("inf") if kilobytes <= 0 else kilobytes * 1024
@@ -39,9 +39,9 @@ def warn_if_large(value: Any, log: Any = _log) -> bool:
     if size <= most:
         return False
     log.warning(
-        "This result takes about %.0f kB in XCom, more than the %.0f kB of [webdata] xcom_warning_kb. It is pushed "
+        "This result has about %.0f kB in XCom, more than the %.0f kB of [webdata] xcom_warning_kb. It is pushed "
         "anyway; set output='s3://bucket/name.jsonl' (or .jsonl.gz, .parquet; any object storage or path) to "
-        "write it to a file, and XCom holds the path and the counts",
+        "write it to a file, and only the path and the counts to XCom",
         size / 1024,
         most / 1024,
     )

@@ -25,12 +25,12 @@ class Price(BaseModel):
     price: float
 
 
-OLD_EMIT = r"Output\(emit_partitions='host'\) emits one event per file, and partition_by='date'"
+OLD_EMIT = r"Output\(emit_partitions='host'\) emits one event per file, but partition_by='date'"
 REFUSED: dict[str, tuple[type[Option], dict[str, Any], str]] = {
     "no path in an item": (Output, {"path": "/x.jsonl", "partition_by": "json price"}, r"or the path of a value in"),
-    "events of XCom": (Output, {"emit_partitions": "host"}, r"Output\(emit_partitions=\) needs a path"),
+    "events of XCom": (Output, {"emit_partitions": "host"}, r"Output\(emit_partitions=\) requires a path"),
     "two partitions": (Output, {"path": "/x.jsonl", "partition_by": "date", "emit_partitions": "host"}, OLD_EMIT),
-    "partition of XCom": (Output, {"partition_by": "host"}, r"Output\(partition_by=\) needs a path"),
+    "partition of XCom": (Output, {"partition_by": "host"}, r"Output\(partition_by=\) requires a path"),
     "no size": (Media, {"folder": "/x", "max_mb": 0}, r"Media\(max_mb=\) must be a number above 0"),
     "size as text": (Media, {"folder": "/x", "max_mb": "5"}, r"Media\(max_mb=\) must be a number above 0"),
     "no medium": (Media, {"folder": "/x", "concurrency": 0}, r"Media\(concurrency=\) must be a whole number of at"),

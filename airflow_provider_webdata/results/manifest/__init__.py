@@ -1,1 +1,1 @@
-"""Manifests: one file per run with the pages that it saw, and what is new or changed in the results of a new run."""
+"""Manifests: one file per run with the pages that it saw, and detection of new and changed results."""

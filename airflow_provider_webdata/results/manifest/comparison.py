@@ -1,4 +1,4 @@
-"""Compares the items of a run with the pages that were known before it, one item at a time."""
+"""Comparison of a run's items with the known pages, one item at a time."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ CHANGES: tuple[Change, ...] = ("new", "changed", "same", "known", "removed", "fa
 class Comparison:
     """A comparison of a run's items with the known pages.
 
-    :param known: the pages that were known before, by key; taken over.
-    :param moment: of the run, ISO 8601.
-    :param compare: by what items are compared.
-    :param ignore_query: whether URLs that differ in their query are one page.
-    :param key: returns what identifies a record; one with `error` failed. Default: pages and links, by their URL.
-    :ivar counts: of the items so far, by their change.
-    :ivar known: how many pages were known before.
-    :ivar held_back: how many pages would have been removed, where these were too many.
+    :param known: the pages known before, by key; owned by the comparison.
+    :param moment: time of the run, ISO 8601.
+    :param compare: the compared content.
+    :param ignore_query: True if URLs that differ only in their query are the same page.
+    :param key: returns the identity of a record; a record with `error` failed. Default: the URL of pages and links.
+    :ivar counts: number of items so far, by change.
+    :ivar known: number of pages known before.
+    :ivar held_back: number of removals that were suppressed because they exceeded the maximum.
     """
 
     def __init__(
@@ -50,9 +50,9 @@ class Comparison:
         self._own_key = key
 
     def change_of(self, item: Mapping[str, Any]) -> tuple[Change, str | None]:
-        """Count an item, and return whether it is new, changed, the same, or a page that failed.
+        """Count an item, and return whether it is new, changed, the same, or a failed page.
 
-        The second value is the URL that the item's page has in all runs, where its own is spelled otherwise.
+        The second value is the page's canonical URL, if the item's own URL differs.
         """
         if self._own_key is None:
             url = url_of(item)
@@ -63,7 +63,7 @@ class Comparison:
                 self.counts["failed"] += 1
                 return "failed", None
         if url is None or key is None:
-            # What has no URL cannot be found again.
+            # An item without a URL cannot be recognized again.
             self.counts["new"] += 1
             return "new", None
         change = self._change_of(item, url, key)
@@ -98,7 +98,7 @@ class Comparison:
         return change
 
     def _judged(self, item: Mapping[str, Any], known: Entry | None, found: str) -> Change | None:
-        """Return the change; None where the service says that the page is gone."""
+        """Return the change; None if the service reports that the page is gone."""
         if self._compare == "changeTracking":
             tracking = item.get("changeTracking")
             said = tracking.get("changeStatus") if isinstance(tracking, dict) else None
@@ -111,7 +111,7 @@ class Comparison:
         return "same" if known.digest == found else "changed"
 
     def leave(self, keys: Iterable[str]) -> None:
-        """Count existing pages that were not requested, and keep their known content."""
+        """Count existing pages that were not requested, and retain their known content."""
         for key in keys:
             entry = self._entries.get(key)
             if entry is not None and entry.change is None:
@@ -119,12 +119,12 @@ class Comparison:
                 self.counts["known"] += 1
 
     def removed(self, after: int, most: int) -> dict[str, Entry]:
-        """Forget the pages that the last runs have not seen, and return them by key.
+        """Remove the pages that the last runs have not seen, and return them by key.
 
         Call it once, at the end of a complete run.
 
-        :param after: number of runs that did not see a page after which it is removed.
-        :param most: if there are more, none is removed, and the next run decides again.
+        :param after: number of runs without a page after which it is removed.
+        :param most: maximum removals. If exceeded, no page is removed, and the next run decides again.
         """
         unseen = [key for key, entry in self._entries.items() if entry.change is None]
         gone: dict[str, Entry] = {}
@@ -142,7 +142,7 @@ class Comparison:
         return gone
 
     def entries(self) -> Mapping[str, Entry]:
-        """Return the pages that are known after the run, by key."""
+        """Return the known pages after the run, by key."""
         return self._entries
 
 

@@ -1,4 +1,4 @@
-"""The content of an item that is compared, and its digest."""
+"""The compared content of an item, and its digest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Compare = Literal["content", "url", "changeTracking"]
 
 MODES: tuple[Compare, ...] = ("content", "url", "changeTracking")
 
-# What differs from call to call though the page is the same.
+# Fields that differ between calls for an unchanged page.
 _VOLATILE = frozenset(
     {
         "metadata",
@@ -32,12 +32,12 @@ _VOLATILE = frozenset(
 
 
 def compared(compare: str | Sequence[str] | None, kind: str) -> Compare | tuple[str, ...]:
-    """Return by what items are compared.
+    """Return the mode or the paths by which items are compared.
 
     :param compare: `content`, `url`, `changeTracking`, or paths in an item, such as `json.price`; None: pages and
         records by their content, links and search results by their URL.
-    :param kind: what the items are, see `results.columns.columns_of`.
-    :raises OutputError: it is none of these.
+    :param kind: kind of the items, see `results.columns.columns_of`.
+    :raises OutputError: `compare` is none of these.
     """
     if compare is None:
         return "content" if kind in ("document", "provider_record") else "url"
@@ -55,9 +55,9 @@ def compared(compare: str | Sequence[str] | None, kind: str) -> Compare | tuple[
 
 
 def digest(item: Mapping[str, Any], by: Compare | tuple[str, ...]) -> str:
-    """Return the digest of an item's content: equal for equal content, regardless of white space.
+    """Return the digest of an item's content, ignoring whitespace.
 
-    :param by: see `compared`. `url`: the digest of nothing.
+    :param by: see `compared`. `url`: an empty digest.
     """
     if by == "url":
         return ""
@@ -66,7 +66,7 @@ def digest(item: Mapping[str, Any], by: Compare | tuple[str, ...]) -> str:
 
 
 def _content(item: Mapping[str, Any]) -> Any:
-    """Return the page's markdown if there is any; else all requested content."""
+    """Return the page's markdown, if any; otherwise all requested content."""
     if isinstance(text := item.get("markdown"), str):
         return text
     return {name: value for name, value in item.items() if name not in _VOLATILE}

@@ -1,4 +1,4 @@
-"""The pages in a manifest, in memory and as lines."""
+"""The pages in a manifest, in memory and in its lines."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     """The state of a page after a run, stored in a mapping under the page's key (see `urls.canonical_url`).
 
     :param url: the page's latest URL in results (see `item_urls.url_of`); None if it equals the key.
-    :param digest: of its content.
-    :param status: the site's HTTP status, where the service says it.
-    :param first_seen: the moment of the first run that saw it, ISO 8601.
-    :param last_seen: that of the last one.
-    :param changed: that of the last run in which it was new or changed.
-    :param missing: runs since then that could have seen it, and did not.
-    :param change: in the current run; None before the page is seen. Files do not contain it.
+    :param digest: digest of its content.
+    :param status: the site's HTTP status, if the service reports it.
+    :param first_seen: time of the first run that saw it, ISO 8601.
+    :param last_seen: time of the last run that saw it.
+    :param changed: time of the last run in which it was new or changed.
+    :param missing: number of later runs that could have seen it, but did not.
+    :param change: change in the current run; None before the page is seen. Not stored in files.
     """
 
     url: str | None
@@ -58,7 +58,7 @@ def shared_entry(
 ) -> Entry:
     """Return an `Entry`; equal values share one object where possible.
 
-    A million links, which have no digests, need only a few entries, and a million pages only a few moments.
+    A million links, which have no digests, need only a few entries, and a million pages only a few distinct times.
     """
     return Entry(url, digest, status, intern(first_seen), intern(last_seen), intern(changed), missing, change)
 
@@ -137,5 +137,5 @@ def _lines(lines: bytes) -> list[_Line]:
     try:
         return _decode(lines)
     except msgspec.DecodeError:
-        # msgspec rejects halves of surrogate pairs.
+        # msgspec rejects lone surrogates.
         return [msgspec.convert(json.loads(line), _Line) for line in lines.splitlines()]

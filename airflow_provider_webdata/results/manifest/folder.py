@@ -1,8 +1,8 @@
-"""The manifests of a task: a folder with one file for each run, written whole or not at all.
+"""The manifests of a task: a folder with one file per run, written atomically.
 
-A run compares with what was before its own data interval, so that a run that is cleared, or filled in later, compares
-with the same file as the first time. A file names the files that it was compared with; files that no later one names
-were written by runs at the same time, and the next run takes the union of them.
+A run compares with the files from before its data interval, so that a cleared or backfilled run compares with the same
+file as the first time. Each file names the files that it was compared with. Files that no later file names come from
+concurrent runs, and the next run uses their union.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ class _Header(TypedDict, total=False):
 class Run:
     """A run of a task.
 
-    :param moment: the end of its data interval, or when it was to run.
-    :param map_index: -1 for a task that is not mapped.
+    :param moment: end of its data interval, or its scheduled time.
+    :param map_index: -1 for an unmapped task.
     """
 
     moment: datetime
@@ -75,31 +75,30 @@ class Run:
 
     @cached_property
     def stamp(self) -> str:
-        """The moment as formatted in file names, which sort by it."""
+        """The time in the sortable format of file names."""
         return self.moment.astimezone(timezone.utc).strftime("%Y%m%dT%H%M%S%fZ")
 
     @property
     def stored_moment(self) -> str:
-        """The moment as formatted inside files."""
+        """The time in the format of file contents."""
         return self.moment.astimezone(timezone.utc).isoformat()
 
     @cached_property
     def file_name(self) -> str:
-        """The name of the run's file."""
+        """Name of the run's file."""
         identity = json.dumps([self.dag_id, self.run_id, self.task_id, self.map_index])
         return f"{self.stamp}-{hashlib.sha256(identity.encode()).hexdigest()[:12]}.jsonl.gz"
 
 
 @dataclass
 class Known:
-    """What was known before a run.
+    """The known pages before a run.
 
-    :param files: names of the files that it was read from, newest first.
+    :param files: names of the files that were read, newest first.
     :param entries: the pages, by key.
-    :param compares: by what the files' runs compared.
-    :param items: how many results the newest of these runs had; None where its file does not say.
-    :param ignored: ids of the runs whose results were not consumed, by the names of their files. Their pages are
-        emitted again.
+    :param compares: the comparison modes of the files' runs.
+    :param items: number of results of the newest of these runs; None if its file does not have it.
+    :param ignored: ids of the runs whose results were not consumed, by file name. Their pages are emitted again.
     """
 
     files: list[str] = field(default_factory=list)
@@ -112,9 +111,9 @@ class Known:
 class ManifestFolder:
     """A folder of manifests.
 
-    :param url: path or URL of the folder, in any storage that Airflow knows.
-    :param shared: whether several tasks write to it.
-    :raises OutputError: its storage cannot be used here.
+    :param url: path or URL of the folder, in any storage that Airflow supports.
+    :param shared: True if several tasks write to it.
+    :raises OutputError: the folder's storage is unavailable on this worker.
     """
 
     def __init__(self, url: str, *, shared: bool = False) -> None:
@@ -123,9 +122,9 @@ class ManifestFolder:
         self._path: ObjectStoragePath = storage_path(self.url)
 
     def claim(self, run: Run) -> None:
-        """Record whose folder it is, where no task or this one has done so; a folder from before that is taken over.
+        """Record the task as the owner of the folder, unless the folder has another owner.
 
-        :raises OutputError: it belongs to another task, or the record cannot be read.
+        :raises OutputError: the folder belongs to another task, or the owner record cannot be read.
         """
         own = {"dagId": run.dag_id, "taskId": run.task_id}
         wanted = {"shared": True} if self.shared else own
@@ -144,17 +143,18 @@ class ManifestFolder:
         )
         raise OutputError(
             f"manifest {self.url} belongs to {writer}: pages that another task does not see would count as removed. "
-            "Give this task a separate folder, or set Changes(shared=True) for all of its tasks: then none counts as "
-            f"removed. Where the task was renamed, or no longer shares the folder, delete {self.url}/{_OWNER}"
+            "Use a separate folder for this task, or set Changes(shared=True) for all tasks of the folder: then no "
+            "page counts as removed. If the task was renamed, or no longer shares the folder, delete "
+            f"{self.url}/{_OWNER}"
         )
 
     def known_before(self, run: Run, is_consumed: IsConsumed = lambda *_: True) -> Known:
-        """Return what was known before a run.
+        """Return the known pages before a run.
 
-        :param is_consumed: returns whether the tasks of a run that must consume its results have done so: called with
-            the ids of its DAG, of the run, and of these tasks. It is not asked again about a file that the run, when
-            it is repeated, compared with or ignored the first time.
-        :raises OutputError: the file that it was compared with the first time is gone, or a file cannot be read.
+        :param is_consumed: returns whether the consumer tasks of a run have consumed its results; called with the ids
+            of the DAG, the run, and these tasks. A repeated run does not call it for files that it compared with or
+            ignored the first time.
+        :raises OutputError: the file of the first comparison no longer exists, or a file cannot be read.
         """
         names = self._names()
         known = Known()
@@ -164,8 +164,8 @@ class ManifestFolder:
         first = set(own.get("comparedWith", ()))
         if missing := first - set(names):
             raise OutputError(
-                f"{self.url}: this run was compared with {min(missing)}, which no longer exists; a run that "
-                "is older than the manifests that are kept cannot be repeated. Keep more with Changes(keep=)"
+                f"{self.url}: this run was compared with {min(missing)}, which no longer exists. A run that "
+                "is older than the stored manifests cannot be repeated. Store more of them with Changes(keep=)"
             )
         for name in names:
             if name >= run.stamp:
@@ -186,7 +186,7 @@ class ManifestFolder:
                     known.items = header.get("items")
                 known.files.append(name)
                 known.compares.add(str(header.get("compare")))
-                # The newest file is right where several name a page.
+                # If several files have a page, the newest wins.
                 for key, entry in pages:
                     known.entries.setdefault(key, entry)
             covered.update(header.get("comparedWith", ()), header.get("ignored", ()))
@@ -201,10 +201,10 @@ class ManifestFolder:
         items: int | None = None,
         consumers: Iterable[str] = (),
     ) -> str:
-        """Write the file of a run, in place of the one that it may have written before, and return its URL.
+        """Write or replace the file of a run, and return its URL.
 
         :param entries: the pages, by key.
-        :param items: how many results the run had, with existing pages that it did not request.
+        :param items: number of the run's results, including existing pages that it did not request.
         :param consumers: ids of tasks that must consume the results before later runs compare with the file.
         """
         header = {
@@ -229,9 +229,9 @@ class ManifestFolder:
         return f"{self.url}/{run.file_name}"
 
     def plan_of(self, run: Run) -> Plan | None:
-        """Return what a run that is not over has planned to read.
+        """Return the crawl plan of an unfinished run, or None.
 
-        :raises OutputError: its file is damaged.
+        :raises OutputError: the plan's file is damaged.
         """
         name = _plan_name(run)
         try:
@@ -241,30 +241,30 @@ class ManifestFolder:
             return None
         except (ValueError, TypeError, RecursionError) as error:
             raise OutputError(
-                f"{self.url}/{name} is damaged ({_reason(error)}); delete it to plan anew"
+                f"{self.url}/{name} is damaged ({_reason(error)}); delete it to create a new plan"
             ) from error
 
     def write_plan(self, run: Run, plan: Plan) -> None:
-        """Write what a run is going to read, for its later attempts."""
+        """Write a run's crawl plan, for its later attempts."""
         with WholeFile(self._path / _plan_name(run)) as file:
             file.write(json_text(asdict(plan)).encode())
 
     def tidy(self, run: Run, keep: int, needed: Collection[str] = ()) -> None:
-        """Delete the plan of a run that is over, and all but the newest `keep` files up to that of the run.
+        """Delete the plan of a finished run, and all but the newest `keep` files up to the run's.
 
-        Later runs keep theirs.
+        Files of later runs remain.
 
-        :param needed: names of files that are kept in any case.
+        :param needed: names of files to keep in any case.
         """
         old = [name for name in self._names() if name <= run.file_name][keep:]
         for name in (_plan_name(run), *old):
-            # Another run may delete the same.
+            # Another run may delete the same file.
             with contextlib.suppress(FileNotFoundError):
                 if name not in needed:
                     (self._path / name).unlink()
 
     def _owner(self) -> dict[str, Any] | None:
-        # Another task may have written it since.
+        # Another task may have written the file since.
         self._path.fs.invalidate_cache()
         try:
             owner = json.loads(self._read_bytes(_OWNER))
@@ -274,7 +274,7 @@ class ManifestFolder:
             owner = None
         if isinstance(owner, dict) and (owner == {"shared": True} or owner.keys() >= {"dagId", "taskId"}):
             return owner
-        raise OutputError(f"{self.url}/{_OWNER} is damaged; delete it, and the next run writes it anew")
+        raise OutputError(f"{self.url}/{_OWNER} is damaged; delete it, and the next run writes a new one")
 
     def _read_bytes(self, name: str) -> Any:
         return self._path.fs.cat_file((self._path / name).path)
@@ -287,14 +287,14 @@ class ManifestFolder:
         if writer != other:
             raise OutputError(
                 f"manifest {self.url} is written by several tasks: {other[0]!r} (map index {other[1]}) and "
-                f"{writer[0]!r} (map index {writer[1]}) of DAG {header.get('dagId')!r}. Give each task a folder of its "
-                "own, and each mapped one, by a template such as {{ ti.map_index }}"
+                f"{writer[0]!r} (map index {writer[1]}) of DAG {header.get('dagId')!r}. Use a separate folder for "
+                "each task and each mapped instance, with a template such as {{ ti.map_index }}"
             )
 
     def _names(self) -> list[str]:
         """Return the names of the files, newest first."""
         fs = self._path.fs
-        # Listings are kept by some storages, in which another run's file would not show.
+        # Some storages cache listings, which would hide another run's file.
         fs.invalidate_cache()
         try:
             paths = fs.ls(self._path.path, detail=False)
@@ -311,7 +311,7 @@ class ManifestFolder:
                 header = json.loads(lines.readline())
                 if header["format"] > _FORMAT:
                     raise OutputError(
-                        f"{url} was written by a newer airflow-provider-webdata: install that again, or give another "
+                        f"{url} was written by a newer airflow-provider-webdata. Reinstall it, or use another "
                         "manifest"
                     )
                 yield _checked(header, _Header)
@@ -320,8 +320,8 @@ class ManifestFolder:
                 if isinstance(error, OutputError):
                     raise
                 raise OutputError(
-                    f"{url} is damaged, or not a manifest ({_reason(error)}). Delete it: the runs after "
-                    "it compare with the one before"
+                    f"{url} is damaged, or not a manifest ({_reason(error)}). Delete it: later runs then "
+                    "compare with the previous one"
                 ) from error
 
 

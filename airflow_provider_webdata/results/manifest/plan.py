@@ -1,4 +1,4 @@
-"""The plan of an incremental crawl: pages that are new, old, or reported as changed."""
+"""The plan of an incremental crawl: the new, stale, and changed pages."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Plan:
-    """A run's plan: the pages to read, and the pages to keep as they were known.
+    """A run's plan: the pages to scrape, and the known pages to skip.
 
-    :param read: URLs to read.
-    :param known: keys of the pages that are left.
-    :param credits: cost of making the plan.
-    :param is_whole: whether the site was listed whole.
+    :param read: URLs to scrape.
+    :param known: keys of the skipped pages.
+    :param credits: cost of creating the plan.
+    :param is_whole: True if the map listed the whole site.
     """
 
     read: list[str]
@@ -40,13 +40,13 @@ def planned(
     *,
     ignore_query: bool = False,
 ) -> tuple[list[str], list[str]]:
-    """Return the URLs to read, each page once, and the keys of the pages to leave.
+    """Return the URLs to scrape, each page once, and the keys of the pages to skip.
 
-    :param urls: of the site.
-    :param entries: the pages that are known, by key.
-    :param changed: when pages changed, by key, as the sitemap says.
-    :param moment: of this run.
-    :param refresh_after: how long after it was read a page is read again.
+    :param urls: URLs of the site.
+    :param entries: the known pages, by key.
+    :param changed: modification times of pages from the sitemap, by key.
+    :param moment: time of this run.
+    :param refresh_after: maximum age of a page, after which it is scraped again.
     """
     read: dict[str, str] = {}
     known: dict[str, None] = {}

@@ -1,4 +1,4 @@
-"""Dates of changes from the sitemaps of a site."""
+"""Modification dates from the sitemaps of a site."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-# Expat, because it is linear and ends at the first error with all that came before. What stands in front, such
-# as a browser's page around the source, is left out; with it goes the only place in which entities can be declared.
+# Parsed with Expat, which is linear and keeps the entries before the first error. Text before the first tag, such
+# as a browser's page around the source, is skipped, and with it the only place for entity declarations.
 _BEGINNING = re.compile(r"<(?:\w{1,20}:)?(?:urlset|sitemapindex|url|sitemap)[\s>]")
 _BARE_AMPERSAND = re.compile(r"&(?!#?\w{1,31};)")
 _GZIP = "\x1f\x8b"
-# The most that a sitemap may have, by its protocol.
+# Maximum size of a sitemap in the protocol.
 _MOST_BYTES = 50 * 2**20
 _MOST_URLS = 50_000
 _LONGEST_TEXT = 10_000
 
 
 def last_changes(sitemap: str, *, ignore_query: bool = False) -> Iterator[tuple[str, datetime]]:
-    """Yield the key of each page that a sitemap dates, and when it changed.
+    """Yield the key and the modification time of each page with a date in a sitemap.
 
-    :param sitemap: its text, see `text_of`. An index of sitemaps dates no pages.
+    :param sitemap: the sitemap's text, see `text_of`. A sitemap index has no pages.
     :param ignore_query: see `urls.canonical_url`.
     """
     for url, changed in _entries("url", sitemap):
@@ -38,14 +38,14 @@ def last_changes(sitemap: str, *, ignore_query: bool = False) -> Iterator[tuple[
 
 
 def nested_sitemaps(sitemap: str) -> Iterator[tuple[str, datetime | None]]:
-    """Yield the URL of each sitemap that an index of sitemaps lists, and when it changed, if the index says so."""
+    """Yield the URL of each sitemap in a sitemap index, and its modification time, if present."""
     for url, changed in _entries("sitemap", sitemap):
         if url.startswith(("http://", "https://")):
             yield url, changed
 
 
 def text_of(raw: str) -> str:
-    """Return the text of a sitemap, even if it was delivered compressed.
+    """Return the text of a sitemap, decompressed if necessary.
 
     :param raw: the service's text. A compressed sitemap that the service decoded as text is unreadable.
     """
@@ -69,7 +69,7 @@ class _EnoughError(Exception):
 
 
 class _Parser:
-    """Collects the texts of the entries of one kind."""
+    """Collects the element texts of the entries of one kind."""
 
     def __init__(self, kind: str) -> None:
         self._kind = kind
@@ -82,7 +82,7 @@ class _Parser:
         if beginning is None:
             return []
         parser = expat.ParserCreate()
-        # An entity of HTML is skipped, not an error.
+        # HTML entities are skipped instead of failing.
         parser.UseForeignDTD(True)
         parser.buffer_text = True
         parser.StartElementHandler = self._start
@@ -106,7 +106,7 @@ class _Parser:
             self._path = [name]
 
     def _text(self, text: str) -> None:
-        # Not those of an image or a video of the page.
+        # Ignores elements of the page's images and videos.
         if len(self._path) == 2:
             entry, name = self._entries[-1], self._path[1]
             entry[name] = (entry.get(name, "") + text)[:_LONGEST_TEXT]
@@ -117,5 +117,5 @@ class _Parser:
 
 
 def _moment(text: str) -> datetime | None:
-    # A date alone: the page may have changed as late as in its last minute.
+    # For a date without a time, assume the end of the day.
     return moment(text if "T" in text else f"{text}T23:59:59")

@@ -97,7 +97,7 @@ def test_a_large_result_is_returned_with_a_warning(here, log, monkeypatch):
     ("output", "words"),
     [
         ("/tmp/{{ 'x' }}.xlsx", "/tmp/x.xlsx"),
-        ("{{ 'martian' }}://b/x.jsonl", "this storage cannot be used here"),
+        ("{{ 'martian' }}://b/x.jsonl", "this storage is unavailable on this worker"),
     ],
     ids=["format", "storage"],
 )

@@ -192,11 +192,11 @@ def test_csv_has_no_formulas(tmp_path, open_file):
     "content, words",
     [
         (b"", "no header"),
-        (b'"a","b"\r\n"1","2', "last row is cut"),
-        (b'"a","b"\r\n"1","2"', "cut, or is no CSV"),
-        (b'"a","b"\r\n"1",2', "cut, or is no CSV"),
-        (b'"a","b"\r\n"1"\r\n', "1 fields where the header has 2"),
-        (b'"a","b"\r\n5"",2\r\n', "no CSV"),
+        (b'"a","b"\r\n"1","2', "last row is truncated"),
+        (b'"a","b"\r\n"1","2"', "truncated, or is not CSV"),
+        (b'"a","b"\r\n"1",2', "truncated, or is not CSV"),
+        (b'"a","b"\r\n"1"\r\n', "1 fields, but the header has 2"),
+        (b'"a","b"\r\n5"",2\r\n', "not CSV"),
         (b'"a"\r\n"\xff"\r\n', "utf-8"),
     ],
 )
@@ -331,7 +331,10 @@ REFUSED = {
     "another suffix": ("s3://b/x.xlsx", "x.xlsx"),
     "nothing but a suffix": ("/tmp/.jsonl", "ends in one of"),
     "empty": ("", "ends in one of"),
-    "unknown storage": ("martian://b/x.jsonl", "martian://b/x.jsonl: this storage cannot be used here"),
+    "unknown storage": (
+        "martian://b/x.jsonl",
+        "martian://b/x.jsonl: this storage is unavailable on this worker",
+    ),
 }
 
 

@@ -167,14 +167,14 @@ def test_no_host_leads_out_of_the_folder_and_no_item_is_lost(tmp_path_factory: A
     ("content", "words"),
     [
         (None, "does not exist"),
-        ("{}", "no list of files"),
-        ("x", "no list of files"),
-        ("[]", "no list of files"),
-        ('{"files": [7]}', "no list of files"),
-        ('{"files": {"path": 1}}', "no list of files"),
+        ("{}", "not a list of files"),
+        ("x", "not a list of files"),
+        ("[]", "not a list of files"),
+        ('{"files": [7]}', "not a list of files"),
+        ('{"files": {"path": 1}}', "not a list of files"),
         ('{"files": [{"path": 7}]}', "names 7, "),
         ('{"files": [{"path": null}]}', "names None, "),
-        ("[" * 99_999, "no list of files"),
+        ("[" * 99_999, "not a list of files"),
     ],
 )
 def test_what_is_no_list_is_named(tmp_path: Path, content: str | None, words: str) -> None:
@@ -218,7 +218,7 @@ def test_a_list_names_its_own_files_alone(tmp_path: Path, listed: str) -> None:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
     (folder / "run.files.json").write_text(json.dumps({"files": [{"path": listed}]}))
-    with pytest.raises(OutputError, match="which is no file of a partition below its own folder"):
+    with pytest.raises(OutputError, match="which is not a partition's file below its folder"):
         files_of(f"{folder}/run.files.json")
     write(f"{folder}/run.jsonl", [page("https://a.example")])
     assert names(tmp_path) == {*precious, "out/run.files.json", "out/host=a.example/run.jsonl"}

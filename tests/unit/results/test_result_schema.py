@@ -67,12 +67,12 @@ JUDGED: dict[str, tuple[Any, Any, list[str]]] = {
     "model": (Product, {"name": "a", "price": 2, "labelText": "b"}, []),
     "model, strictly": (Product, {"name": "a", "price": "2"}, ["price: Input should be a valid number"]),
     "model, its limits": (Product, {"name": "a", "price": 0}, ["price: Input should be greater than 0"]),
-    "model, its bug": (Product, {"name": "boom", "price": 1}, ["Product cannot judge it: RuntimeError: a bug"]),
+    "model, its bug": (Product, {"name": "boom", "price": 1}, ["Product failed to validate it: RuntimeError: a bug"]),
     "model of a list": (Products, {"name": "a"}, ["price: Field required"]),
     "path of a model": (f"{__name__}.Product", {"name": "a"}, ["price: Field required"]),
     "path with a colon": (f"{__name__}:Product", {"name": "a"}, ["price: Field required"]),
-    "nowhere to refer to": ({"$ref": "#/$defs/none"}, {}, ["the schema cannot judge it"]),
-    "endless": ({"$ref": "#"}, {}, ["the schema cannot judge it: RecursionError"]),
+    "nowhere to refer to": ({"$ref": "#/$defs/none"}, {}, ["the schema failed to validate it"]),
+    "endless": ({"$ref": "#"}, {}, ["the schema failed to validate it: RecursionError"]),
 }  # fmt: skip
 
 
@@ -133,7 +133,7 @@ def test_problems_are_few_and_short() -> None:
 
 
 REFUSED = {
-    "no schema": ({"type": "strin"}, "no JSON Schema; at type"),
+    "no schema": ({"type": "strin"}, "not a JSON Schema; at type"),
     "elsewhere": ({"properties": {"a": {"$ref": "https://x.example/s"}}}, "'https://x.example/s' is outside"),
     "pattern": ({"items": {"pattern": "(?<a>x)"}}, "at items/pattern: '.*' is not a 'regex'"),
     "pattern of names": ({"patternProperties": {"(": {}}}, "is not a 'regex'"),
@@ -157,7 +157,7 @@ def test_nothing_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the check is passed by an identity, too, references lead nowhere else."""
     monkeypatch.setattr("urllib.request.urlopen", lambda *_, **__: pytest.fail("the schema was fetched"))
     schema = ResultSchema.of({"$id": "https://x.example/a", "$dynamicRef": "https://x.example/b"})
-    assert "cannot judge it" in schema.problems({})[0]
+    assert "failed to validate it" in schema.problems({})[0]
 
 
 TYPES: list[tuple[Any, str]] = [

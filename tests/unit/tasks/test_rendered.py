@@ -191,7 +191,7 @@ REFUSED = {
         )
     },
     "unknown storage": (WebDataParseOperator, {"file": "foo://b/x.pdf"}, {}, "file: foo://b/x.pdf: this storage"),
-    "unknown login": (WebDataParseOperator, {"file": "file://nope@/x.pdf"}, {}, "there is no connection 'nope'"),
+    "unknown login": (WebDataParseOperator, {"file": "file://nope@/x.pdf"}, {}, "connection 'nope' does not exist"),
 }  # fmt: skip
 
 
