@@ -247,7 +247,7 @@ INSERTIONS = (
     async def $name(
         self, request: models.${Class}Request | Body, *, extra_body: Body | None = None
     ) -> models.${Class}Response:
-        """Return $summary. Bills credits; never repeated after a lost response.
+        """Return $summary. Bills credits; never retried after a lost response.
 
         See docs/service.md#$slug.
 

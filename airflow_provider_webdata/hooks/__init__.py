@@ -1,7 +1,6 @@
-"""An Airflow connection becomes a client: settings are read and checked here, and each operation of the
-service is a typed method, once blocking and once for the event loop.
+"""Hooks: a validated Airflow connection, and each operation of the service as a typed method, blocking and async.
 
-No decision about tasks, retries of tasks or XCom belongs here; those live in `tasks`.
+Decisions about tasks, task retries, and XCom belong in `tasks`.
 """
 
 from airflow_provider_webdata.common.supported_airflow import require_airflow

@@ -1,7 +1,7 @@
-"""Blocking methods made of the asynchronous ones.
+"""Blocking versions of the asynchronous methods.
 
 The blocking hook's own `_execute`, `_follow`, `_send_file`, and `_mask` never suspend. A coroutine that awaits only
-these ends in its first step, and needs no event loop.
+these finishes in its first step without an event loop.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ T = TypeVar("T")
 def blocking(
     method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate[Any, P], T]:
-    """Return the blocking form of a coroutine method."""
+    """Return the blocking version of a coroutine method."""
 
     @wraps(method)
     def call(hook: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -32,14 +32,14 @@ def blocking(
 def iterating(
     method: Callable[Concatenate[Any, P], AsyncIterator[T]],
 ) -> Callable[Concatenate[Any, P], Iterator[T]]:
-    """Return the blocking form of an asynchronous generator method."""
+    """Return the blocking version of an asynchronous generator method."""
 
     @wraps(method)
     def iterate(hook: Any, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
         items = cast("AsyncGenerator[T, None]", method(hook, *args, **kwargs))
         try:
             while True:
-                # No variable keeps an item while the next one is fetched.
+                # Hold no reference to an item while fetching the next one.
                 yield _finish(items.__anext__())
         except StopAsyncIteration:
             return

@@ -1,4 +1,4 @@
-"""Credits that calls may cost: reserved before a call, settled after it."""
+"""Credit budgets: credits are reserved before a call and settled after it."""
 
 from __future__ import annotations
 
@@ -25,17 +25,18 @@ class _Record(TypedDict):
 
 
 class Budget:
-    """The credits that a task instance may spend on some of its calls.
+    """A credit budget for some calls of a task instance.
 
-    Airflow 3.3 keeps the record in its task state store. What an attempt reserved and never settled, because it was
-    killed, counts as spent in the attempts after it, until one of them settles it. Clearing the task begins a new
-    record. Without a store (Airflow 3.2, or outside a task) the record ends with this object.
+    Airflow 3.3 stores the record in its task state store. A reservation that a killed attempt never settled counts as
+    spent in later attempts until one of them settles it. Clearing the task starts a new record. Without a store
+    (Airflow 3.2, or outside a task) the record lives only as long as this object.
 
-    :param limit: most credits. None: no limit, and nothing is recorded.
-    :param context: the task's; None outside a task.
-    :param name: names the budget among those of the task.
-    :param counted: credits that count against the limit and are recorded elsewhere; settled credits exclude them.
-    :param keeps_peak: record only the highest reservation, and no settled amounts: for many calls that are each
+    :param limit: maximum credits. None: no limit and no record.
+    :param context: the task's context; None outside a task.
+    :param name: name of the budget, unique within the task.
+    :param counted: returns credits that count against the limit but are recorded elsewhere; settled credits exclude
+        them.
+    :param keeps_peak: record only the highest reservation and no settled amounts: for many calls that are each
         recorded separately.
     """
 
@@ -59,12 +60,12 @@ class Budget:
         self._peak = 0.0
         self._earlier: dict[str, float] = {}
         self._reserved: dict[str, float] = {}
-        # Calls of several threads share a budget.
+        # Several threads may share a budget.
         self._lock = threading.RLock()
 
     @property
     def spent(self) -> float:
-        """Credits that were spent, or may have been."""
+        """Credits that were or may have been spent."""
         with self._lock:
             self._read()
             return self._counted() + self._spent + sum(self._earlier.values())
@@ -84,13 +85,13 @@ class Budget:
             return name in self._reserved or name in self._earlier
 
     def reserved(self, name: str) -> float:
-        """Return what this attempt has set aside for a call."""
+        """Return the credits that this attempt has reserved for a call."""
         return self._reserved.get(name, 0.0)
 
     def reserve(self, name: str, credits: float) -> bool:
-        """Set credits aside for a call that is about to be sent; return False where fewer are left.
+        """Reserve credits for a call before it is sent; return False if too few are left.
 
-        What an earlier attempt reserved by this name stays spent: its call was another one.
+        An earlier attempt's reservation of the same name counts as spent, because it was for a different call.
         """
         with self._lock:
             self._read()
@@ -102,21 +103,21 @@ class Budget:
             try:
                 self._write()
             except BaseException:
-                # The call is not sent.
+                # The caller does not send the call.
                 del self._reserved[name]
                 raise
         return True
 
     def amend(self, name: str, credits: float) -> None:
-        """Correct what is set aside for a call whose cost is known, and which is not settled yet."""
+        """Correct the reservation for an unsettled call whose cost is now known."""
         with self._lock:
             if name in self._reserved:
                 self._reserved[name] = credits
 
     def settle(self, name: str, cost: float | None) -> None:
-        """Count what a call cost in place of what was reserved for it by this attempt or an earlier one.
+        """Replace the reservation for a call, from this attempt or an earlier one, by its cost.
 
-        :param cost: credits; None: not known, so that all that was reserved counts.
+        :param cost: credits. None: unknown, so the entire reservation counts as spent.
         """
         with self._lock:
             self._read()
@@ -134,7 +135,7 @@ class Budget:
             self._spent += credits
 
     def close(self) -> None:
-        """Record what is still reserved: what was settled since is recorded elsewhere."""
+        """Record the open reservations; settled credits are recorded elsewhere."""
         with self._lock:
             if self._peak:
                 self._peak = sum(self._reserved.values())
@@ -146,8 +147,8 @@ class Budget:
         stored = self._attempt.read(self._key, _Record)
         if stored.damage:
             raise CallRefusedError(
-                f"nothing was sent, because what earlier attempts spent is not known: the record {self._key} is "
-                f"damaged ({stored.damage}): {place_of(self._key)}"
+                f"no request was sent, because the credits that earlier attempts spent are unknown: the record "
+                f"{self._key} is damaged ({stored.damage}): {place_of(self._key)}"
             )
         self._is_read = True
         if not stored.values:
@@ -172,15 +173,15 @@ class Budget:
 
 
 _attempt: tuple[object, Counter[str]] | None = None
-"""The attempt that this process runs, and how many budgets of each name it has."""
+"""The attempt that this process runs, and its number of budgets by name."""
 
 _attempt_lock = threading.Lock()
 
 
 def attempt_budget(limit: float | None, name: str) -> Budget:
-    """Return a budget of the task that this process runs; outside a task, one that is not recorded.
+    """Return a budget of the task that this process runs; outside a task, an unrecorded one.
 
-    The n-th budget of a name is, in a later attempt, the n-th of that name again.
+    The n-th budget with a given name continues as the n-th budget with that name in later attempts.
     """
     global _attempt
     attempt = attempt_of_process()

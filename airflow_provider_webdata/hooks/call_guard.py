@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.hooks.calls import Call
 
+_NO_EXTRA_BODY = "a guarded hook accepts no extra_body, because it is sent unchecked; omit it"
+
 _BILLS_NOTHING = (
     ClientError,
     ConfigurationError,
@@ -45,10 +47,10 @@ _BILLS_NOTHING = (
 
 @dataclass
 class AdmittedCall(Generic[ResponseT]):
-    """A call that the guard lets pass.
+    """A call that the guard has admitted.
 
-    :param reservation: name of the reservation for it; None: it bills nothing.
-    :param answer: passes the answer back to the guard.
+    :param reservation: name of the call's credit reservation; None: the call is free.
+    :param answer: the response, set by the hook for the guard.
     """
 
     call: Call[ResponseT]
@@ -57,19 +59,19 @@ class AdmittedCall(Generic[ResponseT]):
 
 
 class CallGuard:
-    """Caps that calls are held against before they are sent, for any number of hooks and threads.
+    """Limits that calls are checked against before they are sent, for any number of hooks and threads.
 
-    Calls that read, cancel or delete are free, and pass. What changes a monitor or the team's policy has no price that
-    is known, and may have any host visited. Code runs only in browser sessions that were opened through the guard.
+    Calls that read, cancel, or delete are free and always admitted. Changes to a monitor or the team's policy have no
+    known price and may lead to visits of any host. Code runs only in browser sessions opened through the guard.
 
-    :param max_credits: most credits that all calls together may cost. A call is refused where it may cost more than is
-        left, by the documented prices at their highest, or where nothing documented bounds its price. A job counts with
-        the most that it may cost. None: no limit.
-    :param max_calls: most calls that bill. None: no limit.
-    :param allowed_domains: host names, each with its subdomains, that may be visited. None: all that are public.
-    :param blocked_domains: host names, each with its subdomains, that may not.
-    :param budget: has `max_credits`, and what was spent of them before. None: a new one.
-    :raises ArgumentError: a cap is no such number, or a domain no host name.
+    :param max_credits: maximum total cost of all calls, in credits. The guard refuses a call that may cost more than
+        the remaining credits at the highest documented price, or whose price has no documented bound. A job counts at
+        its maximum cost. None: no limit.
+    :param max_calls: maximum number of billed calls. None: no limit.
+    :param allowed_domains: host names, including their subdomains, that may be visited. None: all public hosts.
+    :param blocked_domains: host names, including their subdomains, that may not be visited.
+    :param budget: a budget of `max_credits` credits, which may be partly spent. None: a new one.
+    :raises ArgumentError: a limit is not a number of at least 0, or a domain is not a host name.
     """
 
     def __init__(
@@ -95,9 +97,9 @@ class CallGuard:
         self._lock = threading.Lock()
 
     def admit(self, call: Call[ResponseT]) -> AdmittedCall[ResponseT]:
-        """Return a call as it may be sent; host names are looked up, which may take a while.
+        """Return the call to send, restricted to the allowed domains. Looks up host names, which may block.
 
-        :raises CallRefusedError: it may cost too much, or visit what it may not.
+        :raises CallRefusedError: the call may cost too much or visit a forbidden host.
         """
         endpoint = call.endpoint
         changes = endpoint.method in {"PATCH", "PUT"}
@@ -107,15 +109,15 @@ class CallGuard:
             return AdmittedCall(call)
         body = {} if call.body is None else call.body.to_wire()
         if call.extra_body:
-            raise _refused(endpoint, "extra_body is sent unchecked, and a guarded hook takes none")
+            raise _refused(endpoint, _NO_EXTRA_BODY)
         call = self._within_domains(call, body)
         return AdmittedCall(call, self._reserve(endpoint, body, call))
 
     def settle(self, admitted: AdmittedCall[Any], error: BaseException | None = None) -> None:
-        """Count what a call cost that was sent.
+        """Record the cost of a call that was sent.
 
-        :param error: what it failed with.
-        :raises CallRefusedError: a redirect led the page to where it may not be read.
+        :param error: the call's exception, if it failed.
+        :raises CallRefusedError: the page redirected to a forbidden host.
         """
         if admitted.reservation is not None:
             cost = _cost(admitted) if error is None else cost_of_failure(error)
@@ -128,25 +130,26 @@ class CallGuard:
 
     def _check_session(self, call: Call[Any]) -> None:
         if call.extra_body:
-            raise _refused(call.endpoint, "extra_body is sent unchecked, and a guarded hook takes none")
+            raise _refused(call.endpoint, _NO_EXTRA_BODY)
         if self.hosts.limits_domains:
             raise _refused(
-                call.endpoint, "code may visit any domain, so that a browser cannot be held to some"
+                call.endpoint,
+                "code in a browser session may visit any domain; use a hook without domain limits",
             )
         if (call.path or {}).get("session_id") not in self._sessions:
             raise _refused(
                 call.endpoint,
-                "the session was not opened by this guarded hook, so that its cost and its use are not held",
+                "this guarded hook did not open the session and cannot limit it; open one with open_session()",
             )
 
     def _within_domains(self, call: Call[ResponseT], body: Mapping[str, Any]) -> Call[ResponseT]:
         endpoint = call.endpoint
         if self.hosts.limits_domains:
-            # A prompt may decide on what is not given.
+            # A prompt may choose the options that the body omits.
             leaves = body.get("allowExternalLinks") or body.get("prompt")
             acts = body.get("actions") or (body.get("scrapeOptions") or {}).get("actions")
             if endpoint.visits == "any" or leaves or acts:
-                raise _refused(endpoint, "it may visit any domain, so that it cannot be held to some")
+                raise _refused(endpoint, "the call may visit any domain; use a hook without domain limits")
         for url in (body.get("url"), *(body.get("urls") or ())):
             if url is not None and (problem := self.hosts.problem(url, resolve=True)):
                 raise _refused(endpoint, problem)
@@ -155,7 +158,7 @@ class CallGuard:
         return call
 
     def _search_domains(self, call: Call[Any], body: Mapping[str, Any]) -> dict[str, list[str]]:
-        """Return the fields that hold a search to the domains; the service takes only one of the two."""
+        """Return the field that limits a search to the domains; the service accepts only one of the two."""
         given, excluded = body.get("includeDomains"), body.get("excludeDomains") or ()
         for host in given or ():
             if problem := self.hosts.problem(host, resolve=False):
@@ -165,7 +168,7 @@ class CallGuard:
         if self.hosts.allowed is None:
             return {"excludeDomains": list(dict.fromkeys([*excluded, *self.hosts.blocked]))}
         if excluded:
-            raise _refused(call.endpoint, "exclude_domains cannot stand beside allowed_domains: leave it out")
+            raise _refused(call.endpoint, "exclude_domains cannot be combined with allowed_domains; omit it")
         return {"includeDomains": list(self.hosts.allowed)}
 
     def _reserve(self, endpoint: Endpoint[Any], body: Mapping[str, Any], call: Call[Any]) -> str:
@@ -175,13 +178,15 @@ class CallGuard:
                 raise _refused(endpoint, f"max_calls={self._max_calls} is reached")
             most = self._budget.limit
             if most is not None and not bound.is_known:
-                raise _refused(endpoint, f"max_credits={most:g} cannot be held: {'; '.join(bound.unknown)}")
+                raise _refused(
+                    endpoint, f"max_credits={most:g} cannot be enforced: {'; '.join(bound.unknown)}"
+                )
             name = str(next(self._names))
             if not self._budget.reserve(name, bound.credits):
                 raise _refused(
                     endpoint,
-                    f"it may cost up to {bound.credits:g} credits, and of max_credits={most:g} there are "
-                    f"{max(self._budget.left, 0):g} left",
+                    f"the call may cost up to {bound.credits:g} credits, but only "
+                    f"{max(self._budget.left, 0):g} of max_credits={most:g} are left",
                 )
             self._calls += 1
         return name
@@ -189,12 +194,12 @@ class CallGuard:
     def _check_arrival(self, admitted: AdmittedCall[Any]) -> None:
         metadata = getattr(getattr(admitted.answer, "data", None), "metadata", None)
         url = getattr(metadata, "url", None)
-        # A page's own tag of that name may be anything.
+        # A page's own tag of that name may have any value.
         if admitted.call.endpoint.visits != "named" or not isinstance(url, str) or not url:
             return
         if problem := self.hosts.problem(url, resolve=False):
             raise CallRefusedError(
-                f"scrape: the page was led to another address: {problem}. It is billed",
+                f"scrape: the page redirected to a forbidden URL: {problem}. The scrape is billed",
                 credits_used=_cost(admitted),
                 was_sent=True,
             )
@@ -202,12 +207,12 @@ class CallGuard:
 
 def _bound(endpoint: Endpoint[Any], body: Mapping[str, Any], call: Call[Any]) -> PriceBound:
     if not isinstance(endpoint.price, Price):
-        return PriceBound(0, "", (f"no price of a call to {endpoint.label} is known beforehand",))
+        return PriceBound(0, "", (f"the price of a call to {endpoint.label} is unknown",))
     body = {**body, **(call.priced or {})}
     if call.upload is not None:
         body = {**body, "filename": call.upload.name}
     if endpoint.session == "opens":
-        # What runs in the session may have a prompt.
+        # A later call in the session may send a prompt.
         body = {**body, "prompt": True}
     return endpoint.price.most(body)
 
@@ -220,7 +225,7 @@ def _cost(admitted: AdmittedCall[Any]) -> float | None:
 
 
 def cost_of_failure(error: BaseException) -> float | None:
-    """Return what a failed call cost, or None if that is unknown. See docs/service.md#credits-failed."""
+    """Return the credits that a failed call cost, or None if unknown. See docs/service.md#credits-failed."""
     if isinstance(error, CallRefusedError):
         return error.credits_used
     if isinstance(error, TransportError):
@@ -231,4 +236,4 @@ def cost_of_failure(error: BaseException) -> float | None:
 
 
 def _refused(endpoint: Endpoint[Any], why: str) -> CallRefusedError:
-    return CallRefusedError(f"{endpoint.label}: nothing was sent: {why}")
+    return CallRefusedError(f"{endpoint.label}: the call was not sent: {why}")

@@ -1,4 +1,4 @@
-"""A call that is ready for a client, and the paging of lists, for all operations of the hooks."""
+"""Calls to pass to a client, and pagination of lists, for all operations of the hooks."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ RequestT = TypeVar("RequestT", bound=RequestModel)
 Body = Mapping[str, Any]
 
 PAGE_SIZE = 100
-"""Most items that one page of a list holds. See docs/service.md#monitor-list, #check-list."""
+"""Maximum number of items on one page of a list. See docs/service.md#monitor-list, #check-list."""
 
 
 class Call(msgspec.Struct, Generic[ResponseT], frozen=True):
-    """One call, ready for a client.
+    """One call to pass to a client.
 
     :param path: values of the path's placeholders.
-    :param query: query parameters; None values are left out.
+    :param query: query parameters; None values are omitted.
     :param extra_body: merged into the body unchecked.
     :param upload: a file to send; the body becomes its options.
-    :param idempotency_key: names the call in the endpoint's `key_header`, if it has one.
-    :param priced: what decides on the price beside the body.
+    :param idempotency_key: value of the endpoint's `key_header`, if the endpoint has one.
+    :param priced: inputs of the price other than the body.
     """
 
     endpoint: Endpoint[ResponseT]
@@ -54,10 +54,10 @@ class Call(msgspec.Struct, Generic[ResponseT], frozen=True):
         upload: Upload | None = None,
         idempotency_key: str | None = None,
     ) -> Call[ResponseT]:
-        """Return a call whose body is checked against the endpoint's own request model.
+        """Return a call whose body is validated against the endpoint's request model.
 
         :param request: the model itself, or a mapping with wire or Python names; None: no body.
-        :raises InvalidRequestError: the mapping breaks a documented rule.
+        :raises InvalidRequestError: the mapping violates a documented rule.
         """
         body = None if request is None else checked_body(endpoint, request)
         return Call(endpoint, path, None, body, extra_body, upload, idempotency_key)
@@ -69,12 +69,12 @@ class Call(msgspec.Struct, Generic[ResponseT], frozen=True):
 
 
 def checked_body(endpoint: Endpoint[Any], request: RequestModel | Body) -> RequestModel:
-    """Return the request of a call as its endpoint's model.
+    """Return the body of a call as the endpoint's request model.
 
-    :raises InvalidRequestError: it breaks a documented rule.
+    :raises InvalidRequestError: the request violates a documented rule.
     """
     if endpoint.request is None:
-        raise TypeError(f"{endpoint.label} takes no body")
+        raise TypeError(f"{endpoint.label} accepts no body")
     return body_for(endpoint.request(), request, endpoint.label)
 
 
@@ -82,8 +82,8 @@ def body_for(model: type[RequestT], request: RequestModel | Body, operation: str
     """Return the request model of a call.
 
     :param request: the model itself, or a mapping with wire or Python names.
-    :param operation: what the error calls the call.
-    :raises InvalidRequestError: the mapping breaks a documented rule.
+    :param operation: name of the call in errors.
+    :raises InvalidRequestError: the mapping violates a documented rule.
     """
     if isinstance(request, model):
         return request
@@ -94,10 +94,10 @@ def body_for(model: type[RequestT], request: RequestModel | Body, operation: str
 
 
 class MonitorPages:
-    """Where the listing of monitors stands.
+    """Pagination of the monitor list.
 
-    The service gives neither a total nor a link: a page shorter than asked is the last one. Monitors created
-    meanwhile push others onto the next page, so that what was seen is skipped.
+    The service returns neither a total nor a link: a page with fewer monitors than requested is the last one. Monitors
+    created meanwhile push others onto the next page, so monitors that were already seen are skipped.
     """
 
     def __init__(self) -> None:
@@ -105,7 +105,7 @@ class MonitorPages:
         self._seen: set[str] = set()
 
     def take(self, page: list[models.Monitor]) -> list[models.Monitor]:
-        """Return the page's monitors that are new, and move on."""
+        """Return the page's new monitors, and advance to the next page."""
         fresh = [monitor for monitor in page if monitor.id not in self._seen]
         self._seen.update(monitor.id for monitor in fresh)
         if self.query is not None:

@@ -1,6 +1,6 @@
-"""The settings in an Airflow connection of type `webdata`, checked.
+"""Settings of an Airflow connection of type `webdata`, validated.
 
-A connection may come from the form, from JSON or from a URI, where every extra is text; all are read alike.
+A connection may be defined in the form, as JSON, or as a URI, which has only text extras. All are parsed alike.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SHORTEST_SECRET = 16
 
 
 class AirflowConnection(Protocol):
-    """The part of an Airflow connection that is read, which the SDK's class and the core's share."""
+    """The attributes used here, which the connection classes of Airflow's SDK and core share."""
 
     conn_id: Any
     host: Any
@@ -46,15 +46,15 @@ class AirflowConnection(Protocol):
 
 @dataclass(frozen=True)
 class WebhookSettings:
-    """How the service's deliveries reach this Airflow.
+    """Webhook settings of a connection.
 
-    :param url: public address under which the deliveries arrive.
-    :param secret: value that a delivery must carry.
-    :param previous_secret: what `secret` was before; accepted still, sent no more.
-    :param signing_secret: key of the deliveries' signature.
-    :param previous_signing_secret: what `signing_secret` was before; accepted still.
-    :param signature_header: header that holds the signature.
-    :param inbox_url: address under which this Airflow's own processes read the deliveries.
+    :param url: public URL that receives the deliveries.
+    :param secret: secret that each delivery must carry.
+    :param previous_secret: previous value of `secret`; still accepted, no longer sent.
+    :param signing_secret: key that signs the deliveries.
+    :param previous_signing_secret: previous value of `signing_secret`; still accepted.
+    :param signature_header: name of the header with the signature.
+    :param inbox_url: URL at which this Airflow's own processes read the deliveries.
     """
 
     url: str | None = None
@@ -67,22 +67,22 @@ class WebhookSettings:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The webhook secrets that a delivery may carry, the current one first; empty if none is set."""
+        """The accepted webhook secrets, the current one first; empty if unset."""
         return tuple(filter(None, (self.secret, self.previous_secret)))
 
     @property
     def signing_secrets(self) -> tuple[str, ...]:
-        """The keys that a signature may be made with, the current one first; empty if none is set."""
+        """The accepted signing keys, the current one first; empty if unset."""
         return tuple(filter(None, (self.signing_secret, self.previous_signing_secret)))
 
 
 @dataclass(frozen=True)
 class ConnectionSettings:
-    """All that a connection says.
+    """All settings of a connection.
 
-    :param media_hosts: names and addresses (`hosts.normal_host`) that media is fetched from though they are not public.
-    :param dashboard_url: address of the service's own dashboard, for links.
-    :param ask_on_failure: whether tasks ask the service why a job failed, which sends it the job's id and error.
+    :param media_hosts: private host names and addresses (`hosts.normal_host`) from which media may be downloaded.
+    :param dashboard_url: URL of the service's own dashboard, for links.
+    :param ask_on_failure: whether tasks ask the service why a job failed. The request contains the job's id and error.
     """
 
     conn_id: str
@@ -93,7 +93,7 @@ class ConnectionSettings:
     ask_on_failure: bool = False
 
     def secrets(self) -> Iterator[str]:
-        """Yield every value that must not be shown, for Airflow's secrets masker."""
+        """Yield every secret value, for Airflow's secrets masker."""
         yield self.client.api_key
         yield from self.client.headers.values()
         yield from self.webhook.secrets
@@ -126,11 +126,11 @@ def existing(find: Callable[[str], Any], conn_id: str) -> Any:
 def settings_of(
     connection: AirflowConnection, warn: Callable[[str], None] = log.warning
 ) -> ConnectionSettings:
-    """Read a connection.
+    """Parse and validate a connection.
 
-    :param warn: receives warnings about settings that work but are probably unintended; the log by default.
-    :raises ConfigurationError: a field cannot work; the message names the connection, the field, the rule and
-        the remedy, and never a secret.
+    :param warn: receives warnings about settings that are valid but probably unintended; the log by default.
+    :raises ConfigurationError: a field is invalid. The message names the connection, the field, the rule, and
+        the remedy, and never contains a secret.
     """
     reader = _Reader(connection, warn)
     reader.check_type()
@@ -138,7 +138,7 @@ def settings_of(
     try:
         client = ClientConfig(**options)
     except ConfigurationError as error:
-        # In the words of the form: the reader of the message looks at a connection.
+        # Use the form's field names: the message is about a connection.
         text = str(error).replace("the base URL", _HOST).replace("the API key", "password (API Key)", 1)
         for option, name in (("max_response_bytes", "max_response_mb"), ("headers", "secret_headers")):
             text = re.sub(rf"\b{option}\b", name, text)
@@ -154,9 +154,9 @@ def settings_of(
 
 
 def webhook_settings_of(connection: AirflowConnection) -> WebhookSettings:
-    """Read of a connection what its deliveries need: neither address nor key of the service have to be there.
+    """Parse only the webhook settings of a connection. Base URL and API key are optional.
 
-    :raises ConfigurationError: a field of the webhook's cannot work; the message is as that of `settings_of`.
+    :raises ConfigurationError: a webhook field is invalid; the message is like that of `settings_of`.
     """
     return _Reader(connection, log.warning).webhook()
 
@@ -180,7 +180,7 @@ class _Reader:
         known = [*_CLIENT_EXTRAS, *_WEBHOOK_EXTRAS, _MEDIA_HOSTS, _DASHBOARD_URL, _ASK_ON_FAILURE]
         for name in self._extra.keys() - set(known):
             near = nearest(name, known)
-            hint = f"did you mean {near!r}?" if near else f"known are {', '.join(known)}"
+            hint = f"did you mean {near!r}?" if near else f"known extras: {', '.join(known)}"
             self._warn(f"extra {name!r} is unknown and has no effect; {hint}")
 
     def _refuse(self, name: str, rule: str, remedy: str) -> NoReturn:
@@ -213,7 +213,7 @@ class _Reader:
             if (value := self._given(name)) is not None
         }
         if url := given.get("url"):
-            parts = self._address("webhook_url", url, "webhook_secret proves who sends")
+            parts = self._address("webhook_url", url, "webhook_secret authenticates deliveries")
             if not (parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname))):
                 self._refuse(
                     "webhook_url",
@@ -222,24 +222,30 @@ class _Reader:
                 )
             given["url"] = url.rstrip("/")
         if url := given.get("inbox_url"):
-            given["inbox_url"] = self._http_address("inbox_url", url, "tokens prove who reads").rstrip("/")
+            given["inbox_url"] = self._http_address("inbox_url", url, "tokens authenticate readers").rstrip(
+                "/"
+            )
         self._check_webhook_secrets(given)
         if (header := given.get("signature_header")) and not TOKEN.fullmatch(header):
-            self._refuse("signature_header", f"is no header name (given: {header!r})", "write one such name")
+            self._refuse(
+                "signature_header",
+                f"is not a valid header name (given: {header!r})",
+                f"write a name such as {DEFAULT_SIGNATURE_HEADER}",
+            )
         return WebhookSettings(**given)
 
     def media_hosts(self) -> frozenset[str]:
         given = self._given(_MEDIA_HOSTS) or ()
         hosts = given.split(",") if isinstance(given, str) else given
         if not isinstance(hosts, (list, tuple)) or not all(isinstance(host, str) for host in hosts):
-            self._refuse(_MEDIA_HOSTS, "must be host names with commas between them", "write them so")
+            self._refuse(_MEDIA_HOSTS, "must be comma-separated host names", "write media.example, 10.0.0.5")
         named = set()
         for given_host in filter(None, map(str.strip, hosts)):
             host = normal_host(given_host)
             if host is None:
                 self._refuse(
                     _MEDIA_HOSTS,
-                    f"takes host names and addresses, without protocol, port or wildcard (given: {given_host!r})",
+                    f"accepts host names and addresses without scheme, port, or wildcard (given: {given_host!r})",
                     "write media.example, 10.0.0.5",
                 )
             named.add(host)
@@ -252,9 +258,9 @@ class _Reader:
         url = self._text(_DASHBOARD_URL, given)
         if self._api_key() in url:
             self._refuse(
-                _DASHBOARD_URL, "must not hold the API key", "leave it out: links show in Airflow's UI"
+                _DASHBOARD_URL, "must not contain the API key", "remove it: Airflow's UI shows the links"
             )
-        return self._http_address(_DASHBOARD_URL, url, "who follows it signs in")
+        return self._http_address(_DASHBOARD_URL, url, "users sign in on the dashboard")
 
     def ask_on_failure(self) -> bool:
         given = self._given(_ASK_ON_FAILURE)
@@ -271,14 +277,14 @@ class _Reader:
             parts = urlsplit(url)
             _ = parts.port
         except ValueError:
-            self._refuse(name, "is no address", "write one like https://host or https://host:port/path")
+            self._refuse(name, "is not a URL", "write one like https://host or https://host:port/path")
         return parts
 
     def _address(self, name: str, url: str, without_login: str) -> SplitResult:
         parts = self._parts(name, url)
-        # Both would show in monitors, in logs and in XCom.
+        # Both would appear in monitors, logs, and XCom.
         if "@" in parts.netloc:
-            self._refuse(name, "must not hold a login", f"leave it out: {without_login}")
+            self._refuse(name, "must not contain credentials", f"remove them: {without_login}")
         if "?" in url or "#" in url:
             self._refuse(name, "must have no query or fragment", "write one like https://host:port/path")
         return parts
@@ -292,13 +298,12 @@ class _Reader:
         for option in ("secret", "previous_secret"):
             secret = given.get(option, "")
             name = option.replace("secret", "webhook_secret")
-            # It travels as the value of a header.
+            # It is sent as a header value.
             if not (secret.isascii() and secret.isprintable()):
                 self._refuse(name, "must be plain ASCII without line breaks", "write letters and digits")
             if 0 < len(secret) < _SHORTEST_SECRET:
                 self._warn(
-                    f"{name} has fewer than {_SHORTEST_SECRET} characters, so that it can be guessed; make a "
-                    "longer one"
+                    f"{name} has fewer than {_SHORTEST_SECRET} characters and can be guessed; use a longer one"
                 )
 
     def _given(self, name: str) -> Any:
@@ -306,7 +311,7 @@ class _Reader:
         return None if isinstance(value, str) and not value.strip() else value
 
     def _api_key(self) -> str:
-        # Secret stores and copied text often add a line break; a key never holds one.
+        # Secret stores and copied text often add a line break, which a key never contains.
         key = str(self._connection.password or "").strip()
         if key.lower().startswith("bearer "):
             self._refuse("password (API Key)", "starts with 'Bearer'", "enter the key alone")
@@ -317,7 +322,7 @@ class _Reader:
         if not host or host.endswith(":"):
             self._refuse(_HOST, "is empty", "enter the service's address, such as https://host")
         if "?" in host or "#" in host:
-            # It may hold the key.
+            # The query may contain the key.
             self._refuse(
                 _HOST,
                 "must have no query or fragment",
@@ -328,7 +333,7 @@ class _Reader:
         if schema.lower() in {"http", "https"}:
             scheme = schema.lower()
         elif schema:
-            # In the URI form of a connection the path arrives as schema.
+            # Airflow parses the path of a connection URI as its schema.
             path = f"/{schema}"
         if "://" not in host:
             if ":" in host and _is_ipv6(host):
@@ -337,7 +342,7 @@ class _Reader:
         url = self._with_port(host) + path
         parts = self._parts(_HOST, url)
         if parts.scheme.lower() == "http" and not is_loopback(parts.hostname):
-            self._warn(f"{_HOST} is plain http, so that anybody on the way can read the API key; use https")
+            self._warn(f"{_HOST} uses plain http, which exposes the API key on the network; use https")
         return url
 
     def _with_port(self, url: str) -> str:
@@ -348,7 +353,7 @@ class _Reader:
         if own is None:
             return parts._replace(netloc=f"{parts.netloc}:{port}").geturl()
         if own != int(port):
-            self._refuse("port", f"is {port}, but host (Base URL) says {own}", "clear one of them")
+            self._refuse("port", f"is {port}, but host (Base URL) has port {own}", "clear one of them")
         return url
 
     def _text(self, name: str, value: Any) -> str:
@@ -375,7 +380,7 @@ class _Reader:
         number = self._number(name, value)
         if not number.is_integer() or number < 1:
             self._refuse(
-                name, f"must be a whole number of at least 1 (given: {value!r})", "write one, or clear it"
+                name, f"must be an integer of at least 1 (given: {value!r})", "write one, or clear it"
             )
         return int(number)
 
@@ -392,11 +397,13 @@ class _Reader:
         try:
             here = Path(path).is_file()
         except OSError:
-            # Such as a name that is too long.
+            # For example, the name is too long.
             here = False
         if not here:
             self._refuse(
-                name, f"names a file that is not here (given: {path!r})", "put it on this machine too"
+                name,
+                f"names a file that does not exist here (given: {path!r})",
+                "copy it to this machine too",
             )
         return path
 
@@ -408,7 +415,7 @@ class _Reader:
                 value = None
         if not isinstance(value, Mapping) or not all(isinstance(text, str) for text in value.values()):
             self._refuse(
-                name, "must be a JSON object of texts", 'write it like {"X-Tenant": "data"}, or clear it'
+                name, "must be a JSON object of strings", 'write it like {"X-Tenant": "data"}, or clear it'
             )
         return dict(value)
 
@@ -445,7 +452,7 @@ _WEBHOOK_EXTRAS = {
 
 
 def is_loopback(host: str | None) -> bool:
-    """Return whether a host is this very machine, regardless of the name server."""
+    """Return whether a host is this machine, without a DNS lookup."""
     if host is None:
         return False
     if host == "localhost" or host.endswith(".localhost"):

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.models import CreditUsage
 
 Part = Literal["fields", "host", "tls", "service", "rate", "key", "rights", "credits"]
-"""What of a connection an error is about; what stands before it works."""
+"""The part of a connection that failed. The parts listed before it work."""
 
 
 class Diagnosis(msgspec.Struct, frozen=True):
-    """Why the credits could not be read.
+    """The reason why the credits could not be read.
 
-    :param seen: a sentence without its full stop.
-    :param advice: sentences on what to do; None where there is nothing to do.
+    :param seen: a sentence without its period.
+    :param advice: the next steps, as sentences; None if there are none.
     """
 
     part: Part
@@ -43,17 +43,17 @@ class Diagnosis(msgspec.Struct, frozen=True):
 
 
 def credits_left(usage: CreditUsage) -> str:
-    """Say that the key works and what it can spend."""
+    """Return a sentence with the remaining credits."""
     if usage.remaining_credits is None:
-        return "The API key works; the service does not say how many credits are left."
+        return "The API key works; the service does not report how many credits are left."
     left = f"The API key works; {usage.remaining_credits:g} credits are left"
     return f"{left} of {usage.plan_credits:g} in the plan." if usage.plan_credits else f"{left}."
 
 
 def diagnose(error: WebDataError) -> tuple[bool, str]:
-    """Distinguish the ways in which reading the credits can fail.
+    """Explain a failure to read the credits.
 
-    :return: whether the connection works anyway, and the next step, with the error's code.
+    :return: whether the connection works anyway, and a message with the next step and the error's code.
     """
     found = diagnosis_of(error)
     if found.part == "fields":
@@ -63,29 +63,31 @@ def diagnose(error: WebDataError) -> tuple[bool, str]:
 
 
 def diagnosis_of(error: WebDataError) -> Diagnosis:
-    """Tell apart the ways in which reading the credits can fail."""
+    """Classify a failure to read the credits."""
     if isinstance(error, ConfigurationError):
         return Diagnosis("fields", str(error))
     if isinstance(error, TransportError):
         return _unreachable(error)
     if isinstance(error, AuthenticationError):
-        return Diagnosis("key", f"The service refuses the API key: {error.message}", 'Check "API Key".')
+        return Diagnosis("key", f"The service rejects the API key: {error.message}", 'Check "API Key".')
     if isinstance(error, EntitlementError):
-        return Diagnosis("rights", f"The service knows the key but forbids the call: {error.message}")
+        return Diagnosis("rights", f"The service accepts the key but forbids the call: {error.message}")
     if isinstance(error, NotFoundError) and "credit" in error.message.lower():
         return Diagnosis("credits", "The API key works; the service has no credit figures for its team")
     if isinstance(error, RateLimitError):
         return Diagnosis(
             "rate",
-            f"The service answers but limits the rate, so that the key was not tried: {error}",
-            "Try later.",
+            f"The service responds but limits the request rate, so the key could not be checked: {error}",
+            "Try again later.",
         )
     if isinstance(error, ServerError):
-        return Diagnosis("service", f"The host answers with an error: {error}", "Try again later.")
+        return Diagnosis("service", f"The host responds with an error: {error}", "Try again later.")
     if isinstance(error, (NotFoundError, InvalidResponseError)):
-        return Diagnosis("service", f"The host answers but is not this service: {error}", 'Check "Base URL".')
+        return Diagnosis(
+            "service", f"The host responds but is not this service: {error}", 'Check "Base URL".'
+        )
     if isinstance(error, APIError):
-        return Diagnosis("service", f"The host answers, but not as expected: {error}", 'Check "Base URL".')
+        return Diagnosis("service", f"The host sent an unexpected response: {error}", 'Check "Base URL".')
     return Diagnosis("fields", str(error))
 
 
@@ -97,11 +99,11 @@ def _unreachable(error: TransportError) -> Diagnosis:
         return Diagnosis(
             "tls",
             f"The TLS connection fails: {error.reason}",
-            'Check the name in "Base URL", set "CA bundle" for a private certificate authority, or correct http '
-            'against https in "Base URL".',
+            'Check the host name and the scheme (http or https) in "Base URL"; for a private certificate authority, '
+            'set "CA bundle".',
         )
     return Diagnosis(
         "host",
-        f"The host is not reachable: {error.reason.removeprefix('cannot reach ')}",
+        f"The host is unreachable: {error.reason.removeprefix('cannot reach ')}",
         'Check "Base URL" and "Proxy", and the network.',
     )

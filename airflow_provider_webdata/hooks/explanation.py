@@ -16,9 +16,9 @@ _LONGEST_QUESTION = 2000
 
 
 def explanation(hook: WebDataHook, job_id: str, question: str) -> str:
-    """Ask the service about a job; takes up to 65 seconds. No secret of the connection is sent or returned.
+    """Ask the service about a job. Takes up to 65 seconds. No secret of the connection is sent or returned.
 
-    :param question: at most 2,000 characters of it are sent.
+    :param question: the question; its first 2,000 characters are sent.
     :return: the answer on one line of at most 2,000 characters, without control characters.
     :raises WebDataError: the service does not answer.
     """

@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _INSIDE = (".localhost", ".local", ".internal", ".intranet", ".lan", ".corp", ".home", ".home.arpa")
-"""Domains that no public host has. A name without a dot is none either."""
+"""Domains of private hosts. A name without a dot is private too."""
 
 
 class HostRules:
-    """Tells which URLs may be visited: public ones, of allowed domains, and of no blocked one.
+    """Rules for the URLs that may be visited: public hosts in an allowed domain and in no blocked domain.
 
-    :param allowed: host names or IP addresses; a name covers its subdomains. None: all.
-    :param blocked: the same, of what may not be visited though it is allowed. None: none.
-    :raises ArgumentError: one is no host name or address.
+    :param allowed: host names or IP addresses; a name includes its subdomains. None: all.
+    :param blocked: the same, for exceptions from `allowed`. None: no exceptions.
+    :raises ArgumentError: an item is not a host name or address.
     """
 
     def __init__(self, allowed: Iterable[str] | None, blocked: Iterable[str] | None) -> None:
@@ -31,25 +31,25 @@ class HostRules:
 
     @property
     def limits_domains(self) -> bool:
-        """Whether some public hosts may not be visited."""
+        """Whether some public hosts are forbidden."""
         return self.allowed is not None or bool(self.blocked)
 
     def problem(self, url: str, *, resolve: bool) -> str | None:
         """Return why a URL may not be visited, or None if it may.
 
-        :param resolve: look the name up, to see whether it leads to a private address. A name that is not known here
-            is left to the service.
+        :param resolve: look up the host name and refuse private addresses. A name that does not resolve here is left
+            to the service.
         """
         host = url_host(url)
         if host is None:
-            return f"{url[:200]!r} is no http(s) URL with a plain host name"
+            return f"{url[:200]!r} is not an http(s) URL with a plain host name"
         if self.allowed is not None and not _covers(self.allowed, host):
             return f"{host} is not among the allowed domains ({', '.join(self.allowed) or 'none'})"
         if _covers(self.blocked, host):
             return f"{host} is a blocked domain"
-        # Who names a host means it, wherever it stands.
+        # A host that is explicitly allowed may be private.
         if host not in (self.allowed or ()) and self._is_inside(host, resolve):
-            return f"{host} is a private address, or leads to one"
+            return f"{host} is a private address or resolves to one"
         return None
 
     def _is_inside(self, host: str, resolve: bool) -> bool:
@@ -72,8 +72,8 @@ def _hosts(name: str, given: Iterable[str]) -> tuple[str, ...]:
         host = url_host(f"[{item}]" if isinstance(item, str) and item.count(":") > 1 else str(item))
         if host is None or any(sign in str(item) for sign in ("://", "/", "*", "?", "#")):
             raise ArgumentError(
-                f"{name}: {item!r} is no host name; write example.com, which covers its subdomains, without "
-                "protocol, path or wildcard"
+                f"{name}: {item!r} is not a host name; write example.com, which includes its subdomains, without "
+                "scheme, path, or wildcard"
             )
         hosts.append(host)
     return tuple(dict.fromkeys(hosts))

@@ -1,4 +1,4 @@
-"""The inbox of a connection: its address, and the token for reading."""
+"""The inbox of a connection: its URL and the key for reader tokens."""
 
 from __future__ import annotations
 
@@ -25,18 +25,17 @@ def async_inbox_reader(settings: ConnectionSettings) -> AsyncInboxReader:
 
 
 def inbox_address(settings: ConnectionSettings) -> InboxAddress:
-    """Return what a reader of the connection's deliveries needs to know.
+    """Return the URL, secret, and TLS settings for reading the connection's deliveries.
 
-    The API server's certificate is trusted as Airflow itself trusts it (`[api] ssl_cert`), and by the connection's
-    CA bundle.
+    The API server's certificate is verified against Airflow's own (`[api] ssl_cert`) and the connection's CA bundle.
 
-    :raises ConfigurationError: the connection has no secret, or it is not known where the inbox is.
+    :raises ConfigurationError: the connection has no secret, or the inbox URL is unknown.
     """
     secret = settings.webhook.signing_secret or settings.webhook.secret
     if not secret:
         raise ConfigurationError(
-            f"connection {settings.conn_id!r}: webhook_secret (or signing_secret) is not set, so that its "
-            "deliveries cannot be read; set it, or wait by polling"
+            f"connection {settings.conn_id!r}: webhook_secret (or signing_secret) is not set, so its deliveries "
+            "cannot be read; set it, or wait by polling"
         )
     trusted = (conf.get("api", "ssl_cert", fallback=""), settings.client.ca_file)
     return InboxAddress(

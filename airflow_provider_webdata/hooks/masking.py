@@ -1,4 +1,4 @@
-"""Telling Airflow's masker what must never be shown, from a task and from within an event loop."""
+"""Registration of secrets with Airflow's masker, blocking and async."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 
 def mask(secrets: Iterable[str]) -> None:
-    """Have Airflow replace these values in every log from now on."""
+    """Mask these values in all later logs."""
     log.mask_secret(list(secrets))
 
 
 async def amask(secrets: Iterable[str]) -> None:
-    """Do the same from within the event loop, where the blocking form cannot tell the supervisor."""
-    # Airflow 3.2 has the blocking form only.
+    """Mask values from the event loop, where the blocking call cannot reach the supervisor."""
+    # Airflow 3.2 has only the blocking function.
     amask_secret = getattr(log, "amask_secret", None)
     if amask_secret is None:
         mask(secrets)

@@ -12,12 +12,12 @@ T = TypeVar("T")
 
 
 class Once(Generic[T]):
-    """Makes a thing at its first need, once for all callers that come before it is ready.
+    """Creates a value on first use, once for all concurrent callers.
 
-    A caller that is cancelled leaves the others what they wait for. An error goes to all that waited and is not
-    kept: the next caller starts anew.
+    Cancelling one caller does not affect the others. An error is raised in every waiting caller and is not cached: the
+    next caller tries again.
 
-    :ivar made: the thing, once it is ready.
+    :ivar made: the value, once created.
     """
 
     def __init__(self, make: Callable[[], Coroutine[Any, Any, T]]) -> None:
@@ -41,6 +41,6 @@ class Once(Generic[T]):
         return self.made
 
     def take(self) -> T | None:
-        """Return the thing if there is one, and forget it: the next caller makes another."""
+        """Remove and return the value, or None; the next caller creates a new one."""
         made, self.made = self.made, None
         return made

@@ -1,4 +1,4 @@
-"""A remedy for each error, in the words of the connection form; docs/errors.md has more under the error's code."""
+"""Remedies by error code, with the field names of the connection form; docs/errors.md explains each code."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ if TYPE_CHECKING:
 
 REMEDIES: Mapping[str, str] = {
     "WD-010": 'check "Base URL" and "Proxy", and the network',
-    "WD-011": 'another server may answer in the service\'s place: check "Base URL" and "Proxy"',
-    "WD-012": 'ask for less, or raise "Max response size (MB)"',
-    "WD-030": "give it more time, or look at what it waits for",
-    "WD-031": "look at the job before a retry pays for another",
-    "WD-032": "look at the check, or let such checks pass",
-    "WD-036": "look at the service's dashboard",
-    "WD-037": "compare with the monitors that its team has",
-    "WD-062": "give each request a different id",
-    "WD-063": "wait: the same request returns the answer later",
-    "WD-061": "look at XCom 'validation', and change the schema or the prompt",
+    "WD-011": 'another server may have responded: check "Base URL" and "Proxy"',
+    "WD-012": 'request less data, or raise "Max response size (MB)"',
+    "WD-030": "raise the timeout, or check the state of the job, check, or delivery",
+    "WD-031": "inspect the job before a retry starts another one, which is billed",
+    "WD-032": "inspect the check, or accept checks in this state",
+    "WD-036": "check the service's dashboard",
+    "WD-037": "compare with the monitors of the connection's team",
+    "WD-062": "use a different id for each request",
+    "WD-063": "wait: the same request returns the result later",
+    "WD-061": "inspect XCom 'validation', and change the schema or the prompt",
     "WD-401": 'check "API Key"',
     "WD-402": "buy credits, or wait for the next billing period; then clear the task",
-    "WD-403": "have it enabled for the team, or leave it out",
-    "WD-404": "check the id, and that the team has it",
+    "WD-403": "have the feature enabled for the team, or omit it",
+    "WD-404": "check the id, and that it belongs to the team",
     "WD-429": "make fewer concurrent calls, or allow a longer wait",
     "WD-500": "try again later",
     "WD-503": "try again later, or allow a longer wait",
 }
 
 UNTRUSTED = 'check "Base URL", "CA bundle" and "Verify TLS certificate"'
-"""Where the certificate is the reason."""
+"""The remedy for certificate errors."""
 
 _OWN_WORDS = frozenset(
     {
@@ -49,13 +49,13 @@ _OWN_WORDS = frozenset(
         "WD-064",
     }
 )
-"""Codes of errors that have nothing to do with what the connection leads to, or say themselves what to change."""
+"""Codes of errors that do not concern the service, or whose message contains the remedy."""
 
 _CODED = re.compile(r"(.*) \((WD-\d{3})\)", re.DOTALL)
 
 
 def advice_for(code: str, text: str, conn_id: str) -> str:
-    """Return which connection an error was met with, and what to do; empty where its message says enough."""
+    """Return the connection's name and the remedy for an error; empty if the message is sufficient."""
     if code in _OWN_WORDS:
         return ""
     remedy = UNTRUSTED if code == "WD-010" and "certificate" in text.lower() else REMEDIES.get(code, "")
@@ -63,9 +63,9 @@ def advice_for(code: str, text: str, conn_id: str) -> str:
 
 
 def advised(text: str, conn_id: str) -> str:
-    """Return the message of an error, as a trigger reported it, with the remedy in front of its code.
+    """Return an error message reported by a trigger, with the remedy inserted before its code.
 
-    :param text: a message that ends with a code; any other is returned unchanged.
+    :param text: a message that ends with a code; any other text is returned unchanged.
     """
     coded = _CODED.fullmatch(text)
     if coded is None:

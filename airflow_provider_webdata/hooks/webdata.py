@@ -1,4 +1,4 @@
-"""The hook: one method per operation of the service, typed, over the connection's client."""
+"""The hook: one typed method per operation of the service."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.hooks.calls import Call
     from airflow_provider_webdata.inbox.reader import InboxReader
 
-# Held while any hook is first used: a lock per hook would prevent pickling the hook. A signal handler may interrupt
-# this.
+# Guards the first use of every hook. A lock per hook would prevent pickling. Reentrant, because a signal handler may
+# interrupt the first use.
 _FIRST_USE = threading.RLock()
 
 
 class WebDataHook(Operations, BaseHook):
     """The web data service through an Airflow connection.
 
-    All calls, of any thread, share one pooled client, made on first use; `close()` or a `with` block ends it. Every
-    method raises the errors of `airflow_provider_webdata.api.errors`: `InvalidRequestError` before anything is sent,
-    `ConfigurationError` for a connection that cannot work, `APIError` for what the service answers,
-    `InvalidResponseError` and `TransportError` for the rest.
+    All calls, from any thread, share one pooled client, created on first use and closed by `close()` or a `with`
+    block. Every method raises the errors of `airflow_provider_webdata.api.errors`: `InvalidRequestError` before a
+    request is sent, `ConfigurationError` for an invalid connection, `APIError` for an error response, and
+    `InvalidResponseError` or `TransportError` for everything else.
 
     :param webdata_conn_id: id of a connection of type `webdata`.
     """
@@ -75,7 +75,7 @@ class WebDataHook(Operations, BaseHook):
         self._guard: CallGuard | None = None
 
     def get_settings(self) -> ConnectionSettings:
-        """Return the connection's settings, read once; Airflow's masker knows every secret in them."""
+        """Return the connection's settings, read once. Airflow masks every secret in them."""
         if self._settings is None:
             with _FIRST_USE:
                 if self._settings is None:
@@ -85,10 +85,10 @@ class WebDataHook(Operations, BaseHook):
     def get_conn(self) -> WebDataClient:
         """Return the client of this hook, for calls without a separate method.
 
-        :raises CallRefusedError: the hook is a guarded one, whose caps the client does not know.
+        :raises CallRefusedError: the hook is guarded. The client would not enforce its limits.
         """
         if self._guard is not None:
-            raise CallRefusedError("a guarded hook gives no client: call its methods")
+            raise CallRefusedError("a guarded hook does not expose its client; call the hook's methods")
         return self._connected()
 
     def _connected(self) -> WebDataClient:
@@ -106,10 +106,10 @@ class WebDataHook(Operations, BaseHook):
 
     @classmethod
     def of(cls, connection: AirflowConnection) -> WebDataHook:
-        """Return a hook for a connection that Airflow need not know, such as one to test before it is stored.
+        """Return a hook for a connection that may not be stored in Airflow, such as one to test first.
 
         :param connection: an Airflow connection of type `webdata`.
-        :raises ConfigurationError: a field cannot work.
+        :raises ConfigurationError: a field is invalid.
         """
         made = cls(connection.conn_id)
         made._settings = _read(connection)
@@ -118,7 +118,7 @@ class WebDataHook(Operations, BaseHook):
     def sibling(self) -> Self:
         """Return another hook of the same connection, with its own client. The connection is not read again.
 
-        For code that interrupts a call of this one, such as a signal handler.
+        For code that interrupts a call of this hook, such as a signal handler.
         """
         made = type(self)(self.webdata_conn_id)
         made._settings = self._settings
@@ -233,14 +233,14 @@ class WebDataHook(Operations, BaseHook):
     ask = blocking(SupportOperations.ask)
 
     def test_connection(self) -> tuple[bool, str]:
-        """Check the connection with the real key, in one attempt and without spending credits.
+        """Test the connection with its API key, in one attempt and without spending credits.
 
-        :return: whether it works, and a message with the problem or with the credits left.
+        :return: whether the connection works, and a message with the problem or the remaining credits.
         """
         try:
             settings = self.get_settings()
             hook = self.sibling()
-            # A person waits for the answer.
+            # A user is waiting for the result.
             hook._settings = replace(settings, client=replace(settings.client, retry_budget=0.0))
             with hook:
                 return True, credits_left(hook.credit_usage())
@@ -248,9 +248,9 @@ class WebDataHook(Operations, BaseHook):
             return diagnose(error)
 
     def inbox(self) -> InboxReader:
-        """Return a reader of the deliveries that arrived for this connection; close it after use.
+        """Return a reader of this connection's deliveries; close it after use.
 
-        :raises ConfigurationError: the connection has no webhook secret, or it is not known where the inbox is.
+        :raises ConfigurationError: the connection has no webhook secret, or the inbox URL is unknown.
         """
         from airflow_provider_webdata.hooks.inbox import inbox_reader
 

@@ -80,12 +80,12 @@ class AsyncWebDataHook(
         max_concurrency: int | None = None,
         in_thread: Callable[[Callable[[], Any]], Awaitable[Any]] | None = None,
     ) -> AsyncWebDataHook:
-        """Return a hook of a connection that was read before; Airflow is not asked again.
+        """Return a hook for settings that were read before, without looking up the connection again.
 
-        :param settings: what the connection says.
-        :param retry_budget: seconds that a call may spend on repetitions, in place of the connection's.
-        :param max_concurrency: most requests in flight at once, in place of the connection's.
-        :param in_thread: runs the function that parses an answer in a thread; None: it runs on the event loop.
+        :param settings: settings of the connection.
+        :param retry_budget: seconds that a call may spend on retries. Default: the connection's.
+        :param max_concurrency: maximum number of concurrent requests. Default: the connection's.
+        :param in_thread: runs the function that parses a response in a thread. None: parse on the event loop.
         """
         own = {"retry_budget": retry_budget, "max_concurrency": max_concurrency}
         given: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
@@ -97,14 +97,14 @@ class AsyncWebDataHook(
         return hook
 
     async def get_settings(self) -> ConnectionSettings:
-        """Return the connection's settings, read once; Airflow's masker knows every secret in them."""
+        """Return the connection's settings, read once. Airflow masks every secret in them."""
         return await self._settings.get()
 
     async def _read_settings(self) -> ConnectionSettings:
         try:
             connection = await self.aget_connection(self.webdata_conn_id)
         except AirflowNotFoundException:
-            # `airflow dags test` runs a trigger where only the blocking way leads to Airflow's database (3.3.2).
+            # `airflow dags test` runs triggers where only the blocking lookup reaches Airflow's database (3.3.2).
             connection = await asyncio.to_thread(existing, self.get_connection, self.webdata_conn_id)
         settings = settings_of(connection)
         await amask(settings.secrets())
@@ -113,16 +113,16 @@ class AsyncWebDataHook(
     async def get_conn(self) -> AsyncWebDataClient:
         """Return the client of this hook, for calls without a separate method.
 
-        :raises CallRefusedError: the hook is a guarded one, whose caps the client does not know.
+        :raises CallRefusedError: the hook is guarded. The client would not enforce its limits.
         """
         if self._guard is not None:
-            raise CallRefusedError("a guarded hook gives no client: call its methods")
+            raise CallRefusedError("a guarded hook does not expose its client; call the hook's methods")
         return await self._connected()
 
     async def _connected(self) -> AsyncWebDataClient:
         if self._client is None:
             settings = await self.get_settings()
-            # Nothing is awaited from here on: callers that come at once share one client.
+            # No await below this line: concurrent callers share one client.
             self._client = self._client or AsyncWebDataClient(settings.client, self._in_thread)
         return self._client
 
@@ -146,7 +146,7 @@ class AsyncWebDataHook(
         client = await self._connected()
         if self._guard is None:
             return await client.call(call.endpoint, **call.arguments())
-        # Looking up a host blocks, and so does the task state store.
+        # The DNS lookup and the task state store block.
         admitted = await asyncio.to_thread(self._guard.admit, call)
         try:
             admitted.answer = answer = await client.call(call.endpoint, **admitted.call.arguments())

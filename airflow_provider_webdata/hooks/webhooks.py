@@ -1,4 +1,4 @@
-"""The managed webhook: what makes the service report to this Airflow's inbox, and where the inbox is read."""
+"""The managed webhook, which the service calls to report to this Airflow's inbox, and the inbox URL."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def new_key() -> str:
 
 
 def can_receive(settings: ConnectionSettings) -> bool:
-    """Return whether deliveries can reach this Airflow: there is a public address, and a secret to know them by."""
+    """Return whether deliveries can reach this Airflow: the connection has a public URL and a secret."""
     return bool(settings.webhook.url and (settings.webhook.secret or settings.webhook.signing_secret))
 
 
 def no_deliveries_reason(settings: ConnectionSettings) -> str:
-    """Return why a wait by webhook cannot work where `can_receive` does not hold."""
+    """Return the error message for a wait by webhook if `can_receive` is false."""
     return (
-        f"No delivery can arrive: connection {settings.conn_id!r} has no webhook_url with a "
+        f"The inbox cannot receive deliveries: connection {settings.conn_id!r} has no webhook_url with a "
         "webhook_secret or signing_secret. Set them, or wait by polling"
     )
 
@@ -43,18 +43,18 @@ def webhook_for(
     events: Sequence[str] | None = None,
     metadata: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Return the managed webhook, with wire names. It holds the webhook secret: never for logs or XCom.
+    """Return the managed webhook, with wire names. It contains the webhook secret: keep it out of logs and XCom.
 
     :param key: correlation key, from `new_key`.
-    :param events: names of the events to report; all, if left out.
-    :param metadata: texts that every delivery carries.
-    :raises ConfigurationError: the connection has no public address or no secret.
+    :param events: names of the events to report. None: all.
+    :param metadata: strings that every delivery carries.
+    :raises ConfigurationError: the connection has no public URL or no secret.
     """
     webhook = settings.webhook
     if not can_receive(settings) or webhook.url is None:
         missing = "webhook_url" if not webhook.url else "webhook_secret (or signing_secret)"
         raise ConfigurationError(
-            f"connection {settings.conn_id!r}: {missing} is not set, so that no webhook can reach this Airflow; "
+            f"connection {settings.conn_id!r}: {missing} is not set, so no webhook can reach this Airflow; "
             "set it, or wait by polling"
         )
     made: dict[str, Any] = {"url": delivery_url(webhook.url, settings.conn_id, key)}
@@ -68,7 +68,7 @@ def webhook_for(
 
 
 def key_of(settings: ConnectionSettings, url: str | None) -> str | None:
-    """Return the correlation key in the URL of a managed webhook, or None for any other URL."""
+    """Return the correlation key from the URL of a managed webhook, or None for any other URL."""
     if not url or not settings.webhook.url:
         return None
     managed = delivery_url(settings.webhook.url, settings.conn_id) + "/"
@@ -77,12 +77,12 @@ def key_of(settings: ConnectionSettings, url: str | None) -> str | None:
 
 
 def inbox_url(settings: ConnectionSettings) -> str:
-    """Return the address of the server whose inbox is read, without the inbox's own path.
+    """Return the base URL of the inbox to read, without the inbox's own path.
 
-    The connection's `inbox_url`, else `[webdata] inbox_url`, else what workers and triggerers know the API server
-    by: `[core] execution_api_server_url`, else `[api] base_url`.
+    The connection's `inbox_url`, else `[webdata] inbox_url`, else the URL at which workers and triggerers reach the API
+    server: `[core] execution_api_server_url`, else `[api] base_url`.
 
-    :raises ConfigurationError: none of them is set.
+    :raises ConfigurationError: no URL is configured.
     """
     found = (
         settings.webhook.inbox_url
@@ -92,7 +92,7 @@ def inbox_url(settings: ConnectionSettings) -> str:
     )
     if not found:
         raise ConfigurationError(
-            f"connection {settings.conn_id!r}: it is not known where the inbox is; set [webdata] inbox_url to the "
-            "address of the API server"
+            f"connection {settings.conn_id!r}: the URL of the inbox is unknown; set [webdata] inbox_url to the "
+            "URL of the API server"
         )
     return str(found).rstrip("/")

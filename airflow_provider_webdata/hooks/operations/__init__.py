@@ -1,4 +1,4 @@
-"""The hooks' methods, by resource: the calls, and the asynchronous methods that make them.
+"""The hooks' asynchronous methods, by resource.
 
-The asynchronous hook inherits the methods. The blocking hook has them in blocking form; see `hooks.blocking`.
+The asynchronous hook inherits them. The blocking hook wraps them; see `hooks.blocking`.
 """

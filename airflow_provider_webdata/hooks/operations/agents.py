@@ -1,4 +1,4 @@
-"""The service's records of agent runs: lists, threads, traces, snapshots. See docs/service.md#agent-records."""
+"""The service's records of agent runs: lists, threads, traces, and snapshots. See docs/service.md#agent-records."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 class AgentOperations(Operations):
-    """Records of agent runs. None of them bills."""
+    """Records of agent runs. All calls are free."""
 
     async def list_agents(self, *, before: int | None = None) -> models.AgentRuns:
         """Return at most 20 of the team's agent runs, newest first.
 
-        :param before: milliseconds since the epoch: only runs that were started earlier.
+        :param before: milliseconds since the epoch; return only runs started earlier.
         """
         return await self._execute(Call(endpoints.LIST_AGENTS, query={"before": before}))
 
@@ -44,8 +44,8 @@ class AgentOperations(Operations):
         """Return a thread with its runs, oldest first.
 
         :param thread_id: the thread's UUID: `threadId` of each of its runs.
-        :param include_data: with the data of each run.
-        :raises NotFoundError: unknown, or of another team.
+        :param include_data: include the data of each run.
+        :raises NotFoundError: the thread does not exist or belongs to another team.
         """
         query = {"includeData": "true"} if include_data else None
         call = Call(endpoints.AGENT_THREAD, path={"thread_id": thread_id}, query=query)
@@ -55,8 +55,8 @@ class AgentOperations(Operations):
         """Return the steps of an agent run.
 
         :param job_id: the run's UUID.
-        :param live_view: include links to the live view of running browsers; a link gives its holder access.
-        :raises NotFoundError: unknown, of another team, or expired.
+        :param live_view: include links to the live view of running browsers. Anyone with a link has access.
+        :raises NotFoundError: the run does not exist, belongs to another team, or has expired.
         """
         query = {"liveView": "true"} if live_view else None
         return await self._execute(Call(endpoints.AGENT_TRACE, path={"job_id": job_id}, query=query))
@@ -66,7 +66,7 @@ class AgentOperations(Operations):
 
         :param job_id: the run's UUID.
         :param snapshot_id: `artifact["snapshotId"]` of an event `artifact.updated`.
-        :raises NotFoundError: unknown, of another team, or expired.
+        :raises NotFoundError: the snapshot does not exist, belongs to another team, or has expired.
         """
         path = {"job_id": job_id, "snapshot_id": snapshot_id}
         return (await self._execute(Call(endpoints.AGENT_SNAPSHOT, path=path))).snapshot

@@ -1,4 +1,4 @@
-"""The part of a hook that the methods of a resource use."""
+"""Base class of the hooks and their methods."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Operations:
-    """Base of both hooks and of their methods, which await only the four below. See `hooks.blocking`."""
+    """Base class of both hooks and of their methods, which await only the four methods below. See `hooks.blocking`."""
 
     webdata_conn_id: str
     _settings: Any
@@ -31,17 +31,17 @@ class Operations:
         allowed_domains: Iterable[str] | None = None,
         blocked_domains: Iterable[str] | None = None,
     ) -> Self:
-        """Return another hook of the same connection, which refuses calls that exceed caps; nothing is sent then.
+        """Return another hook of the same connection that refuses calls that exceed a limit, before they are sent.
 
-        It refuses private hosts, `extra_body` and `get_conn()` as well. Close it by itself.
+        It also refuses private hosts, `extra_body`, and `get_conn()`. Close it separately.
 
-        :param max_credits: most credits that all its calls together may cost, by the documented prices at their
-            highest; what has no such bound is refused. None: no limit.
-        :param max_calls: most calls that bill. None: no limit.
-        :param allowed_domains: host names, each with its subdomains, that may be visited; one that is named itself may
-            be private. None: all that are public.
-        :param blocked_domains: host names, each with its subdomains, that may not be visited.
-        :raises ArgumentError: a cap is no number of at least 0, or a domain no host name.
+        :param max_credits: maximum total cost of all its calls at the highest documented prices, in credits. Calls
+            without a documented price bound are refused. None: no limit.
+        :param max_calls: maximum number of billed calls. None: no limit.
+        :param allowed_domains: host names, including their subdomains, that may be visited. A host listed here may be
+            private. None: all public hosts.
+        :param blocked_domains: host names, including their subdomains, that may not be visited.
+        :raises ArgumentError: a limit is not a number of at least 0, or a domain is not a host name.
         """
         from airflow_provider_webdata.hooks.budget import attempt_budget
         from airflow_provider_webdata.hooks.call_guard import CallGuard
@@ -56,9 +56,9 @@ class Operations:
         return self.guarded_by(guard)
 
     def guarded_by(self, guard: CallGuard) -> Self:
-        """Return another hook of the same connection, held by caps that it may share with others.
+        """Return another hook of the same connection, limited by a guard that several hooks may share.
 
-        :param guard: the caps, and what was spent of them.
+        :param guard: the limits, and the credits and calls already used.
         """
         made = type(self)(self.webdata_conn_id)  # type: ignore[call-arg]
         made._settings, made._guard = self._settings, guard

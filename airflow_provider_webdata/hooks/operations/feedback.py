@@ -17,14 +17,14 @@ class FeedbackOperations(Operations):
         *,
         extra_body: Body | None = None,
     ) -> models.FeedbackResponse:
-        """Say whether a search was of use. Costs nothing; the first time, a credit may come back.
+        """Rate a search. Free; the first feedback may refund a credit.
 
-        Only the first feedback on a search counts: of a further one, `already_submitted` is true.
+        Only the first feedback on a search counts. For later ones, `already_submitted` is true.
 
-        :param search_id: `id` of the search's answer.
-        :param request: only `rating` is required, with what it asks for. See docs/service.md#feedback-substance.
+        :param search_id: `id` of the search response.
+        :param request: only `rating` and the fields that it requires. See docs/service.md#feedback-substance.
         :param extra_body: merged into the body unchecked.
-        :raises ConflictError: it cannot be taken: too late, or the search failed; `code` says which.
+        :raises ConflictError: the feedback is too late, or the search failed; see `code`.
         """
         return await self._execute(
             Call.of(endpoints.SEARCH_FEEDBACK, request, path={"search_id": search_id}, extra_body=extra_body)
@@ -33,18 +33,18 @@ class FeedbackOperations(Operations):
     async def feedback(
         self, request: models.FeedbackRequest | Body, *, extra_body: Body | None = None
     ) -> models.FeedbackResponse:
-        """Say whether the result of a search, scrape, parse or map was of use; as `search_feedback` otherwise.
+        """Rate the result of a search, scrape, parse, or map; otherwise like `search_feedback`.
 
-        :param request: `endpoint`, `job_id`, `rating`, and one of the others. See docs/service.md#feedback-job.
+        :param request: `endpoint`, `job_id`, `rating`, and one other field. See docs/service.md#feedback-job.
         :param extra_body: merged into the body unchecked.
-        :raises ConflictError: it cannot be taken: too late, or the call failed; `code` says which.
+        :raises ConflictError: the feedback is too late, or the rated call failed; see `code`.
         """
         return await self._execute(Call.of(endpoints.FEEDBACK, request, extra_body=extra_body))
 
     async def provider_feedback(
         self, request: models.ProviderFeedbackRequest | Body, *, extra_body: Body | None = None
     ) -> models.FeedbackResponse:
-        """Report how well data providers cover a website. Costs nothing; may refund a credit, up to 10 a day for each.
+        """Rate how well data providers cover a website. Free; may refund a credit, up to 10 a day for each website.
 
         :param request: `rating`, `requested_website` and `rationale` are required. See
             docs/service.md#feedback-providers.

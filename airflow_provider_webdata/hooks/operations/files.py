@@ -32,21 +32,22 @@ class FileOperations(Operations):
     ) -> models.ScrapeResponse:
         """Upload a file and return its content in the requested formats.
 
-        Bills credits; never repeated after a lost answer. See docs/service.md#parse.
+        Bills credits; never retried after a lost response. See docs/service.md#parse.
 
-        The file is streamed a block at a time, and left open.
+        The file is streamed in blocks and left open.
 
-        :param file: open binary file, or an iterable of bytes. One that can neither seek nor restart is sent once, even
-            if the service requests a retry. The asynchronous hook reads it in a thread, and accepts an asynchronous
-            iterable too.
-        :param filename: its name; directories are omitted. The service derives the file type from the extension.
-        :param size: bytes, where the caller knows; else it is asked of the file.
+        :param file: open binary file, or an iterable of bytes. A source that can neither seek nor restart is sent once,
+            even if the service requests a retry. The asynchronous hook reads it in a thread, and accepts an
+            asynchronous iterable too.
+        :param filename: name of the file, without directories. The service derives the file type from the extension.
+        :param size: size in bytes. Default: the size reported by the file.
         :param options: docs/service.md#parse, field `options`; all are optional.
         :param extra_body: merged into the options unchecked.
-        :param upload: `form` sends the file with the call, at most 50 MB; `reference` to a storage that the service
-            names, without the key, and has it parsed there; `auto`: `reference` for what is too large for a form.
-        :raises UploadError: the file ended early, grew while it was read, is too large, or the storage refused it.
-        :raises ProcessingContinuesError: a large document needs longer; the same call later returns the result, billed
+        :param upload: `form` sends the file in the request, at most 50 MB. `reference` uploads it, without the API key,
+            to a storage URL from the service, which parses it there. `auto` uses `reference` for files that are too
+            large for a form.
+        :raises UploadError: the file ended early, grew while it was read, is too large, or was refused by the storage.
+        :raises ProcessingContinuesError: a large document takes longer. The same call later returns the result, billed
             once. See docs/service.md#large-documents.
         """
         from airflow_provider_webdata.api.models.parse import (
@@ -72,7 +73,7 @@ class FileOperations(Operations):
             form = Upload(operation, file, filename, size, max_bytes=MAX_FILE_BYTES)
             return await self._execute(Call.of(endpoints.PARSE, body, extra_body=extra_body, upload=form))
         if any_size.size is None:
-            raise InvalidRequestError(operation, ["size: must be given for a file that cannot tell its own"])
+            raise InvalidRequestError(operation, ["size: is required for a file whose size is unknown"])
         asked = {"filename": any_size.name, "declared_size_bytes": any_size.size}
         target = (await self._execute(Call.of(endpoints.PARSE_UPLOAD, asked))).data
         await self._send_file(target, any_size)
@@ -80,8 +81,8 @@ class FileOperations(Operations):
         return await self._execute(Call.of(endpoints.PARSE_BY_REFERENCE, by_reference, extra_body=extra_body))
 
     async def parse_formats(self) -> list[models.FileFormat]:
-        """Return the kinds of files that the service parses. Costs nothing. See docs/service.md#parse-kinds.
+        """Return the file formats that the service parses. Free. See docs/service.md#parse-kinds.
 
-        :raises NotFoundError: the service does not tell them yet.
+        :raises NotFoundError: the service does not list them yet.
         """
         return (await self._execute(Call(endpoints.PARSE_FORMATS))).data.formats

@@ -1,4 +1,4 @@
-"""Indexes that the service keeps itself: developer sources, research papers, government sources.
+"""The service's own search indexes: developer sources, research papers, and government sources.
 
 See docs/service.md#developer-search, #research, #government-search.
 """
@@ -23,9 +23,9 @@ class IndexOperations(Operations):
     async def search_developer(
         self, request: models.DeveloperSearchRequest | Body, *, extra_body: Body | None = None
     ) -> models.DeveloperSearchResponse:
-        """Search issues, pull requests, READMEs and documentation. Bills credits; never repeated after a lost answer.
+        """Search issues, pull requests, READMEs, and documentation. Bills credits; never retried after a lost response.
 
-        A server that answers 404 or 405 to the POST gets the search as a GET.
+        If the server responds to the POST with 404 or 405, the search is sent as a GET.
 
         :param request: only `query` is required. See docs/service.md#developer-search.
         :param extra_body: merged into the body unchecked.
@@ -40,7 +40,7 @@ class IndexOperations(Operations):
     async def search_papers(
         self, request: models.PaperSearchRequest | Body, *, extra_body: Body | None = None
     ) -> models.PaperSearchResponse:
-        """Search abstracts of research papers. Bills credits; never repeated after a lost answer.
+        """Search abstracts of research papers. Bills credits; never retried after a lost response.
 
         :param request: only `query` is required. See docs/service.md#research.
         :param extra_body: merged into the query unchecked.
@@ -48,27 +48,29 @@ class IndexOperations(Operations):
         return await self._execute(Call.of(endpoints.PAPER_SEARCH, request, extra_body=extra_body))
 
     async def get_paper(self, paper_id: str) -> models.PaperResponse:
-        """Return what is known of a paper. Bills a credit; never repeated after a lost answer.
+        """Return the metadata of a paper. Bills a credit; never retried after a lost response.
 
         :param paper_id: `paper_id` or `primary_id` of a result, or any id with its namespace, such as
             `arxiv:1706.03762`.
-        :raises NotFoundError: there is no such paper.
+        :raises NotFoundError: the paper does not exist.
         """
         return await self._execute(_paper(paper_id, {}))
 
     async def read_paper(self, paper_id: str, query: str, *, k: int | None = None) -> models.PaperResponse:
-        """Return the passages of a paper's text that answer a question, too; as `get_paper` otherwise.
+        """Return a paper and the passages of its text that answer a question; otherwise like `get_paper`.
 
         :param paper_id: as in `get_paper`.
         :param query: the question.
-        :param k: most passages, 1 to 50; the service's default is 4.
+        :param k: maximum number of passages, 1 to 50. Service default: 4.
         """
         return await self._execute(_paper(paper_id, {"query": query, "k": k}))
 
     async def similar_papers(
         self, paper_id: str, request: models.SimilarPapersRequest | Body
     ) -> models.SimilarPapersResponse:
-        """Return papers like one, that cite it, or that it cites. Bills credits; never repeated after a lost answer.
+        """Return papers that are similar to a paper, cite it, or are cited by it.
+
+        Bills credits; never retried after a lost response.
 
         :param paper_id: as in `get_paper`.
         :param request: only `intent` is required. See docs/service.md#similar-papers.
@@ -78,7 +80,7 @@ class IndexOperations(Operations):
     async def search_government(
         self, request: models.GovernmentSearchRequest | Body, *, extra_body: Body | None = None
     ) -> models.GovernmentSearchResponse:
-        """Search government sources. Bills credits; never repeated after a lost answer.
+        """Search government sources. Bills credits; never retried after a lost response.
 
         :param request: only `query` is required. See docs/service.md#government-search.
         :param extra_body: merged into the body unchecked.

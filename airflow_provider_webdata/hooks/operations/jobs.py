@@ -20,20 +20,19 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.common.job_kinds import JobKind
 
-    # Each kind of job has its own class, all with `status`, `success` and `error`.
+    # Each job kind has its own class, all with `status`, `success`, and `error`.
     JobState = models.JobStatus | models.ExtractStatus | models.AgentStatus
 
 
 class DocumentPart(msgspec.Struct, frozen=True):
     """One part of a job's documents.
 
-    :param documents: with wire names, as the service sent them; in order of completion.
-    :param next_cursor: where the next part begins, as path and query; None: this was the last. It leads on from
-        here at any later time, until the results expire.
+    :param documents: the documents, verbatim and with wire names, in order of completion.
+    :param next_cursor: path and query of the next part, valid until the results expire; None: this is the last part.
     :param status: the job's state.
-    :param completed: pages scraped, of all parts together.
+    :param completed: pages scraped, in all parts.
     :param total: pages attempted.
-    :param credits_used: what the job has used; lags behind.
+    :param credits_used: credits that the job has used; may lag behind.
     """
 
     documents: list[dict[str, Any]]
@@ -54,13 +53,13 @@ class JobOperations(Operations):
         extra_body: Body | None = None,
         idempotency_key: str | None = None,
     ) -> models.JobStarted:
-        """Start a crawl. Bills credits; never repeated after a lost answer. See docs/service.md#crawl.
+        """Start a crawl. Bills credits; never retried after a lost response. See docs/service.md#crawl.
 
-        :param request: only `url` is required; always give `limit`.
+        :param request: only `url` is required; always set `limit`.
         :param extra_body: merged into the body unchecked.
-        :param idempotency_key: a UUID of the caller's choice. A second call with the same key starts nothing.
-        :raises IdempotencyKeyUsedError: an earlier call with this key was taken: look for its crawl among
-            `active_crawls` and `iter_activity`, the answer does not say which it is.
+        :param idempotency_key: a UUID of the caller's choice. Another call with the same key starts no crawl.
+        :raises IdempotencyKeyUsedError: the service accepted an earlier call with this key. The response does not
+            identify its crawl; look for it in `active_crawls` and `iter_activity`.
         """
         return await self._execute(
             Call.of(endpoints.START_CRAWL, request, extra_body=extra_body, idempotency_key=idempotency_key)
@@ -69,11 +68,11 @@ class JobOperations(Operations):
     async def start_batch_scrape(
         self, request: models.BatchScrapeRequest | Body, *, extra_body: Body | None = None
     ) -> models.JobStarted:
-        """Start scraping many pages. Bills credits; never repeated after a lost answer.
+        """Start a batch scrape. Bills credits; never retried after a lost response.
 
         See docs/service.md#batch-scrape.
 
-        :param request: only `urls` is required; always give `ignore_invalid_urls`.
+        :param request: only `urls` is required; always set `ignore_invalid_urls`.
         :param extra_body: merged into the body unchecked.
         """
         return await self._execute(Call.of(endpoints.START_BATCH_SCRAPE, request, extra_body=extra_body))
@@ -81,7 +80,7 @@ class JobOperations(Operations):
     async def start_extract(
         self, request: models.ExtractRequest | Body, *, extra_body: Body | None = None
     ) -> models.JobStarted:
-        """Start an extract job. Bills credits; never repeated after a lost answer. See docs/service.md#extract.
+        """Start an extract job. Bills credits; never retried after a lost response. See docs/service.md#extract.
 
         :param request: `urls`, a `prompt`, or both.
         :param extra_body: merged into the body unchecked.
@@ -91,7 +90,7 @@ class JobOperations(Operations):
     async def start_agent(
         self, request: models.AgentRequest | Body, *, extra_body: Body | None = None
     ) -> models.JobStarted:
-        """Start an agent run. Bills credits; never repeated after a lost answer. See docs/service.md#agent.
+        """Start an agent run. Bills credits; never retried after a lost response. See docs/service.md#agent.
 
         :param request: only `prompt` is required.
         :param extra_body: merged into the body unchecked.
@@ -101,25 +100,25 @@ class JobOperations(Operations):
     async def job_status(
         self, kind: JobKind, job_id: str, *, limit: int | None = None, skip: int | None = None
     ) -> JobState:
-        """Return how a job stands; judge it by its `status`, never by `success`.
+        """Return the state of a job. Rely on its `status`, not on `success`.
 
         :param kind: `crawl`, `batch_scrape`, `extract` or `agent`.
         :param job_id: the job's UUID.
-        :param limit: most documents to bring along, 1 to 1000; the service's default is 100. Without meaning to
-            extract and agent, as `skip` is.
-        :param skip: how many documents to leave out.
-        :raises NotFoundError: unknown, of another team, or expired: results are kept for 24 hours.
+        :param limit: maximum number of documents to return, 1 to 1000. Service default: 100. Ignored for extract and
+            agent.
+        :param skip: number of documents to skip. Ignored for extract and agent.
+        :raises NotFoundError: the job does not exist, belongs to another team, or expired 24 hours after its end.
         """
         calls = endpoints.JOBS[checked_kind(kind)]
-        # Only a result that comes in parts can be requested in parts.
+        # Only crawls and batch scrapes return their results in parts.
         query = {"limit": limit, "skip": skip} if calls.documents is not None else None
         state: JobState = await self._execute(Call(calls.status, path={"job_id": job_id}, query=query))
         return state
 
     async def cancel_job(self, kind: JobKind, job_id: str) -> bool:
-        """Cancel a job, and return whether there was anything to cancel: False when it had ended before.
+        """Cancel a job. Return False if it had already ended.
 
-        What is done by then stays readable and billed; an agent stops at its next step only.
+        Completed results remain readable and billed. An agent stops at its next step.
 
         :param kind: `crawl`, `batch_scrape` or `agent`.
         :param job_id: the job's UUID.
@@ -127,7 +126,7 @@ class JobOperations(Operations):
         """
         endpoint = endpoints.JOBS[checked_kind(kind)].cancel
         if endpoint is None:
-            raise ArgumentError(f"the service has no call that cancels an {name_of(kind)}; it ends by itself")
+            raise ArgumentError(f"the service cannot cancel an {name_of(kind)}; wait until it ends")
         try:
             await self._execute(Call(endpoint, path={"job_id": job_id}))
         except ConflictError:
@@ -135,7 +134,7 @@ class JobOperations(Operations):
         return True
 
     async def job_errors(self, kind: JobKind, job_id: str) -> models.JobErrors:
-        """Return the pages of a job that failed, and the URLs that robots.txt refuses.
+        """Return the failed pages of a job, and the URLs that robots.txt disallows.
 
         See docs/service.md#errors-of-a-job.
 
@@ -145,30 +144,32 @@ class JobOperations(Operations):
         """
         endpoint = endpoints.JOBS[checked_kind(kind)].errors
         if endpoint is None:
-            raise ArgumentError(f"an {name_of(kind)} has no list of failed pages; its status has its error")
+            raise ArgumentError(
+                f"an {name_of(kind)} has no list of failed pages; read the error from its job_status()"
+            )
         return await self._execute(Call(endpoint, path={"job_id": job_id}))
 
     async def iter_job_documents(
         self, kind: JobKind, job_id: str, *, start: str | None = None
     ) -> AsyncIterator[DocumentPart]:
-        """Yield the documents of a job that has ended, one part at a time: about 100 documents or 10 MB.
+        """Yield the documents of a finished job in parts of about 100 documents or 10 MB.
 
-        Each part is fetched on demand, and only one is held in memory. Reading can stop anywhere and continue from the
-        part's `next_cursor` in another process. `next` links are followed on the connection's own origin, even if they
-        name another host.
+        Parts are fetched on demand, and only one is in memory. Reading can stop at any part and continue from its
+        `next_cursor` in another process. `next` links are followed on the connection's own origin, even if they
+        point to another host.
 
         :param kind: `crawl` or `batch_scrape`.
         :param job_id: the job's UUID.
-        :param start: a `next_cursor` of this job; None: from the beginning.
-        :raises ArgumentError: jobs of this kind have no documents, or the cursor is not one of this job.
-        :raises UnfinishedJobError: the job still runs.
-        :raises InvalidResponseError: a `next` link leads in a circle or elsewhere. Reading can continue later from the
-            last part's `next_cursor`.
+        :param start: a `next_cursor` of this job. None: start at the beginning.
+        :raises ArgumentError: jobs of this kind have no documents, or the cursor belongs to another job.
+        :raises UnfinishedJobError: the job is still running.
+        :raises InvalidResponseError: the `next` links form a loop or point to another resource. Reading can continue
+            later from the last part's `next_cursor`.
         """
         endpoint = endpoints.JOBS[checked_kind(kind)].documents
         if endpoint is None:
             raise ArgumentError(
-                f"the result of an {name_of(kind)} is one object, without documents to page through"
+                f"an {name_of(kind)} has no documents; its result is one object: read it from job_status()"
             )
         seen: set[str] = set()
 
@@ -176,10 +177,10 @@ class JobOperations(Operations):
             cursor = path_and_query(endpoint, link)
             if job_id not in cursor.partition("?")[0].split("/"):
                 raise InvalidResponseError(
-                    endpoint.label, "the next link leads to something else", status=200
+                    endpoint.label, "the next link points to another resource", status=200
                 )
             if cursor in seen:
-                raise InvalidResponseError(endpoint.label, "the next links lead in a circle", status=200)
+                raise InvalidResponseError(endpoint.label, "the next links form a loop", status=200)
             seen.add(cursor)
             return cursor
 
@@ -203,15 +204,15 @@ class JobOperations(Operations):
             )
             if cursor is None:
                 return
-            # Only one part is in memory while the next is fetched.
+            # Release this part before fetching the next one.
             answer.data = None
 
     async def active_crawls(self) -> models.ActiveCrawls:
-        """Return the team's crawls that run. Their options may hold headers of page requests."""
+        """Return the team's running crawls. Their options may contain headers of page requests."""
         return await self._execute(Call(endpoints.ACTIVE_CRAWLS))
 
     async def crawl_params(self, request: models.CrawlParamsRequest | Body) -> models.CrawlParamsResponse:
-        """Return the crawl options that the service makes of a prompt; starts nothing.
+        """Return the crawl options that the service derives from a prompt, without starting a crawl.
 
         See docs/service.md#crawl-preview.
 

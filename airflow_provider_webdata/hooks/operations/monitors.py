@@ -40,9 +40,9 @@ class MonitorOperations(Operations):
     async def create_monitor(
         self, request: models.MonitorCreateRequest | Body, *, extra_body: Body | None = None
     ) -> models.Monitor:
-        """Create a monitor. Never repeated after a lost answer, for names are not unique.
+        """Create a monitor. Never retried after a lost response, because names are not unique.
 
-        :param request: docs/service.md#monitor-fields; name, schedule and targets are required.
+        :param request: docs/service.md#monitor-fields; name, schedule, and targets are required.
         :param extra_body: merged into the body unchecked.
         """
         return (await self._execute(Call.of(endpoints.CREATE_MONITOR, request, extra_body=extra_body))).data
@@ -52,13 +52,13 @@ class MonitorOperations(Operations):
     ) -> list[models.Monitor]:
         """Return one page of the monitors, newest first. See docs/service.md#monitor-list.
 
-        :param limit: most monitors to return, 1 to 100; the service's default is 25.
-        :param offset: how many to skip.
+        :param limit: maximum number of monitors, 1 to 100. Service default: 25.
+        :param offset: number of monitors to skip.
         """
         return (await self._execute(_list_monitors(limit=limit, offset=offset))).data
 
     async def iter_monitors(self) -> AsyncIterator[models.Monitor]:
-        """Yield every monitor once, newest first, a page at a time."""
+        """Yield every monitor once, newest first, fetching page by page."""
         pages = MonitorPages()
         while pages.query is not None:
             for monitor in pages.take((await self._execute(_list_monitors(**pages.query))).data):
@@ -67,7 +67,7 @@ class MonitorOperations(Operations):
     async def get_monitor(self, monitor_id: str) -> models.Monitor:
         """Return one monitor.
 
-        Reads come from a replica: just after its creation a monitor may be answered with `NotFoundError`.
+        The service reads from a replica: a call right after the monitor's creation may raise `NotFoundError`.
 
         :param monitor_id: the monitor's UUID.
         """
@@ -80,13 +80,13 @@ class MonitorOperations(Operations):
         *,
         extra_body: Body | None = None,
     ) -> models.Monitor:
-        """Change a monitor; what is left out stays. See docs/service.md#monitor-update.
+        """Update a monitor; omitted fields are unchanged. See docs/service.md#monitor-update.
 
-        `targets` replaces the whole array, and a target without its `id` loses its page history.
+        `targets` replaces the entire array, and a target without its `id` loses its page history.
 
         :param monitor_id: the monitor's UUID.
         :param request: the fields to change.
-        :param extra_body: merged into the body unchecked; may stand alone.
+        :param extra_body: merged into the body unchecked; can be given without `request`.
         """
         path = {"monitor_id": monitor_id}
         call = Call.of(endpoints.UPDATE_MONITOR, request, path=path, extra_body=extra_body)
@@ -100,7 +100,7 @@ class MonitorOperations(Operations):
         return await self._execute(_of_monitor(endpoints.DELETE_MONITOR, monitor_id))
 
     async def run_monitor(self, monitor_id: str) -> models.MonitorCheck:
-        """Start a check now and return it, queued. Bills credits; never repeated after a lost answer.
+        """Start a check now and return the queued check. Bills credits; never retried after a lost response.
 
         :param monitor_id: the monitor's UUID.
         :raises ConflictError: a check is running (its id is in `body["checkId"]`), or the monitor is paused.
@@ -110,7 +110,9 @@ class MonitorOperations(Operations):
             return answer.data
         if answer.id:
             return models.MonitorCheck(id=answer.id)
-        raise InvalidResponseError(endpoints.RUN_MONITOR.label, "it names no check", status=200)
+        raise InvalidResponseError(
+            endpoints.RUN_MONITOR.label, "the response contains no check id", status=200
+        )
 
     async def list_monitor_checks(
         self,
@@ -123,9 +125,9 @@ class MonitorOperations(Operations):
         """Return one page of a monitor's checks, newest first, without their pages. See docs/service.md#check-list.
 
         :param monitor_id: the monitor's UUID.
-        :param limit: most checks to return, 1 to 100; the service's default is 25.
-        :param offset: how many to skip.
-        :param status: only checks in this state.
+        :param limit: maximum number of checks, 1 to 100. Service default: 25.
+        :param offset: number of checks to skip.
+        :param status: return only checks in this state.
         """
         query = {"limit": limit, "offset": offset, "status": status}
         call = Call(endpoints.LIST_MONITOR_CHECKS, path={"monitor_id": monitor_id}, query=query)
@@ -140,26 +142,26 @@ class MonitorOperations(Operations):
         skip: int | None = None,
         status: str | None = None,
     ) -> models.MonitorCheckDetail:
-        """Return a check with one part of its pages. Judge it by its `status`.
+        """Return a check with one part of its pages. Rely on its `status`.
 
         :param monitor_id: the monitor's UUID.
         :param check_id: the check's UUID.
-        :param limit: most pages to return, 1 to 100; the service's default is 25.
-        :param skip: how many pages to skip.
-        :param status: only pages of this status: `same`, `new`, `changed`, `removed` or `error`.
+        :param limit: maximum number of pages, 1 to 100. Service default: 25.
+        :param skip: number of pages to skip.
+        :param status: return only pages with this status: `same`, `new`, `changed`, `removed`, or `error`.
         """
         return (await self._execute(_get_monitor_check(monitor_id, check_id, limit, skip, status))).data
 
     async def iter_monitor_check_pages(
         self, monitor_id: str, check_id: str, *, status: str | None = None
     ) -> AsyncIterator[models.MonitorCheckPage]:
-        """Yield the pages of a check, each once.
+        """Yield each page of a check once.
 
-        Read a check that has ended: pages are added while it runs.
+        Use this for finished checks: a running check still adds pages.
 
         :param monitor_id: the monitor's UUID.
         :param check_id: the check's UUID.
-        :param status: only pages of this status.
+        :param status: yield only pages with this status.
         """
         seen: set[str | None] = set()
         links: set[str] = set()
@@ -171,7 +173,7 @@ class MonitorOperations(Operations):
             for page in fresh:
                 yield page
             link = answer.next or answer.data.next
-            # A link in a circle ends the reading.
+            # Stop if the links form a loop.
             if not link or link in links:
                 return
             links.add(link)
@@ -180,8 +182,8 @@ class MonitorOperations(Operations):
     async def changed_pages(self, event: Any) -> AsyncIterator[models.MonitorCheckPage]:
         """Yield the changed, new, and removed pages of the check that an asset event reports.
 
-        :param event: the event, its `extra`, or the payload in that: `monitor_id` and `check_id` are read.
-        :raises ArgumentError: it names no check.
+        :param event: the event, its `extra`, or the payload in `extra`, with `monitor_id` and `check_id`.
+        :raises ArgumentError: the event does not name a check.
         """
         payload = getattr(event, "extra", event)
         for name in ("extra", "payload"):
@@ -195,7 +197,7 @@ class MonitorOperations(Operations):
                 "one of triggering_asset_events"
             )
         for status in CHANGED_STATUSES:
-            # Of this class: the blocking hook has another form of it.
+            # Not `self.iter_monitor_check_pages`: the blocking hook overrides it.
             pages = MonitorOperations.iter_monitor_check_pages(self, monitor_id, check_id, status=status)
             async for page in pages:
                 yield page

@@ -1,4 +1,4 @@
-"""Pages, one call each: search, scrape, map. See docs/service.md#scrape, #map, #search."""
+"""Single-call page operations: search, scrape, and map. See docs/service.md#scrape, #map, #search."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class PageOperations(Operations):
     async def search(
         self, request: models.SearchRequest | Body, *, extra_body: Body | None = None
     ) -> models.SearchResponse:
-        """Search the web, and scrape the results where `scrapeOptions` asks for it. Bills credits.
+        """Search the web and, with `scrapeOptions`, scrape the results. Bills credits.
 
         :param request: docs/service.md#search; only `query` is required.
         :param extra_body: merged into the body unchecked.
@@ -23,21 +23,21 @@ class PageOperations(Operations):
     async def scrape(
         self, request: models.ScrapeRequest | Body, *, extra_body: Body | None = None
     ) -> models.ScrapeResponse:
-        """Scrape one page. Bills credits; never repeated after a lost answer. See docs/service.md#scrape.
+        """Scrape one page. Bills credits; never retried after a lost response. See docs/service.md#scrape.
 
-        A page whose site answers 4xx or 5xx is a result too: look at `data.metadata.status_code`.
+        A page whose site responds with 4xx or 5xx is a result too; check `data.metadata.status_code`.
 
-        :param request: `url` and scrape options side by side; only `url` is required.
+        :param request: `url` and scrape options at the same level; only `url` is required.
         :param extra_body: merged into the body unchecked.
-        :raises ProcessingContinuesError: a large document needs longer; the same call later returns the result, billed
+        :raises ProcessingContinuesError: a large document takes longer. The same call later returns the result, billed
             once. See docs/service.md#large-documents.
-        :raises PageError: the page is unavailable: no such host, a bad certificate, ...
-        :raises CacheMissError: only the cache was asked, and has no such page.
+        :raises PageError: the page is unavailable: unknown host, invalid certificate, ...
+        :raises CacheMissError: the request allows only cached pages, and the page is not cached.
         """
         return await self._execute(Call.of(endpoints.SCRAPE, request, extra_body=extra_body))
 
     async def get_scrape(self, scrape_id: str) -> models.ScrapeResponse:
-        """Return the result of an earlier scrape. Costs nothing. See docs/service.md#scrape-result.
+        """Return the result of an earlier scrape. Free. See docs/service.md#scrape-result.
 
         :param scrape_id: UUID in `metadata.scrape_id` of its document.
         """
@@ -46,7 +46,7 @@ class PageOperations(Operations):
     async def map(
         self, request: models.MapRequest | Body, *, extra_body: Body | None = None
     ) -> models.MapResponse:
-        """List the URLs of a site. Bills a credit; never repeated after a lost answer. See docs/service.md#map.
+        """List the URLs of a site. Bills a credit; never retried after a lost response. See docs/service.md#map.
 
         :param request: only `url` is required.
         :param extra_body: merged into the body unchecked.

@@ -1,4 +1,4 @@
-"""Data providers and their catalogue. See docs/service.md#data-providers."""
+"""Data providers and their catalog. See docs/service.md#data-providers."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ def _lookup(options: Mapping[str, Any]) -> Call[models.ProviderResponse]:
 
 
 def _page(answer: models.ProviderResponse) -> models.ToolPage:
-    """Return the page of the catalogue that an answer has.
+    """Return the catalog page in a response.
 
-    :raises APIError: the catalogue refuses the options.
-    :raises InvalidResponseError: it is no page.
+    :raises APIError: the catalog refuses the options.
+    :raises InvalidResponseError: the response contains no catalog page.
     """
     label = endpoints.FIND_TOOLS.label
     result = answer.data.alexandria[0] if answer.data.alexandria else models.ProviderResult()
     if (error := result.error) is not None:
         status = error.status if isinstance(error.status, int) else 500
         raise error_class(status, error.code)(
-            label, status, str(error.message or "the catalogue gave no reason"), code=error.code
+            label, status, str(error.message or "the catalog gave no reason"), code=error.code
         )
     try:
         return models.ToolPage.model_validate(result.data)
     except ValidationError:
-        raise InvalidResponseError(label, "it has no page of the catalogue", status=200) from None
+        raise InvalidResponseError(label, "the response contains no catalog page", status=200) from None
 
 
 def _following(call: Any) -> Mapping[str, Any] | None:
-    """Return the options of a ready call, if it is one to the catalogue: no other is free."""
+    """Return the options of a prepared catalog call, or None for any other call, which may be billed."""
     if not isinstance(call, Mapping) or (call.get("provider"), call.get("capability")) != (CATALOGUE, FIND):
         return None
     options = call.get("options")
@@ -62,21 +62,22 @@ class ProviderOperations(Operations):
         tools: Sequence[models.DataTool | None] = (),
         extra_body: Body | None = None,
     ) -> models.ProviderResponse:
-        """Call data providers. Bills credits; a repeat with the same id returns the first answer and bills nothing.
+        """Call data providers. Bills credits; a retry with the same id returns the first response and is free.
 
-        Errors of single calls are in their results.
+        Errors of individual calls are in their results.
 
-        :param calls: 1 to 10 calls (`provider`, `capability`, `options`), or the whole request.
-        :param request_id: names the execution: 1 to 128 letters, digits, `.`, `_`, `:`, and `-`. Default: a new one, so
-            that only repeats within this call are free.
-        :param tools: the contracts of the calls, by which a guarded hook holds its caps.
+        :param calls: 1 to 10 calls (`provider`, `capability`, `options`), or the entire request.
+        :param request_id: idempotency key: 1 to 128 letters, digits, `.`, `_`, `:`, and `-`. Default: a new key, so
+            only retries within this method call are free.
+        :param tools: the contracts of the calls, from which a guarded hook computes their maximum price.
         :param extra_body: merged into the body unchecked.
         :raises TermsRequiredError: the terms of a provider are not accepted.
-        :raises RequestIdUsedError: the id was used for other calls.
+        :raises RequestIdUsedError: the id was used for different calls.
         """
         if "alexandria" in (extra_body or {}):
             raise InvalidRequestError(
-                endpoints.RUN_PROVIDER.label, ["extra_body: give calls as such, not as alexandria"]
+                endpoints.RUN_PROVIDER.label,
+                ["extra_body: must not contain alexandria; pass the calls in calls"],
             )
         request = calls if isinstance(calls, models.ProviderRequest) else {"calls": list(calls)}
         call = Call(
@@ -91,9 +92,9 @@ class ProviderOperations(Operations):
     async def find_tools(
         self, request: models.FindToolsRequest | Body | None = None
     ) -> AsyncIterator[models.DataTool]:
-        """Yield capabilities of providers, page by page; or providers, groups, or categories. Bills nothing.
+        """Yield capabilities of providers, or providers, groups, or categories, page by page. Free.
 
-        :param request: filters and the `level`; without any, all providers.
+        :param request: filters and the `level`. Default: all providers.
         """
         body = body_for(models.FindToolsRequest, request or {}, endpoints.FIND_TOOLS.label)
         options: Mapping[str, Any] | None = body.to_wire()
@@ -106,7 +107,7 @@ class ProviderOperations(Operations):
             options = _following(page.next)
 
     async def data_tool(self, provider: str, capability: str) -> models.DataTool | None:
-        """Return a capability with its contract, or None if the catalogue has none. Bills nothing.
+        """Return a capability with its contract, or None if the catalog does not list it. Free.
 
         :param provider: id of the provider.
         :param capability: name of the capability.
@@ -116,7 +117,7 @@ class ProviderOperations(Operations):
             models.FindToolsRequest, wanted, endpoints.FIND_TOOLS.label
         ).to_wire()
         found = None
-        # A summary has a ready call that returns the whole contract.
+        # A summary contains a prepared call that returns the full contract.
         for _ in range(2):
             if options is None:
                 break

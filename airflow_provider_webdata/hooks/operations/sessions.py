@@ -1,6 +1,6 @@
-"""Browser sessions: opened by hand, or on the page of an earlier scrape. See docs/service.md#interact.
+"""Browser sessions: opened directly, or on the page of an earlier scrape. See docs/service.md#interact.
 
-The URLs that control a browser are given to Airflow's masker before anybody else sees them.
+URLs that control a browser are secrets: the hooks register them with Airflow's masker before returning them.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ class SessionOperations(Operations):
     async def open_session(
         self, request: models.InteractRequest | Body, *, extra_body: Body | None = None
     ) -> models.InteractSession:
-        """Open a browser session. It bills by time until it is closed or over; never opened twice for a lost answer.
+        """Open a browser session, billed by time until it is closed or expires. Never retried after a lost response.
 
-        :param request: docs/service.md#session; give `ttl`, for a session whose answer is lost lives until then.
+        :param request: docs/service.md#session; set `ttl`, because a session whose response is lost stays open until
+            then.
         :param extra_body: merged into the body unchecked.
         """
         session = await self._execute(Call.of(endpoints.OPEN_SESSION, request, extra_body=extra_body))
@@ -27,9 +28,9 @@ class SessionOperations(Operations):
         return session
 
     async def list_sessions(self, *, status: str | None = None) -> list[models.InteractSession]:
-        """Return the team's sessions. Costs nothing.
+        """Return the team's sessions. Free.
 
-        :param status: only those in this state: `active`, `destroyed` or `error`.
+        :param status: return only sessions in this state: `active`, `destroyed`, or `error`.
         """
         answer = await self._execute(Call(endpoints.LIST_SESSIONS, query={"status": status}))
         await self._mask(answer.secrets())
@@ -38,7 +39,7 @@ class SessionOperations(Operations):
     async def execute(
         self, session_id: str, request: models.ExecuteRequest | Body, *, extra_body: Body | None = None
     ) -> models.ExecuteResult:
-        """Run code in a session; never repeated after a lost answer. Code that fails raises nothing.
+        """Run code in a session; never retried after a lost response. Failing code does not raise an exception.
 
         :param session_id: the session's id.
         :param request: docs/service.md#session; only `code` is required.
@@ -50,11 +51,11 @@ class SessionOperations(Operations):
         )
 
     async def close_session(self, session_id: str) -> models.SessionClosed:
-        """Close a session and save its profile's changes; harmless for one that is closed already.
+        """Close a session and save its profile's changes. Idempotent.
 
         :param session_id: the session's id.
-        :return: what it cost; empty when it was closed before.
-        :raises NotFoundError: there is no such session.
+        :return: the cost of the session; empty if it was already closed.
+        :raises NotFoundError: the session does not exist.
         """
         try:
             return await self._execute(Call(endpoints.CLOSE_SESSION, path={"session_id": session_id}))
@@ -62,21 +63,21 @@ class SessionOperations(Operations):
             return models.SessionClosed()
 
     async def replay(self, session_id: str) -> list[models.ReplayPage]:
-        """Return the recorded tabs of a session that was opened with `record_session`, also once it is closed.
+        """Return the recorded tabs of an open or closed session that was opened with `record_session`.
 
         :param session_id: the session's id.
-        :raises NotFoundError: there is no such session, or no recording of it.
+        :raises NotFoundError: the session or its recording does not exist.
         """
         return (await self._execute(Call(endpoints.REPLAY, path={"session_id": session_id}))).pages
 
     async def replay_page(self, session_id: str, page_id: str) -> str:
-        """Return the recording of one tab as an HLS playlist (`.m3u8`), for any player that reads these.
+        """Return the recording of one tab as an HLS playlist (`.m3u8`).
 
-        Each call returns new links to the segments, which expire after some 6 hours. Any holder can watch them.
+        Each call returns new links to the segments, which expire after about 6 hours. Anyone with a link can watch.
 
         :param session_id: the session's id.
         :param page_id: `page_id` of a `ReplayPage`.
-        :raises NotFoundError: there is no such recording.
+        :raises NotFoundError: the recording does not exist.
         """
         path = {"session_id": session_id, "page_id": page_id}
         return (await self._execute(Call(endpoints.REPLAY_PAGE, path=path))).text
@@ -88,16 +89,16 @@ class SessionOperations(Operations):
         *,
         extra_body: Body | None = None,
     ) -> models.ScrapeInteractResult:
-        """Run code, or a prompt, on the page of an earlier scrape; never repeated after a lost answer.
+        """Run code or a prompt on the page of an earlier scrape; never retried after a lost response.
 
-        The first call opens a browser there, which bills until it is stopped or over; later calls continue in it. Code
-        that fails raises nothing.
+        The first call opens a browser on the page, which bills until it is stopped or expires; later calls use the same
+        browser. Failing code does not raise an exception.
 
         :param scrape_id: UUID in `metadata.scrape_id` of the scrape's document.
         :param request: docs/service.md#on-the-page-of-a-scrape; `code` or `prompt` is required.
         :param extra_body: merged into the body unchecked.
         :return: the outcome; its `failure()` says whether it succeeded.
-        :raises ConflictError: the scrape cannot be repeated any more (scrape again), or its profile is busy.
+        :raises ConflictError: the scrape can no longer be repeated (scrape again), or its profile is busy.
         """
         result = await self._execute(
             Call.of(
@@ -108,11 +109,11 @@ class SessionOperations(Operations):
         return result
 
     async def stop_scrape_interaction(self, scrape_id: str) -> models.SessionClosed:
-        """Close the browser on the page of a scrape; harmless when it is closed already.
+        """Close the browser on the page of a scrape. Idempotent.
 
         :param scrape_id: UUID in `metadata.scrape_id` of the scrape's document.
-        :return: what it cost; empty when it was closed before.
-        :raises NotFoundError: there is no such scrape, or no browser was ever opened on it.
+        :return: the cost of the browser; empty if it was already closed.
+        :raises NotFoundError: the scrape does not exist, or no browser was ever opened on its page.
         """
         try:
             return await self._execute(

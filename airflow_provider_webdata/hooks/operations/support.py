@@ -19,13 +19,13 @@ class SupportOperations(Operations):
         context: Body | None = None,
         extra_body: Body | None = None,
     ) -> models.AskResponse:
-        """Ask the service why a job failed, or how to solve a problem. Costs nothing; takes up to 65 seconds.
+        """Ask the service why a job failed, or how to solve a problem. Free; takes up to 65 seconds.
 
-        The answer is a language model's. The service may test a fix before it answers.
+        A language model writes the answer. The service may test a fix first.
 
         :param question: the problem, 1 to 8,000 characters.
-        :param job_id: id of the job that the question is about, which the service then inspects.
-        :param rationale: what the job is for.
+        :param job_id: id of the job in question, which the service inspects.
+        :param rationale: purpose of the job.
         :param context: further facts, as a JSON object.
         :param extra_body: merged into the body unchecked.
         :return: the answer; its `text()` is safe to show.

@@ -1,4 +1,4 @@
-"""The team that owns the API key: credits, tokens, queue, what was called, its policy. Costs nothing.
+"""The team that owns the API key: credits, tokens, queue, activity, and threat protection policy. Free.
 
 See docs/service.md#team.
 """
@@ -20,7 +20,7 @@ class TeamOperations(Operations):
     """The team."""
 
     async def credit_usage(self) -> models.CreditUsage:
-        """Return the credits left. They lag behind what jobs use by minutes or hours.
+        """Return the remaining credits. The figure lags behind the usage by minutes or hours.
 
         See docs/service.md#credits-lag.
         """
@@ -29,27 +29,27 @@ class TeamOperations(Operations):
     async def credit_history(self, *, by_api_key: bool | None = None) -> models.CreditHistory:
         """Return the credits used in each billing period.
 
-        :param by_api_key: one item for each period and API key. Service default: false.
+        :param by_api_key: return one item for each period and API key. Service default: false.
         """
         return await self._execute(Call(endpoints.CREDIT_HISTORY, query={"byApiKey": by_api_key}))
 
     async def token_usage(self) -> models.TokenUsage:
-        """Return the tokens left; only extract uses them."""
+        """Return the remaining tokens; only extract uses tokens."""
         return (await self._execute(Call(endpoints.TOKEN_USAGE))).data
 
     async def token_history(self, *, by_api_key: bool | None = None) -> models.TokenHistory:
         """Return the tokens used in each billing period.
 
-        :param by_api_key: one item for each period and API key. Service default: false.
+        :param by_api_key: return one item for each period and API key. Service default: false.
         """
         return await self._execute(Call(endpoints.TOKEN_HISTORY, query={"byApiKey": by_api_key}))
 
     async def queue_status(self) -> models.QueueStatus:
-        """Return how many scrape jobs of the team wait and run, and how many may run at once."""
+        """Return the numbers of the team's queued and running scrape jobs, and the maximum that run concurrently."""
         return await self._execute(Call(endpoints.QUEUE_STATUS))
 
     async def concurrency(self) -> models.Concurrency:
-        """Return how many jobs of the team run, and how many may run at once."""
+        """Return the number of the team's running jobs, and the maximum that run concurrently."""
         return await self._execute(Call(endpoints.CONCURRENCY))
 
     async def threat_policy(self) -> models.ThreatPolicy:
@@ -62,11 +62,11 @@ class TeamOperations(Operations):
     async def replace_threat_policy(
         self, request: models.ThreatPolicyRequest | Body, *, extra_body: Body | None = None
     ) -> models.ThreatPolicy:
-        """Replace the organization's threat protection policy as a whole, and return what is in force then.
+        """Replace the organization's threat protection policy, and return the new policy.
 
-        :param request: only `mode` is required; what is left out goes back to its default.
+        :param request: only `mode` is required; omitted fields are reset to their defaults.
         :param extra_body: merged into the body unchecked.
-        :raises EntitlementError: the team lacks the feature, the key is no admin's, or protection is enforced.
+        :raises EntitlementError: the team lacks the feature, the key has no admin rights, or protection is enforced.
         """
         call = Call.of(endpoints.REPLACE_THREAT_POLICY, request, extra_body=extra_body)
         return (await self._execute(call)).data
@@ -74,20 +74,20 @@ class TeamOperations(Operations):
     async def activity(
         self, *, endpoint: str | None = None, limit: int | None = None, cursor: str | None = None
     ) -> models.Activity:
-        """Return one page of the calls of the last 24 hours. Monitors do not appear among them.
+        """Return one page of the calls of the last 24 hours, without those of monitors.
 
-        :param endpoint: only calls of this kind: `scrape`, `crawl`, `batch_scrape`, `search`, `extract`, `map`,
+        :param endpoint: return only calls of this kind: `scrape`, `crawl`, `batch_scrape`, `search`, `extract`, `map`,
             `agent`, `browser`, `interact`, ...
-        :param limit: most items, 1 to 100; the service's default is 50.
-        :param cursor: of the page before.
+        :param limit: maximum number of items, 1 to 100. Service default: 50.
+        :param cursor: cursor from the previous page.
         """
         query = {"endpoint": endpoint, "limit": limit, "cursor": cursor}
         return await self._execute(Call(endpoints.ACTIVITY, query=query))
 
     async def iter_activity(self, *, endpoint: str | None = None) -> AsyncIterator[models.ActivityItem]:
-        """Yield the calls of the last 24 hours, each once, a page at a time.
+        """Yield each call of the last 24 hours once, fetching page by page.
 
-        :param endpoint: only calls of this kind, as in `activity`.
+        :param endpoint: yield only calls of this kind, as in `activity`.
         """
         seen: set[str | None] = set()
         cursors: set[str] = set()
@@ -97,9 +97,7 @@ class TeamOperations(Operations):
             page = await self._execute(Call(endpoints.ACTIVITY, query=query))
             cursor = page.cursor if page.has_more is not False else None
             if cursor in cursors:
-                raise InvalidResponseError(
-                    endpoints.ACTIVITY.label, "its cursor leads in a circle", status=200
-                )
+                raise InvalidResponseError(endpoints.ACTIVITY.label, "the cursors form a loop", status=200)
             fresh = [item for item in page.data if item.id is None or item.id not in seen]
             seen.update(item.id for item in fresh)
             for item in fresh:

@@ -39,16 +39,36 @@ async def hook(kind_of_hook: Any, sandbox: Any, connect: Any) -> Any:
 
 # The call, its arguments, the caps, and a part of the refusal.
 REFUSED: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], str]] = {
-    "too dear": ("scrape", ({"url": PAGE, **BOUNDED},), {"max_credits": 4}, "up to 5 credits.* 4 left"),
+    "too dear": (
+        "scrape",
+        ({"url": PAGE, **BOUNDED},),
+        {"max_credits": 4},
+        "up to 5 credits.* 4 of max_credits",
+    ),
     "unknown price": ("scrape", ({"url": PAGE},), {"max_credits": 400}, "a PDF bills each of its pages"),
     "extract": ("start_extract", ({"urls": [PAGE], "prompt": "p"},), {"max_credits": 400}, "bills by use"),
-    "monitor": ("create_monitor", (MONITOR,), {"max_credits": 400}, "no price .* create monitor"),
+    "monitor": (
+        "create_monitor",
+        (MONITOR,),
+        {"max_credits": 400},
+        "the price of a call to create monitor is unknown",
+    ),
     "agent": ("start_agent", ({"prompt": "p"},), {"max_credits": 99}, "up to 2500 credits"),
     "browser": ("open_session", ({"ttl": 60},), {"max_credits": 6}, "up to 7 credits"),
     "developer search": ("search_developer", ({"query": "q"},), {"max_credits": 1}, "up to 2 credits"),
     "paper search": ("search_papers", ({"query": "q", "k": 100},), {"max_credits": 19}, "up to 20 credits"),
-    "government search": ("search_government", ({"query": "q"},), {"max_credits": 99}, "no price .* known"),
-    "paper": ("get_paper", ("arxiv:1706.03762",), {"max_credits": 99}, "no price .* known"),
+    "government search": (
+        "search_government",
+        ({"query": "q"},),
+        {"max_credits": 99},
+        "the price of a call to .* is unknown",
+    ),
+    "paper": (
+        "get_paper",
+        ("arxiv:1706.03762",),
+        {"max_credits": 99},
+        "the price of a call to .* is unknown",
+    ),
     "no call": ("map", ({"url": PAGE},), {"max_calls": 0}, "max_calls=0 is reached"),
     "other domain": (
         "scrape",
@@ -87,12 +107,17 @@ REFUSED: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], str]] = {
     ),
     "agent anywhere": ("start_agent", ({"prompt": "p"},), {"blocked_domains": ["a.example"]}, "any domain"),
     "browser anywhere": ("open_session", ({},), {"allowed_domains": ["a.example"]}, "any domain"),
-    "code in another's browser": ("execute", (ID, {"code": "1"}), {}, "not opened by this guarded hook"),
+    "code in another's browser": (
+        "execute",
+        (ID, {"code": "1"}),
+        {},
+        "this guarded hook did not open the session",
+    ),
     "code anywhere": (
         "execute",
         (ID, {"code": "1"}),
         {"max_credits": 0, "allowed_domains": ["a.example"]},
-        "code may visit any domain",
+        "code in a browser session may visit any domain",
     ),
     "search elsewhere": (
         "search",
@@ -104,13 +129,13 @@ REFUSED: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], str]] = {
         "search",
         ({"query": "q", "excludeDomains": ["a.river.example"]},),
         {"allowed_domains": ["river.example"]},
-        "exclude_domains cannot stand beside",
+        "exclude_domains cannot be combined with",
     ),
     "monitor at any cost": (
         "update_monitor",
         ("m", {"name": "n"}),
         {"max_credits": 100},
-        "no price of a call",
+        "is unknown",
     ),
     "policy for all": (
         "replace_threat_policy",
@@ -129,7 +154,7 @@ async def test_a_call_that_exceeds_a_cap_is_not_sent(hook: Any, sandbox: Any) ->
         guarded = hook.guarded(**caps)
         with pytest.raises(CallRefusedError, match=part) as refused:
             await settled(getattr(guarded, method)(*arguments))
-        assert "nothing was sent" in str(refused.value), name
+        assert "the call was not sent" in str(refused.value), name
         assert str(refused.value).endswith("(WD-027)"), name
         await settled(guarded.close())
     assert sandbox.control.requests() == []
@@ -138,11 +163,11 @@ async def test_a_call_that_exceeds_a_cap_is_not_sent(hook: Any, sandbox: Any) ->
 async def test_code_runs_in_a_session_of_the_guard(hook: Any, sandbox: Any) -> None:
     guarded = hook.guarded(max_credits=100)
     session = await settled(guarded.open_session({"ttl": 60}))
-    with pytest.raises(CallRefusedError, match="extra_body is sent unchecked"):
+    with pytest.raises(CallRefusedError, match="accepts no extra_body"):
         await settled(guarded.execute(session.id, {"code": "1"}, extra_body={"timeout": 1}))
     assert (await settled(guarded.execute(session.id, {"code": "1"}))).success
     other = await settled(hook.open_session({"ttl": 60}))
-    with pytest.raises(CallRefusedError, match="not opened by this guarded hook"):
+    with pytest.raises(CallRefusedError, match="this guarded hook did not open the session"):
         await settled(guarded.execute(other.id, {"code": "1"}))
     await settled(guarded.close())
     await settled(hook.close())
@@ -150,9 +175,9 @@ async def test_code_runs_in_a_session_of_the_guard(hook: Any, sandbox: Any) -> N
 
 async def test_unchecked_calls_are_refused(hook: Any, sandbox: Any) -> None:
     guarded = hook.guarded()
-    with pytest.raises(CallRefusedError, match="extra_body is sent unchecked"):
+    with pytest.raises(CallRefusedError, match="accepts no extra_body"):
         await settled(guarded.scrape({"url": PAGE}, extra_body={"url": "http://10.0.0.1/"}))
-    with pytest.raises(CallRefusedError, match="gives no client"):
+    with pytest.raises(CallRefusedError, match="does not expose its client"):
         await settled(guarded.get_conn())
     assert sandbox.control.requests() == []
 
@@ -166,7 +191,7 @@ async def test_credits_are_counted_as_they_are_spent(hook: Any, sandbox: Any) ->
     assert results.credits_used == 2
     assert sandbox.control.requests("/v2/search")[0]["body"]["includeDomains"] == ["river.example"]
     # 4 are spent, and a page may cost 5.
-    with pytest.raises(CallRefusedError, match="of max_credits=8 there are 4 left"):
+    with pytest.raises(CallRefusedError, match="4 of max_credits=8 are left"):
         await settled(guarded.scrape({"url": PAGE, **BOUNDED}))
     await settled(guarded.scrape({"url": PAGE, **CHEAP}))
     # Reading is free.
@@ -181,7 +206,7 @@ async def test_a_job_counts_with_the_most_that_it_may_cost(hook: Any, sandbox: A
     crawl = {"url": PAGE, "limit": 10, "scrapeOptions": CHEAP}
     await settled(guarded.start_crawl(crawl))
     assert await settled(guarded.active_crawls())
-    with pytest.raises(CallRefusedError, match="2 left"):
+    with pytest.raises(CallRefusedError, match="2 of max_credits"):
         await settled(guarded.start_crawl(crawl))
     assert len(sandbox.control.requests("/v2/crawl", method="POST")) == 1
     await settled(guarded.close())
@@ -192,7 +217,7 @@ async def test_searches_of_an_index_are_counted(hook: Any) -> None:
     guarded = hook.guarded(max_credits=5)
     await settled(guarded.search_developer({"query": "river"}))
     await settled(guarded.search_papers({"query": "river", "k": 10}))
-    with pytest.raises(CallRefusedError, match="1 left"):
+    with pytest.raises(CallRefusedError, match="1 of max_credits"):
         await settled(guarded.search_developer({"query": "river"}))
     await settled(guarded.close())
 
@@ -209,7 +234,7 @@ async def test_blocked_domains_are_excluded_from_a_search(hook: Any, sandbox: An
 async def test_a_file_counts(hook: Any, sandbox: Any) -> None:
     guarded = hook.guarded(max_credits=1, allowed_domains=["river.example"])
     assert (await settled(guarded.parse(io.BytesIO(b"<p>The river.</p>"), "river.html"))).data.markdown
-    with pytest.raises(CallRefusedError, match="0 left"):
+    with pytest.raises(CallRefusedError, match="0 of max_credits"):
         await settled(guarded.parse(io.BytesIO(b"<p>The river.</p>"), "river.html"))
     await settled(guarded.close())
 
@@ -221,11 +246,13 @@ async def test_a_page_that_leads_elsewhere_is_billed_and_not_read(serve: Any) ->
     }
     server, hook = serve(page)
     guarded = hook.guarded(max_credits=6)
-    with pytest.raises(CallRefusedError, match=r"led to another address: 10\.0\.0\.1 .* It is billed"):
+    with pytest.raises(
+        CallRefusedError, match=r"redirected to a forbidden URL: 10\.0\.0\.1 .* The scrape is billed"
+    ):
         await settled(guarded.scrape({"url": PAGE, **BOUNDED}))
-    with pytest.raises(CallRefusedError, match="led to another address"):
+    with pytest.raises(CallRefusedError, match="redirected to a forbidden URL"):
         await settled(guarded.scrape({"url": PAGE, **BOUNDED}))
-    with pytest.raises(CallRefusedError, match="4 left"):
+    with pytest.raises(CallRefusedError, match="4 of max_credits"):
         await settled(guarded.scrape({"url": PAGE, **BOUNDED}))
     assert len(server.requests) == 2
     await settled(guarded.close())
@@ -255,7 +282,7 @@ async def test_a_cap_holds_for_all_attempts_of_a_task(
     before = len(sandbox.control.requests())
     guarded, other = begin(6, max_tries)
     if max_tries == 5:
-        with pytest.raises(CallRefusedError, match="of max_credits=12 there are 0 left"):
+        with pytest.raises(CallRefusedError, match="0 of max_credits=12 are left"):
             await settled(guarded.scrape({"url": PAGE, **CHEAP}))
         assert len(sandbox.control.requests()) == before
     else:
@@ -289,7 +316,7 @@ async def test_the_cost_of_a_failed_call(serve: Any, step: Any, error: Any, left
     guarded = hook.guarded(max_credits=10)
     with pytest.raises(error):
         await settled(guarded.scrape({"url": PAGE, **BOUNDED}))
-    with pytest.raises(CallRefusedError, match=rf"there are {left} left"):
+    with pytest.raises(CallRefusedError, match=rf"only {left} of max_credits"):
         await settled(guarded.start_agent({"prompt": "p", "maxCredits": 11}))
     await settled(guarded.close())
 

@@ -140,7 +140,7 @@ async def test_too_many_unparsed_files(hook, sandbox) -> None:
 
 async def test_an_invalid_upload_is_not_sent(hook, sandbox) -> None:
     for file, more, words in (
-        (iter([b"x"]), {"upload": "reference"}, "size: must be given"),
+        (iter([b"x"]), {"upload": "reference"}, "size: is required"),
         (
             io.BytesIO(b"x"),
             {"upload": "form", "size": parse_models.MAX_FILE_BYTES + 1},

@@ -115,7 +115,7 @@ async def test_an_error_of_the_catalogue(serve: Any) -> None:
     )
     with pytest.raises(errors.BadRequestError, match="no such level"):
         list(hook.find_tools())
-    with pytest.raises(errors.InvalidResponseError, match="no page of the catalogue"):
+    with pytest.raises(errors.InvalidResponseError, match="contains no catalog page"):
         list(hook.find_tools())
 
 
@@ -177,7 +177,7 @@ async def test_a_guarded_hook_needs_contracts(sandbox: SandboxServer, hook: Any)
         guarded.run_provider([HISTORY])
     tool = guarded.data_tool("market-prices", "prices/history")
     assert guarded.run_provider([HISTORY], tools=[tool]).credits_used == 5
-    with pytest.raises(errors.CallRefusedError, match="there are 4 left"):
+    with pytest.raises(errors.CallRefusedError, match="only 4 of max_credits"):
         guarded.run_provider([HISTORY], tools=[tool])
     live = {"provider": "market-prices", "capability": "prices/live", "options": {"symbol": "URM"}}
     with pytest.raises(errors.CallRefusedError, match="only its answer says"):

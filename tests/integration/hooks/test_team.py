@@ -135,7 +135,7 @@ async def test_activity_ends(serve: Any, pages: list[dict[str, Any]], ends_well:
     if ends_well:
         assert len(await settled(hook.iter_activity())) == 1
     else:
-        with pytest.raises(errors.InvalidResponseError, match="circle"):
+        with pytest.raises(errors.InvalidResponseError, match="form a loop"):
             await settled(hook.iter_activity())
     assert len(server.requests) == len(pages)
     await settled(hook.close())

@@ -79,7 +79,7 @@ def test_key_refused(sandbox, connect):
     connect(sandbox.url, "some-other-key")
     works, message = WebDataHook().test_connection()
     assert not works
-    assert message.startswith("The service refuses the API key")
+    assert message.startswith("The service rejects the API key")
     assert "some-other-key" not in message
 
 
@@ -89,7 +89,7 @@ def test_host_unreachable(connect):
     connect(f"http://127.0.0.1:{port}", retry_budget=0)
     works, message = WebDataHook().test_connection()
     assert not works
-    assert message.startswith("The host is not reachable")
+    assert message.startswith("The host is unreachable")
     assert f"127.0.0.1:{port}" in message
 
 
@@ -97,7 +97,7 @@ def test_unknown_host(connect):
     connect("https://no-such-host.invalid", retry_budget=0)
     works, message = WebDataHook().test_connection()
     assert not works
-    assert message.startswith("The host is not reachable")
+    assert message.startswith("The host is unreachable")
 
 
 def test_no_tls(sandbox, connect):
@@ -134,10 +134,10 @@ OTHERS = {
     "another JSON API": (200, b'{"status": "ok"}', "application/json", "is not this service"),
     "another JSON API's 404": (404, b'{"detail": "Not Found"}', "application/json", "is not this service"),
     "a JSON list": (200, b"[1, 2]", "application/json", "is not this service"),
-    "a fault": (503, b"<html>Bad gateway</html>", "text/html", "answers with an error: "),
+    "a fault": (503, b"<html>Bad gateway</html>", "text/html", "responds with an error: "),
     "forbidden": (403, b'{"success": false, "error": "blocked"}', "application/json", "forbids the call: blocked"),
-    "rate limit": (429, b'{"success": false, "error": "slow down"}', "application/json", "limits the rate"),
-    "a failure in a 200": (200, b'{"success": false, "error": "no"}', "application/json", "not as expected"),
+    "rate limit": (429, b'{"success": false, "error": "slow down"}', "application/json", "limits the request rate"),
+    "a failure in a 200": (200, b'{"success": false, "error": "no"}', "application/json", "unexpected response"),
 }  # fmt: skip
 
 

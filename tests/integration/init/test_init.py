@@ -56,7 +56,7 @@ def terminal(environ: dict[str, str], sandbox: SandboxServer, warm: Warm) -> Ter
 def test_what_cannot_work_stores_nothing(terminal: Terminal, home: Path) -> None:
     (home / "a-file").touch()
     cases: Sequence[tuple[dict[str, Any], str]] = [
-        (terminal.order(key=WRONG_KEY), "The service refuses the API key: "),
+        (terminal.order(key=WRONG_KEY), "The service rejects the API key: "),
         (terminal.order(key=""), "the API key is missing; "),
         (terminal.order(key="\n"), "the API key is missing; "),
         (terminal.order(key="Bearer x"), "password (API Key) starts with 'Bearer'; enter the key alone"),

@@ -223,8 +223,9 @@ def test_a_failed_job_fails_the_attempt_and_a_retry_starts_another(done: Done, n
     outcome, services = done
     assert outcome.ended(name) == ("failed", 2), outcome.log_of(name)
     assert len(services[name].started()) == 2
-    assert f"{text}. Connection '{name}': look at the job before a retry pays for another (WD-031)" in (
-        outcome.log_of(name)
+    assert (
+        f"{text}. Connection '{name}': inspect the job before a retry starts another one, which is billed (WD-031)"
+        in (outcome.log_of(name))
     )
 
 

@@ -93,7 +93,7 @@ def test_a_job_that_times_out(done: Outcome, task: str) -> None:
     line = last_line(done, task)
     assert "WaitTimeoutError: Timed out waiting for crawl " in line
     assert line.endswith(
-        "Connection 'webdata_default': give it more time, or look at what it waits for (WD-030)"
+        "Connection 'webdata_default': raise the timeout, or check the state of the job, check, or delivery (WD-030)"
     )
 
 

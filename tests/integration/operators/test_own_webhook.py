@@ -186,7 +186,11 @@ def test_none_is_attached(keep: Any, here: SandboxServer, more: Any, extra: dict
             CAN_RECEIVE,
             "remove one of them",
         ),
-        ({"wait_for_completion": True, "wait": Wait(by="webhook")}, {}, "No delivery can arrive"),
+        (
+            {"wait_for_completion": True, "wait": Wait(by="webhook")},
+            {},
+            "The inbox cannot receive deliveries",
+        ),
     ],
     ids=["address", "secret", "two", "wait"],
 )

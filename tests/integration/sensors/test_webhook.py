@@ -196,7 +196,7 @@ def test_connections_without_deliveries(connect, service):
         assert "webhook_secret" in str(done.error), mode
         done = delivery(mode, retries=2)
         assert done.ended == ("failed", 1), mode
-        assert "is not set, so that its deliveries cannot be read" in str(done.error), mode
+        assert "is not set, so its deliveries cannot be read" in str(done.error), mode
 
 
 CHECK_BODY = body("monitor.check.completed", "check-1", data=[{"monitorId": MONITOR, "checkId": "check-1"}])

@@ -159,9 +159,9 @@ REFUSED = {
     "login in the URL": ({"host": "https://u:hunter22@api.example.com"}, "with no login"),
     "key in the query": ({"host": f"https://api.example.com/?api_key={KEY}"}, "host (Base URL) must have no query"),
     "key in the fragment": ({"host": f"api.example.com#{KEY}"}, "host (Base URL) must have no query or fragment"),
-    "half an IPv6 address and a port": ({"host": "https://[abc", "port": 1}, "host (Base URL) is no address"),
-    "port in words": ({"host": "https://api.example.com:https"}, "host (Base URL) is no address"),
-    "two ports": ({"host": "https://api.example.com:1", "port": 2}, "port is 2, but host (Base URL) says 1"),
+    "half an IPv6 address and a port": ({"host": "https://[abc", "port": 1}, "host (Base URL) is not a URL"),
+    "port in words": ({"host": "https://api.example.com:https"}, "host (Base URL) is not a URL"),
+    "two ports": ({"host": "https://api.example.com:1", "port": 2}, "port is 2, but host (Base URL) has port 1"),
     "no key": ({"password": None}, "password (API Key) is empty"),
     "blank key": ({"password": " \n"}, "password (API Key) is empty"),
     "scheme with the key": ({"password": f"Bearer {KEY}"}, "enter the key alone"),
@@ -176,25 +176,25 @@ REFUSED = {
     "concurrency in words": ({"extra": {"max_concurrency": "many"}}, "max_concurrency must be a number"),
     "size in words": ({"extra": {"max_response_mb": "64 MB"}}, "max_response_mb must be a number (given: '64 MB')"),
     "negative budget": ({"extra": {"retry_budget": "-1"}}, "retry_budget must be a number of at least 0"),
-    "no concurrency": ({"extra": {"max_concurrency": 0}}, "max_concurrency must be a whole number"),
-    "half concurrency": ({"extra": {"max_concurrency": 1.5}}, "max_concurrency must be a whole number"),
+    "no concurrency": ({"extra": {"max_concurrency": 0}}, "max_concurrency must be an integer"),
+    "half concurrency": ({"extra": {"max_concurrency": 1.5}}, "max_concurrency must be an integer"),
     "no size": ({"extra": {"max_response_mb": 0}}, "max_response_mb must be more than 0"),
     "verify in words": ({"extra": {"verify": "maybe"}}, "verify must be true or false (given: 'maybe')"),
-    "bundle that is no path": ({"extra": {"ca_file": "x" * 5000}}, "ca_file names a file that is not here"),
-    "media host with a port": ({"extra": {"media_hosts": "a.example:80"}}, "media_hosts takes host names"),
-    "media host with a protocol": ({"extra": {"media_hosts": "http://a.example"}}, "without protocol, port"),
-    "media host by number": ({"extra": {"media_hosts": [5]}}, "media_hosts must be host names with commas"),
-    "missing bundle": ({"extra": {"ca_file": "/no/such.pem"}}, "ca_file names a file that is not here"),
+    "bundle that is no path": ({"extra": {"ca_file": "x" * 5000}}, "ca_file names a file that does not exist here"),
+    "media host with a port": ({"extra": {"media_hosts": "a.example:80"}}, "media_hosts accepts host names"),
+    "media host with a protocol": ({"extra": {"media_hosts": "http://a.example"}}, "without scheme, port"),
+    "media host by number": ({"extra": {"media_hosts": [5]}}, "media_hosts must be comma-separated host names"),
+    "missing bundle": ({"extra": {"ca_file": "/no/such.pem"}}, "ca_file names a file that does not exist here"),
     "proxy without scheme": ({"extra": {"proxy": "proxy.example:3128"}}, "proxy must be a URL"),
     "password that ends the host": ({"extra": {"proxy": "http://u:hunter22#x@p.example:3128"}}, "as %23 %2F %3F"),
     "proxy without host": ({"extra": {"proxy": "http://"}}, "names a host"),
-    "webhook that is no address": ({"extra": {"webhook_url": "https://[x"}}, "webhook_url is no address"),
-    "inbox that is no address": ({"extra": {"inbox_url": "http://a.example:x"}}, "inbox_url is no address"),
+    "webhook that is not a URL": ({"extra": {"webhook_url": "https://[x"}}, "webhook_url is not a URL"),
+    "inbox that is not a URL": ({"extra": {"inbox_url": "http://a.example:x"}}, "inbox_url is not a URL"),
     "login in the webhook": (
-        {"extra": {"webhook_url": "https://u:hunter22@airflow.example"}}, "webhook_url must not hold a login",
+        {"extra": {"webhook_url": "https://u:hunter22@airflow.example"}}, "webhook_url must not contain credentials",
     ),
     "login in the inbox": (
-        {"extra": {"inbox_url": "http://u:hunter22@127.0.0.1:9"}}, "inbox_url must not hold a login",
+        {"extra": {"inbox_url": "http://u:hunter22@127.0.0.1:9"}}, "inbox_url must not contain credentials",
     ),
     "token in the webhook": (
         {"extra": {"webhook_url": "https://airflow.example/?token=hunter22"}}, "webhook_url must have no query",
@@ -208,20 +208,20 @@ REFUSED = {
     "dashboard without host": ({"extra": {"dashboard_url": "https:///app"}}, "dashboard_url must be an http"),
     "dashboard by number": ({"extra": {"dashboard_url": 5}}, "dashboard_url must be text"),
     "login in the dashboard": (
-        {"extra": {"dashboard_url": "https://u:hunter22@a.example"}}, "dashboard_url must not hold a login",
+        {"extra": {"dashboard_url": "https://u:hunter22@a.example"}}, "dashboard_url must not contain credentials",
     ),
     "token in the dashboard": (
         {"extra": {"dashboard_url": "https://a.example/?t=hunter22"}}, "dashboard_url must have no query",
     ),
     "key in the dashboard": (
-        {"extra": {"dashboard_url": f"https://a.example/{KEY}"}}, "dashboard_url must not hold the API key",
+        {"extra": {"dashboard_url": f"https://a.example/{KEY}"}}, "dashboard_url must not contain the API key",
     ),
     "headers that are no object": ({"extra": {"secret_headers": "X: y"}}, "secret_headers must be a JSON object"),
     "header that is a number": ({"extra": {"secret_headers": {"X": 1}}}, "secret_headers must be a JSON object"),
     "header of our own": ({"extra": {"secret_headers": {"Authorization": "x"}}}, "'Authorization' cannot be set"),
     "header of two lines": ({"extra": {"secret_headers": {"X-A": "a\nb"}}}, "must be one line"),
     "plain http webhook": ({"extra": {"webhook_url": "http://airflow.example"}}, "webhook_url must be an https"),
-    "signature header": ({"extra": {"signature_header": "a b"}}, "signature_header is no header name"),
+    "signature header": ({"extra": {"signature_header": "a b"}}, "signature_header is not a valid header name"),
     "secret that is a number": ({"extra": {"webhook_secret": 5}}, "webhook_secret must be text"),
 }  # fmt: skip
 
@@ -255,7 +255,7 @@ def test_unknown_extra(caplog):
     assert any(
         "'retrybudget' is unknown" in text and "did you mean 'retry_budget'?" in text for text in messages
     )
-    assert any("'colour' is unknown" in text and "known are timeout" in text for text in messages)
+    assert any("'colour' is unknown" in text and "known extras: timeout" in text for text in messages)
 
 
 @pytest.mark.parametrize(
@@ -278,7 +278,7 @@ def test_deliveries_need_neither_address_nor_key():
     """An inbox that stands alone has the secrets and nothing else; nor does a wrong timeout turn deliveries away."""
     extra = {"webhook_secret": "hush-hush-hush-hush", "timeout": "soon"}
     assert webhook_settings_of(connection(None, None, extra)).secret == extra["webhook_secret"]
-    with pytest.raises(ConfigurationError, match="signature_header is no header name"):
+    with pytest.raises(ConfigurationError, match="signature_header is not a valid header name"):
         webhook_settings_of(connection(None, None, {**extra, "signature_header": "a b"}))
 
 

@@ -84,7 +84,7 @@ def test_private_addresses_are_refused_in_every_spelling() -> None:
     assert [
         url
         for url, problem in problems.items()
-        if not problem.endswith("is a private address, or leads to one")
+        if not problem.endswith("is a private address or resolves to one")
     ] == []
 
 
@@ -92,7 +92,7 @@ def test_urls_that_programs_parse_differently_are_refused() -> None:
     rules = HostRules(["good.example"], None)
     assert [url for url in UNREADABLE if url_host(url) is not None] == []
     assert [
-        url for url in UNREADABLE if "is no http(s) URL" not in str(rules.problem(url, resolve=False))
+        url for url in UNREADABLE if "is not an http(s) URL" not in str(rules.problem(url, resolve=False))
     ] == []
 
 
@@ -144,7 +144,7 @@ def test_domains(allowed: Any, blocked: Any, url: str, is_allowed: bool) -> None
 
 def test_invalid_domains_are_refused() -> None:
     for domain in ("https://a.example", "a.example/path", "*.a.example", "", "a b", "a@b.example"):
-        with pytest.raises(ArgumentError, match=r"allowed_domains: .* is no host name"):
+        with pytest.raises(ArgumentError, match=r"allowed_domains: .* is not a host name"):
             HostRules([domain], None)
     with pytest.raises(ArgumentError, match="blocked_domains: must be a list"):
         HostRules(None, "a.example")
