@@ -1,7 +1,7 @@
-"""Checks of each connection that change nothing, and the command that prints them.
+"""Read-only health checks for connections and the installation, and the command that prints the results.
 
-Each check gives one finding with what to do about it. `airflow webdata doctor` runs all, the pages in Airflow's UI
-those that are quick (`examination.quick_findings`).
+Each check returns one finding with the next step. `airflow webdata doctor` runs all checks; the pages in Airflow's UI
+run the quick ones (`examination.quick_findings`).
 """
 
 from __future__ import annotations

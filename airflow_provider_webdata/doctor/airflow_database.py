@@ -1,4 +1,4 @@
-"""Checks of Airflow's database: the inbox's tables, the last deliveries, and the triggerer."""
+"""Checks that use Airflow's database: the inbox's tables, the last deliveries, and the triggerer."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 _MOST_TASKS = 10
 _MOST_DELIVERIES = 20
-_WHERE = "Run this where Airflow's database can be reached: on a scheduler or the API server."
-_DATABASE = "Check that the database runs, and [database] sql_alchemy_conn."
+_WHERE = "Run the doctor where Airflow's database is reachable: on a scheduler or the API server."
+_DATABASE = "Check that the database is running, and check [database] sql_alchemy_conn."
 
 
 def tables(*, needed: bool = True) -> Finding:
     """Check that the inbox's tables exist at this package's revision.
 
-    :param needed: whether deliveries must be stored in them.
+    :param needed: whether a connection receives deliveries, which the tables store.
     """
     try:
         engine = airflow_engine()
@@ -49,19 +49,19 @@ def tables(*, needed: bool = True) -> Finding:
         return Finding(
             "tables",
             "wrong",
-            f"at revision {current}, which a newer airflow-provider-webdata has made",
-            "Install that version here too, or go back with it first: docs/webhooks.md#the-tables.",
+            f"at revision {current}, created by a newer airflow-provider-webdata",
+            "Install that version here too, or first downgrade the tables with it: docs/webhooks.md#the-tables.",
         )
-    seen = f"at the old revision {current}" if current else "they are not there"
+    seen = f"at the old revision {current}" if current else "missing"
     if creates_tables():
-        return Finding("tables", "ok", f"{seen}; the inbox makes them at its first request")
+        return Finding("tables", "ok", f"{seen}; the inbox creates them at its first request")
     advice = (
         "Run `airflow db migrate`, or set inbox_create_tables = True in [webdata] of Airflow's configuration."
     )
     if needed:
-        return Finding("tables", "wrong", f"{seen}, and no delivery can be stored", advice)
+        return Finding("tables", "wrong", f"{seen}, so the inbox cannot store deliveries", advice)
     return Finding(
-        "tables", "warning", f"{seen}; no connection has a Webhook URL that would need them", advice
+        "tables", "warning", f"{seen}; no connection has a Webhook URL, which requires them", advice
     )
 
 
@@ -88,18 +88,20 @@ def triggerer() -> Finding:
     return Finding(
         "triggerer",
         "wrong",
-        f"none runs{last}, so that deferred tasks wait for ever",
-        "Start one: `airflow triggerer`. Until then, deferrable=False waits in the worker.",
+        f"no triggerer is running{last}, so deferred tasks never resume",
+        "Start one with `airflow triggerer`. Until then, use deferrable=False, which waits in the worker.",
     )
 
 
 def endings(*, hosted: bool) -> Finding:
-    """List tasks of this installation whose operation is about to end on the hosted service.
+    """List tasks of this installation that use an operation which the hosted service is going to discontinue.
 
-    :param hosted: whether a connection leads to it.
+    :param hosted: whether a connection uses the hosted service.
     """
     if not hosted:
-        return Finding("endings", "ok", "no connection leads to the hosted service, whose operations may end")
+        return Finding(
+            "endings", "ok", "no connection uses the hosted service, which may discontinue operations"
+        )
     active = select(DagModel.dag_id).where(DagModel.is_stale.is_(False))
     try:
         with Session(airflow_engine()) as session:
@@ -116,7 +118,7 @@ def endings(*, hosted: bool) -> Finding:
     except SQLAlchemyError as error:
         return Finding("endings", "unknown", str(store_error(error)), _DATABASE)
     if not found:
-        return Finding("endings", "ok", "no task uses an operation that is about to end")
+        return Finding("endings", "ok", "no task uses an operation that will be discontinued")
     more = f" and {len(found) - _MOST_TASKS} more" if len(found) > _MOST_TASKS else ""
     return Finding(
         "endings",
@@ -133,12 +135,12 @@ def _uses_extract(task: Mapping[str, Any]) -> bool:
 
 
 def last_delivery(conn_id: str, *, receives: bool) -> Finding:
-    """Return when the inbox last stored a delivery for a connection, and which deliveries failed to start DAGs.
+    """Report the time of a connection's last delivery, and the deliveries that failed to start DAGs.
 
-    :param receives: whether the connection is set up for deliveries.
+    :param receives: whether the connection can receive deliveries.
     """
     if not receives:
-        return Finding("deliveries", "ok", "none is expected: tasks wait by polling", conn_id=conn_id)
+        return Finding("deliveries", "ok", "none expected: tasks wait by polling", conn_id=conn_id)
     try:
         store = DeliveryStore(airflow_engine())
         found = store.last_received(conn_id)
@@ -151,13 +153,13 @@ def last_delivery(conn_id: str, *, receives: bool) -> Finding:
         return Finding(
             "deliveries",
             "unknown",
-            "none is in the inbox",
-            "The first job or check that a task waits for by webhook will show whether they come in.",
+            "the inbox has no deliveries yet",
+            "Run a task that waits for a job or check by webhook, then run the doctor again.",
             conn_id,
         )
     if failed:
         ids = " ".join(failed[:_MOST_DELIVERIES])
-        more = " Then run the doctor again: it names the next." if len(failed) > _MOST_DELIVERIES else ""
+        more = " Then run the doctor again for the next ones." if len(failed) > _MOST_DELIVERIES else ""
         return Finding(
             "deliveries",
             "wrong",
@@ -166,4 +168,4 @@ def last_delivery(conn_id: str, *, receives: bool) -> Finding:
             conn_id,
         )
     when = found.isoformat(sep=" ", timespec="seconds")
-    return Finding("deliveries", "ok", f"the last one came {ago(found)} ({when})", conn_id=conn_id)
+    return Finding("deliveries", "ok", f"the last one arrived {ago(found)} ({when})", conn_id=conn_id)

@@ -1,4 +1,4 @@
-"""The command: one line a check, and what to do beneath where it is not right."""
+"""The `doctor` command: one line per check, followed by the next step if there is a problem."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .finding import Finding
 
 JSON_VERSION = 1
-"""Of the shape that `--json` prints; a later version may add fields."""
+"""Version of the `--json` output. Additional fields do not change it."""
 
 _WIDTH = 12
 
@@ -30,9 +30,9 @@ _WIDTH = 12
 @suppress_logs_and_warning
 @providers_configuration_loaded
 def doctor(args: argparse.Namespace) -> None:
-    """Print what is right and what is wrong; exit with 1 where something is wrong.
+    """Check the installation and the connections, and print the findings; exit with 1 if one is wrong.
 
-    :param args: conn_id, a list; json; offline.
+    :param args: conn_id (a list), json, offline.
     """
     found = examination.findings(args.conn_id, offline=args.offline, seconds=examination.SECONDS)
     sys.stdout.write(as_json(found, offline=args.offline) if args.json else as_text(found))
@@ -41,7 +41,7 @@ def doctor(args: argparse.Namespace) -> None:
 
 
 def as_json(found: Sequence[Finding], *, offline: bool) -> str:
-    """Return findings for machines: docs/doctor.md#for-machines."""
+    """Return findings as JSON. See docs/doctor.md#for-machines."""
     document = {
         "version": JSON_VERSION,
         "ok": not any(finding.state == "wrong" for finding in found),
@@ -52,7 +52,7 @@ def as_json(found: Sequence[Finding], *, offline: bool) -> str:
 
 
 def as_text(found: Sequence[Finding]) -> str:
-    """Return findings for people."""
+    """Return findings as text."""
     lines: list[str] = []
     conn_id: str | None = ""
     for finding in found:

@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from .side_by_side import TimeLimit
 
 _FORM = "Correct the field in the connection's form (Admin, Connections)."
-_FERNET = "Set the Fernet key with which it was stored, or store it again."
-_BACKENDS = "Check that Airflow's database and secrets backend answer."
+_FERNET = "Set the Fernet key that encrypted the connection, or store the connection again."
+_BACKENDS = "Check that Airflow's database and secrets backend are available."
 
 
 @dataclass(frozen=True)
 class ExaminedConnection:
-    """A connection, the finding about its fields, and its settings unless it cannot work or be read."""
+    """A connection, the finding about its fields, and its settings if it is valid."""
 
     conn_id: str
     finding: Finding
@@ -50,7 +50,7 @@ class ExaminedConnection:
 
 
 def examine(conn_id: str) -> ExaminedConnection:
-    """Read a connection."""
+    """Read and validate a connection."""
 
     def without_settings(seen: str, advice: str, *, unknown: bool = False) -> ExaminedConnection:
         finding = Finding("fields", "unknown" if unknown else "wrong", seen, advice, conn_id)
@@ -62,17 +62,17 @@ def examine(conn_id: str) -> ExaminedConnection:
         return without_settings(str(error), _FERNET)
     except StoreUnavailableError as error:
         if (variable := f"{CONN_ENV_PREFIX}{conn_id.upper()}") in os.environ:
-            # Any that can be read is found there.
+            # The environment variable exists, but is invalid.
             return without_settings(str(error), f"Correct the environment variable {variable}.")
         return without_settings(str(error), _BACKENDS, unknown=True)
     if connection is None:
         return without_settings(
-            "there is no such connection in Airflow's database, its environment or its secrets backend",
-            "Make it with `airflow webdata init --conn-id ID`, or name another one with --conn-id.",
+            "the connection does not exist in Airflow's database, the environment, or the secrets backend",
+            "Create it with `airflow webdata init --conn-id ID`, or pass another one with --conn-id.",
         )
     if connection.conn_type != WebDataHook.conn_type:
         return without_settings(
-            f"its type is {connection.conn_type!r}", f"Make it one of type {WebDataHook.conn_type!r}."
+            f"its type is {connection.conn_type!r}", f"Change its type to {WebDataHook.conn_type!r}."
         )
     warnings: list[str] = []
     try:
@@ -80,7 +80,7 @@ def examine(conn_id: str) -> ExaminedConnection:
     except ConfigurationError as error:
         return without_settings(str(error), _FORM)
     except Exception as error:  # noqa: BLE001
-        # The extras are decrypted when they are read.
+        # Airflow decrypts the extras on access.
         return without_settings(str(UndecryptableError.of(conn_id, error)), _FERNET)
     mask(settings.secrets())
     return ExaminedConnection(conn_id, _usable(settings, warnings), settings)
@@ -91,13 +91,14 @@ def _usable(settings: ConnectionSettings, warnings: Sequence[str]) -> Finding:
         told = "; ".join(text.removeprefix(f"connection {settings.conn_id!r}: ") for text in warnings)
         return Finding("fields", "warning", told, _FORM, settings.conn_id)
     url = settings.client.base_url
-    return Finding("fields", "ok", f"the Base URL is {url}; all fields can be used", conn_id=settings.conn_id)
+    return Finding("fields", "ok", f"the Base URL is {url}; all fields are valid", conn_id=settings.conn_id)
 
 
 def webdata_connections(limit: TimeLimit) -> tuple[list[str], Finding | None]:
-    """Return the ids of the connections of type `webdata`, and a finding if there is none or some may be missing.
+    """Return the ids of the connections of type `webdata`, and a finding if there are none or some may be missing.
 
-    Airflow's database and the environment can be listed; of a secrets backend only the default connection is known.
+    Airflow's database and the environment can be listed. In a secrets backend, only the default connection is looked
+    up.
     """
     found: set[str] = set()
     failed: list[str] = []
@@ -109,16 +110,16 @@ def webdata_connections(limit: TimeLimit) -> tuple[list[str], Finding | None]:
         else:
             failed.append(str(listed))
     if failed:
-        seen = f"some may be missing here: {'; '.join(dict.fromkeys(failed))}"
+        seen = f"the list may be incomplete: {'; '.join(dict.fromkeys(failed))}"
         return sorted(found), Finding(
-            "connections", "unknown", seen, f"{_BACKENDS} --conn-id names a connection."
+            "connections", "unknown", seen, f"{_BACKENDS} Pass --conn-id to check a certain connection."
         )
     if not found:
         return [], Finding(
             "connections",
             "wrong",
-            f"there is none of type {WebDataHook.conn_type!r} in Airflow's database or its environment",
-            "Make one with `airflow webdata init`, or name one of a secrets backend with --conn-id.",
+            f"no connection of type {WebDataHook.conn_type!r} in Airflow's database or the environment",
+            "Create one with `airflow webdata init`, or pass one from a secrets backend with --conn-id.",
         )
     return sorted(found), None
 
@@ -133,7 +134,7 @@ def _in_environment() -> list[str]:
     found = []
     for name in os.environ:
         conn_id = name.removeprefix(CONN_ENV_PREFIX).lower()
-        # One that is no connection at all must not hide the others.
+        # Skip invalid variables.
         with contextlib.suppress(StoreUnavailableError):
             if name.startswith(CONN_ENV_PREFIX) and find_webdata_connection(conn_id):
                 found.append(conn_id)

@@ -1,4 +1,4 @@
-"""All checks, put together."""
+"""Runs of all checks and of the quick ones."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
     from .finding import Finding
 
 SECONDS = 20.0
-"""How long each step may take: to list the connections, to read them, to make all checks."""
+"""Time limit of each step: listing the connections, reading them, and running all checks."""
 
 QUICK_SECONDS = 3.0
-"""How long a page waits."""
+"""Time limit of the checks for a page."""
 
 
 def findings(
     conn_ids: Sequence[str] = (), *, offline: bool = False, seconds: float = SECONDS
 ) -> list[Finding]:
-    """Make all checks. Nothing is changed, spent or stored.
+    """Run all checks. They change nothing and cost no credits.
 
-    A check that fails, or does not end in time, is `unknown`; the others stand.
+    A check that fails or times out is `unknown`; the other checks are unaffected.
 
-    :param conn_ids: the connections; all of type `webdata` that Airflow can list, if left out.
-    :param offline: whether to send nothing to the service and the inbox.
-    :param seconds: how long each step may take: to list the connections, to read them, to make all checks.
-    :return: first what all connections share, then the connections in turn.
+    :param conn_ids: ids of the connections. Default: all of type `webdata` that Airflow can list.
+    :param offline: whether to skip checks that send requests to the service or the inbox.
+    :param seconds: time limit of each step: listing the connections, reading them, and running all checks.
+    :return: the shared findings, followed by those of each connection.
     """
     general: list[Finding] = []
     wanted = list(dict.fromkeys(conn_ids))
@@ -60,13 +60,13 @@ def findings(
 
 
 def quick_findings(conn_id: str, *, seconds: float = QUICK_SECONDS) -> list[Finding]:
-    """Make the checks that are quick, of one connection, for a page. Blocks: call it in a thread.
+    """Run the quick checks of one connection, for a page. Blocks: call it in a thread.
 
-    These are plugin, tables, triggerer, fields, webhook (whether it is set), deliveries, host, tls, key, credits and
+    These are plugin, tables, triggerer, fields, webhook (configuration only), deliveries, host, tls, key, credits, and
     clock.
 
-    :param seconds: how long all of it may take.
-    :return: first what all connections share, then the connection.
+    :param seconds: time limit of all checks together.
+    :return: the shared findings, followed by those of the connection.
     """
     limit = TimeLimit(seconds)
     examined = _examined([conn_id], limit)
@@ -133,7 +133,7 @@ def _service(settings: ConnectionSettings, seconds: float, names: tuple[str, ...
 def _in_order(
     general: list[Finding], examined: Sequence[ExaminedConnection], made: list[Finding]
 ) -> list[Finding]:
-    """Return all findings, those of each connection together, none with a secret of any."""
+    """Return all findings grouped by connection, with all secrets removed."""
     ordered = [*(finding for finding in made if finding.conn_id is None), *general]
     for one in examined:
         ordered += [one.finding, *(finding for finding in made if finding.conn_id == one.conn_id)]

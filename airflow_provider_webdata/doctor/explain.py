@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 @suppress_logs_and_warning
 @providers_configuration_loaded
 def explain(args: argparse.Namespace) -> None:
-    """Print the service's answer to a question about a job; exit with 1 where there is none.
+    """Print the service's answer to a question about a job; exit with 1 if the service does not answer.
 
-    :param args: job_id; conn_id; question.
+    :param args: job_id, conn_id, question.
     """
     try:
         with WebDataHook.of(named_connection(args.conn_id)) as hook:

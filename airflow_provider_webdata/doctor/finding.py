@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 State = Literal["ok", "warning", "wrong", "unknown"]
-"""`wrong`: something does not work. `warning`: it works, and is hardly meant so. `unknown`: it could not be checked."""
+"""`wrong`: does not work. `warning`: works, but is probably unintended. `unknown`: could not be checked."""
 
 
 @dataclass(frozen=True)
@@ -19,10 +19,10 @@ class Finding:
     """The result of one check.
 
     :param check: name of the check, such as `key`.
-    :param state: whether it is right.
+    :param state: result of the check.
     :param seen: the observation, one line of text.
-    :param advice: the next step, one line of text; None if there is nothing to do.
-    :param conn_id: the connection that was checked; None for a check that all connections share.
+    :param advice: the next step, one line of text; None if no action is needed.
+    :param conn_id: the checked connection; None for checks that concern all connections.
     """
 
     check: str
@@ -32,9 +32,9 @@ class Finding:
     conn_id: str | None = None
 
     def without(self, secrets: Iterable[str]) -> Finding:
-        """Return the finding with every one of these secrets blotted out.
+        """Return the finding with all secrets redacted.
 
-        :param secrets: the secrets; those of fewer than 5 characters hide nothing, and stay.
+        :param secrets: the secrets. Those of fewer than 5 characters are not redacted.
         """
         seen, advice = without_secrets([self.seen, self.advice or ""], secrets)
         return replace(self, seen=seen, advice=advice or None)

@@ -1,4 +1,4 @@
-"""Checks of the webhook URL: deliveries can arrive there, and a triggerer can read them."""
+"""Checks of the webhook URL: it receives deliveries, and a triggerer can read them."""
 
 from __future__ import annotations
 
@@ -35,31 +35,31 @@ if TYPE_CHECKING:
 
 _OUTSIDE = "To try it from outside, see docs/managed.md#check-that-deliveries-arrive."
 _NO_DELIVERY = 0
-"""An id that the inbox never gives."""
+"""An id that the inbox never assigns."""
 
 
 def webhook_set(settings: ConnectionSettings) -> Finding:
-    """Check that the connection has what deliveries need; nothing is sent."""
+    """Check that the connection is configured for deliveries, without sending a request."""
     webhook = settings.webhook
     if webhook.url is None:
         return _of(settings, "ok", "no Webhook URL: tasks wait by polling")
     if can_receive(settings):
-        return _of(settings, "ok", f"deliveries come to {delivery_url(webhook.url, settings.conn_id)}/...")
+        return _of(settings, "ok", f"deliveries arrive at {delivery_url(webhook.url, settings.conn_id)}/...")
     return _of(
         settings,
         "wrong",
-        "there is a Webhook URL, but neither Webhook secret nor Signing secret: tasks wait by polling",
-        'Fill in "Webhook secret", with what `openssl rand -hex 32` prints, or clear "Webhook URL".',
+        "the Webhook URL is set, but neither Webhook secret nor Signing secret: tasks wait by polling",
+        'Set "Webhook secret" to the output of `openssl rand -hex 32`, or clear "Webhook URL".',
     )
 
 
 def webhook(settings: ConnectionSettings, seconds: float) -> Finding:
-    """Check that the webhook URL leads to an inbox that knows the connection's secret.
+    """Check that the webhook URL belongs to an inbox that knows the connection's secret.
 
-    A first request without the secret must be refused as the inbox refuses it: no other server is sent the secret. Then
-    comes a probe, which is never stored.
+    The inbox must first refuse a request without the secret, so that no other server receives it. The second request is
+    a probe, which is never stored.
 
-    :param seconds: for how long to wait for each answer.
+    :param seconds: timeout of each request.
     """
     if settings.webhook.url is None or not can_receive(settings):
         return webhook_set(settings)
@@ -77,13 +77,13 @@ def webhook(settings: ConnectionSettings, seconds: float) -> Finding:
         return _of(
             settings,
             "wrong",
-            f"{shown} cannot be reached from here: {trimmed(str(error), 200) or type(error).__name__}",
-            f'Check "Webhook URL", its certificate and the proxy in front of Airflow. {_OUTSIDE}',
+            f"{shown} is unreachable from here: {trimmed(str(error), 200) or type(error).__name__}",
+            f'Check "Webhook URL", its certificate, and the proxy in front of Airflow. {_OUTSIDE}',
         )
 
 
 def _not_an_inbox(response: httpx.Response) -> tuple[str, str] | None:
-    """Return what answered in place of the inbox, and what to do; None where it was the inbox."""
+    """Return the problem and the next step if another server responded; None if the inbox did."""
     status, error = response.status_code, _body(response).get("error")
     if (status, error) == (401, REFUSED):
         return None
@@ -91,26 +91,26 @@ def _not_an_inbox(response: httpx.Response) -> tuple[str, str] | None:
     if 300 <= status < 400:
         where = trimmed(response.headers.get("location", ""), 200)
         return (
-            f"redirects to {where}, where no delivery gets",
-            "Let POST requests to /webdata/inbox/ pass without a login.",
+            f"redirects to {where}, and deliveries do not follow redirects",
+            "Allow POST requests to /webdata/inbox/ without a login.",
         )
     if status in {401, 403, 407}:
         return (
-            f"something in front of Airflow refuses requests ({answer})",
-            "Let POST requests to /webdata/inbox/ pass without a login.",
+            f"a proxy in front of Airflow refuses requests ({answer})",
+            "Allow POST requests to /webdata/inbox/ without a login.",
         )
     if status in {404, 405}:
         return (
-            f"there is no inbox ({answer})",
-            "Install this package on the API server and restart it; let the proxy pass POST requests to "
-            "/webdata/inbox/, path and all.",
+            f"no inbox at this URL ({answer})",
+            "Install this package on the API server and restart it; configure the proxy to pass POST requests to "
+            "/webdata/inbox/ with an unchanged path.",
         )
     if status == 429 or status >= 500:
         return (
-            f"no delivery is taken now ({answer})",
-            "Look into the log of the API server, and of the proxy in front of it.",
+            f"the inbox currently accepts no deliveries ({answer})",
+            "Check the logs of the API server and of the proxy in front of it.",
         )
-    return (f"somebody else's server answers ({answer})", 'Correct "Webhook URL".')
+    return (f"another server responded ({answer})", 'Correct "Webhook URL".')
 
 
 def _probed(settings: ConnectionSettings, shown: str, client: httpx.Client, url: str) -> Finding:
@@ -126,18 +126,23 @@ def _probed(settings: ConnectionSettings, shown: str, client: httpx.Client, url:
             "wrong",
             f"{shown}: the inbox refuses this connection's secret or signature",
             'The API server must read the same connection, with the same "Webhook secret", "Signing secret" and '
-            f'"Signature header", and the proxy must pass {SECRET_HEADER} on. A changed secret counts after half a '
-            "minute.",
+            f'"Signature header", and the proxy must forward {SECRET_HEADER}. A changed secret takes effect after 30 '
+            "seconds.",
         )
     if (status, error) == (400, NOT_JSON):
         return _of(
             settings,
             "warning",
-            f"{shown}: an inbox that takes the secret, of an older version of this package",
+            f"{shown}: the inbox accepts the secret, but runs an older version of this package",
             f"Install airflow-provider-webdata {__version__} on the API server too, and restart it.",
         )
     words = f"HTTP {status}" + (f" ({trimmed(error, 100)})" if isinstance(error, str) else "")
-    return _of(settings, "wrong", f"{shown}: a probe is answered {words}", "Look into the API server's log.")
+    return _of(
+        settings,
+        "wrong",
+        f"{shown}: the inbox responded to a probe with {words}",
+        "Check the API server's log.",
+    )
 
 
 def _answered(settings: ConnectionSettings, shown: str, probe: bytes, body: dict[str, Any]) -> Finding:
@@ -147,24 +152,24 @@ def _answered(settings: ConnectionSettings, shown: str, probe: bytes, body: dict
         return _of(
             settings,
             "wrong",
-            f"{shown}: somebody else's server answers, which does not know the secret",
+            f"{shown}: another server responded, which does not know the secret",
             'Correct "Webhook URL".',
         )
     if (version := body.get("version")) != __version__:
         return _of(
             settings,
             "warning",
-            f"{shown}: our inbox answers, but of version {trimmed(str(version), 50)}; here is {__version__}",
+            f"{shown}: the inbox responds, but runs version {trimmed(str(version), 50)}; this is {__version__}",
             "Install the same version of airflow-provider-webdata everywhere.",
         )
     if _is_public(settings.client.base_url) and _is_public(webhook.url or "") is False:
         return _of(
             settings,
             "warning",
-            f"{shown}: our inbox answers, but its address is a private one",
-            f"The service sends nothing to private addresses: give it a public one. {_OUTSIDE}",
+            f"{shown}: the inbox responds, but its address is private",
+            f"The service does not deliver to private addresses: use a public URL. {_OUTSIDE}",
         )
-    return _of(settings, "ok", f"{shown}: our inbox answers and knows the secret")
+    return _of(settings, "ok", f"{shown}: the inbox responds and knows the secret")
 
 
 def _headers(settings: ConnectionSettings, probe: bytes) -> dict[str, str]:
@@ -177,9 +182,9 @@ def _headers(settings: ConnectionSettings, probe: bytes) -> dict[str, str]:
 
 
 def _is_public(url: str) -> bool | None:
-    """Return whether a name leads to a public address; None where it does not resolve.
+    """Return whether a host name resolves to a public address; None if it does not resolve.
 
-    The service leaves out private addresses without a word (docs/service.md#delivery-private).
+    The service silently skips private addresses (docs/service.md#delivery-private).
     """
     try:
         found = socket.getaddrinfo(urlsplit(url).hostname, None, type=socket.SOCK_STREAM)
@@ -189,21 +194,25 @@ def _is_public(url: str) -> bool | None:
 
 
 def reader(settings: ConnectionSettings) -> Finding:
-    """Check that a triggerer can read the deliveries: the inbox takes a token of the connection."""
+    """Check that a triggerer can read the deliveries: the inbox accepts the connection's tokens."""
     if not can_receive(settings):
-        return Finding("reader", "ok", "nothing is read: tasks wait by polling", conn_id=settings.conn_id)
+        return Finding("reader", "ok", "not needed: tasks wait by polling", conn_id=settings.conn_id)
     try:
         address = inbox_address(settings)
         with InboxReader(address) as inbox:
             inbox.fetch(_NO_DELIVERY)
     except DeliveryGoneError:
-        seen = f"the inbox at {address.url} takes this connection's tokens"
+        seen = f"the inbox at {address.url} accepts this connection's tokens"
         return Finding("reader", "ok", seen, conn_id=settings.conn_id)
     except (InboxError, ConfigurationError) as error:
         seen, _, advice = error.text().partition("; ")
         return Finding("reader", "wrong", seen, _sentence(advice), settings.conn_id)
     return Finding(
-        "reader", "wrong", f"the inbox at {address.url} gives what it cannot have", None, settings.conn_id
+        "reader",
+        "wrong",
+        f"the inbox at {address.url} returned a delivery that cannot exist",
+        None,
+        settings.conn_id,
     )
 
 

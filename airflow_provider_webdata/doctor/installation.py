@@ -18,7 +18,7 @@ _INBOX_MOUNT = INBOX_PATH.rpartition("/")[0]
 
 
 def versions() -> Finding:
-    """Check that this package runs on an Airflow that it supports."""
+    """Check that this package supports the installed Airflow version."""
     seen = f"airflow-provider-webdata {__version__}, Airflow {airflow.__version__}, Python {platform.python_version()}"
     try:
         require_airflow()
@@ -29,14 +29,14 @@ def versions() -> Finding:
 
 
 def plugin() -> Finding:
-    """Check that Airflow mounts this package's applications, the inbox among them, and nothing in front of it."""
+    """Check that Airflow mounts this package's applications, including the inbox, and none hides the inbox."""
     applications, _ = plugins_manager.get_fastapi_plugins()
     if _INBOX_MOUNT not in [app["url_prefix"] for app in applications if _is_ours(app)]:
         return Finding(
             "plugin",
             "wrong",
-            f"Airflow's plugin manager does not have it, so that there is nothing at {_INBOX_MOUNT}",
-            "Look for its import error in `airflow plugins` and the API server's log, and for another plugin called "
+            f"Airflow has not loaded the plugin, so {_INBOX_MOUNT} does not exist",
+            "Check `airflow plugins` and the API server's log for an import error, and for another plugin named "
             "'webdata'; then restart the API server.",
         )
     first = next(app for app in applications if app["url_prefix"].rstrip("/") in {"", _INBOX_MOUNT})
@@ -44,11 +44,11 @@ def plugin() -> Finding:
         return Finding(
             "plugin",
             "wrong",
-            f"the application {first.get('name')!r} of another plugin is mounted at {first['url_prefix'] or '/'}, "
-            f"before the inbox, which is never asked at {_INBOX_MOUNT}",
+            f"the application {first.get('name')!r} of another plugin, mounted at {first['url_prefix'] or '/'}, "
+            f"hides the inbox at {_INBOX_MOUNT}",
             "Mount that application elsewhere.",
         )
-    return Finding("plugin", "ok", f"Airflow's plugin manager has it, and mounts the inbox at {_INBOX_MOUNT}")
+    return Finding("plugin", "ok", f"Airflow has loaded the plugin and mounts the inbox at {_INBOX_MOUNT}")
 
 
 def _is_ours(application: dict[str, Any]) -> bool:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @suppress_logs_and_warning
 @providers_configuration_loaded
 def publish(args: argparse.Namespace) -> None:
-    """Move results whose checks failed to the place of their output; exit with 1 if that is impossible.
+    """Move quarantined results to the path of their output; exit with 1 if that is impossible.
 
     :param args: path.
     """
@@ -27,9 +27,9 @@ def publish(args: argparse.Namespace) -> None:
         publish_output(args.path)
     except (OutputError, OSError) as error:
         raise SystemExit(
-            f"{terminal_text(args.path)} was not published: {terminal_text(str(error))}. Correct that, and run the "
+            f"{terminal_text(args.path)} was not published: {terminal_text(str(error))}. Fix the problem, and run the "
             "command again"
         ) from None
     sys.stdout.write(
-        f"Published {terminal_text(args.path)}. Mark the task as success to run those that follow it\n"
+        f"Published {terminal_text(args.path)}. Mark the task as success to run its downstream tasks\n"
     )

@@ -1,6 +1,6 @@
-"""Checks of the service's answer: host, TLS, API key, credits, entitlements, and clock difference.
+"""Checks of the service's response: host, TLS, API key, credits, entitlements, and clock difference.
 
-Reading the credits costs nothing, and tells nearly all.
+One request for the credits, which is free, covers nearly all checks.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ QUICK_CHECKS = ("host", "tls", "key", "credits", "clock")
 CHECKS = (*QUICK_CHECKS, "entitlements")
 
 CERTIFICATE_DAYS = 14
-"""A certificate that ends within so many days is worth a warning."""
+"""Warn if the certificate expires within this number of days."""
 
 FEW_CREDITS = 0.05
-"""The part of the plan's credits below which the rest is worth a warning."""
+"""Warn if less than this fraction of the plan's credits is left."""
 
 
 @dataclass
 class _Meeting:
-    """The network connection to the host; `ahead`: seconds by which its clock is ahead of this machine's."""
+    """The network connection to the host; `ahead`: seconds that its clock is ahead of this machine's."""
 
     address: str | None = None
     tls: str | None = None
@@ -57,7 +57,7 @@ class _Meeting:
             self.address = address[0] if isinstance(address, tuple) else None
             if (tls := stream.get_extra_info("ssl_object")) is not None:
                 self.tls = tls.version()
-                # Unverified, a certificate is not read at all.
+                # Without verification, Python does not parse the certificate.
                 end = (tls.getpeercert() or {}).get("notAfter")
                 if isinstance(end, str):
                     self.certificate_end = datetime.fromtimestamp(ssl.cert_time_to_seconds(end), timezone.utc)
@@ -66,13 +66,13 @@ class _Meeting:
         except ValueError:
             return
         if date.tzinfo is not None:
-            # The header has whole seconds: on average it is half a second old.
+            # The header has a resolution of one second: on average it is half a second old.
             self.ahead = (date + timedelta(seconds=0.5) - datetime.now(timezone.utc)).total_seconds()
 
 
 @dataclass(frozen=True)
 class ServiceAnswer:
-    """The credits of a connection's team or why they could not be read, and its queue if requested and readable."""
+    """The credits of a connection's team or the failure to read them, and the team's queue if available."""
 
     settings: ConnectionSettings
     usage: CreditUsage | None = None
@@ -81,7 +81,7 @@ class ServiceAnswer:
     _meeting: _Meeting = field(default_factory=_Meeting)
 
     def findings(self) -> list[Finding]:
-        """Return the findings of `CHECKS`, in their order."""
+        """Return the findings of `CHECKS`, in this order."""
         made = (self._host(), self._tls(), self._key(), self._credits(), self._clock(), self._entitlements())
         return [replace(finding, conn_id=self.settings.conn_id) for finding in made]
 
@@ -100,42 +100,42 @@ class ServiceAnswer:
             return Finding("host", "unknown", "see tls")
         client = self.settings.client
         if self._failed == "tls":
-            return Finding("host", "ok", f"{client.base_url} can be reached; see tls")
+            return Finding("host", "ok", f"{client.base_url} is reachable; see tls")
         way = f" ({self._meeting.address})" if self._meeting.address else ""
         return Finding(
-            "host", "ok", f"{client.base_url} answers" + (" through the proxy" if client.proxy else way)
+            "host", "ok", f"{client.base_url} responds" + (" through the proxy" if client.proxy else way)
         )
 
     def _tls(self) -> Finding:
-        # Of the client's settings only the CA bundle is not tried before a connection is made.
+        # The CA bundle is the only client setting that is not validated earlier.
         if self._failed in {"tls", "fields"}:
             return self._wrong("tls")
         client = self.settings.client
         parts = urlsplit(client.base_url)
         if parts.scheme == "http":
             if is_loopback(parts.hostname):
-                return Finding("tls", "ok", "plain http, which does not leave this machine")
+                return Finding("tls", "ok", "plain http within this machine")
             return Finding(
                 "tls",
                 "warning",
-                "plain http: anybody on the way can read the API key",
-                'Write https in "Base URL".',
+                "plain http exposes the API key on the network",
+                'Use https in "Base URL".',
             )
         if not client.verify:
             return Finding(
                 "tls",
                 "warning",
-                "the certificate is not verified: anybody on the way can read the API key",
-                'Turn on "Verify TLS certificate", and name a private authority in "CA bundle".',
+                "the certificate is not verified, so an attacker on the network can read the API key",
+                'Turn on "Verify TLS certificate"; for a private certificate authority, set "CA bundle".',
             )
         if self._meeting.tls is None:
             return Finding("tls", "unknown", "see host")
         end = self._meeting.certificate_end
         if end is None:
             return Finding("tls", "ok", self._meeting.tls)
-        seen = f"{self._meeting.tls}, the certificate ends on {end.date().isoformat()}"
+        seen = f"{self._meeting.tls}, the certificate expires on {end.date().isoformat()}"
         if end - datetime.now(timezone.utc) < timedelta(days=CERTIFICATE_DAYS):
-            return Finding("tls", "warning", seen, "Have it renewed by whoever runs the service.")
+            return Finding("tls", "warning", seen, "Ask the operator of the service to renew it.")
         return Finding("tls", "ok", seen)
 
     def _key(self) -> Finding:
@@ -144,7 +144,7 @@ class ServiceAnswer:
         if self._failed == "rate":
             return self._wrong("key", "unknown")
         if self._failed in {None, "credits", "rights"}:
-            return Finding("key", "ok", "the service knows the API key")
+            return Finding("key", "ok", "the service accepts the API key")
         return self._unanswered("key")
 
     def _credits(self) -> Finding:
@@ -156,9 +156,9 @@ class ServiceAnswer:
         seen = credits_left(self.usage).removeprefix("The API key works; ").rstrip(".")
         if left is None:
             return Finding("credits", "unknown", seen)
-        advice = "Buy credits, or wait for the next billing period; docs/costs.md says what uses them."
+        advice = "Buy credits, or wait for the next billing period. For their use, see docs/costs.md."
         if left <= 0:
-            return Finding("credits", "wrong", f"{seen}: whatever is billed fails", advice)
+            return Finding("credits", "wrong", f"{seen}: billed calls fail", advice)
         if plan and left < FEW_CREDITS * plan:
             return Finding("credits", "warning", seen, advice)
         return Finding("credits", "ok", seen)
@@ -168,7 +168,7 @@ class ServiceAnswer:
         if ahead is None:
             if not self._meeting.answered:
                 return self._unanswered("clock")
-            return Finding("clock", "unknown", "the service's answer has no date")
+            return Finding("clock", "unknown", "the service's response has no Date header")
         seen = f"the service's clock and this machine's differ by {abs(ahead):.0f} s"
         if abs(ahead) <= LEEWAY:
             return Finding("clock", "ok", seen)
@@ -177,8 +177,8 @@ class ServiceAnswer:
             "clock",
             "warning",
             seen,
-            f"Set this machine's clock by NTP: from {LEEWAY} s on, readers' tokens and waits that the service names as "
-            "a date go wrong.",
+            f"Synchronize this machine's clock with NTP. With a difference of more than {LEEWAY} s, reader tokens and "
+            "Retry-After dates from the service are misinterpreted.",
         )
 
     def _entitlements(self) -> Finding:
@@ -187,12 +187,12 @@ class ServiceAnswer:
         if self._failed not in {None, "credits"}:
             return self._unanswered("entitlements")
         pages = self.queue.max_concurrency if self.queue else None
-        seen = f"pages scraped at once: {pages:g}; " if pages is not None else ""
+        seen = f"pages scraped concurrently: {pages:g}; " if pages is not None else ""
         return Finding(
             "entitlements",
             "unknown",
-            f"{seen}the service does not tell which features the team has",
-            "A task that asks for one that it lacks, such as zeroDataRetention or threatProtection, fails with WD-403.",
+            f"{seen}the service does not report the team's features",
+            "A task that uses a missing feature, such as zeroDataRetention or threatProtection, fails with WD-403.",
         )
 
     def _unanswered(self, check: str) -> Finding:
@@ -207,14 +207,14 @@ class ServiceAnswer:
 
 
 def ask_service(settings: ConnectionSettings, seconds: float, *, with_queue: bool = False) -> ServiceAnswer:
-    """Ask the service for the credits, once.
+    """Read the team's credits in one attempt.
 
-    :param seconds: for how long, apart from the name server.
-    :param with_queue: whether to ask for the team's queue too, in the same time.
+    :param seconds: time limit, without DNS lookups.
+    :param with_queue: whether to read the team's queue too, within the same limit.
     """
     meeting = _Meeting()
     seconds = seconds / 2 if with_queue else seconds
-    # Connecting and reading may use the timeout each, and the result must be reported within the limit too.
+    # Connecting and reading may each take the timeout, and the result must be reported within the limit.
     timeout = min(settings.client.timeout, max(seconds, 0.1) * 0.45)
     try:
         with WebDataClient(replace(settings.client, timeout=timeout, retry_budget=0), meeting.see) as client:

@@ -1,4 +1,4 @@
-"""Checks that run concurrently, each in a thread that is abandoned when the time is over."""
+"""Concurrent checks, each in a thread that is abandoned when the time limit is reached."""
 
 from __future__ import annotations
 
@@ -22,37 +22,37 @@ _T = TypeVar("_T")
 
 
 class TimeLimit:
-    """A moment by which all must be over, some seconds from now."""
+    """A deadline for several checks, in seconds from now."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self._end = time.monotonic() + seconds
 
     def left(self) -> float:
-        """Return the seconds until then, 0 once it has passed."""
+        """Return the seconds until the deadline, or 0 after it."""
         return max(0.0, self._end - time.monotonic())
 
 
 @dataclass(frozen=True)
 class CheckGroup:
-    """Checks that are made together, from one answer; without `conn_id`, of what all connections share."""
+    """Checks that share one request or lookup. Without `conn_id`, they concern all connections."""
 
     names: tuple[str, ...]
     run: Callable[[], list[Finding]]
     conn_id: str | None = None
 
     def unknown(self, error: Exception) -> list[Finding]:
-        """Return the findings to report if the checks returned none."""
-        # The text of any other error may hold a statement with its values.
+        """Return the findings of checks that raised an error."""
+        # The text of other errors may contain an SQL statement with its values.
         is_safe = isinstance(error, (CodedError, TimeoutError))
         seen = str(error) if is_safe else f"the check itself failed ({type(error).__name__})"
         return [Finding(name, "unknown", seen, conn_id=self.conn_id) for name in self.names]
 
 
 def findings_of(groups: Sequence[CheckGroup], limit: TimeLimit) -> list[Finding]:
-    """Make all checks at once; one that fails, or is not over in time, leaves the others alone.
+    """Run all checks concurrently. A check that fails or times out does not affect the others.
 
-    :return: their findings, in the order of the groups.
+    :return: the findings, in the order of the groups.
     """
     findings: list[Finding] = []
     for group, result in zip(groups, results_of([group.run for group in groups], limit), strict=True):
@@ -61,8 +61,8 @@ def findings_of(groups: Sequence[CheckGroup], limit: TimeLimit) -> list[Finding]
 
 
 def results_of(calls: Sequence[Callable[[], _T]], limit: TimeLimit) -> list[_T | Exception]:
-    """Call all at once, and return what each returned or raised, `TimeoutError` for one that is not over in time."""
-    results: list[_T | Exception] = [TimeoutError(f"no answer within {limit.seconds:g} s") for _ in calls]
+    """Call all concurrently, and return the result or exception of each; `TimeoutError` for calls that time out."""
+    results: list[_T | Exception] = [TimeoutError(f"no response within {limit.seconds:g} s") for _ in calls]
 
     def run(index: int, call: Callable[[], _T]) -> None:
         try:
@@ -72,7 +72,7 @@ def results_of(calls: Sequence[Callable[[], _T]], limit: TimeLimit) -> list[_T |
             results[index] = error
 
     threads = [
-        # A daemon: a name server or a database that does not answer must not keep the process from ending.
+        # Daemon threads: a name server or database that does not respond must not keep the process from exiting.
         Thread(target=contextvars.copy_context().run, args=(run, index, call), daemon=True)
         for index, call in enumerate(calls)
     ]

@@ -181,7 +181,7 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
     "a release candidate": (lambda w: w.patch.setattr(airflow, "__version__", "3.2.1rc1"), {}),
     "no plugin": (
         lambda w: _other_plugin(w, []),
-        {"plugin": ("wrong", "does not have it", "airflow plugins")},
+        {"plugin": ("wrong", "has not loaded the plugin", "airflow plugins")},
     ),
     "another plugin in front": (
         lambda w: _other_plugin(
@@ -196,14 +196,14 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
     # The database
     "tables of a newer version": (
         lambda w: w.execute("UPDATE alembic_version_webdata SET version_num = 'ffffffffffff'"),
-        {"tables": ("wrong", "ffffffffffff, which a newer", "go back with it first")},
+        {"tables": ("wrong", "ffffffffffff, created by a newer", "first downgrade the tables with it")},
     ),
     "no tables": (
         _drop_tables,
         {
             "tables": (
                 "wrong",
-                "they are not there, and no delivery can be stored",
+                "missing, so the inbox cannot store deliveries",
                 "Run `airflow db migrate`",
             ),
             "reader": ("wrong", "is unavailable (HTTP 503: the inbox's tables are missing", ""),
@@ -262,16 +262,28 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
     ),
     "no triggerer": (
         lambda w: w.execute("DELETE FROM job"),
-        {"triggerer": ("wrong", "none runs, so that deferred tasks wait for ever", "airflow triggerer")},
+        {
+            "triggerer": (
+                "wrong",
+                "no triggerer is running, so deferred tasks never resume",
+                "airflow triggerer",
+            )
+        },
     ),
     "a triggerer that died": (
         lambda w: w.run_triggerer(datetime.now(timezone.utc) - timedelta(hours=3, minutes=1)),
-        {"triggerer": ("wrong", "none runs; the last heartbeat was 3 hours ago", "airflow triggerer")},
+        {
+            "triggerer": (
+                "wrong",
+                "no triggerer is running; the last heartbeat was 3 hours ago",
+                "airflow triggerer",
+            )
+        },
     ),
     # Fields
     "no such connection": (
         lambda w: setattr(w, "conn_id", "nowhere"),
-        {"fields": ("wrong", "there is no such connection", "airflow webdata init")},
+        {"fields": ("wrong", "the connection does not exist", "airflow webdata init")},
     ),
     "a connection of another type": (
         lambda w: w.set_environment("http://x.example"),
@@ -305,15 +317,15 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
     # Host and TLS
     "a name that does not resolve": (
         lambda w: w.connect("https://no-such-host.invalid"),
-        {"host": ("wrong", "The host is not reachable: ", 'Check "Base URL" and "Proxy"')},
+        {"host": ("wrong", "The host is unreachable: ", 'Check "Base URL" and "Proxy"')},
     ),
     "a port without a server": (
         lambda w: w.connect(f"http://127.0.0.1:{free_port()}"),
-        {"host": ("wrong", "The host is not reachable: ", 'Check "Base URL" and "Proxy"')},
+        {"host": ("wrong", "The host is unreachable: ", 'Check "Base URL" and "Proxy"')},
     ),
     "an https port without a server": (
         lambda w: w.connect(f"https://127.0.0.1:{free_port()}"),
-        {"host": ("wrong", "The host is not reachable: ", 'Check "Base URL" and "Proxy"')},
+        {"host": ("wrong", "The host is unreachable: ", 'Check "Base URL" and "Proxy"')},
     ),
     "a proxy": (lambda w: w.connect(proxy=_answering(w, body=_usage(remainingCredits=5))), {}),
     "a host that does not answer": (
@@ -326,11 +338,17 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
     ),
     "a service that fails": (
         lambda w: w.connect(_answering(w, 500, _error("out of order"))),
-        {"host": ("wrong", "answers with an error: ", "Try again later")},
+        {"host": ("wrong", "responds with an error: ", "Try again later")},
     ),
     "https to plain http": (
         lambda w: w.connect(w.sandbox.url.replace("http:", "https:")),
-        {"tls": ("wrong", "The TLS connection fails", 'correct http against https in "Base URL"')},
+        {
+            "tls": (
+                "wrong",
+                "The TLS connection fails",
+                'Check the host name and the scheme (http or https) in "Base URL"',
+            )
+        },
     ),
     "plain http to another machine": (
         lambda w: (
@@ -339,8 +357,8 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
             w.patch.setattr(service_answer, "is_loopback", lambda _: False),
         ),
         {
-            "fields": ("warning", "host (Base URL) is plain http", "form"),
-            "tls": ("warning", "anybody on the way can read the API key", 'Write https in "Base URL"'),
+            "fields": ("warning", "host (Base URL) uses plain http", "form"),
+            "tls": ("warning", "plain http exposes the API key", 'Use https in "Base URL"'),
         },
     ),
     "a certificate of an unknown issuer": (
@@ -350,7 +368,7 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
     "a good certificate": (lambda w: _over_tls(w, 300), {}),
     "a certificate that ends soon": (
         lambda w: _over_tls(w, 13),
-        {"tls": ("warning", "the certificate ends on 20", "renewed")},
+        {"tls": ("warning", "the certificate expires on 20", "renew")},
     ),
     "no verification": (
         lambda w: _over_tls(w, 300, ca_file=None, verify=False),
@@ -365,7 +383,7 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
     # Key, credits, rights
     "a wrong key": (
         lambda w: w.connect(key="wd-some-other-key"),
-        {"key": ("wrong", "The service refuses the API key", 'Check "API Key"')},
+        {"key": ("wrong", "The service rejects the API key", 'Check "API Key"')},
     ),
     "too many requests": (lambda w: w.connect(_answering(w, 429, _error("slow down"))), {}),
     "a forbidden call": (
@@ -377,7 +395,7 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
         {
             "credits": (
                 "wrong",
-                "0 credits are left of 100 in the plan: whatever is billed fails",
+                "0 credits are left of 100 in the plan: billed calls fail",
                 "Buy credits",
             )
         },
@@ -401,7 +419,7 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
         lambda w: w.connect(_answering(w, 401, _error("no"), date=_dated(-1000))),
         {
             "clock": ("warning", "behind this machine's", "NTP"),
-            "key": ("wrong", "refuses the API key: no", 'Check "API Key"'),
+            "key": ("wrong", "rejects the API key: no", 'Check "API Key"'),
         },
     ),
     "an invalid date": (
@@ -412,15 +430,15 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
     "no webhooks": (_without_webhooks, {}),
     "a webhook URL without a secret": (
         lambda w: w.connect(webhook_secret=None),
-        {"webhook": ("wrong", "neither Webhook secret nor Signing secret", 'Fill in "Webhook secret"')},
+        {"webhook": ("wrong", "neither Webhook secret nor Signing secret", 'Set "Webhook secret"')},
     ),
     "a webhook URL without a server": (
         lambda w: w.connect(webhook_url=f"http://127.0.0.1:{free_port()}"),
-        {"webhook": ("wrong", "cannot be reached from here: ", 'Check "Webhook URL"')},
+        {"webhook": ("wrong", "is unreachable from here: ", 'Check "Webhook URL"')},
     ),
     "a server that accepts anything": (
         lambda w: w.connect(webhook_url=_answering(w)),
-        {"webhook": ("wrong", "somebody else's server answers (HTTP 200)", 'Correct "Webhook URL"')},
+        {"webhook": ("wrong", "another server responded (HTTP 200)", 'Correct "Webhook URL"')},
     ),
     "a login": (
         lambda w: w.connect(webhook_url=_answering(w, 302, location="https://login.example/x")),
@@ -432,40 +450,40 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
     ),
     "an Airflow without this package": (
         lambda w: w.connect(webhook_url=_answering(w, 404, '{"detail": "Not Found"}')),
-        {"webhook": ("wrong", "there is no inbox (HTTP 404)", "Install this package on the API server")},
+        {"webhook": ("wrong", "no inbox at this URL (HTTP 404)", "Install this package on the API server")},
     ),
     "a proxy without a server": (
         lambda w: w.connect(webhook_url=_answering(w, 502, "<html>")),
-        {"webhook": ("wrong", "no delivery is taken now (HTTP 502)", "log of the API server")},
+        {"webhook": ("wrong", "accepts no deliveries (HTTP 502)", "logs of the API server")},
     ),
     "an inbox that cannot read connections": (
         _inbox_fails,
         {
-            "webhook": ("wrong", "no delivery is taken now (HTTP 503 ", "log of the API server"),
+            "webhook": ("wrong", "accepts no deliveries (HTTP 503 ", "logs of the API server"),
             "reader": ("wrong", "is unavailable (HTTP 503", ""),
         },
     ),
     "an inbox of an older version": (
         lambda w: w.patch.setattr(probe, "is_probe", lambda _: False),
-        {"webhook": ("warning", "of an older version", "on the API server too")},
+        {"webhook": ("warning", "runs an older version", "on the API server too")},
     ),
     "an inbox of another version": (
         lambda w: w.patch.setattr(receive, "__version__", "9.9"),
-        {"webhook": ("warning", "of version 9.9; here is ", "the same version")},
+        {"webhook": ("warning", "runs version 9.9; this is ", "the same version")},
     ),
     "an impostor": (
         lambda w: _claims_to_be_an_inbox(
             w, 200, {"status": "probe", "version": "0.1.0", "proofs": ["0" * 64]}
         ),
-        {"webhook": ("wrong", "somebody else's server answers, which does not know the secret", "Correct")},
+        {"webhook": ("wrong", "another server responded, which does not know the secret", "Correct")},
     ),
     "an impostor without a proof": (
         lambda w: _claims_to_be_an_inbox(w, 200, {"status": "stored"}),
-        {"webhook": ("wrong", "somebody else's server answers, which does not know the secret", "Correct")},
+        {"webhook": ("wrong", "another server responded, which does not know the secret", "Correct")},
     ),
     "an inbox that fails at the probe": (
         lambda w: _claims_to_be_an_inbox(w, 503, {"error": "not now"}),
-        {"webhook": ("wrong", "a probe is answered HTTP 503 (not now)", "log")},
+        {"webhook": ("wrong", "responded to a probe with HTTP 503 (not now)", "log")},
     ),
     "another secret": (
         lambda w: _claims_to_be_an_inbox(w, 401, {"error": REFUSED}),
@@ -482,7 +500,7 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
     # Readers
     "readers without an address": (
         lambda w: (w.connect(inbox_url=None), w.patch.setattr(webhooks.conf, "get", lambda *_, **__: "")),
-        {"reader": ("wrong", "it is not known where the inbox is", "Set [webdata] inbox_url")},
+        {"reader": ("wrong", "the URL of the inbox is unknown", "Set [webdata] inbox_url")},
     ),
     "readers with a wrong address": (
         lambda w: w.connect(inbox_url=_answering(w, 404, '{"detail": "Not Found"}')),
@@ -510,7 +528,7 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
     ),
     "readers that receive an impossible delivery": (
         lambda w: w.connect(inbox_url=_answering(w, 200, '{"id": 0, "size": 0, "received_at": "x"}')),
-        {"reader": ("wrong", "gives what it cannot have", "")},
+        {"reader": ("wrong", "returned a delivery that cannot exist", "")},
     ),
 }
 
@@ -521,37 +539,38 @@ UNKNOWN: dict[str, dict[str, str]] = {
     ),
     "a database that is down": {"deliveries": "the database cannot be reached"},
     "no tables": {"deliveries": "see tables"},
-    "no delivery yet": {"deliveries": "none is in the inbox"},
+    "no delivery yet": {"deliveries": "the inbox has no deliveries yet"},
     "a port without a server": dict.fromkeys(("key", "credits", "clock", "entitlements"), "see host"),
     "an https port without a server": dict.fromkeys(("tls", "key", "credits", "clock"), "see host"),
     "https to plain http": dict.fromkeys(("key", "credits", "clock"), "see tls"),
     "an invalid CA bundle": dict.fromkeys(("host", "key", "credits", "clock"), "see tls"),
     "a wrong key": dict.fromkeys(("credits", "entitlements"), "see key"),
-    "too many requests": {"key": "limits the rate, so that the key was not tried", "credits": "see key"},
+    "too many requests": {
+        "key": "limits the request rate, so the key could not be checked",
+        "credits": "see key",
+    },
     "a forbidden call": {"credits": "see entitlements"},
     "no figures": {"credits": "the service has no credit figures for its team"},
-    "no number of credits": {"credits": "does not say how many credits are left"},
-    "an invalid date": {"clock": "the service's answer has no date"},
+    "no number of credits": {"credits": "does not report how many credits are left"},
+    "an invalid date": {"clock": "the service's response has no Date header"},
 }
 """By row: the checks without a result, and their reasons."""
 
 SEEN: dict[str, dict[str, str]] = {
     "nothing": {
-        "host": " answers (127.0.0.1)",
-        "tls": "does not leave this machine",
-        "entitlements": "pages scraped at once: 1; ",
-        "deliveries": "the last one came ",
+        "host": " responds (127.0.0.1)",
+        "tls": "within this machine",
+        "entitlements": "pages scraped concurrently: 1; ",
+        "deliveries": "the last one arrived ",
     },
-    "a proxy": {"host": " answers through the proxy"},
-    "a good certificate": {"tls": "TLSv1.3, the certificate ends on 20"},
+    "a proxy": {"host": " responds through the proxy"},
+    "a good certificate": {"tls": "TLSv1.3, the certificate expires on 20"},
     "no webhooks": {
         "webhook": "no Webhook URL: tasks wait by polling",
-        "reader": "nothing is read: tasks wait by polling",
-        "deliveries": "none is expected: tasks wait by polling",
+        "reader": "not needed: tasks wait by polling",
+        "deliveries": "none expected: tasks wait by polling",
     },
-    "tables that the inbox will create": {
-        "tables": "they are not there; the inbox makes them at its first request"
-    },
+    "tables that the inbox will create": {"tables": "missing; the inbox creates them at its first request"},
 }
 """By row: checks without a problem, and what they report."""
 
@@ -666,7 +685,7 @@ def test_a_private_webhook_url_of_a_public_service(world: World) -> None:
         addresses.update({"localhost": webhook, "127.0.0.1": service})
         [finding] = [finding for finding in findings(world) if finding.check == "webhook"]
         assert finding.state == state, finding
-        assert (finding.advice or "").startswith("The service sends nothing to private addresses") is (
+        assert (finding.advice or "").startswith("The service does not deliver to private addresses") is (
             state == "warning"
         )
 
@@ -731,8 +750,8 @@ def test_a_check_that_hangs_or_fails() -> None:
     try:
         assert findings_of(groups, Limit()) == [
             right,
-            Finding("slow", "unknown", "no answer within 0.5 s", conn_id="c"),
-            Finding("slower", "unknown", "no answer within 0.5 s", conn_id="c"),
+            Finding("slow", "unknown", "no response within 0.5 s", conn_id="c"),
+            Finding("slower", "unknown", "no response within 0.5 s", conn_id="c"),
         ]
     finally:
         over.set()
@@ -772,7 +791,7 @@ def test_an_incomplete_list_of_connections(world: World) -> None:
     world.patch.setattr(settings, "Session", scoped_session(sessionmaker(bind=down)))
     found = examination.findings(offline=True, seconds=PATIENCE)
     [some] = [finding for finding in found if finding.check == "connections"]
-    assert (some.state, "some may be missing here: the database cannot be reached" in some.seen) == (
+    assert (some.state, "the list may be incomplete: the database cannot be reached" in some.seen) == (
         "unknown",
         True,
     )
