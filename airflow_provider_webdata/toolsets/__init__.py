@@ -1,6 +1,6 @@
-"""The service as tools of an agent, for `apache-airflow-providers-common-ai` (extra `ai`).
+"""The service as agent tools, for `apache-airflow-providers-common-ai` (extra `ai`).
 
-`WebDataToolset` is in `webdata.py`. Nothing else imports this room, so that the package works without the extra.
+`WebDataToolset` is in `webdata.py`. No other module of the package imports this one, so the extra is optional.
 """
 
 from airflow_provider_webdata.common.supported_airflow import require_airflow

@@ -1,4 +1,4 @@
-"""The account of an agent: credits and sources, for the log, XCom, the next attempt, and OpenLineage."""
+"""The credits and sources of an agent, for the log, XCom, the next attempt, and OpenLineage."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class _Source(TypedDict):
 
 
 class AgentAccount:
-    """The account of one attempt of a task, which all its toolsets share.
+    """Credits and sources of one task attempt, shared by all its toolsets.
 
-    XCom: `sources` (what was read: `tool`, `url` and `title`, each page once), `creditsUsed`, and `credits`, which
-    `airflow webdata costs` sums. Airflow 3.3 keeps it over attempts, until the task is cleared; on 3.2 each attempt
-    tells its own.
+    XCom: `sources` (the pages read: `tool`, `url`, and `title`, each page once), `creditsUsed`, and `credits`, which
+    `airflow webdata costs` sums. On Airflow 3.3, they include earlier attempts until the task is cleared. On 3.2, each
+    attempt reports its own.
 
     :param context: the task's context; empty outside a task.
     """
@@ -57,8 +57,8 @@ class AgentAccount:
         kept = self._attempt.read(_KEY, _Kept)
         if kept.damage:
             raise CreditLimitError(
-                f"what the agent read in earlier attempts is not known, because its record {_KEY} is damaged "
-                f"({kept.damage}): {place_of(_KEY)}"
+                f"the pages that the agent read in earlier attempts are unknown, because their record {_KEY} is "
+                f"damaged ({kept.damage}): {place_of(_KEY)}"
             )
         if kept.values:
             self._sources, self._scrapes = kept.values["sources"], kept.values["scrapes"]
@@ -67,15 +67,15 @@ class AgentAccount:
             self._push(self._credits.to_wire())
 
     def scrape_of(self, tool: str, url: str) -> str | None:
-        """Return the id of the scrape by which a tool has read a URL, in this attempt or an earlier one."""
+        """Return the id of a tool's scrape of a URL in this attempt or an earlier one, or None."""
         return self._scrapes.get(f"{tool} {url}")
 
     def request_id(self, call: Mapping[str, Any]) -> str:
-        """Return the id of a call of a data provider: one that an earlier attempt made is not billed again."""
+        """Return the idempotency key of a call to a data provider. Repeating an earlier attempt's call is free."""
         return JobIdentity.of(self._attempt).request_id(call)
 
     def enter_search(self, query: str, conn_id: str, used: float | None, search_id: str | None) -> None:
-        """Record a search and its credits; None: unknown."""
+        """Record a search and its credits (None: unknown)."""
         self._queries[query] = None
         self._enter(conn_id, used, "search", search_id, None)
 
@@ -92,10 +92,10 @@ class AgentAccount:
         scrape_id: str | None = None,
         formats: Mapping[str, float] | None = None,
     ) -> None:
-        """Record a page, or a site, that was read.
+        """Record a page or site that was read.
 
-        :param url: the one after redirects.
-        :param used: credits; None: not known.
+        :param url: the URL after redirects.
+        :param used: credits; None: unknown.
         """
         key = f"{tool} {asked}"
         self._sources[key] = {"tool": tool, "url": url, "title": title}
@@ -104,7 +104,7 @@ class AgentAccount:
         self._enter(conn_id, used, operation, scrape_id, formats)
 
     def enter_failure(self, operation: str, conn_id: str, used: float | None) -> None:
-        """Record a call that failed, and the credits that it may have used; None: unknown."""
+        """Record a failed call and its credits (None: unknown)."""
         if used != 0:
             self._enter(conn_id, used, operation, None, None)
 
@@ -123,7 +123,7 @@ class AgentAccount:
 
     def _push(self, credits: Mapping[str, Any]) -> None:
         task = self.context.get("task")
-        # OpenLineage asks the task, which belongs to another package: the answer is set here, unless the task has one.
+        # OpenLineage calls this method of the task, whose class belongs to another package.
         if task is not None and not hasattr(type(task), _LINEAGE):
             setattr(task, _LINEAGE, self._lineage)
         if self._attempt.ti is None or not getattr(task, "do_xcom_push", True):
@@ -143,7 +143,7 @@ _current: tuple[object, AgentAccount] | None = None
 def account_of_attempt(own: AgentAccount | None) -> AgentAccount:
     """Return the account of the attempt that this process runs.
 
-    :param own: what is returned outside a task; None: a new one.
+    :param own: the account to return outside a task; None: a new one.
     """
     global _current
     attempt = attempt_of_process()

@@ -1,4 +1,4 @@
-"""The service's agent under the contract for managed agents of `apache-airflow-providers-common-ai`."""
+"""The service's agent as a managed agent of `apache-airflow-providers-common-ai`."""
 
 from __future__ import annotations
 
@@ -32,20 +32,21 @@ log = logging.getLogger(__name__)
 
 POLL_SECONDS = 5.0
 LONGEST_SECONDS = 3600.0
-"""How long a run may take unless the request says."""
+"""Default timeout of a run."""
 
 _FIXED = frozenset({"prompt", "model", "thread_id", "threadId", "webhook"})
-"""Fields of the run that options cannot set."""
+"""Request fields that options cannot set."""
 
 
 class WebDataManagedAgentHook(BaseManagedAgentHook):
-    """The service's agent, which researches the web, as a specialist that another agent consults.
+    """The service's web research agent, for other agents to consult.
 
-    An agent is named by its model, such as `spark-1-mini`; see `WebDataAgentOperator`. A session is a thread of runs.
-    A run that is not waited for to its end is canceled.
+    An agent is identified by its model, such as `spark-1-mini`; see `WebDataAgentOperator`. A session is a thread of
+    runs. If the wait for a run is interrupted or times out, the run is canceled.
 
-    :param hook: with a guarded one, its caps hold for all runs together. Default: `WebDataHook()`.
-    :param options: fields of each run, such as `max_credits` and `urls`; a request's `vendor_options` replace them.
+    :param hook: the hook to use. The limits of a guarded hook apply to all runs together. Default: `WebDataHook()`.
+    :param options: request fields of each run, such as `max_credits` and `urls`; a request's `vendor_options` override
+        them.
     """
 
     agent_platform = "webdata.agent"
@@ -55,14 +56,14 @@ class WebDataManagedAgentHook(BaseManagedAgentHook):
         self._options = dict(options or {})
 
     def resolve_agent(self, agent: str) -> ManagedAgentRef:
-        """Return the agent's identity, without a request.
+        """Return a reference to the agent, without a request.
 
         :param agent: name of the model.
         """
         return ManagedAgentRef(self.agent_platform, agent)
 
     def get_agent_capabilities(self, agent: str) -> ManagedAgentCapabilities:  # noqa: ARG002
-        """Return what every model can do, without a request.
+        """Return the capabilities, which all models share, without a request.
 
         :param agent: name of the model.
         """
@@ -72,12 +73,12 @@ class WebDataManagedAgentHook(BaseManagedAgentHook):
         """Run the agent and wait for its answer. Bills credits.
 
         :param agent: name of the model.
-        :param request: its `timeout` is 3,600 seconds by default.
-        :return: `structured` is the data of the answer, `session_id` the thread, `trace_ref` the id of the run.
-        :raises ManagedAgentRejected: another prompt may succeed.
-        :raises ManagedAgentInvocationError: the run failed, or no retry can help.
+        :param request: the prompt and options. Default `timeout`: 3,600 seconds.
+        :return: the answer; `structured` is its data, `session_id` the thread, `trace_ref` the id of the run.
+        :raises ManagedAgentRejected: the service refuses the prompt; another one may succeed.
+        :raises ManagedAgentInvocationError: the run failed, or no retry can succeed.
         :raises TimeoutError: the run took longer than the timeout.
-        :raises WebDataError: a retry of the task may help.
+        :raises WebDataError: the call failed; a retry of the task may succeed.
         """
         deadline = time.time() + (LONGEST_SECONDS if request.timeout is None else request.timeout)
         run_id = self._start(self._body(agent, request))
@@ -89,11 +90,11 @@ class WebDataManagedAgentHook(BaseManagedAgentHook):
             if not is_over:
                 self._cancel(run_id)
         if event["status"] == "timeout":
-            raise TimeoutError(f"Agent run {run_id} did not end in time, and is canceled")
+            raise TimeoutError(f"Agent run {run_id} timed out and was canceled; raise the request's timeout")
         if event["status"] != "done":
             raise ManagedAgentInvocationError(str(event.get("error") or event.get("message")))
         status = cast("AgentStatus", self._hook.job_status("agent", run_id))
-        log.info("Agent run %s is completed: %s credits", run_id, status.credits_used)
+        log.info("Agent run %s completed and used %s credits", run_id, status.credits_used)
         return ManagedAgentResponse(
             text=status.message or json.dumps(status.data, ensure_ascii=False),
             raw=status.to_wire(),
@@ -105,10 +106,10 @@ class WebDataManagedAgentHook(BaseManagedAgentHook):
     def _body(self, agent: str, request: ManagedAgentRequest) -> dict[str, Any]:
         options = {**self._options, **request.vendor_options}
         if fixed := sorted(_FIXED & options.keys()):
-            raise ValueError(f"Options cannot set {', '.join(fixed)}; leave them out")
+            raise ValueError(f"options cannot set {', '.join(fixed)}; remove them")
         if request.prompt is None:
             raise ValueError(
-                "The agent takes a prompt, not messages; continue a conversation with session_id"
+                "the agent accepts a prompt, not messages; to continue a conversation, set session_id"
             )
         return {**options, "prompt": request.prompt, "model": agent, "thread_id": request.session_id}
 
@@ -116,7 +117,7 @@ class WebDataManagedAgentHook(BaseManagedAgentHook):
         try:
             return self._hook.start_agent(body).id
         except InvalidRequestError as error:
-            # The prompt is the calling model's, everything else the author's.
+            # The calling model wrote the prompt; the DAG author set all other fields.
             if all(problem.startswith("prompt") for problem in error.problems):
                 raise ManagedAgentRejected(error.text()) from None
             raise ManagedAgentInvocationError(str(error)) from error
@@ -128,7 +129,7 @@ class WebDataManagedAgentHook(BaseManagedAgentHook):
             raise
 
     def _ended(self, run_id: str, deadline: float) -> dict[str, Any]:
-        """Return the event of the run's end."""
+        """Wait for the run and return its event."""
         target = JobTarget("agent", run_id, PollingPolicy("polling", POLL_SECONDS, POLL_SECONDS), log)
         event: dict[str, Any] = with_hub(
             self._hook.get_settings(), lambda hub: wait(hub, target, deadline, at_least_once=True)
@@ -139,4 +140,4 @@ class WebDataManagedAgentHook(BaseManagedAgentHook):
         try:
             self._hook.cancel_job("agent", run_id)
         except WebDataError as error:
-            log.warning("Agent run %s continues, because it could not be canceled: %s", run_id, error)
+            log.warning("Could not cancel agent run %s, which continues and bills: %s", run_id, error)

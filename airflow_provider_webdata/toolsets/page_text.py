@@ -1,4 +1,4 @@
-"""Parts of a long text, cut where a paragraph ends."""
+"""Splitting of long texts at paragraph boundaries."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ _ENDS = ("\n\n", "\n", ". ", " ")
 
 
 def part_of(text: str, offset: int, max_chars: int) -> tuple[str, int | None]:
-    """Return the part of a text from an offset on, and the offset of the next part, or None where there is none.
+    """Return the part of a text at an offset, and the offset of the next part, or None after the last one.
 
-    It ends after a paragraph, else a line, a sentence or a word, as far as one ends in its second half.
+    The part ends after a paragraph, otherwise a line, a sentence, or a word, if one ends in its second half.
 
-    :param offset: characters to leave out.
-    :param max_chars: most characters of the part, at least 1.
+    :param offset: characters to skip.
+    :param max_chars: maximum length of the part, at least 1.
     """
     end = offset + max_chars
     if end >= len(text):

@@ -160,7 +160,7 @@ def test_an_agent_operator(done: Done) -> None:
     assert [request["path"] for request in sent] == ["/v2/scrape", "/v2/search"]
     for line in (
         "read_page https://river.example/start: ",
-        "read_page was refused to the agent: ",
+        "Refused the agent's call of read_page for ",
         "169.254.169.254 is not among the allowed domains",
         "evil.example is not among the allowed domains",
         "Credits of this task: 3 used",

@@ -43,7 +43,7 @@ def test_find_and_run(obey: Any, sandbox: Any, attempt: Any) -> None:
     }
     assert len(records["untrusted"]["data"]["prices"]) == 2
     assert again == records
-    assert nothing["note"].startswith("No data provider fits")
+    assert nothing["note"].startswith("No data provider matches")
     assert len(executions(sandbox)) == 1
     assert ti.xcom["credits"]["byOperation"] == {"provider": 5}
     assert ti.xcom["sources"] == [{"tool": "run_data_tool", "url": HISTORY, "title": "Price history"}]
@@ -52,14 +52,14 @@ def test_find_and_run(obey: Any, sandbox: Any, attempt: Any) -> None:
 @pytest.mark.parametrize(
     ("caps", "tool", "words"),
     [
-        ({"max_credits": 4}, HISTORY, "of max_credits=4 there are 4 left"),
+        ({"max_credits": 4}, HISTORY, "4 of max_credits=4 are left"),
         ({"max_credits": 99}, "market-prices/prices/live", "only its answer says what it costs"),
         ({"max_calls": 0}, HISTORY, "max_calls=0 is reached"),
-        ({"allowed_domains": ["river.example"]}, HISTORY, "it may visit any domain"),
+        ({"allowed_domains": ["river.example"]}, HISTORY, "the call may visit any domain"),
         ({}, "episode-index/episodes/search", "HTTP 403"),
-        ({}, "firecrawl/terms/accept", "is no id that find_data returns"),
-        ({}, "market-prices", "is no id that find_data returns"),
-        ({}, "market-prices/nothing", "there is no 'market-prices/nothing'"),
+        ({}, "firecrawl/terms/accept", "is not a tool id returned by find_data"),
+        ({}, "market-prices", "is not a tool id returned by find_data"),
+        ({}, "market-prices/nothing", "'market-prices/nothing' does not exist"),
     ],
 )
 def test_what_is_refused(obey: Any, sandbox: Any, caps: dict[str, Any], tool: str, words: str) -> None:
@@ -81,7 +81,7 @@ def test_many_records_are_cut(obey: Any) -> None:
     order = call("run_data_tool", tool=HISTORY, options={"symbol": "URM", "days": 28})
     (told,) = results(obey(order, WebDataToolset(max_chars=200)))
     assert len(told["untrusted"]["data"]) <= 200
-    assert "ask for fewer records" in told["note"]
+    assert "request fewer records" in told["note"]
 
 
 def test_an_earlier_attempt_has_paid_for_the_call(obey: Any, sandbox: Any, attempt: Any) -> None:

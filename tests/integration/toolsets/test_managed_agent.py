@@ -90,7 +90,7 @@ def test_messages_are_refused(agent: ManagedAgentClient) -> None:
 
 def test_a_run_that_takes_too_long_is_canceled(sandbox: SandboxServer, agent: ManagedAgentClient) -> None:
     sandbox.control.configure(step_seconds=3600)
-    with pytest.raises(TimeoutError, match="did not end in time"):
+    with pytest.raises(TimeoutError, match="timed out and was canceled"):
         agent.invoke(ManagedAgentRequest(prompt=PROMPT, timeout=0.2))
     assert [job["cancelling"] for job in sandbox.control.jobs("agent")] == [True]
 

@@ -38,10 +38,10 @@ TEMPTATIONS: dict[str, tuple[str, str]] = {
         call("read_page", url="https://river.example.evil.example/"),
         "is not among the allowed",
     ),
-    "domain as login": (call("read_page", url="https://river.example@evil.example/"), "no http(s) URL"),
+    "domain as login": (call("read_page", url="https://river.example@evil.example/"), "not an http(s) URL"),
     "domain behind a backslash": (
         call("read_page", url="https://evil.example\\.river.example/"),
-        "no http(s) URL",
+        "not an http(s) URL",
     ),
     "blocked part": (call("read_page", url="https://admin.river.example/"), "is a blocked domain"),
     "file": (call("read_page", url="file:///etc/passwd"), "read_page: "),
@@ -89,7 +89,7 @@ def test_nothing_happens(obey: Any, sandbox: Any, toolset: Any, caplog: pytest.L
         assert told in json.dumps(instead), name
     # The model's own checks stop the others before they come to the toolset; Airflow's operator logs those.
     refused = [name for name, (_, told) in TEMPTATIONS.items() if told not in UNLOGGED and name != "file"]
-    assert caplog.text.count("was refused to the agent") == len(refused)
+    assert caplog.text.count("Refused the agent's call") == len(refused)
     (sent,) = sandbox.control.requests()
     assert (sent["path"], sent["body"]["url"]) == ("/v2/scrape", START)
     assert SANDBOX_KEY not in seen
@@ -161,7 +161,7 @@ def test_a_redirect_out_of_the_domains_is_not_read(obey: Any, monkeypatch: pytes
     monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url))
     seen = obey(call("read_page", url=START), WebDataToolset(allowed_domains=["river.example"]))
     server.close()
-    assert "was led to an address that may not be visited" in seen
+    assert "redirected to a forbidden URL" in seen
     assert "hush" not in seen
 
 

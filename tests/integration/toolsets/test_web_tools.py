@@ -79,7 +79,7 @@ def test_a_search_within_domains(obey: Any, sandbox: Any) -> None:
         obey(f"{call('web_search', query='river')}\n{call('web_search', query='zzzqqq')}", toolset)
     )
     assert {result["url"].split("/")[2] for result in found["untrusted"]["results"]} == {"river.example"}
-    assert nothing == {"untrusted": {"results": []}, "note": "Nothing was found; try other words."}
+    assert nothing == {"untrusted": {"results": []}, "note": "No results were found; try other search terms."}
     assert sandbox.control.requests("/v2/search")[0]["body"]["includeDomains"] == ["river.example"]
 
 
@@ -95,7 +95,7 @@ def test_a_long_page_comes_in_parts_and_is_paid_for_once(obey: Any, sandbox: Any
             break
         offset = part["next_offset"]
         assert (
-            part["note"] == f"The text goes on: call read_page again with the same url and offset={offset}."
+            part["note"] == f"The text continues: call read_page again with the same url and offset={offset}."
         )
         assert parts[-1].endswith("\n\n")
     assert "".join(parts) == TEXT
@@ -134,7 +134,7 @@ def test_an_extraction(obey: Any, sandbox: Any, attempt: Any) -> None:
     told = results(obey("\n".join(orders), WebDataToolset()))
     assert told[0] == {"url": FLOODS, "untrusted": {"url": FLOODS, "answer": "412 cm"}}
     assert told[1] == {"url": FLOODS, "untrusted": {"url": FLOODS, "data": {"level": 412}}}
-    assert told[2:] == ["extract_page: give either question or schema"] * 2
+    assert told[2:] == ["extract_page: pass either question or schema"] * 2
     assert ti.xcom["credits"]["byFormat"] == {"page": 2, "question": 4, "json": 4}
 
 
@@ -161,8 +161,8 @@ def test_what_is_missing_is_said(obey: Any, sandbox: Any) -> None:
         call("read_page", url=FLOODS),
     ]
     gone, empty, broken, no_url, limit, read = results(obey("\n".join(orders), WebDataToolset()))
-    assert gone["note"] == "The site answered with status 404: this may not be the page that was meant."
-    assert "There is no text on it." in empty["note"]
+    assert gone["note"] == "The site responded with status 404: this may not be the intended page."
+    assert "It contains no text." in empty["note"]
     assert json.loads(broken)["failed"] == "read_page: HTTP 500"
     assert json.loads(broken)["untrusted"]["error"].startswith("scrape: HTTP 500, SCRAPE_SITE_ERROR")
     assert no_url.startswith("read_page: ")
@@ -178,10 +178,10 @@ def test_a_refused_call_does_not_end_the_run(obey: Any, sandbox: Any) -> None:
         call("read_page", url="https://river.example/salmon"),
     ]
     told = results(obey("\n".join(orders), WebDataToolset(max_credits=8, max_calls=3)))
-    assert told[3] == "read_page: scrape: nothing was sent: max_calls=3 is reached"
+    assert told[3] == "read_page: scrape: the call was not sent: max_calls=3 is reached"
     told = results(obey("\n".join(orders), WebDataToolset(max_credits=8)))
-    assert told[3].startswith("read_page: scrape: nothing was sent: it may cost up to 5 credits")
-    assert told[3].endswith("of max_credits=8 there are 4 left")
+    assert told[3].startswith("read_page: scrape: the call was not sent: the call may cost up to 5 credits")
+    assert told[3].endswith("4 of max_credits=8 are left")
     assert len(sandbox.control.requests("/v2/scrape")) == 2
 
 
@@ -261,7 +261,7 @@ def test_another_attempt_pays_nothing_again_and_holds_the_cap(obey: Any, sandbox
         )
     )
     assert "412 cm" in read["untrusted"]["text"]
-    assert refused.endswith("of max_credits=7 there are 4 left")
+    assert refused.endswith("4 of max_credits=7 are left")
     # The page came from the scrape that was paid for.
     assert [request["method"] for request in sandbox.control.requests("/v2/scrape")] == ["GET"]
     assert ti.xcom["creditsUsed"] == 3
@@ -333,7 +333,7 @@ def test_a_long_file_says_how_much_of_it_was_read(obey: Any, monkeypatch: pytest
     monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url))
     (read,) = results(obey(call("read_file", url="https://river.example/long.pdf"), WebDataToolset()))
     server.close()
-    assert read["note"] == "This is a file of 44 pages, of which the first 20 were read."
+    assert read["note"] == "This file has 44 pages; only the first 20 were read."
 
 
 def test_two_toolsets_tell_what_both_read(obey: Any, sandbox: Any, attempt: Any) -> None:
@@ -364,9 +364,9 @@ def test_each_toolset_has_its_own_cap_in_all_attempts(obey: Any, sandbox: Any, a
     ]
     shop, weather, salmon, market = results(obey("\n".join(orders), *toolsets()))
     assert shop["untrusted"]["urls"]
-    assert weather.endswith("of max_credits=2 there are 0 left")
+    assert weather.endswith("0 of max_credits=2 are left")
     assert salmon["untrusted"]["text"]
-    assert market.endswith("of max_credits=6 there are 4 left")
+    assert market.endswith("4 of max_credits=6 are left")
 
 
 def test_calls_at_once_are_held_and_counted_together(sandbox: Any, attempt: Any) -> None:
@@ -417,7 +417,7 @@ def test_a_killed_attempt_leaves_what_it_may_have_spent(obey: Any, sandbox: Any,
             obey(call("read_page", url=f"{FLOODS}?{number}"), WebDataToolset(max_credits=20))
     attempt(5, max_tries=9)
     (told,) = results(obey(call("read_page", url=f"{FLOODS}?5"), WebDataToolset(max_credits=20)))
-    assert told.endswith("of max_credits=20 there are 0 left")
+    assert told.endswith("0 of max_credits=20 are left")
     assert len(sandbox.control.requests("/v2/scrape")) == 4
 
 
@@ -444,15 +444,15 @@ def test_long_results_are_cut(obey: Any, monkeypatch: pytest.MonkeyPatch) -> Non
     server.close()
     assert len(answered["untrusted"]["answer"]) <= 1000 < len(long)
     assert answered["note"] == (
-        f"These are the first {len(answered['untrusted']['answer'])} of {len(long)} characters; ask for less to get it "
-        "whole."
+        f"These are the first {len(answered['untrusted']['answer'])} of {len(long)} characters; request less data to "
+        "get a complete result."
     )
     assert data["untrusted"]["data"].startswith('{"words": "A word. ')
     assert len(data["untrusted"]["data"]) <= 1000
     assert "as JSON text" in data["note"]
     assert 1 < len(listed["untrusted"]["urls"]) < 10
     assert sum(map(len, listed["untrusted"]["urls"])) <= 1000
-    assert listed["note"].endswith("URLs were left out, because the list is too long; search narrows it.")
+    assert listed["note"].endswith("URLs were omitted because the list is too long; narrow it with search.")
     for result in (answered, data, listed):
         assert len(json.dumps(result)) < 4000
 

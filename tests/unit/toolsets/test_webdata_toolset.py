@@ -38,7 +38,7 @@ def webdata() -> ModuleType:
         ({"max_credits": "many"}, "max_credits: must be a number"),
         ({"max_calls": -1}, "max_calls: must be a number"),
         ({"max_retries": 0}, "max_retries must be a whole number"),
-        ({"allowed_domains": ["https://a.example"]}, "allowed_domains: .* is no host name"),
+        ({"allowed_domains": ["https://a.example"]}, "allowed_domains: .* is not a host name"),
         ({"blocked_domains": "a.example"}, "blocked_domains: must be a list"),
     ],
 )
