@@ -1,1 +1,1 @@
-"""Assets of Airflow that stand for objects of the service. DAG files import them."""
+"""Airflow assets for objects of the service, for use in DAG files."""

@@ -1,4 +1,4 @@
-"""Jobs as Airflow's assets."""
+"""Jobs as Airflow assets."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def job_asset(kind: JobKind, webdata_conn_id: str = DEFAULT_CONN_ID, **kwargs: Any) -> Asset:
-    """Return the asset that changes with each completed job of a kind. Its name is its URI.
+    """Return the asset that is updated with each completed job of a kind. Its name is its URI.
 
-    The API server registers one event per job whose completion a webhook reports to the connection's inbox
+    The API server registers one event for each job whose completion a webhook reports to the connection's inbox
     (docs/service.md#event-job-completed).
 
     :param kind: `crawl`, `batch_scrape`, `extract` or `agent`.

@@ -1,4 +1,4 @@
-"""Monitors as Airflow's assets."""
+"""Monitors as Airflow assets."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 def monitor_asset(monitor: str, webdata_conn_id: str = DEFAULT_CONN_ID, **kwargs: Any) -> Asset:
-    """Return the asset that stands for a monitor, the same in every DAG: its name is its URI.
+    """Return the asset for a monitor, which is the same in every DAG. Its name is its URI.
 
-    :param monitor: id or name of the monitor. Use the same one everywhere; lineage of tasks names the id.
-    :param webdata_conn_id: id of the connection whose team has it.
+    :param monitor: id or name of the monitor. Use the same one everywhere; the lineage of tasks contains the id.
+    :param webdata_conn_id: id of a connection of the monitor's team.
     :param kwargs: further arguments of `Asset`, such as `watchers`, `group` and `extra`.
     :raises ArgumentError: `monitor` or `webdata_conn_id` is empty.
     """

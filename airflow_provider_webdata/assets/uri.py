@@ -1,6 +1,6 @@
-"""URIs of assets, one spelling for each: `webdata://<connection>/monitors/<id or name>` and `.../jobs/<kind>`.
+"""Normalized asset URIs: `webdata://<connection>/monitors/<id or name>` and `.../jobs/<kind>`.
 
-An id and a name that mean the same monitor are two assets: only the service knows that they are one.
+The id and the name of one monitor are two different assets, because only the service can resolve the name.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ DEFAULT_CONN_ID = "webdata_default"
 def monitor_uri(monitor: str, webdata_conn_id: str = DEFAULT_CONN_ID) -> str:
     """Return the URI of a monitor.
 
-    :param monitor: its id or name.
-    :param webdata_conn_id: id of the connection whose team has it.
-    :raises ArgumentError: one of them is empty.
+    :param monitor: id or name of the monitor.
+    :param webdata_conn_id: id of a connection of the monitor's team.
+    :raises ArgumentError: an argument is empty.
     """
     return _uri(webdata_conn_id, "monitors", _one_spelling(monitor))
 
@@ -33,8 +33,8 @@ def job_uri(kind: str, webdata_conn_id: str = DEFAULT_CONN_ID) -> str:
     """Return the URI of the jobs of a kind.
 
     :param kind: `crawl`, `batch_scrape`, `extract` or `agent`.
-    :param webdata_conn_id: id of the connection whose inbox receives their deliveries.
-    :raises ArgumentError: an unknown kind, or an empty `webdata_conn_id`.
+    :param webdata_conn_id: id of the connection whose inbox receives the deliveries.
+    :raises ArgumentError: `kind` is unknown, or `webdata_conn_id` is empty.
     """
     return _uri(webdata_conn_id, "jobs", checked_kind(kind))
 
@@ -43,14 +43,14 @@ _URIS = {"monitors": monitor_uri, "jobs": job_uri}
 
 
 def normalized(parts: SplitResult) -> SplitResult:
-    """Return an asset's URI in its one spelling; Airflow calls it for each asset of the scheme `webdata`.
+    """Return the normalized URI of an asset. Airflow calls this for each asset with the scheme `webdata`.
 
-    :raises ArgumentError: it names neither a monitor nor a kind of jobs.
+    :raises ArgumentError: the URI names neither a monitor nor a job kind.
     """
     folder, _, name = parts.path.strip("/").partition("/")
     if folder not in _URIS or not name or "/" in name or parts.query:
         raise ArgumentError(
-            f"an asset's URI of the scheme {SCHEME} must be {SCHEME}://<connection id>/monitors/<id or name of the "
+            f"an asset URI with the scheme {SCHEME} must be {SCHEME}://<connection id>/monitors/<id or name of the "
             f"monitor> or {SCHEME}://<connection id>/jobs/<kind>, each percent-encoded (given: {parts.geturl()!r}); "
             "build it with monitor_asset() or job_asset()"
         )
@@ -58,16 +58,16 @@ def normalized(parts: SplitResult) -> SplitResult:
 
 
 def dataset(uri: str) -> tuple[str, str]:
-    """Return namespace and name of an asset, as OpenLineage names datasets.
+    """Return the namespace and name of an asset's OpenLineage dataset.
 
-    :param uri: of the asset, in its one spelling.
+    :param uri: the asset's normalized URI.
     """
     parts = urlsplit(uri)
     return f"{SCHEME}://{parts.netloc}", parts.path.lstrip("/")
 
 
 def to_openlineage(asset: Asset, lineage_context: Any) -> Any:  # noqa: ARG001
-    """Return the dataset of OpenLineage that an asset is; its provider calls it, where that is installed."""
+    """Return the OpenLineage dataset of an asset. The OpenLineage provider calls this if it is installed."""
     from openlineage.client.event_v2 import Dataset
 
     namespace, name = dataset(str(asset.uri))
@@ -76,13 +76,13 @@ def to_openlineage(asset: Asset, lineage_context: Any) -> Any:  # noqa: ARG001
 
 def _uri(webdata_conn_id: str, folder: str, name: str) -> str:
     if not webdata_conn_id.strip():
-        raise ArgumentError("webdata_conn_id must name a connection (given: an empty text)")
+        raise ArgumentError("webdata_conn_id must be the id of a connection (given: an empty string)")
     return f"{SCHEME}://{quote(webdata_conn_id, safe='')}/{folder}/{quote(name, safe='')}"
 
 
 def _one_spelling(monitor: str) -> str:
     if not monitor.strip():
-        raise ArgumentError("monitor must be the id or the name of a monitor (given: an empty text)")
+        raise ArgumentError("monitor must be the id or the name of a monitor (given: an empty string)")
     try:
         return str(UUID(monitor)) if "-" in monitor else monitor.strip()
     except ValueError:

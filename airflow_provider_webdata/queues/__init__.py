@@ -1,4 +1,4 @@
-"""Message queue providers, which Airflow finds by the package's metadata."""
+"""Message queue providers, which Airflow discovers through the package's metadata."""
 
 from airflow_provider_webdata.common.supported_airflow import require_airflow
 

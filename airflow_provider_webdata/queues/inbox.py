@@ -1,4 +1,4 @@
-"""`MessageQueueTrigger(scheme="webdata", ...)` of common-messaging: the inbox as a message queue like any other."""
+"""The inbox as a message queue: `MessageQueueTrigger(scheme="webdata", ...)` of common-messaging."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ try:
 except ImportError as error:
     from airflow.exceptions import AirflowOptionalProviderFeatureException
 
-    # Airflow then leaves the scheme out, without a warning.
+    # Airflow silently skips the scheme on this exception.
     raise AirflowOptionalProviderFeatureException(
         "The message queue scheme webdata needs the package apache-airflow-providers-common-messaging: "
         "pip install 'airflow-provider-webdata[messaging]'"
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
 
 
 class WebDataMessageQueueProvider(BaseMessageQueueProvider):
-    """The scheme `webdata`; the trigger takes the arguments of `WebDataWebhookEventTrigger`, which it stands for.
+    """The scheme `webdata`, which accepts the arguments of `WebDataWebhookEventTrigger`.
 
-    Airflow stores that trigger in its place: cursors and shared readers are those of `WebDataWebhookEventTrigger`.
+    Airflow stores the `WebDataWebhookEventTrigger`, so it uses that trigger's cursors and shared readers.
     """
 
     scheme = "webdata"
 
     def queue_matches(self, queue: str) -> bool:  # noqa: ARG002
-        """Return False: no address names the inbox, and Airflow gives up the argument `queue`."""
+        """Return False: the inbox has no queue URL, and Airflow deprecates the argument `queue`."""
         return False
 
     def trigger_class(self) -> type[BaseEventTrigger]:
-        """Return the trigger that makes one asset event of every delivery."""
+        """Return the trigger that emits one asset event for each delivery."""
         from airflow_provider_webdata.triggers.events import WebDataWebhookEventTrigger
 
         return WebDataWebhookEventTrigger
 
     def trigger_kwargs(self, queue: str, **kwargs: Any) -> dict[str, Any]:  # noqa: ARG002
-        """Return nothing: see `queue_matches`."""
+        """Return no arguments. See `queue_matches`."""
         return {}

@@ -100,5 +100,5 @@ def test_lineage_names_the_same_dataset() -> None:
 
 @pytest.mark.parametrize(("monitor", "conn_id"), [("", "c"), ("  ", "c"), ("m", "")])
 def test_nothing_is_no_monitor(monitor: str, conn_id: str) -> None:
-    with pytest.raises(ValueError, match="given: an empty text"):
+    with pytest.raises(ValueError, match="given: an empty string"):
         monitor_asset(monitor, conn_id)
