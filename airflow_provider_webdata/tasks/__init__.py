@@ -1,8 +1,6 @@
-"""Base classes and helpers of operators and sensors.
+"""Base classes and helpers of operators and sensors: arguments, masking, deferral, links, and retries.
 
-The base of every task that calls the service, arguments, masking, deferral, results, and what an attempt remembers for
-the next one. Each kind of operation has a separate folder. Nothing heavy is imported at module level: a DAG file pays
-for every import.
+Keep module-level imports light: they slow down the parsing of every DAG file.
 """
 
 from airflow_provider_webdata.common.supported_airflow import require_airflow

@@ -1,4 +1,4 @@
-"""Arguments that cannot work fail while the DAG file is read: unknown ones, and literals that break a field's rule."""
+"""Argument checks while the DAG file is parsed: unknown arguments, and literals that violate a field's rule."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 
 class CheckedArguments(BaseOperatorMeta):
-    """Metaclass of the service's tasks: only it sees what Airflow refuses before the first `__init__`."""
+    """Metaclass of the service's tasks. Only a metaclass sees arguments that Airflow refuses before `__init__`."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:  # noqa: N805
-        """Make a task.
+        """Create a task.
 
-        :raises UnknownArgumentError: an argument does not exist; the message names the nearest one.
-        :raises ArgumentError: a literal argument cannot work.
+        :raises UnknownArgumentError: an argument does not exist; the message suggests the nearest one.
+        :raises ArgumentError: a literal argument is invalid.
         """
         with naming_unknown(cls, kwargs):
             task = super().__call__(*args, **kwargs)
-        # What a mapped task is made of at run time is judged there, before anything is sent.
+        # A mapped task checks its arguments at run time, before it sends a request.
         if "_airflow_from_mapped" not in kwargs:
             task.check_literals()
             for option in vars(task).values():
@@ -44,7 +44,7 @@ class CheckedArguments(BaseOperatorMeta):
         return task
 
 
-# Names that other clients and providers use: the argument that an operator must have, and the advice.
+# Argument names of other clients and providers: the argument that the operator must have, and the hint.
 _SYNONYMS = {
     **dict.fromkeys(("max_results", "max_pages", "num_results", "page_limit"), ("limit", "write limit=...")),
     "firecrawl_conn_id": ("webdata_conn_id", "write webdata_conn_id=..."),
@@ -54,7 +54,7 @@ _SYNONYMS = {
 
 @contextmanager
 def naming_unknown(cls: type, given: Mapping[str, Any]) -> Iterator[None]:
-    """Raise `UnknownArgumentError` in place of Airflow's error for arguments that a class does not take."""
+    """Replace Airflow's error about unknown arguments with `UnknownArgumentError`."""
     try:
         yield
     except TypeError as error:
@@ -64,7 +64,7 @@ def naming_unknown(cls: type, given: Mapping[str, Any]) -> Iterator[None]:
 
 
 def _unknown(cls: type, given: Mapping[str, Any]) -> str:
-    """Return what to say of arguments that a class does not take; empty where there are none."""
+    """Return an error message about unknown arguments, or an empty string."""
     known = {
         name
         for base in cls.__mro__
@@ -83,20 +83,20 @@ def _unknown(cls: type, given: Mapping[str, Any]) -> str:
             hint = advice
         elif "scrape_options" in known and name in RULES["ScrapeOptions"]:
             hint = f"write scrape_options={{{name!r}: ...}}"
-        lines.append(f"there is no argument {name!r}" + (f"; {hint}" if hint else ""))
+        lines.append(f"unknown argument {name!r}" + (f"; {hint}" if hint else ""))
     return f"{cls.__name__} {given.get('task_id')!r}: {', '.join(lines)}" if lines else ""
 
 
 def literal_problems(model: str, fields: Mapping[str, Any]) -> Collection[str]:
-    """Return what is wrong with the literals among a request's fields, by themselves.
+    """Return the problems of the literal fields of a request, without rules between fields.
 
-    The models are imported where something may be wrong only: they cost a hundred times what this costs.
+    The models are imported only if a field may be invalid: the import takes a hundred times longer than this check.
 
     :param fields: arguments by their Python names.
     """
     rules = RULES[model]
     suspects = {name for name, value in fields.items() if may_be_wrong(rules.get(name, ()), value)}
-    # Whether a URL may be any text is said by another field, whose value may not be known yet.
+    # `ignore_invalid_urls` decides whether a URL may be any text, and its value may not be known yet.
     if not is_literal(fields.get("ignore_invalid_urls")):
         suspects.discard("urls")
     if not suspects:

@@ -1,6 +1,6 @@
-"""Secret header values in an operator's arguments, for Airflow's masker, before the rendered arguments are stored.
+"""Masking of secret header values in an operator's arguments, before Airflow stores the rendered arguments.
 
-In answers, the models replace such values.
+In responses, the models replace such values.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PUBLIC_HEADERS = frozenset(
         "user-agent",
     }
 )
-"""Headers whose values nobody hides; masking `en-US` would blot out half a log."""
+"""Headers whose values are not secret; masking `en-US` would redact large parts of a log."""
 
 
 def mask_header_values(arguments: Mapping[str, Any]) -> None:
@@ -37,10 +37,10 @@ def mask_header_values(arguments: Mapping[str, Any]) -> None:
 
 
 def header_values(arguments: Any) -> list[JsonValue]:
-    """Return the secret header values in rendered arguments: those of every mapping called `headers`, at any depth."""
+    """Return the secret header values in rendered arguments: those of every mapping named `headers`, at any depth."""
     found: list[JsonValue] = []
     values = [arguments]
-    # The loop appends the values in its values.
+    # The loop appends nested values to the list it iterates over.
     for given in values:
         value = _parsed(given) if isinstance(given, str) and "headers" in given.lower() else given
         if isinstance(value, Mapping):
@@ -65,7 +65,7 @@ def _parsed(value: Any) -> Any:
     if isinstance(value, str):
         with contextlib.suppress(ValueError):
             return json.loads(value)
-        # Where templates are not rendered as native objects, a mapping becomes its Python text.
+        # Without native rendering, a template renders a mapping as its Python repr.
         if value.lstrip()[:1] in {"{", "["}:
             with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
                 return ast.literal_eval(value.strip())

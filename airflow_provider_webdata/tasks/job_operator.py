@@ -1,4 +1,4 @@
-"""Base of the operators that start a job and wait for it."""
+"""Base class of the operators that start a job and wait for it."""
 
 from __future__ import annotations
 
@@ -22,33 +22,35 @@ if TYPE_CHECKING:
 
 
 class WebDataJobOperator(WebDataOperator):
-    """Base of the operators that start a job and wait for it.
+    """Base class of the operators that start a job and wait for it.
 
-    The job is started once for all attempts of the task. A retry finds the job of an earlier attempt: it waits for a
-    job that runs, uses the result of one that completed, and starts another only after one that failed, was cancelled
-    or has expired. `airflow_provider_webdata.runs.jobs.start` documents how it is found. If it is unknown whether a
-    request arrived, the task fails and names the next step, rather than pay twice. Clearing the task starts another
-    job. So does a retry with other arguments or another account (3.3): it cancels the former job if
-    `Wait.cancel_on_kill`, and the log says so.
+    The task starts one job for all its attempts. A retry finds the job of an earlier attempt: it waits for a running
+    job, uses the result of a completed one, and starts another only if the job failed, was cancelled, or has expired.
+    `airflow_provider_webdata.runs.jobs.start` documents how the job is found. If it is unknown whether a request
+    arrived, the task fails with the next step, so that no job is billed twice. Clearing the task starts another job. So
+    does a retry with different arguments or another account (3.3), which cancels the earlier job with
+    `Wait.cancel_on_kill` and logs it.
 
-    The waiting time is counted by the clock from the start of the job, over retries and resumes, where Airflow's
-    task state store (3.3) keeps it; on 3.2 each attempt counts anew.
+    The waiting time is wall-clock time from the start of the job. With Airflow's task state store (3.3), it includes
+    retries and resumes; on 3.2, it starts again with each attempt.
 
     XCom of a crawl or batch scrape: a mapping with `id`, `status`, `total`, `completed`, `creditsUsed`, `expiresAt`,
-    `errors` (`count`, `robotsBlocked`, and the first 100 under `pages`), and `data`, the pages with wire names in the
-    order of their completion; with `output`, what was written and where instead of `data`. Of an extract job or agent
-    run: the service's answer, with `id` and `data`; of a turn that an agent answers with text only, `message`. The XCom
-    key `job_id` holds the job's id, also while the task waits.
+    `errors` (`count`, `robotsBlocked`, and the first 100 under `pages`), and `data`, the pages with wire names in order
+    of completion. With `output`, a description of the written file replaces `data`. XCom of an extract job or agent
+    run: the service's response, with `id` and `data`, or `message` if an agent answers with text only. The XCom key
+    `job_id` contains the job's id, even while the task waits.
 
-    :param wait_for_completion: whether to wait until the job is over and return its result (default). False: return
+    :param wait_for_completion: whether to wait until the job has ended and return its result (default). False: return
         the job's id, for `WebDataJobSensor`.
-    :param wait: how to wait, see `Wait`. Default: a poll every 30 s, every 300 s while a delivery is expected; one day.
-    :param deferrable: whether to wait in the triggerer, without holding a worker; default: Airflow's own setting.
-        Otherwise the worker polls.
+    :param wait: how to wait, see `Wait`. Default: poll every 30 s, or every 300 s while a delivery is expected, for at
+        most one day.
+    :param deferrable: whether to wait in the triggerer, without occupying a worker slot. Default: Airflow's own
+        setting. Otherwise, the worker polls.
     :param attach_webhook: make the job report to this Airflow. None (default): if the connection can receive
         deliveries and `webhook` is not given. True: fail if it cannot. False: never.
-    :param max_error_ratio: fail the task if a larger part of the pages than this, from 0 to 1, failed (templated). None
-        (default): never. The result is stored and pushed anyway, and no retry is made, as it would not differ.
+    :param max_error_ratio: fail the task if more than this fraction of the pages, from 0 to 1, failed (templated). None
+        (default): never. The result is stored and pushed anyway, and the task is not retried, because the result would
+        be the same.
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
 
@@ -82,10 +84,11 @@ class WebDataJobOperator(WebDataOperator):
         self.max_error_ratio = max_error_ratio
 
     def check_literals(self) -> None:
-        """Fail while the DAG file is read where a literal argument cannot work."""
+        """Check the literal arguments while the DAG file is parsed."""
         super().check_literals()
         rows_path = None if self.result_schema is None else self.result_schema.rows_path
         if rows_path and self.job_kind in ("crawl", "batch_scrape"):
             raise ArgumentError(
-                f"Schema(rows=) has no effect: a {self.job_kind.replace('_', ' ')} has pages, and each is a result"
+                f"Schema(rows=) is unsupported for a {self.job_kind.replace('_', ' ')}, whose results are its pages; "
+                "remove it"
             )

@@ -1,4 +1,4 @@
-"""Links of a task in Airflow's UI, each an XCom that is written when a worker leaves the task: it ends or defers."""
+"""Links of a task in Airflow's UI. Each is an XCom that Airflow writes when the task ends or defers."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ if TYPE_CHECKING:
 
 
 class PageLink(BaseOperatorLink):
-    """The page of the task's job, monitor, check or delivery."""
+    """Link to the page of the task's job, monitor, check, or delivery."""
 
     name = "Web Data"
     xcom_key = "webdata_page"
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
-        """Return the page's address, or an empty text, for which the UI shows no link."""
-        # A task that failed before it was unmapped is no operator of ours yet.
+        """Return the page's URL, or an empty string, for which the UI shows no link."""
+        # A mapped task that failed before it was unmapped is not an instance of our operator.
         page = getattr(operator, "webdata_page", "")
         if page:
             return page_url(page)
-        # A trigger that failed does not say what it waited for; the worker that deferred the task has written it.
+        # The event of a failed trigger does not name its target, but the worker that deferred the task wrote the link.
         running: Any = ti_key
         resumed = getattr(getattr(running, "_ti_context_from_server", None), "next_method", None)
         if not resumed:
-            # Airflow logs an error for each XCom that is missing.
+            # Airflow logs an error for each missing XCom.
             return ""
         known = running.xcom_pull(task_ids=running.task_id, key=self.xcom_key, map_indexes=running.map_index)
         return known if isinstance(known, str) else ""
 
 
 class DashboardLink(BaseOperatorLink):
-    """The service's own dashboard, where the connection names it."""
+    """Link to the service's own dashboard, if the connection has a dashboard URL."""
 
     name = "Dashboard"
     xcom_key = "webdata_dashboard"
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:  # noqa: ARG002
-        """Return the dashboard's address, or an empty text, for which the UI shows no link."""
-        # As above.
+        """Return the dashboard's URL, or an empty string, for which the UI shows no link."""
+        # As above: the task may not be unmapped.
         hook = getattr(operator, "hook", None)
         if hook is None:
             return ""
@@ -53,9 +53,9 @@ class DashboardLink(BaseOperatorLink):
         try:
             return hook.get_settings().dashboard_url or ""
         except (AirflowNotFoundException, ConfigurationError):
-            # Whatever called the service has said so.
+            # The task has already reported the error.
             return ""
 
 
 LINKS = (PageLink(), DashboardLink())
-"""Of a task that deals with a job or a monitor."""
+"""Links of tasks with a job or a monitor."""

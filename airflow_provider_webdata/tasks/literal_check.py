@@ -1,21 +1,21 @@
-"""Checks of literal arguments by plain rules; the models are imported only for those that may be wrong.
+"""Cheap pre-check of literal arguments by simple rules; the models are imported only for suspects.
 
 A rule is a tuple whose first item is its kind:
 
-| Rule | What passes |
+| Rule | Accepted values |
 | --- | --- |
-| `("text", longest, pattern, check)` | text that is not blank; `check` names the model's validator |
-| `("number", whole, least, most, above)` | a number, or text of one |
-| `("choice", values)` | one of them |
+| `("text", longest, pattern, check)` | non-blank text; `check` names the model's validator |
+| `("number", whole, least, most, above)` | a number, or its text |
+| `("choice", values)` | one of the values |
 | `("switch", model?)` | true or false, also as text; or a mapping for the model |
 | `("mapping",)` | any mapping |
-| `("list", rule, shortest, longest)` | a list of such items |
+| `("list", rule, shortest, longest)` | a list of items that the rule accepts |
 | `("required", *names)`, under the name "" | a mapping with these fields |
 | `("object", model, check?)` | a mapping with the model's fields; or text, with a check |
 | `("one_of", names, models by type, check?)` | a name, a mapping with a `type`; or text, with a check |
 
-What passes here may still break a rule between fields, which the task finds before it sends anything. What does not
-pass here is judged by the models, and may be right.
+Accepted values may still violate a rule between fields, which the task checks before it sends a request. The models
+have the final decision about rejected values.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _LITERALS = (str, int, float, list, tuple, Mapping)
 
 
 def snake_case(name: str) -> str:
-    """Return a wire name in Python spelling."""
+    """Return the Python name for a wire name."""
     return name if name.islower() else re.sub(r"(?<=[a-z0-9])([A-Z]+)", r"_\1", name).lower()
 
 
 def may_be_wrong(rule: Rule, value: Any) -> bool:
-    """Return whether a value does not pass; what is only known at run time passes."""
+    """Return whether a rule rejects a value. Values that are known only at run time are accepted."""
     if not rule or value is None or not isinstance(value, _LITERALS) or is_template(value):
         return False
     return _KINDS[rule[0]](rule, value)
@@ -127,8 +127,8 @@ _KINDS: dict[str, Callable[[Rule, Any], bool]] = {
 }
 
 
-# The parts of the models' text validation that are cheap to check. The usual texts meet no regular expression:
-# compiling one costs more than all the rest.
+# The cheap parts of the models' text validation. Common texts avoid regular expressions, because compiling one costs
+# more than all other checks.
 
 
 def _no_address(value: str) -> bool:
@@ -152,7 +152,7 @@ def _is_below(value: str, limit: int) -> bool:
 
 def _no_cron(value: str) -> bool:
     fields = value.split()
-    # Once a day or once an hour, on all days or some of the week, is the usual case.
+    # Common case: once a day or once an hour, on all or some days of the week.
     if len(fields) == 5 and fields[2:4] == ["*", "*"]:
         minute, hour, _, _, weekday = fields
         first, dash, last = weekday.partition("-")

@@ -1,4 +1,4 @@
-"""The price of a request that a DAG file spells out, against its credit limit."""
+"""Check of a literal request's price against its credit limit."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _PRICES = {
     "ScrapeRequest": (prices.SCRAPE, "url", []),
     "SearchRequest": (prices.SEARCH, "query", ["lower limit"]),
 }
-"""The price of each request that its fields determine, a field without which the operator sends another one, and ways
-to lower the price."""
+"""The price of each request model, a field without which the operator sends a different request, and ways to lower the
+price."""
 
 
 def price_problems(model: str, fields: Mapping[str, Any], credit_limit: float) -> Sequence[str]:
@@ -38,7 +38,7 @@ def price_problems(model: str, fields: Mapping[str, Any], credit_limit: float) -
     if price is None or subject not in fields:
         return ()
     if subject != "urls" and not is_literal(fields[subject]):
-        # One page or query, known at run time: the price depends on a page's host for X alone.
+        # A page or query that is known only at run time: the price depends on the host only for pages of X.
         fields = {**fields, subject: "https://example.com"}
     body = _wire(fields)
     if not is_literal(body):
@@ -48,10 +48,10 @@ def price_problems(model: str, fields: Mapping[str, Any], credit_limit: float) -
         most = price.bound(body if parsers is None else price.with_parsers(body, parsers))
         is_held = most.credits <= credit_limit
     except (AttributeError, KeyError, TypeError, ValueError):
-        # A number as text, for example: the run finds out.
+        # For example, a number as text; the run checks it.
         return ()
     if not most.is_known:
-        return [f"credit_limit={credit_limit:g} cannot be held: {'; '.join(most.unknown)}"]
+        return [f"credit_limit={credit_limit:g} cannot be enforced: {'; '.join(most.unknown)}"]
     if is_held:
         return ()
     remedies = ["raise credit_limit", *remedies]
@@ -60,13 +60,15 @@ def price_problems(model: str, fields: Mapping[str, Any], credit_limit: float) -
         remedies.append("set proxy='basic'" + (" in scrape_options" if price.pages else ""))
     if price is prices.SEARCH and "(page of X)" in most.how and not body.get("includeDomains"):
         remedies.append("exclude x.com and twitter.com")
-    problem = f"credit_limit={credit_limit:g} is below what it may cost, {most.credits:g}: {most.how}"
+    problem = (
+        f"credit_limit={credit_limit:g} is below the maximum price of {most.credits:g} credits: {most.how}"
+    )
     return [f"{problem}; {', or '.join(remedies)}"]
 
 
 def _wire(value: Any) -> Any:
     if isinstance(value, str) and value.strip().lower() in ("true", "false"):
-        # As the models read a switch.
+        # The models parse booleans in the same way.
         return value.strip().lower() == "true"
     if isinstance(value, Mapping):
         return {

@@ -18,27 +18,27 @@ WEBHOOK_EVENTS = ("monitor.page", CHECK_COMPLETED)
 
 
 def checked_pages(given: bool | str | Sequence[str]) -> PagesWanted:
-    """Return which pages of a check to return with it.
+    """Validate the argument `include_pages`.
 
-    :param given: False, True, `changed` (changed, new and removed ones), or a list of statuses.
-    :raises ArgumentError: it is none of these.
+    :param given: False, True, `changed` (changed, new, and removed pages), or a list of statuses.
+    :raises ArgumentError: the value is invalid.
     """
     if isinstance(given, bool) or given == "changed":
         return given  # type: ignore[return-value]
     statuses = tuple(as_list(given))
     if not statuses or any(status not in PAGE_STATUSES for status in statuses):
         raise ArgumentError(
-            "include_pages must be False, True, 'changed', or a list of some of "
+            "include_pages must be False, True, 'changed', or a list with some of "
             f"{', '.join(PAGE_STATUSES)} (given: {given!r})"
         )
     return statuses
 
 
 def checked_events(given: Sequence[str]) -> tuple[str, ...]:
-    """Return the events that a monitor is to report.
+    """Validate the events that a monitor must report.
 
     :param given: some of `WEBHOOK_EVENTS`.
-    :raises ArgumentError: there are none, or others.
+    :raises ArgumentError: the list is empty or contains unknown events.
     """
     events = tuple(as_list(given))
     unknown = [event for event in events if event not in WEBHOOK_EVENTS]

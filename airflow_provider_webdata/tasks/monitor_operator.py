@@ -1,4 +1,4 @@
-"""Base of the operators that deal with a monitor that exists."""
+"""Base class of the operators for an existing monitor."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 class ExistingMonitorOperator(WebDataOperator):
-    """Base of the operators that deal with a monitor that exists.
+    """Base class of the operators for an existing monitor.
 
     :param monitor_id: UUID of the monitor, or the result of a task about it (templated).
-    :param monitor_name: name of the monitor, in place of the id (templated). Two of the same name are an error.
-    :param replica_wait: most seconds to wait for a monitor or check that should be there. The service reads from
-        a replica, where what was just written may be missing for a moment. 0: read once.
+    :param monitor_name: name of the monitor, as an alternative to the id (templated). The name must be unique.
+    :param replica_wait: maximum seconds to wait for a monitor or check that should exist. The service reads from a
+        replica, where new objects may be missing for a moment. 0: read once.
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
 
@@ -39,7 +39,7 @@ class ExistingMonitorOperator(WebDataOperator):
         **kwargs: Any,
     ) -> None:
         if (monitor_id is None) == (monitor_name is None):
-            raise ArgumentError("give monitor_id or monitor_name, one of them")
+            raise ArgumentError("pass either monitor_id or monitor_name")
         super().__init__(**kwargs)
         self.monitor_id = monitor_id
         self.monitor_name = monitor_name

@@ -1,4 +1,4 @@
-"""Base of the service's operators: the request that their arguments make."""
+"""Base class of the service's operators, which builds a request from their arguments."""
 
 from __future__ import annotations
 
@@ -21,15 +21,14 @@ if TYPE_CHECKING:
 
 
 class RequestFields(msgspec.Struct):
-    """Which of an operator's arguments are fields of its request.
+    """The arguments of an operator that are fields of its request.
 
-    The parameters, their documentation and their assignments are written into the operator from the request's model
-    by `tools/operator_fields.py`.
+    `tools/operator_fields.py` writes the parameters, their documentation, and their assignments into the operator.
 
     :param model: name of the request model in `api.models`.
-    :param own: arguments of the operator that are no fields.
-    :param without: fields that the operator does not take.
-    :param defaults: what is sent where nothing is given, in place of the service's own default.
+    :param own: arguments of the operator that are not request fields.
+    :param without: fields that the operator does not accept.
+    :param defaults: default values that the operator sends in place of the service's own defaults.
     :param options: option arguments that the operator accepts, of `output`, `media`, `changes`, `result_schema`,
         `checks`, and `credit_limit`.
     """
@@ -42,23 +41,23 @@ class RequestFields(msgspec.Struct):
 
 
 TEMPLATED_OPTIONS = {
-    # Airflow gives every operator an attribute `output`, which stands for its XCom.
+    # Every Airflow operator has an attribute `output`, which represents its XCom.
     "output": "output_to",
     "media": "media",
     "changes": "changes",
     "credit_limit": "credit_limit",
 }
-"""Attributes of the option arguments that Airflow renders, by argument; `tools/option_arguments.py` has the rest."""
+"""Templated attributes of the option arguments, by argument; `tools/option_arguments.py` has the others."""
 
 
 class WebDataOperator(ServiceTask):
-    """Base of the service's operators. A subclass names its `run`.
+    """Base class of the service's operators. A subclass sets its `run`.
 
-    Bad input fails the task before any request and without a retry. A 429 that outlasts the connection's retry budget
-    gives the worker slot back: the task is rescheduled to the time that the service named, which takes no attempt. An
-    error that no retry can help fails the task at once. Any other error is retried as the task says.
+    Invalid input fails the task before any request and without a retry. A 429 that outlasts the connection's retry
+    budget releases the worker slot: the task is rescheduled to the time requested by the service, without using up an
+    attempt. Permanent errors fail the task immediately. All other errors are retried according to the task's settings.
 
-    :param extra_body: merged into the request unchecked: for what the service knows and this provider does not
+    :param extra_body: merged into the request unchecked, for fields of the service that this provider does not support
         yet (templated). Not for operators whose request has no body.
     :param kwargs: arguments of `ServiceTask` and `BaseOperator`.
     """
@@ -73,15 +72,15 @@ class WebDataOperator(ServiceTask):
     """Arguments that become fields of the request, by their Python names."""
 
     for_many: ClassVar[Mapping[str, str]] = {}
-    """What takes a list of what an argument takes one of."""
+    """Alternatives for arguments that accept one value, for users who pass a list."""
 
     _rendered_none: Sequence[str] = ()
 
     def __init_subclass__(cls, *, fields: RequestFields | None = None, **kwargs: Any) -> None:
-        """Take up the fields of a request, as in `fields=RequestFields("SearchRequest")`.
+        """Register the fields of a request, as in `fields=RequestFields("SearchRequest")`.
 
-        All arguments in the signature of `__init__` but its own become `request_fields` and are templated. Those that
-        take lists or mappings are shown as JSON.
+        All arguments in the signature of `__init__`, except its own, become `request_fields` and are templated. Lists
+        and mappings are displayed as JSON.
         """
         super().__init_subclass__(**kwargs)
         if fields is None:
@@ -99,13 +98,13 @@ class WebDataOperator(ServiceTask):
     def __init__(self, *, extra_body: Mapping[str, Any] | str | None = None, **kwargs: Any) -> None:
         if extra_body is not None and not self.request_fields:
             raise ArgumentError(
-                f"{type(self).__name__} sends no body, so that extra_body would have no effect"
+                f"{type(self).__name__} sends no body, so extra_body would have no effect; remove it"
             )
         super().__init__(**kwargs)
         self.extra_body = extra_body
 
     def execute(self, context: Context) -> Any:
-        """Call the service; see `runs.run.Run.calling` for what a failure leads to."""
+        """Call the service. `runs.run.Run.calling` documents the handling of failures."""
         run = self.new_run(context)
         if problems := [*self._rendered_none, *self.missing(context)]:
             run.refuse("; ".join(problems))
@@ -125,16 +124,16 @@ class WebDataOperator(ServiceTask):
         required = RULES[self.request_model].get("", ("required",))[1:] if self.request_fields else ()
         return [
             f"{name} is None{where}: "
-            + (f"it comes from {source}. Return a value there" if source else "give the argument a value")
+            + (f"its value comes from {source}. Return a value there" if source else "pass a value")
             for name in required
             if name in self.request_fields and getattr(self, name) is None
             for source in (self._sources.get(name, others),)
         ] or super().missing(context)
 
     def check_literals(self) -> None:
-        """Fail while the DAG file is read where a literal argument cannot work.
+        """Check the literal arguments while the DAG file is parsed.
 
-        :raises ArgumentError: it breaks a rule of its field; rules between fields are held when the task runs.
+        :raises ArgumentError: an argument violates a rule of its field. Rules between fields are checked at run time.
         """
         if not self.request_fields:
             return
@@ -146,12 +145,12 @@ class WebDataOperator(ServiceTask):
         )
         if problems:
             lines = "".join(f"\n  - {problem}" for problem in problems)
-            raise ArgumentError(f"{type(self).__name__} {self.task_id!r} cannot work:{lines}")
+            raise ArgumentError(f"{type(self).__name__} {self.task_id!r} is invalid:{lines}")
 
     def contradictions(self, fields: Mapping[str, Any]) -> Sequence[str]:
         """Return contradictions between literal arguments.
 
-        :param fields: of the request, by their Python names.
+        :param fields: fields of the request, by their Python names.
         """
         limit = getattr(self, "credit_limit", None)
         if not isinstance(limit, (int, float)):
@@ -161,44 +160,43 @@ class WebDataOperator(ServiceTask):
         return price_problems(self.request_model, fields, limit)
 
     def lists_for_text(self, fields: Mapping[str, Any]) -> list[str]:
-        """Return what to say of lists that were given where one text is expected.
+        """Return the problems of arguments that must be one text but are lists.
 
-        :param fields: of the request, by their Python names.
+        :param fields: fields of the request, by their Python names.
         """
         rules = RULES[self.request_model]
         return [
-            f"{name}: one text is expected (given: {type(value).__name__} of {len(value)}). For a task for each, use "
+            f"{name}: must be one text (given: {type(value).__name__} of {len(value)}). For one task per item, use "
             f".partial(...).expand({name}=[...])"
-            + (f"; for all in one task, {self.for_many[name]}" if name in self.for_many else "")
+            + (f"; for one task with all items, {self.for_many[name]}" if name in self.for_many else "")
             for name, value in fields.items()
             if isinstance(value, (list, tuple, set)) and rules.get(name, ("",))[0] == "text"
         ]
 
     def rendered(self, written: Mapping[str, Any]) -> None:
-        """Note required fields that have no value, and take the URLs from results of another task.
+        """Record required fields without a value, and replace results of another task by their URLs.
 
-        :param written: the fields before they were rendered.
+        :param written: the fields before rendering.
         """
         for name in {"url", "urls"} & {*written}:
-            # Results of another task stand for their URLs.
             setattr(self, name, urls_in(getattr(self, name)))
         self._rendered_none = [
-            f"{name}: the template {template!r} rendered to None, which would be sent as text. Give it a value, such "
-            "as with `| default('...', true)`, or leave the argument out"
+            f"{name}: the template {template!r} rendered to None, which would be sent as text. Provide a value, for "
+            "example with `| default('...', true)`, or omit the argument"
             for name, value in written.items()
             for template in templates_of_none(value, getattr(self, name))
         ]
 
     def given(self) -> dict[str, Any]:
-        """Return the request's fields that were given, by their Python names; None means not given."""
+        """Return the request fields that are not None, by their Python names."""
         return {name: value for name in self.request_fields if (value := getattr(self, name)) is not None}
 
 
 def checked_limit(credit_limit: float | str | None) -> float | str | None:
-    """Return an argument `credit_limit`.
+    """Validate the argument `credit_limit`.
 
     :param credit_limit: credits, or a template.
-    :raises ArgumentError: it is neither.
+    :raises ArgumentError: the value is neither.
     """
     if not isinstance(credit_limit, str):
         number("credit_limit", credit_limit)

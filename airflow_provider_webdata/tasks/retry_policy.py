@@ -18,22 +18,22 @@ else:
     _Base = getattr(airflow.sdk, "RetryPolicy", object)
 
 POLICIES_RESCHEDULE = hasattr(getattr(airflow.sdk, "RetryDecision", None), "reschedule")
-"""Whether a policy can reschedule the task: from Airflow 3.4 on."""
+"""Whether a policy can reschedule the task (Airflow 3.4 and later)."""
 
 
 class WebDataRetryPolicy(_Base):
-    """Retries what a retry can help, at the time that the service named.
+    """Retries errors that a retry can fix, at the time that the service requests.
 
-    What can never succeed (bad input, an invalid API key, no credits, a missing entitlement) fails immediately; a 429,
-    or a 503 that names a time, runs the task again at the time that the service names; all else follows the task's own
-    `retries` and `retry_delay`. It is the default of this provider's operators, and fits any task that calls
-    `WebDataHook`: `@task(retries=3, retry_policy=WebDataRetryPolicy())`.
+    Permanent errors (invalid input, an invalid API key, no credits, a missing entitlement) fail immediately. After a
+    429, or a 503 with `Retry-After`, the task runs again at the time that the service requests. All other errors follow
+    the task's own `retries` and `retry_delay`. This policy is the default of the provider's operators, and works for
+    any task that calls `WebDataHook`: `@task(retries=3, retry_policy=WebDataRetryPolicy())`.
 
-    From Airflow 3.4 on, a task that waits for the service is rescheduled, which uses no retry, for up to 6 hours per
-    attempt; then `retries` and `retry_delay` apply. On Airflow 3.3 each wait uses a retry. In a `ChainRetryPolicy`,
-    put it before policies that decide about every exception.
+    On Airflow 3.4 and later, a task that waits for the service is rescheduled without using up a retry, for up to 6
+    hours per attempt; then `retries` and `retry_delay` apply. On Airflow 3.3, each wait uses a retry. In a
+    `ChainRetryPolicy`, place it before policies that handle every exception.
 
-    Needs Airflow 3.3. On 3.2 the class can be imported and has no effect.
+    Requires Airflow 3.3. On 3.2, the class can be imported and has no effect.
     """
 
     def evaluate(
@@ -43,17 +43,17 @@ class WebDataRetryPolicy(_Base):
         max_tries: int,  # noqa: ARG002
         context: Context | None = None,
     ) -> RetryDecision:
-        """Decide whether a failed task runs again, and when.
+        """Decide whether and when to retry a failed task.
 
-        :param exception: what the task raised.
+        :param exception: the exception raised by the task.
         """
         from airflow_provider_webdata.api.errors import RateLimitError, UnavailableError, WebDataError
         from airflow_provider_webdata.api.query import QueryError
 
         if isinstance(exception, (RateLimitError, UnavailableError)):
             return _wait(reschedule_delay(exception), str(exception), context)
-        # A query or time filter is built while templates are rendered, a mapped task when it is unmapped: before any of
-        # the operator's own code runs.
+        # These errors may be raised before the operator's own code runs: queries and time filters are built while
+        # templates are rendered, mapped tasks when they are unmapped.
         hopeless = isinstance(exception, (ArgumentError, QueryError)) or (
             isinstance(exception, WebDataError) and exception.verdict == "never"
         )
@@ -62,20 +62,20 @@ class WebDataRetryPolicy(_Base):
         return airflow.sdk.RetryDecision.default()
 
     def serialize(self) -> dict[str, Any]:
-        """Return the policy as JSON: it has no settings."""
+        """Return the policy as JSON, without settings."""
         return {"__type": "airflow_provider_webdata.operators.retry.WebDataRetryPolicy"}
 
     @classmethod
     def deserialize(cls, data: dict[str, Any]) -> WebDataRetryPolicy:  # noqa: ARG003
-        """Return the policy that `serialize` described."""
+        """Return the policy."""
         return cls()
 
 
 def _wait(delay: timedelta, reason: str, context: Context | None) -> RetryDecision:
-    """Reschedule within the limit of operators, where Airflow can; otherwise retry."""
-    # Airflow compares the time of the failure with its limit; operators, the end of the wait.
+    """Reschedule within the operators' time limit if this Airflow supports it; otherwise retry."""
+    # Airflow compares its limit with the time of the failure; operators compare theirs with the end of the delay.
     remaining = timedelta(seconds=RATE_LIMIT_TIMEOUT_SECONDS) - delay
-    # An operator that raises the error has reached its own `rate_limit_timeout`.
+    # An operator raises the error only after its own `rate_limit_timeout`.
     is_operator = hasattr((context or {}).get("task"), "rate_limit_timeout")
     if is_operator or remaining <= timedelta(0) or not POLICIES_RESCHEDULE:
         return airflow.sdk.RetryDecision.retry(delay=delay, reason=reason)

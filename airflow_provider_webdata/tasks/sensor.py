@@ -1,4 +1,4 @@
-"""Base of the sensors: where they start, how they wait, and what the end of a wait means."""
+"""Base classes of the sensors: start in the triggerer, deferral, and results."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from airflow.sdk.bases.sensor import PokeReturnValue
 
 TRIGGERS_KNOW_THEIR_RUN = HAS_RETRY_POLICIES
-"""Whether a trigger that is started without a worker knows its DAG run's start: from Airflow 3.3 on."""
+"""Whether a trigger that starts without a worker knows the start of its DAG run (Airflow 3.3 and later)."""
 
 _RULE_FOR_AFTER = "must be a time in ISO 8601, such as 2026-01-31T10:00:00Z"
 
 
 class WebDataSensor(ServiceTask, BaseSensorOperator):
-    """Base of the service's sensors.
+    """Base class of the service's sensors.
 
-    :param deferrable: whether to wait in the triggerer, without holding a worker; default: Airflow's own setting
-        `[operators] default_deferrable`. A deferrable sensor whose arguments hold no template starts there at once
-        and uses no worker before there is a result.
-    :param kwargs: arguments of `ServiceTask` and Airflow's `BaseSensorOperator`. `timeout` is in seconds by the clock,
-        counted from the start of each attempt.
+    :param deferrable: whether to wait in the triggerer, without occupying a worker slot. Default: Airflow's own setting
+        `[operators] default_deferrable`. A deferrable sensor without templates in its arguments starts directly in the
+        triggerer and uses no worker slot until it has a result.
+    :param kwargs: arguments of `ServiceTask` and Airflow's `BaseSensorOperator`. `timeout` is wall-clock time in
+        seconds from the start of each attempt.
     """
 
     operator_extra_links: Collection[BaseOperatorLink] = LINKS
@@ -48,24 +48,24 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
         self.deferrable = is_deferrable(deferrable)
 
     def trigger_kwargs(self) -> dict[str, Any]:
-        """Return the trigger's arguments, but for `deadline` and those of `since`."""
+        """Return the trigger's arguments except `deadline` and those from `since`."""
         raise NotImplementedError
 
     def since(self, context: Context | None) -> dict[str, Any]:  # noqa: ARG002
-        """Return the trigger's arguments that say from when on something counts.
+        """Return the trigger's arguments that define the earliest time of a match.
 
         :param context: the task's context; None: the task starts in the triggerer.
         """
         return {}
 
     def show_page(self) -> None:
-        """Set `webdata_page` to the page of what the rendered arguments name, if there is one."""
+        """Set `webdata_page` to the page of the object in the rendered arguments, if any."""
 
     def start_in_triggerer(self, *, knows_when: bool, unless: bool = False) -> None:
-        """Let the scheduler start this task in the triggerer, if that is possible. The last call of `__init__`.
+        """Let the scheduler start this task in the triggerer if possible. Must be the last call in `__init__`.
 
-        :param knows_when: whether the arguments alone say from when on something counts, without the DAG run's start.
-        :param unless: whether this sensor has a reason not to.
+        :param knows_when: whether the arguments define the earliest time of a match, without the DAG run's start.
+        :param unless: whether the sensor must start in a worker for another reason.
         """
         given = [getattr(self, name) for name in self.template_fields]
         runs_code_first = (
@@ -94,7 +94,7 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
         )
 
     def execute(self, context: Context) -> Any:
-        """Wait, in the triggerer or here."""
+        """Wait in the triggerer or in this worker."""
         run = self.new_run(context)
         if problems := self.missing(context):
             run.refuse("; ".join(problems))
@@ -117,7 +117,7 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
 
     @staticmethod
     def _without_soft_fail(act: Any, *args: Any) -> Any:
-        """Act; with `soft_fail`, Airflow's base class makes a skip of exceptions that are no failures: undo that."""
+        """Call a function, and undo the conversion of a reschedule or skip by Airflow's `soft_fail`."""
         try:
             return act(*args)
         except AirflowSkipException as skip:
@@ -127,10 +127,10 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
 
 
 class SinceSensor(WebDataSensor):
-    """Base of the sensors for what happens after a moment.
+    """Base class of the sensors for events after a given time.
 
-    :param after: only what happened later than this counts: ISO 8601 text or a datetime (templated). Default: the
-        start of the DAG run, which is the same for every attempt, so that what happens before the task waits is found.
+    :param after: accept only later events: ISO 8601 text or a datetime (templated). Default: the start of the DAG run,
+        which is the same for every attempt, so events before the start of the wait are found too.
     :param kwargs: arguments of `WebDataSensor`.
     """
 
@@ -141,16 +141,16 @@ class SinceSensor(WebDataSensor):
             raise ArgumentError(f"after {_RULE_FOR_AFTER} (given: {after!r})")
 
     def since(self, context: Context | None) -> dict[str, Any]:
-        """Return `after`; None for a task that starts in the triggerer means the start of the DAG run there."""
+        """Return `after`. In a trigger that starts without a worker, None means the start of the DAG run."""
         if context is not None:
             return {"after": self.after_moment(context).isoformat()}
         found = _moment(self.after) if self.after else None
         return {"after": found.isoformat() if found else None}
 
     def after_moment(self, context: Context) -> datetime:
-        """Return the moment from which on something counts, the same for every attempt.
+        """Return the earliest time of a match, which is the same for every attempt.
 
-        :raises ArgumentError: `after` is no time.
+        :raises ArgumentError: `after` is not a valid time.
         """
         if self.after:
             found = _moment(self.after)

@@ -1,4 +1,4 @@
-"""Base of every task that calls the service: its hook, its run, and masking."""
+"""Base class of all tasks that call the service: hook, run, and masking."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.hooks.webdata import WebDataHook
 
 HAS_RETRY_POLICIES = hasattr(BaseOperator, "retry_policy")
-"""Whether this Airflow consults a retry policy: from 3.3 on."""
+"""Whether this Airflow supports retry policies (3.3 and later)."""
 
 
 SUBJECTS = frozenset(
@@ -43,30 +43,29 @@ SUBJECTS = frozenset(
         "urls",
     )
 )
-"""Arguments without which a task would do something else, or has nothing to do."""
+"""Arguments that must not be None if they come from another task: without them a task would do something else."""
 
 
 class ServiceTask(BaseOperator, metaclass=CheckedArguments):
-    """Base of the service's operators and sensors.
+    """Base class of the service's operators and sensors.
 
     :param webdata_conn_id: id of a connection of type `webdata` (templated).
-    :param rate_limit_timeout: seconds, or a timedelta, for which one attempt may be rescheduled while the service
-        answers 429, or 503 with a time to come back, counted from the first; then the attempt fails. 0: never
-        reschedule. Default: 6 hours.
-    :param multiple_outputs: whether each value of a mapping that the task returns is also an XCom under its own key, as
-        in `crawl.output["path"]`. Default: true.
-    :param kwargs: arguments of Airflow's own base class. `retry_policy` is `WebDataRetryPolicy` unless given, here
-        or in `default_args`.
+    :param rate_limit_timeout: seconds, or a timedelta, for which an attempt may be rescheduled while the service
+        responds with 429, or with 503 and `Retry-After`, counted from the first such response; then the attempt fails.
+        0: never reschedule. Default: 6 hours.
+    :param multiple_outputs: whether to push each value of a returned mapping as a separate XCom under its key, for
+        example for `crawl.output["path"]`. Default: true.
+    :param kwargs: arguments of Airflow's own base class. `retry_policy` is `WebDataRetryPolicy` by default.
     """
 
     template_fields: Sequence[str] = ("webdata_conn_id",)
     operator_extra_links: Collection[BaseOperatorLink] = (DashboardLink(),)
 
     run: ClassVar[str] = ""
-    """Path of what executes the task, as in `package.module:Class`."""
+    """Import path of the class that executes the task, as in `package.module:Class`."""
 
     webdata_page = ""
-    """Path of the page that shows what this task deals with, once that is known; see `page_urls`."""
+    """Path of the page of the task's job, monitor, check, or delivery, once known; see `page_urls`."""
 
     def __init__(
         self,
@@ -88,22 +87,22 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
     def partial(cls, **kwargs: Any) -> Any:
         """Return Airflow's partial operator.
 
-        :raises UnknownArgumentError: an argument does not exist; the message names the nearest one.
+        :raises UnknownArgumentError: an argument does not exist; the message suggests the nearest one.
         """
         with naming_unknown(cls, kwargs):
             return super().partial(**kwargs)
 
     def check_literals(self) -> None:
-        """Fail while the DAG file is read where a literal argument cannot work."""
+        """Check the literal arguments while the DAG file is parsed."""
 
     def given(self) -> dict[str, Any]:
-        """Return the request's fields that were given, by their Python names; None means not given."""
+        """Return the request fields that are not None, by their Python names."""
         return {}
 
     _sources: Mapping[str, str] = {}
 
     def missing(self, context: Context) -> list[str]:  # noqa: ARG002
-        """Return a problem for each argument that has no value and needs one.
+        """Return a problem for each required argument without a value.
 
         :param context: the task's context.
         """
@@ -114,9 +113,9 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
         ]
 
     def rendered(self, written: Mapping[str, Any]) -> None:
-        """Note what the rendered fields of the request show.
+        """Process the rendered fields of the request.
 
-        :param written: the fields before they were rendered.
+        :param written: the fields before rendering.
         """
 
     _run: Any = None
@@ -128,16 +127,16 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
         return self._run
 
     def execute_complete(self, context: Context, event: Mapping[str, Any] | None = None) -> Any:
-        """Resume after the wait; see `runs.wait.WaitRun.resume`."""
+        """Resume after the wait. See `runs.wait.WaitRun.resume`."""
         return self.returned(self.new_run(context).resume(event or {}))
 
     def returned(self, result: Any) -> Any:
-        """Return the task's result; of one that is no mapping, Airflow must push no values."""
+        """Return the task's result. Disables `multiple_outputs` if the result is not a mapping."""
         self.multiple_outputs = self.multiple_outputs and isinstance(result, Mapping)
         return result
 
     def on_kill(self) -> None:
-        """End what the task has started: a user has ended the task."""
+        """Clean up after a user has ended the task."""
         if self._run is not None:
             self._run.on_kill()
 
@@ -149,7 +148,7 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
         return WebDataHook(self.webdata_conn_id)
 
     def post_execute(self, context: Context, result: Any = None) -> None:
-        """Link the asset events of the task's outlets to its page."""
+        """Link the asset events of the task's outlets to the task's page."""
         if self.webdata_page:
             from airflow_provider_webdata.results.assets import link_outlets
 
@@ -157,7 +156,7 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
         super().post_execute(context, result)
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any | None:  # noqa: ARG002
-        """Return what the task read and wrote; called by OpenLineage's listener where it is installed."""
+        """Return the lineage of the task. The OpenLineage listener calls this if it is installed."""
         from airflow_provider_webdata.results.lineage import operator_lineage
 
         delivery = getattr(self._run, "delivery", None)
@@ -173,12 +172,12 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
         seen_oids: set[int],
     ) -> None:
         if parent is not self:
-            # An option, rendered within the call for the task.
+            # A nested call for an option.
             super()._do_render_template_fields(parent, template_fields, context, jinja_env, seen_oids)
             return
         from airflow_provider_webdata.tasks.header_secrets import mask_header_values
 
-        # Airflow renders an option in place, and the task that it runs is a shallow copy.
+        # Airflow renders options in place, and the task that it runs is a shallow copy.
         for name in template_fields:
             if isinstance(option := getattr(self, name, None), Option):
                 setattr(self, name, option.copy())
@@ -193,7 +192,7 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
         # Airflow calls every callable with the context; a pydantic model is a value.
         fields = [name for name in template_fields if not isinstance(getattr(self, name, None), type)]
         super()._do_render_template_fields(parent, fields, context, jinja_env, seen_oids)
-        # Airflow stores the rendered fields right after this; by then its masker must know the header values.
+        # Airflow stores the rendered fields next, so its masker must already know the header values.
         mask_header_values({name: getattr(self, name) for name in self.template_fields})
         self.rendered(written)
 
@@ -201,6 +200,6 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
 def is_deferrable(given: bool | None) -> bool:
     """Return whether a task waits in the triggerer.
 
-    :param given: the argument; None: Airflow's `[operators] default_deferrable`.
+    :param given: the argument `deferrable`; None: Airflow's `[operators] default_deferrable`.
     """
     return conf.getboolean("operators", "default_deferrable", fallback=False) if given is None else given

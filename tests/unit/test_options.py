@@ -152,7 +152,7 @@ def test_former_arguments_name_what_replaced_them() -> None:
     for name, advice in RENAMED.items():
         with pytest.raises(TypeError) as caught:
             WebDataCrawlOperator(**CRAWL, **{name: "x"})
-        assert f"there is no argument {name!r}; write {advice}" in str(caught.value)
+        assert f"unknown argument {name!r}; write {advice}" in str(caught.value)
     with pytest.raises(TypeError, match=r"write wait=Wait\(by=\.\.\.\)"):
         WebDataJobSensor(task_id="t", kind="crawl", job_id="j", wait_by="webhook")
 

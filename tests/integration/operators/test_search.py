@@ -199,7 +199,7 @@ def test_header_values_are_hidden_in_rendered_templates(done: Done) -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("bad_input", ["query: one text is expected (given: list of 2)", ".expand(query="]),
+        ("bad_input", ["query: must be one text (given: list of 2)", ".expand(query="]),
         ("nothing", ["query: the template '{{ none }}' rendered to None"]),
     ],
 )

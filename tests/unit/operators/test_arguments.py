@@ -116,7 +116,7 @@ REFUSED = {
     "a profile for a scrape's browser": (
         WebDataInteractOperator,
         {"steps": ["x"], "scrape_id": "i", "profile": {}},
-        "profile: without effect",
+        "profile: no effect",
     ),
     "no concurrency": (
         WebDataBatchSearchOperator,
@@ -200,7 +200,7 @@ WRONG = {
     "a source that is not searched": (
         WebDataSearchOperator,
         {"query": "q", "returns": "images"},
-        "returns='images' needs this source: add 'images' to sources",
+        "returns='images' requires the source 'images': add it to sources",
     ),
     "a glob": (
         WebDataCrawlOperator,
@@ -225,7 +225,8 @@ WRONG = {
     "a limit below the price": (
         WebDataCrawlOperator,
         {"url": "{{ url }}", "limit": 100, "scrape_options": {"proxy": "basic"}, "credit_limit": 99},
-        "credit_limit=99 is below what it may cost, 100: 100 pages at 1 .page.; raise credit_limit, or lower limit .WD",
+        "credit_limit=99 is below the maximum price of 100 credits: 100 pages at 1 .page.; "
+        "raise credit_limit, or lower limit .WD",
     ),
     "a limit below the price of scraped results": (
         WebDataSearchOperator,
@@ -241,7 +242,7 @@ WRONG = {
     "a limit that nothing holds": (
         WebDataScrapeOperator,
         {**URL, "formats": ["branding"], "credit_limit": 99},
-        "credit_limit=99 cannot be held: no price is documented for the format 'branding'",
+        "credit_limit=99 cannot be enforced: no price is documented for the format 'branding'",
     ),
     "a limit below the price of a search": (
         WebDataBatchSearchOperator,
@@ -251,7 +252,7 @@ WRONG = {
     "a limit of what has no price": (
         WebDataExtractOperator,
         {"urls": ["https://a.example/"], "via": "extract", "credit_limit": 99},
-        "credit_limit=99 cannot be held: extract bills by use",
+        "credit_limit=99 cannot be enforced: extract bills by use",
     ),
     "a glob of a map": (WebDataMapOperator, {**URL, "include_paths": ["/blog/*"]}, "a glob.*write '.*/blog/"),
     "a phrase": (WebDataCreateMonitorOperator, {**MONITOR, "schedule": "dayly"}, "schedule"),
@@ -304,12 +305,12 @@ WRONG = {
     "a list for a text": (
         WebDataScrapeOperator,
         {"url": ["a", "b"]},
-        "url: one text .*expand.*WebDataBatchScrape",
+        "url: must be one text .*expand.*WebDataBatchScrape",
     ),
     "queries for a query": (
         WebDataSearchOperator,
         {"query": ["a", "b"]},
-        r"query: one text is expected .given: list of 2.*\.expand\(query=.* WebDataBatchSearchOperator\(queries=",
+        r"query: must be one text .given: list of 2.*\.expand\(query=.* WebDataBatchSearchOperator\(queries=",
     ),
 }
 
@@ -317,28 +318,28 @@ WRONG = {
 @pytest.mark.parametrize(("operator", "arguments", "words"), WRONG.values(), ids=WRONG.keys())
 def test_a_literal_that_cannot_work_fails_while_the_dag_is_read(operator, arguments, words):
     """The message names the task, the field, the rule and what was given, and the nearest name where it is one."""
-    with pytest.raises(ValueError, match=f"(?s)'my_task' cannot work:.*{words}"):
+    with pytest.raises(ValueError, match=f"(?s)'my_task' is invalid:.*{words}"):
         operator(task_id="my_task", **arguments)
 
 
 UNKNOWN = {
-    "of the request": ({"query": "q", "limt": 5}, "there is no argument 'limt'; did you mean 'limit'?"),
-    "that is required": ({"qurey": "q"}, "there is no argument 'qurey'; did you mean 'query'?"),
+    "of the request": ({"query": "q", "limt": 5}, "unknown argument 'limt'; did you mean 'limit'?"),
+    "that is required": ({"qurey": "q"}, "unknown argument 'qurey'; did you mean 'query'?"),
     "of a base class": ({"query": "q", "ouptut": "/x"}, "'ouptut'; did you mean 'output'?"),
     "of Airflow": ({"query": "q", "retrie": 3}, "'retrie'; did you mean 'retries'?"),
     "of another client": (
         {"query": "q", "max_results": 5},
-        "there is no argument 'max_results'; write limit=...",
+        "unknown argument 'max_results'; write limit=...",
     ),
     "of pages": (
         {"query": "q", "formats": ["markdown"]},
-        "there is no argument 'formats'; write scrape_options={'formats': ...}",
+        "unknown argument 'formats'; write scrape_options={'formats': ...}",
     ),
     "of how pages are scraped": (
         {"query": "q", "max_age": 0},
         "'max_age'; write scrape_options={'max_age': ...}",
     ),
-    "like nothing": ({"query": "q", "zzzz": 3}, "there is no argument 'zzzz'"),
+    "like nothing": ({"query": "q", "zzzz": 3}, "unknown argument 'zzzz'"),
 }
 
 

@@ -87,15 +87,15 @@ def test_a_required_argument_that_is_none_names_its_source(monkeypatch: pytest.M
             output=Output("/tmp/x.jsonl"),
         )
     text = str(direct.run(task).error)
-    assert "query is None: it comes from XCom 'word' of task 'pick'. Return a value there" in text
+    assert "query is None: its value comes from XCom 'word' of task 'pick'. Return a value there" in text
     task.query = None  # As Airflow makes a task of an item that is None.
-    with pytest.raises(AirflowFailException, match="query is None at map index 3: it comes from pick"):
+    with pytest.raises(AirflowFailException, match="query is None at map index 3: its value comes from pick"):
         task.execute(context_of(TaskInstance(map_index=3)))
     alone: Any = WebDataSearchOperator(task_id="alone", query=None)  # type: ignore[arg-type]
-    with pytest.raises(AirflowFailException, match="query is None: give the argument a value"):
+    with pytest.raises(AirflowFailException, match="query is None: pass a value"):
         alone.execute(context_of(TaskInstance()))
     with pytest.raises(
-        AirflowFailException, match="at map index 0: it comes from the list that is mapped over"
+        AirflowFailException, match="at map index 0: its value comes from the list that is mapped over"
     ):
         alone.execute(context_of(TaskInstance(map_index=0)))
 

@@ -263,5 +263,5 @@ def test_rows_have_the_columns_of_an_element(tmp_path: Any) -> None:
 
 
 def test_pages_have_no_rows() -> None:
-    with pytest.raises(ValueError, match=r"Schema\(rows=\) has no effect: a crawl has pages"):
+    with pytest.raises(ValueError, match=r"Schema\(rows=\) is unsupported for a crawl"):
         TASKS["crawl"](formats=FORMATS, result_schema=Schema(rows="a"))

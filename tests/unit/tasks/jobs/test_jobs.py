@@ -52,7 +52,7 @@ def test_contradictions_fail_while_the_dag_is_read() -> None:
 @pytest.mark.rule("crawl-credit-check")
 def test_a_crawl_has_a_limit() -> None:
     assert WebDataCrawlOperator(task_id="t", url="u").limit == 100
-    with pytest.raises(ValueError, match="limit must be given"):
+    with pytest.raises(ValueError, match="limit is required"):
         WebDataCrawlOperator(task_id="t", url="u", limit=None)  # type: ignore[arg-type]
 
 
