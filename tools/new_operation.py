@@ -103,7 +103,7 @@ class WebData${Class}Operator(
 ):
     """Return $summary. One credit.
 
-    Every argument up to `integration` is a field of POST $path, templated; what is left out is not sent: the
+    All arguments up to `integration` are templated fields of POST $path. Omitted arguments are not sent; the
     defaults below are the service's.
 
     XCom: a mapping with the wire names `results` (each with `url`) and `count`.

@@ -1,7 +1,7 @@
-"""The operators: what a DAG author imports, and nothing else.
+"""The operators, for use in DAG files.
 
-One file per operation, and `monitor` for all of those for monitors. An operator states its arguments and its call;
-shared code is in `tasks`. Nothing heavy is imported at module level: a DAG file pays for every import.
+One module per operation; `monitor` contains the operators for monitors. An operator defines its arguments; shared code
+is in `tasks`. Keep module-level imports light: they slow down the parsing of every DAG file.
 """
 
 from airflow_provider_webdata.common.supported_airflow import require_airflow

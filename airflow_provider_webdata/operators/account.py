@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 class WebDataAccountOperator(WebDataOperator):
-    """Return the team's calls, its credits by billing period, or the checks of its monitors. Costs none.
+    """Return the team's calls, its credits by billing period, or the checks of its monitors. Free.
 
-    The results are those of the run's partition or data interval, so that each run adds the next ones to a table. A run
-    without either returns all that the service lists. See docs/service.md#team.
+    The results are those of the run's partition or data interval, so each run adds new rows to a table. A run without
+    either returns everything that the service lists. See docs/service.md#team.
 
     XCom: a mapping with `what`, `since` and `until` (ISO 8601, or null for a run without an interval), `count`, and the
     results under `data`, with wire names; with `output`, `path` and `bytes` in place of `data`.
@@ -27,7 +27,7 @@ class WebDataAccountOperator(WebDataOperator):
     :param checks: conditions that the results must meet before they replace those of earlier runs: the fewest results,
         or `Checks`. Default: none.
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
-    :raises ArgumentError: `what` is none of these.
+    :raises ArgumentError: `what` is invalid.
     """
 
     run = "airflow_provider_webdata.runs.account:AccountRun"

@@ -1,4 +1,4 @@
-"""The operator that has the service's AI agent collect data."""
+"""The operator that runs the service's AI agent."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class WebDataAgentOperator(
 ):
     """Run the service's AI agent to collect data from the web, and wait for it. Bills credits.
 
-    Every argument up to `integration` is a field of POST /v2/agent, templated; what is left out is not sent: the
-    defaults below are the service's. In mappings inside, wire and Python names both work. A `webhook` of your own takes
-    the place of that of this Airflow's inbox. How the run is started once, waited for and cancelled is said in
-    `WebDataJobOperator`; a cancelled run stops at its next step, and bills until then.
+    All arguments up to `integration` are templated fields of POST /v2/agent. Omitted arguments are not sent; the
+    defaults below are the service's. Nested mappings accept wire and Python names. Your own `webhook` replaces the one
+    of this Airflow's inbox. `WebDataJobOperator` documents how the task starts, waits for, and cancels the run. A
+    cancelled run stops, and stops billing, at its next step.
 
-    XCom: the service's answer with wire names: `data`, `creditsUsed`, `model`, `threadId` and the rest, with `id`; with
-    `output`, what was written and where instead of `data`. Of a run that fails, the log has the last steps; of one that
-    stopped at its limit, the XCom `partial` has what it had found.
+    XCom: the service's response with wire names: `data`, `creditsUsed`, `model`, `threadId`, and other fields, and
+    `id`. With `output`, a description of the written file replaces `data`. If a run fails, the task logs its last
+    steps. If a run stops at its credit limit, the XCom `partial` contains its results up to then.
 
     :param prompt: what to find out, at most 10,000 characters.
     :param urls: where to look first, or only there with `strict_constrain_to_urls`.

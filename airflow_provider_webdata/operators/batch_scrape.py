@@ -24,13 +24,13 @@ class WebDataBatchScrapeOperator(
 ):
     """Scrape many pages in one job, and wait for them. Bills credits.
 
-    Every argument up to `integration` is a field of POST /v2/batch/scrape, templated; what is left out is not sent: the
-    defaults below are the service's. In mappings inside, wire and Python names both work.
+    All arguments up to `integration` are templated fields of POST /v2/batch/scrape. Omitted arguments are not sent; the
+    defaults below are the service's. Nested mappings accept wire and Python names.
 
-    All URLs go into one job: the service states no maximum, but a request is at most 10 MB. Its pages come in the order
-    of their completion: match them by `metadata.sourceURL`. A `webhook` of your own takes the place of that of this
-    Airflow's inbox. How the job is started once, waited for and cancelled is said in `WebDataJobOperator`, what the
-    task returns in `WebDataJobOperator`. The XCom key `invalidURLs` holds the URLs that the service dropped, if any.
+    All URLs go into one job. The service documents no maximum number, but limits the request to 10 MB. Pages are
+    returned in order of completion; match them by `metadata.sourceURL`. Your own `webhook` replaces the one of this
+    Airflow's inbox. `WebDataJobOperator` documents how the task starts, waits for, and cancels the job, and what it
+    returns. The XCom key `invalidURLs` contains the URLs that the service dropped, if any.
 
     :param urls: the pages, at least 1; results come in order of completion, not in this one.
     :param formats: what to return, as names or mappings with `type`. `changeTracking` needs `markdown` too; at most one

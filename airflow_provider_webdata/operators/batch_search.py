@@ -1,4 +1,4 @@
-"""The operator for many web searches at once."""
+"""The operator for batches of web searches."""
 
 from __future__ import annotations
 
@@ -23,36 +23,34 @@ class WebDataBatchSearchOperator(
 ):
     """Send a batch of searches, thousands if necessary, in one task. Bills credits.
 
-    All requests are checked before the first is sent. Then up to `max_concurrency` are in flight; if the service
-    answers some with 429, that number is halved and grows again. A 429 that requests a longer wait than the
-    connection's retry budget releases the worker slot: the task is rescheduled and continues then.
+    All requests are validated before the first is sent. Up to `max_concurrency` searches run concurrently; after a 429,
+    that number is halved and then grows again. If a 429 requests a longer wait than the connection's retry budget, the
+    task is rescheduled, which releases the worker slot, and continues later.
 
-    Each answer is kept when it arrives, so that no later attempt pays for it again: with `output`, in a folder beside
-    it (`<output>.partial`), until the output is complete; else in Airflow's task state store (3.3), up to 16 MiB. On
-    Airflow 3.2 only `output` makes attempts remember. Clearing a failed task continues too; clearing a successful one
-    starts anew. A worker that dies without warning loses what was in flight, at most about twice `max_concurrency`
-    searches.
+    Each response is stored on arrival, so later attempts are not billed for it again: with `output`, in a folder next
+    to it (`<output>.partial`) until the output is complete; otherwise in Airflow's task state store (3.3), up to 16
+    MiB. On Airflow 3.2, only tasks with `output` store responses. A failed task also continues after it is cleared; a
+    successful one starts again. A worker crash loses the searches in flight, at most about twice `max_concurrency`.
 
-    A search that fails does not stop the others. One that the service itself calls failed is made again by the next
-    attempt. One whose answer was lost may have been billed: it is reported as `ambiguous` and only made again with
-    `repeat_ambiguous`. A refused key, or credits that have run out, stop all.
+    A failed search does not stop the others. The next attempt repeats searches that the service reported as failed. A
+    search whose response was lost may have been billed: it is reported as `ambiguous` and repeated only with
+    `repeat_ambiguous`. An invalid API key or exhausted credits stop all searches.
 
-    With `credit_limit`, no search is begun that may exceed it: the task stops, and succeeds, and `left` has the rest.
-    What a search costs is known afterwards only: the most that it may cost, by the documented prices, is set aside for
-    each one in flight. Where no documented price bounds a search, the task fails before the first.
+    With `credit_limit`, the task sends no search that may exceed it: it stops, succeeds, and returns the remaining
+    searches in `left`. The price of a search is known only afterwards, so its maximum documented price is reserved
+    while it is in flight. If a search has no documented price bound, the task fails before the first search.
 
-    Equal requests are made once. The arguments from `limit` to `integration` are the fields of a search, templated, and
-    hold for each search that does not say otherwise.
+    Duplicate requests are sent once. The arguments from `limit` to `integration` are templated fields of a search and
+    apply to each search that does not override them.
 
-    XCom, each also under its own key: `done` (how many searches were answered), `failed` (mappings with `query`,
-    `error`, `ambiguous`), `left` (the items of `queries` that were not begun, fit for the same argument of another
-    task), `notBegun` (how many), `creditsUsed`; with `output` also `path`, `count` and `bytes`, else `results`: for
-    each answered search, in the order of `queries`, `query`, `id`, `creditsUsed`, `warning` and the lists `web`,
-    `images`, `news` that came. In the output each result carries `query` and `source`, in the order in which the
-    searches were answered.
+    XCom, each also under its own key: `done` (number of successful searches), `failed` (mappings with `query`, `error`,
+    `ambiguous`), `left` (the items of `queries` that were not sent, which another task accepts as `queries`),
+    `notBegun` (their number), `creditsUsed`. With `output`, also `path`, `count`, and `bytes`; otherwise `results`: for
+    each successful search, in the order of `queries`, `query`, `id`, `creditsUsed`, `warning`, and the returned lists
+    `web`, `images`, `news`. In the output, each result has `query` and `source`, in order of the responses.
 
-    :param queries: what to search: texts, or mappings with `query` and any fields of a search, which replace those
-        of the task; or JSON text of such a list (templated).
+    :param queries: a list of texts, or of mappings with `query` and any fields of a search, which override those of the
+        task; or JSON text of such a list (templated).
     :param limit: most results per source, 1 to 100. Default: 10.
     :param sources: `web`, `images`, `news`, `alexandria` (tools of data providers, which are free), or mappings with
         `type` (and `tbs`, `location` for web), all in one form. Default: web.
@@ -88,12 +86,12 @@ class WebDataBatchSearchOperator(
         attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
         cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.
         Default: none.
-    :param max_concurrency: most searches in flight, at least 1; default 10. The connection's `max_concurrency` holds
-        as well.
-    :param max_error_ratio: largest part of the searches, 0 to 1, that may fail (templated); default 0. Beyond it the
-        attempt fails, and a retry repeats only the failed searches. Without a retry left, the results are still
-        delivered, and the task fails.
-    :param repeat_ambiguous: make searches again that may have been billed, when a later attempt comes to them.
+    :param max_concurrency: maximum number of concurrent searches, at least 1. Default: 10. The connection's
+        `max_concurrency` applies too.
+    :param max_error_ratio: maximum fraction of the searches, 0 to 1, that may fail (templated). Default: 0. If more
+        fail, the attempt fails, and a retry repeats only the failed searches. If no retry is left, the task delivers
+        the results and fails.
+    :param repeat_ambiguous: whether later attempts repeat searches that may have been billed. Default: false.
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
 

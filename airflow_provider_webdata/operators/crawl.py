@@ -27,12 +27,12 @@ class WebDataCrawlOperator(
 ):
     """Crawl a site, and wait for its pages. Bills credits.
 
-    Every argument up to `integration` is a field of POST /v2/crawl, templated; what is left out is not sent: the
-    defaults below are the service's. In mappings inside, wire and Python names both work.
+    All arguments up to `integration` are templated fields of POST /v2/crawl. Omitted arguments are not sent; the
+    defaults below are the service's. Nested mappings accept wire and Python names.
 
-    `limit` is always sent, 100 unless given: the service's own default is 10,000 pages, and a balance below it may
-    refuse the crawl. A `webhook` of your own takes the place of that of this Airflow's inbox. How the job is started
-    once, waited for and cancelled and what the task returns: see `WebDataJobOperator`.
+    `limit` is always sent, by default as 100: the service's own default is 10,000 pages, and it may refuse a crawl with
+    a higher limit than the remaining credits. Your own `webhook` replaces the one of this Airflow's inbox.
+    `WebDataJobOperator` documents how the task starts, waits for, and cancels the job, and what it returns.
 
     :param url: where the crawl starts.
     :param limit: most pages, at least 1; each is billed. The service may lower it to the credits that are left.
@@ -114,7 +114,7 @@ class WebDataCrawlOperator(
         **kwargs: Any,
     ) -> None:
         if limit is None:
-            raise ArgumentError("limit must be given: without it, the service takes 10,000 pages")
+            raise ArgumentError("limit is required: without it, the service crawls up to 10,000 pages")
         super().__init__(**kwargs)
         # fields of CrawlRequest, written by tools/operator_fields.py
         self.url = url
@@ -154,6 +154,7 @@ class WebDataCrawlOperator(
         excluded = filters["exclude_paths"]
         if is_literal(self.url) and matches_start(self.url, excluded, full_url=full_url):
             problems.append(
-                f"exclude_paths: an expression matches the start {self.url!r}: the crawl would find nothing"
+                f"exclude_paths: an expression matches the start URL {self.url!r}, so the crawl would be empty; change "
+                "the expression"
             )
         return problems or super().contradictions(fields)

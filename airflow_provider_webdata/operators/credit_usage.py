@@ -12,19 +12,19 @@ if TYPE_CHECKING:
 
 
 class WebDataCreditUsageOperator(WebDataOperator):
-    """Tell how many credits the team has left. Costs none.
+    """Return the team's remaining credits. Free.
 
-    With `min_remaining` or `min_remaining_percent` it is a guard: with fewer credits left, the task fails without
-    a retry, or it is skipped and, by Airflow's usual rule, all that comes after it. The service bills crawls and
-    batches after the fact, so that the number may lag by minutes or hours.
+    With `min_remaining` or `min_remaining_percent`, the task is a guard: if fewer credits are left, it fails without a
+    retry, or it is skipped and, by Airflow's default trigger rule, so are its downstream tasks. The service bills
+    crawls and batches afterwards, so the figure may lag by minutes or hours.
 
-    XCom: a mapping with the wire names `remainingCredits`, `planCredits`, `billingPeriodStart`, `billingPeriodEnd`;
-    each also under its own key, also where the guard fails or skips the task.
+    XCom: a mapping with the wire names `remainingCredits`, `planCredits`, `billingPeriodStart`, `billingPeriodEnd`,
+    each also under its own key, even if the guard fails or skips the task.
 
-    :param min_remaining: least number of credits that must be left (templated).
-    :param min_remaining_percent: least part of the plan's credits that must be left, 0 to 100 (templated). Credits
-        of packs and coupons count as left, but not into the plan.
-    :param on_low: what happens with fewer: `fail` (default) or `skip`.
+    :param min_remaining: minimum number of credits that must be left (templated).
+    :param min_remaining_percent: minimum percentage of the plan's credits that must be left, 0 to 100 (templated).
+        Credits from packs and coupons count as remaining credits, but not as part of the plan.
+    :param on_low: what to do if fewer credits are left: `fail` (default) or `skip`.
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
 

@@ -15,17 +15,17 @@ class WebDataDeveloperSearchOperator(
     WebDataOperator,
     fields=RequestFields("DeveloperSearchRequest", options=("output", "checks", "credit_limit")),
 ):
-    """Search issues, pull requests, READMEs and documentation. Bills credits: 2 for each 10 results, rounded up.
+    """Search issues, pull requests, READMEs, and documentation. Bills credits: 2 for each 10 results, rounded up.
 
-    The service keeps an index of these for coding questions; `WebDataSearchOperator(categories=["developer"])` asks the
-    same index and gives web results without passages.
+    The service maintains this index for coding questions. `WebDataSearchOperator(categories=["developer"])` queries the
+    same index and returns web results without passages.
 
-    Every argument up to `integration` is a field of POST /v2/search/developer, templated; what is left out is not sent:
+    All arguments up to `integration` are templated fields of POST /v2/search/developer. Omitted arguments are not sent;
     the defaults below are the service's.
 
     XCom: a mapping with the wire names `results` (each with `id`, `type`, `url`, `title`, `passages`), `count`,
-    `coverage`, `reranked` and, if requested, `repos` and `sources`; each but `results` and `count` also under its own
-    key. With `output`, the file has columns of the kind `developer`.
+    `coverage`, `reranked` and, if requested, `repos` and `sources`; all except `results` and `count` also under their
+    own keys. With `output`, the file has columns of the kind `developer`.
 
     :param query: a question, or words.
     :param k: most results, 1 to 100. Default: 10.

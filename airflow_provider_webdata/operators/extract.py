@@ -30,23 +30,23 @@ class WebDataExtractOperator(
 ):
     """Extract structured data from pages and sites, and wait for it. Bills credits.
 
-    The hosted service shuts `/v2/extract` down on 2026-12-10 at 15:00 UTC; self-hosted servers may keep it. `via` names
-    the operation that does the work. The service has no request that cancels an extract job: killing the task, or a
-    timeout, leaves it running, and the log says so. A batch scrape and an agent run are cancelled.
+    The hosted service shuts `/v2/extract` down on 2026-12-10 at 15:00 UTC; self-hosted servers may keep it. `via`
+    selects the operation to use. The service cannot cancel an extract job: if the task is killed or times out, the job
+    continues, and the task logs it. A batch scrape or agent run is cancelled.
 
-    Every argument up to `integration` is a field of POST /v2/extract, templated; what is left out is not sent: the
-    defaults below are the service's. In mappings inside, wire and Python names both work. `urls` or `prompt` is
-    required. A `webhook` of your own takes the place of that of this Airflow's inbox. How the job is started once and
-    waited for is said in `WebDataJobOperator`.
+    All arguments up to `integration` are templated fields of POST /v2/extract. Omitted arguments are not sent; the
+    defaults below are the service's. Nested mappings accept wire and Python names. `urls` or `prompt` is required. Your
+    own `webhook` replaces the one of this Airflow's inbox. `WebDataJobOperator` documents how the task starts and waits
+    for the job.
 
-    XCom: the service's answer with wire names: `data`, `tokensUsed`, `sources` and the rest, with `id`; with `output`,
-    what was written and where instead of `data`. The XCom key `invalidURLs` holds the URLs that the service dropped.
-    With `via="scrape"`, `data` joins the pages' data, and `errors` counts the pages that failed.
+    XCom: the service's response with wire names: `data`, `tokensUsed`, `sources`, and other fields, and `id`. With
+    `output`, a description of the written file replaces `data`. The XCom key `invalidURLs` contains the URLs that the
+    service dropped. With `via="scrape"`, `data` merges the pages' data, and `errors` counts the failed pages.
 
-    :param via: (templated) `extract`: an extract job. `scrape`: a batch scrape with a `json` format; it needs `urls`
-        without `/*`, and neither `enable_web_search`, `allow_external_links` nor `agent`. `agent`: an agent run, with
-        `credit_limit` as its `max_credits`. None (default): `extract`; on the hosted service from its end on `scrape`,
-        or `agent` for what a scrape cannot do, with a warning.
+    :param via: (templated) `extract`: an extract job. `scrape`: a batch scrape with a `json` format; it requires `urls`
+        without `/*`, and excludes `enable_web_search`, `allow_external_links`, and `agent`. `agent`: an agent run, with
+        `credit_limit` as its `max_credits`. None (default): `extract`; on the hosted service, after the shutdown,
+        `scrape`, or `agent` for requests that a scrape does not support, with a warning.
     :param urls: pages; one that ends in `/*` means its whole site. The service may refuse more than 10.
     :param prompt: description of the data to extract, at most 10,000 characters.
     :param schema: JSON Schema of what to extract.
@@ -80,7 +80,7 @@ class WebDataExtractOperator(
 
     run = "airflow_provider_webdata.runs.extract:ExtractRun"
     job_kind: JobKind = "extract"
-    # Airflow stores templated arguments, where the doctor reads this one.
+    # The doctor reads this argument from the serialized DAG, which contains only templated arguments.
     template_fields: Sequence[str] = (*WebDataJobOperator.template_fields, "via")
 
     def __init__(
@@ -115,7 +115,7 @@ class WebDataExtractOperator(
         if is_literal(via):
             one_of("via", via, (None, *KINDS))
         if via is None:
-            kept = "On a self-hosted server that keeps it, set via='extract'"
+            kept = "On a self-hosted server with this operation, set via='extract'"
             warnings.warn(
                 f"{endings.EXTRACT.warning}. {kept}", AirflowProviderDeprecationWarning, stacklevel=2
             )

@@ -1,4 +1,4 @@
-"""The operator that tells the service whether a result was of use."""
+"""The operator that rates a result of the service."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ class WebDataFeedbackOperator(
     WebDataOperator,
     fields=RequestFields("FeedbackRequest", own=("on_refused",), defaults={"endpoint": "search"}),
 ):
-    """Tell the service whether the result of a search, scrape, parse or map was of use. Costs nothing.
+    """Rate the result of a search, scrape, parse, or map. Free.
 
-    For the first feedback on a search the service gives a credit back, up to a daily limit of the team. A further one,
-    as by a retry whose first answer was lost, changes nothing there, and the task succeeds. The service takes feedback
-    for a short time only: let the task follow close upon the call.
+    The service refunds a credit for the first feedback on a search, up to a daily limit of the team. Repeated feedback,
+    such as by a retry after a lost response, has no effect, and the task succeeds. The service accepts feedback only
+    for a short time: run the task soon after the call.
 
-    Without `endpoint`, it is about a search. Every argument up to `integration` is a field of POST /v2/feedback,
-    templated; what is left out is not sent: the defaults below are the service's.
+    Without `endpoint`, the feedback is about a search. All arguments up to `integration` are templated fields of POST
+    /v2/feedback. Omitted arguments are not sent; the defaults below are the service's.
 
     XCom: a mapping with the wire names `feedbackId`, `creditsRefunded`, `alreadySubmitted`, `dailyCapReached`,
     `creditsRefundedToday`, `dailyRefundCap` and `warning`, each also under its own key.
 
-    :param on_refused: what happens where the service takes no feedback on the call any more, or ever: `fail` (default,
-        without a retry) or `skip`.
+    :param on_refused: what to do if the service does not accept feedback on the call, or no longer does: `fail`
+        (default, without a retry) or `skip`.
     :param job_id: UUID of that call: `id` of a search or a map, `metadata.scrapeId` of a page or a parsed file.
     :param rating: `good`, `partial` or `bad`. A good search names `valuable_sources`, a partial one those or
         `missing_content`, a bad one `missing_content` or `query_suggestions`.

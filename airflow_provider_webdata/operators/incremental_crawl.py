@@ -1,4 +1,4 @@
-"""The operator that reads of a site what is new or old, and nothing else."""
+"""The operator that reads only the new, outdated, and changed pages of a site."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ class WebDataIncrementalCrawlOperator(
         options=("output", "media", "result_schema", "checks", "credit_limit"),
     ),
 ):
-    """Read the pages of a site that are new, old, or changed according to its sitemap, in one job. Bills credits.
+    """Read the new, outdated, and (according to its sitemap) changed pages of a site in one job. Bills credits.
 
-    One call of map lists the site (1 credit). From the second run on, a scrape reads the `lastmod` of each of its
-    sitemaps (1 credit each, at most `max_sitemaps`). A batch scrape reads the pages that the manifest does not know,
-    that were read `refresh_after` ago, or that changed since. A page from the service's cache costs as much as any
-    other: only skipped pages save credits. The log reports the savings. The rules of `Changes` apply: skipped pages
-    count as `known`, and pages that the site no longer lists as missing.
+    A map call lists the site (1 credit). From the second run on, a scrape reads the `lastmod` dates from each of its
+    sitemaps (1 credit each, at most `max_sitemaps`). A batch scrape reads the pages that are not in the manifest, were
+    last read at least `refresh_after` ago, or have changed since. Cached pages cost as much as others: only skipped
+    pages save credits. The log reports the savings. The rules of `Changes` apply: skipped pages count as `known`, and
+    pages that the site no longer lists as missing.
 
-    The plan is written into the manifest's folder first, so that a retry pays for the listing once and finds the job of
-    the attempt before.
+    The task first writes its plan to the manifest's folder, so a retry is not billed for the listing again and finds
+    the job of the previous attempt.
 
     :param url: the site (templated).
-    :param refresh_after: how long after it was read a page is read again: seconds, or a `timedelta`.
+    :param refresh_after: maximum age of a page before it is read again: seconds, or a `timedelta`.
     :param changes: path or URL of a folder in which each run writes what it saw, or `Changes` (templated). Required.
     :param map_options: further fields of POST /v2/map, such as `{"limit": 20000, "include_paths": ["/docs/.*"]}`
-        (templated); `limit` is 5,000 unless given, and the sitemap is read anew.
-    :param sitemap_url: where the sitemap with the dates is (templated). Default: `/sitemap.xml` of the site; an empty
-        text reads none. The sitemaps that an index lists are read too, unless it says that they have not changed.
-    :param max_sitemaps: how many sitemaps are read at most, at least 1: those that changed last. Default: 10.
+        (templated). `limit` is 5,000 by default, and the cached sitemap is ignored.
+    :param sitemap_url: URL of the sitemap with the dates (templated). Default: `/sitemap.xml` of the site. An empty
+        string disables it. The sitemaps in a sitemap index are read too, unless the index shows them as unchanged.
+    :param max_sitemaps: maximum number of sitemaps to read, at least 1, the most recently changed first. Default: 10.
     :param formats: what to return, as names or mappings with `type`. `changeTracking` needs `markdown` too; at most one
         screenshot. Default: `markdown`.
     :param only_main_content: drop headers, navigation, footers. Default: true.

@@ -22,35 +22,35 @@ class WebDataInteractOperator(
 ):
     """Open a browser, run steps of code in it, and close it. Bills by time.
 
-    The browser is always closed: at the end, after a failure or a timeout, and when a user ends the task. A session
-    whose opening was not answered is looked for among those opened meanwhile, and closed where there is just one; with
-    several the log names them, and the session ends at its `ttl`. That is always sent: unless given, it is what the
-    steps may take, at least 600 seconds. On Airflow 3.3 a retry closes what a worker that crashed left open.
+    The task always closes the browser: at the end, after a failure or a timeout, and when a user ends the task. If the
+    response to opening a session is lost, the task looks for sessions opened meanwhile and closes the session if there
+    is exactly one. If there are several, the task logs them, and the session ends at its `ttl`. `ttl` is always sent;
+    by default, it is the total time limit of the steps, at least 600 seconds. On Airflow 3.3, a retry closes the
+    session of a crashed worker.
 
-    With `scrape_id` the steps run on the page of an earlier scrape (`metadata.scrapeId` of its document), and may be
-    prompts; the profile is that of the scrape.
+    With `scrape_id`, the steps run on the page of an earlier scrape (`metadata.scrapeId` of its document), may be
+    prompts, and use the profile of the scrape.
 
-    Steps are never repeated by themselves after a lost answer; a retry of the task begins with the first step, in
-    a new browser.
+    Steps are never retried after a lost response. A retry of the task starts with the first step in a new browser.
 
-    With `record_session=True` and `media`, the recording of the session is kept after its end: for each tab a playlist
-    `page-<id>.m3u8` and its segments, in the folder `session-<sessionId>` of `media`, which `recording` in XCom names.
-    If that fails, the task warns and continues.
+    With `record_session=True` and `media`, the task saves the recording of the session after its end: for each tab, a
+    playlist `page-<id>.m3u8` and its segments, in the folder `session-<sessionId>` of `media`. The XCom `recording`
+    contains its path. If saving fails, the task logs a warning and continues.
 
-    XCom: a mapping with `sessionId` or `scrapeId`; `steps`, for each step that ran the wire names `stdout`, `stderr`,
-    `exitCode`, `killed`, `error`, and `result`, `output` where they say more; `creditsBilled`; `sessionDurationMs`.
-    Each is also under its own key, also where the task fails. The URLs that control the browser are neither in XCom
-    nor in logs.
+    XCom: a mapping with `sessionId` or `scrapeId`; `steps`, for each executed step the wire names `stdout`, `stderr`,
+    `exitCode`, `killed`, `error`, and `result` and `output` if they contain more; `creditsBilled`; `sessionDurationMs`.
+    Each is also under its own key, even if the task fails. The URLs that control the browser appear neither in XCom nor
+    in logs.
 
-    :param steps: what to run, in this order: code as text, or mappings with `code` (at most 100000 characters; with
-        `scrape_id` also `prompt`, at most 10000), and optionally `language`, `timeout` (seconds) and `name`
-        (templated; JSON text of a list, too).
+    :param steps: steps to run in order: code as text, or mappings with `code` (at most 100,000 characters) or, with
+        `scrape_id`, `prompt` (at most 10,000), and optionally `language`, `timeout` (seconds), and `name` (templated;
+        also JSON text of a list).
     :param scrape_id: UUID of an earlier scrape, to run the steps on its page (templated).
-    :param language: `python`, `node` (the service's default) or `bash`, for steps that name none (templated).
-    :param step_timeout: seconds that a step may take, 1 to 300, for steps that name none; the service's default is
-        30 (templated).
-    :param check_exit_code: whether a step that fails (an exit code other than 0, an exception, its time over) ends
-        the run and fails the task (default). Else the next step is run.
+    :param language: `python`, `node` (the service's default), or `bash`, for steps without a `language` (templated).
+    :param step_timeout: seconds that a step may take, 1 to 300, for steps without a `timeout`. Service default: 30
+        (templated).
+    :param check_exit_code: whether a failed step (a nonzero exit code, an exception, or a timeout) ends the run and
+        fails the task (default). Otherwise, the next step runs.
     :param ttl: seconds that the browser lives at most, 30 to 3600. Default: 300 or 600, the sources differ.
     :param activity_ttl: seconds that it lives unused, 10 to 3600. Default: none or 300, the sources differ.
     :param stream_web_view: give a URL to watch the browser at. Default: true.
@@ -65,8 +65,8 @@ class WebDataInteractOperator(
         attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
         cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.
         Default: none.
-    :param kwargs: arguments of `WebDataOperator` and `BaseOperator`. `extra_body` goes into the request that opens the
-        session, with `scrape_id` into that of each step.
+    :param kwargs: arguments of `WebDataOperator` and `BaseOperator`. `extra_body` is merged into the request that opens
+        the session or, with `scrape_id`, into the request of each step.
     """
 
     run = "airflow_provider_webdata.runs.interact:InteractRun"
@@ -110,10 +110,11 @@ class WebDataInteractOperator(
         without_effect = [name for name, value in of_own_session.items() if value is not None]
         if scrape_id is not None and without_effect:
             raise ArgumentError(
-                f"{', '.join(without_effect)}: without effect with scrape_id, whose scrape decides on its browser"
+                f"{', '.join(without_effect)}: no effect with scrape_id, because the scrape defines the browser; "
+                "remove it"
             )
         if media is not None and record_session in (None, False):
-            raise ArgumentError("media keeps the recording of a session: give record_session=True with it")
+            raise ArgumentError("media saves the recording of a session and requires record_session=True")
         super().__init__(**kwargs)
         self.steps = steps
         self.scrape_id = scrape_id

@@ -19,15 +19,15 @@ class WebDataMapOperator(
         "MapRequest", own=("returns",), options=("output", "changes", "checks", "credit_limit")
     ),
 ):
-    """List the URLs of a site. One credit, for any number of links.
+    """List the URLs of a site. Bills one credit for any number of links.
 
-    Every argument up to `integration` is a field of POST /v2/map, templated; what is left out is not sent: the defaults
+    All arguments up to `integration` are templated fields of POST /v2/map. Omitted arguments are not sent; the defaults
     below are the service's.
 
-    XCom: a mapping with the wire names `id`, `warning`, `count` and `links` (each with `url`, `title`, `description`).
-    With `returns`, the return value is a list alone, so that
-    `WebDataScrapeOperator.partial(...).expand(url=map.output)` maps over it; `id` and `warning` are separate keys
-    either way.
+    XCom: a mapping with the wire names `id`, `warning`, `count`, and `links` (each with `url`, `title`, `description`).
+    With `returns`, the return value is only the list, so that
+    `WebDataScrapeOperator.partial(...).expand(url=map.output)` can map over it. `id` and `warning` are also separate
+    keys in both cases.
 
     :param url: the site.
     :param search: words that order the links by relevance.
@@ -57,7 +57,7 @@ class WebDataMapOperator(
         attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
         cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.
         Default: none.
-    :param returns: `links` or `urls`: return the list of links, or that of their URLs, alone.
+    :param returns: `links` or `urls`: return only the list of links or of their URLs.
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
 
@@ -96,7 +96,8 @@ class WebDataMapOperator(
         one_of("returns", returns, (None, "links", "urls"))
         if returns is not None and writes_file(output):
             raise ArgumentError(
-                f"returns={returns!r} has no effect with output, which returns where the links are"
+                f"returns={returns!r} has no effect with output, which returns the path of the links; remove one of "
+                "them"
             )
         super().__init__(**kwargs)
         # fields of MapRequest, written by tools/operator_fields.py

@@ -16,12 +16,12 @@ class WebDataPaperSearchOperator(
 ):
     """Search abstracts of research papers. Bills credits: 2 for each 10 results, rounded up.
 
-    The service keeps an index of papers, most of the life sciences. `WebDataSearchOperator(categories=["research"])` is
-    something else: a web search over sites of science. The hook reads what a task wants of a paper: `get_paper`,
-    `read_paper`, `similar_papers`.
+    The service maintains an index of papers, mostly from the life sciences.
+    `WebDataSearchOperator(categories=["research"])` is different: a web search of scientific sites. To read papers, use
+    the hook's methods `get_paper`, `read_paper`, and `similar_papers`.
 
-    Every argument up to `integration` is a parameter of GET /v2/search/research/papers, templated; what is left out is
-    not sent: the defaults below are the service's.
+    All arguments up to `integration` are templated parameters of GET /v2/search/research/papers. Omitted arguments are
+    not sent; the defaults below are the service's.
 
     XCom: a mapping with the wire names `results` (each with `paperId`, `primaryId`, `ids`, `title`, `abstract`,
     `score`) and `count`. With `output`, the file has columns of the kind `paper`.

@@ -19,26 +19,25 @@ class WebDataParseOperator(
         options=("output", "media", "result_schema", "checks", "credit_limit"),
     ),
 ):
-    """Upload a file and get its content as markdown or another format. Bills credits.
+    """Upload a file and return its content as Markdown or another format. Bills credits.
 
-    The file is read and sent a block at a time, never held whole. Its ending is checked before anything is sent, and
-    its size: what is too large for a form (50 MB) goes to a storage that the service names, and is parsed by reference,
-    where the service takes it. A file that is not there fails the attempt, which the task's retries may help:
-    it may be about to arrive.
+    The file is streamed in blocks. Its extension and size are checked before a request is sent. A file that is too
+    large for a form (50 MB) is uploaded to a storage URL from the service and parsed by reference, if the service
+    supports this. A missing file fails the attempt; the task's retries apply, because the file may arrive later.
 
-    Arguments from `formats` to `integration` are fields of POST /v2/parse, templated; what is left out is not sent: the
-    defaults below are the service's. For a large PDF that needs longer than `timeout`, the task is rescheduled by
-    itself, up to 20 minutes.
+    The arguments from `formats` to `integration` are templated fields of POST /v2/parse. Omitted arguments are not
+    sent; the defaults below are the service's. If a large PDF takes longer than `timeout`, the task is rescheduled
+    automatically, for up to 20 minutes.
 
     XCom: the document with wire names (`markdown`, `metadata`, ...). The keys `scrapeId`, `creditsUsed`, `statusCode`,
-    and `warning` have these facts, with `output` too.
+    and `warning` are also available with `output`.
 
-    :param file: path on the worker, or any URL that Airflow's object storage knows, such as
+    :param file: path on the worker, or any URL that Airflow's object storage supports, such as
         `s3://conn_id@bucket/report.pdf` (templated).
-    :param filename: name that the service is given, whose ending says what the file is; default: the last part of
-        `file` (templated).
-    :param upload: how the file is sent: `auto` (default; by its size), `form` (with the call), or `reference` (to the
-        storage that the service names; for where a proxy in between takes no large bodies).
+    :param filename: file name to send, whose extension defines the file type. Default: the last part of `file`
+        (templated).
+    :param upload: how to send the file: `auto` (default; by its size), `form` (in the request), or `reference` (to a
+        storage URL from the service, for example if a proxy does not accept large bodies).
     :param formats: `markdown`, `summary`, `html`, `rawHtml`, `links`, `images`, `json`, as names or mappings with
         `type`. Default: `markdown`.
     :param only_main_content: drop headers, navigation, footers. Default: true.

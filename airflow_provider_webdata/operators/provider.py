@@ -22,31 +22,33 @@ class WebDataProviderOperator(
         options=("output", "changes", "result_schema", "checks", "credit_limit"),
     ),
 ):
-    """Call data providers, and return their records. Bills credits, by the contract of each capability.
+    """Call data providers, and return their records. Bills credits according to the contract of each capability.
 
-    Give `provider`, `capability` and `options` for one call, or `calls` for up to ten in one request. Before the
-    request, the contracts are looked up, which is free: they give the columns of tables, and the price by which
-    `credit_limit` is held. `airflow webdata providers list` shows the capabilities.
+    Pass `provider`, `capability`, and `options` for one call, or `calls` for up to ten in one request. Before the
+    request, the task reads the contracts, which is free: they define the columns of tables, and the price for enforcing
+    `credit_limit`. `airflow webdata providers list` shows the capabilities.
 
-    A request is named by the task instance, how often it was cleared, and its calls. After a lost answer, the next
-    attempt sends it under the same name and gets the answer that was billed. A changed request is another one.
+    The idempotency key of a request consists of the task instance, the number of times it was cleared, and the calls.
+    After a lost response, the next attempt sends the same key and receives the billed response. A changed request has a
+    different key.
 
-    A call that fails does not stop the others: an item with `error` stands for it. If more calls fail than
-    `max_error_ratio` allows, the task fails after the results are delivered; a retry helps only if no call was billed,
-    on Airflow 3.3. If the terms of a provider are not accepted, the task fails with WD-029 and the address where an
-    administrator accepts them.
+    A failed call does not stop the others: an item with `error` represents it. If more calls fail than
+    `max_error_ratio` allows, the task fails after delivering the results; on Airflow 3.3, a retry helps only if no call
+    was billed. If the terms of a provider are not accepted, the task fails with WD-029 and the URL at which an
+    administrator can accept them.
 
-    XCom: a mapping with `scrape_id`, `creditsUsed`, `requestId`, `failed` (each also under its own key), `calls` (what
-    the service says of each call, without its data), `count`, and `data` (the records); with `output`, `path` and
-    `bytes` in place of `data`. With `calls`, each record has in front `call`, its number from 0, and `tool`.
+    XCom: a mapping with `scrape_id`, `creditsUsed`, `requestId`, `failed` (each also under its own key), `calls` (the
+    service's result of each call, without its data), `count`, and `data` (the records); with `output`, `path` and
+    `bytes` replace `data`. With `calls`, each record starts with `call`, the call's index, and `tool`.
 
-    :param provider: id of the provider. It may be a template, as may the next two.
+    :param provider: id of the provider. May be a template, like the next two arguments.
     :param capability: name of a capability, such as `prices/history`.
-    :param options: as the contract of the capability says. Numbers and switches may be text, as templates render them.
-    :param calls: 1 to 10 mappings with `provider`, `capability`, `options`, `version`, in place of the three; or JSON
-        text of such a list (templated).
-    :param record_key: field that identifies a record in all runs, for `changes`. Default: its `url`.
-    :param max_error_ratio: largest part of the calls, 0 to 1, that may fail (templated). Default: 0.
+    :param options: options according to the capability's contract. Numbers and booleans may be text, as rendered by
+        templates.
+    :param calls: 1 to 10 mappings with `provider`, `capability`, `options`, `version`, instead of the three arguments;
+        or JSON text of such a list (templated).
+    :param record_key: field that identifies a record across runs, for `changes`. Default: `url`.
+    :param max_error_ratio: maximum fraction of the calls, 0 to 1, that may fail (templated). Default: 0.
     :param timeout: milliseconds that the calls may take, 1 to 300,000; more than 120,000 counts as that. Default:
         120,000.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
@@ -92,7 +94,7 @@ class WebDataProviderOperator(
         one = {"provider": provider, "capability": capability, "options": options}
         given = {name: value for name, value in one.items() if value is not None}
         if bool(given) == (calls is not None):
-            raise ArgumentError("give provider, capability, and options, or calls")
+            raise ArgumentError("pass either provider, capability, and options, or calls")
         if not isinstance(max_error_ratio, str):
             number("max_error_ratio", max_error_ratio, 1)
         super().__init__(**kwargs)
@@ -112,6 +114,6 @@ class WebDataProviderOperator(
         self.max_error_ratio = max_error_ratio
 
     def given(self) -> dict[str, Any]:
-        """Return the request's fields that were given, by their Python names."""
+        """Return the request fields that are not None, by their Python names."""
         calls = as_list(self.calls) if isinstance(self.calls, str) else self.calls
         return {"calls": calls, **super().given()}

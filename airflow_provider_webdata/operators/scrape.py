@@ -19,14 +19,14 @@ class WebDataScrapeOperator(
 ):
     """Scrape one page. Bills credits.
 
-    Every argument up to `integration` is a field of POST /v2/scrape, templated; what is left out is not sent: the
-    defaults below are the service's. In mappings inside, wire and Python names both work.
+    All arguments up to `integration` are templated fields of POST /v2/scrape. Omitted arguments are not sent; the
+    defaults below are the service's. Nested mappings accept wire and Python names.
 
-    A page whose site answered 4xx or 5xx is a result as well, and billed: look at `metadata.statusCode`. For a large
-    PDF that needs longer than `timeout`, the task is rescheduled by itself, up to 20 minutes.
+    A page whose site responds with 4xx or 5xx is a result too, and billed; check `metadata.statusCode`. If a large PDF
+    takes longer than `timeout`, the task is rescheduled automatically, for up to 20 minutes.
 
     XCom: the document with wire names (`markdown`, `metadata`, ...). The keys `scrapeId`, `creditsUsed`, `statusCode`,
-    and `warning` have these facts, with `output` too.
+    and `warning` are also available with `output`.
 
     :param url: the page.
     :param formats: what to return, as names or mappings with `type`. `changeTracking` needs `markdown` too; at most one

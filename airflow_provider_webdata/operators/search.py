@@ -21,20 +21,20 @@ class WebDataSearchOperator(
         options=("output", "media", "changes", "result_schema", "checks", "credit_limit"),
     ),
 ):
-    """Search the web, and scrape the results where `scrape_options` asks for it. Bills credits.
+    """Search the web and, with `scrape_options`, scrape the results. Bills credits.
 
-    Every argument up to `integration` is a field of POST /v2/search, templated; what is left out is not sent: the
-    defaults below are the service's. In mappings inside, wire and Python names both work. As `tbs`,
-    `{{ macros.webdata.tbs(dag_run) }}` is the run's data interval, or the day of a run that has none.
+    All arguments up to `integration` are templated fields of POST /v2/search. Omitted arguments are not sent; the
+    defaults below are the service's. Nested mappings accept wire and Python names. For `tbs`, `{{
+    macros.webdata.tbs(dag_run) }}` returns the run's data interval, or the day of a run without one.
 
-    XCom: a mapping with the wire names `id`, `creditsUsed`, `warning` and the arrays that came (`web`, `images`,
-    `news`), each also under its own key. With `returns`, the return value is that one list, so that
-    `process.expand(item=search.output)` maps over the results; the other keys hold `id`, `creditsUsed` and
-    `warning` as before.
+    XCom: a mapping with the wire names `id`, `creditsUsed`, `warning`, and the returned arrays (`web`, `images`,
+    `news`), each also under its own key. With `returns`, the return value is only that list, so that
+    `process.expand(item=search.output)` can map over the results; `id`, `creditsUsed`, and `warning` remain separate
+    keys.
 
-    With `output`, the results go to that file, and the return value is a mapping with `path`, `count`, `bytes`,
-    `counts` (by source), `id`, `creditsUsed` and `warning`. With `returns`, these are that one list, unchanged; else
-    the results of all sources, each with the key `source` in front.
+    With `output`, the results are written to that file, and the return value is a mapping with `path`, `count`,
+    `bytes`, `counts` (by source), `id`, `creditsUsed`, and `warning`. With `returns`, the file contains that list,
+    unchanged; otherwise the results of all sources, each starting with the key `source`.
 
     :param query: what to search, at most 500 characters; `airflow_provider_webdata.api.query` builds one with
         operators.
@@ -73,8 +73,8 @@ class WebDataSearchOperator(
         attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
         cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.
         Default: none.
-    :param returns: `web`, `images`, `news` or `tools`: return this list alone. `sources` must have its source; of
-        tools that is `alexandria`, or `domain_tools`.
+    :param returns: `web`, `images`, `news`, or `tools`: return only this list. `sources` must contain its source; for
+        `tools`, this is `alexandria`, or set `domain_tools`.
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
 
@@ -117,7 +117,9 @@ class WebDataSearchOperator(
     ) -> None:
         one_of("returns", returns, (None, "web", "images", "news", "tools"))
         if returns is not None and not writes_file(output) and kwargs.get("multiple_outputs"):
-            raise ArgumentError(f"multiple_outputs needs a mapping, but returns={returns!r} makes it a list")
+            raise ArgumentError(
+                f"multiple_outputs requires a mapping, but returns={returns!r} returns a list; remove one of them"
+            )
         super().__init__(**kwargs)
         # fields of SearchRequest, written by tools/operator_fields.py
         self.query = query
@@ -150,7 +152,7 @@ class WebDataSearchOperator(
         self.returns = returns
 
     def contradictions(self, fields: Mapping[str, Any]) -> Sequence[str]:
-        """Return what literal arguments show to be impossible together, one sentence each."""
+        """Return contradictions between literal arguments."""
         sources = fields.get("sources") or ["web"]
         # `domain_tools` returns tools as well, and `extra_body` may name further sources.
         is_open = not is_literal(sources) or self.extra_body or fields.get("domain_tools") is not None
@@ -160,5 +162,5 @@ class WebDataSearchOperator(
         if source in {item if isinstance(item, str) else item.get("type") for item in sources}:
             return super().contradictions(fields)
         return [
-            f"returns={self.returns!r} needs this source: add {source!r} to sources (searched: {sources!r})"
+            f"returns={self.returns!r} requires the source {source!r}: add it to sources (given: {sources!r})"
         ]

@@ -1,4 +1,4 @@
-"""The operator that loads results files into a database's table."""
+"""The operator that loads results files into a database table."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
     """Load files of results into a table of any database that has a hook derived from `DbApiHook`.
 
     With the hook, one transaction creates the table or checks its columns, loads the rows in bulk, upserts them by key,
-    and deletes the rows of pages that a task with `changes` marked as removed: an attempt that fails or is killed
-    changes nothing. Repeating a load changes nothing either. The service is not called.
+    and deletes the rows of pages that a task with `changes` marked as removed. An attempt that fails or is killed
+    changes nothing, and loads are idempotent. The service is not called.
 
     XCom: a mapping with `table`, `loaded` (rows loaded from the files), `deleted`, `duplicates` (items that a later one
     with the same key replaced), `files` (their number), and `heldBack` (see `max_removed`). Asset events of the outlets
@@ -110,7 +110,7 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
         self.schema_contract = schema_contract
 
     def check_literals(self) -> None:
-        """Fail while the DAG file is read where a literal argument cannot work."""
+        """Check the literal arguments while the DAG file is parsed."""
         if self.kind is not None:
             from airflow_provider_webdata.results.columns import TABLES
 
@@ -122,7 +122,7 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
         """Load the files, and return the counts.
 
         :param context: the task's context.
-        :raises AirflowFailException: the arguments, a file, or the table does not fit.
+        :raises AirflowFailException: an argument or a file is invalid, or the table does not match.
         """
         from airflow_provider_webdata.runs.load import LoadRun
 
@@ -130,13 +130,13 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
         return self._run.execute()
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any | None:  # noqa: ARG002
-        """Return the files and the table; called by OpenLineage's listener where it is installed."""
+        """Return the lineage: files and table. The OpenLineage listener calls this if it is installed."""
         return None if self._run is None else self._run.lineage()
 
     def paths(self) -> list[str]:
         """Return the paths to load.
 
-        :raises ArgumentError: one is no file of results, or there is none.
+        :raises ArgumentError: a path is not a results file, or the list is empty.
         """
         from airflow_provider_webdata.results.formats import LIST_SUFFIX, QUARANTINE, SUFFIXES
 
@@ -152,5 +152,5 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
                 f"path must name a file that ends in one of {', '.join(endings)} (given: {wrong[0]!r})"
             )
         if not paths and isinstance(self.path, str):
-            raise ArgumentError("path is empty after rendering; name the file that output= has written")
+            raise ArgumentError("path is empty after rendering; pass the path of a file written by output=")
         return paths

@@ -1,4 +1,4 @@
-"""The operators for monitors: declare, change, delete, run and list them. Each is loaded when it is first used."""
+"""Operators that declare, update, delete, run, and list monitors. Each is imported on first use."""
 
 from __future__ import annotations
 

@@ -45,30 +45,30 @@ class WebDataCreateMonitorOperator(
         ),
     ),
 ):
-    """Declare a monitor: the task leaves exactly one behind, however often it runs.
+    """Declare a monitor. Idempotent: repeated runs leave exactly one monitor.
 
-    Identity is the monitor's name, which the service does not keep unique: two of the same name are an error that
-    names both ids, unless `monitor_id` says which one is meant. Every argument up to `webhook` is a field of
-    POST /v2/monitor, templated; what is left out is not sent, and not compared with what is stored.
+    The monitor is identified by its name, which the service does not keep unique: two monitors with the same name are
+    an error that contains both ids, unless `monitor_id` selects one. All arguments up to `webhook` are templated fields
+    of POST /v2/monitor. Omitted fields are not sent and not compared with the stored monitor.
 
-    The existing monitor is compared with the declared one, and only differences are patched, with the ids of its
-    targets, so that their history stays. Values that the service normalizes or fills in are no difference.
+    The task compares the existing monitor with the declared one and patches only differences. Targets keep their ids
+    and therefore their history. Values that the service normalizes or adds are not differences.
     `airflow_provider_webdata.api.monitor_diff.monitor_changes` documents how a text schedule is compared with the
     stored cron.
 
-    A retry after a crash, or after an answer that got lost, finds what the first attempt made: by its id where
-    Airflow's task state store (3.3) still got it, else by its name, looked up for a while since the service's list
-    lags behind. With `if_exists="create"`, where a name alone says nothing, it is the monitor of that name that
-    was not there before the first attempt (3.3), or that was created since the DAG run began with the declared
-    content (3.2). Mapped tasks that create monitors at the same time should give them different names.
+    A retry after a crash or a lost response finds the monitor of the first attempt: by its id from Airflow's task state
+    store (3.3), otherwise by its name, with repeated lookups because the service's list lags behind. With
+    `if_exists="create"`, the name alone is not sufficient: the task uses the monitor with this name that did not exist
+    before the first attempt (3.3), or that was created with the declared content since the start of the DAG run (3.2).
+    Mapped tasks that create monitors at the same time should give them different names.
 
-    Where the connection has a public webhook URL and a secret, the monitor reports to this Airflow's inbox by
-    itself, unless a `webhook` is given; the key in its webhook's address stays the same for as long as the monitor
-    lives.
+    If the connection has a public webhook URL and a secret, the monitor reports to this Airflow's inbox, unless
+    `webhook` is given. The key in its webhook URL stays the same for the lifetime of the monitor.
 
-    XCom: the monitor, with wire names; header values are replaced by `***`. The key `monitor_id` holds its id. With
-    `wait_for_completion`, the return value is the check, and the key `monitor`, pushed before the wait, holds the
-    monitor. For a text schedule, the key `applied_schedule` holds the cron that the service made of it.
+    XCom: the monitor, with wire names; header values are replaced by `***`. The key `monitor_id` contains its id. With
+    `wait_for_completion`, the return value is the check, and the key `monitor`, pushed before the wait, contains the
+    monitor. For a text schedule, the key `applied_schedule` contains the cron expression that the service derived from
+    it.
 
     :param name: 1 to 256 characters.
     :param schedule: a cron expression, a phrase such as `daily at 9:00`, or a mapping with `cron` or `text`, and
@@ -80,30 +80,30 @@ class WebDataCreateMonitorOperator(
     :param notification: whom to tell: `email` with `enabled`, `includeDiffs`, `recipients`; `slack`.
     :param retention_days: 1 to 365. Default: 30.
     :param webhook: where page and check events go: `url`, `events`, `headers`, `metadata`.
-    :param if_exists: `update` (default): patch what differs. `reuse`: return it unchanged. `error`: fail.
-        `create`: make another one per DAG run.
-    :param monitor_id: UUID of the monitor that is meant, for `update` and `reuse` (templated).
-    :param max_credits_per_month: fail if the service estimates more (templated). A monitor that was created for
-        it is deleted again, one that was changed gets its former values back.
-    :param allow_unlimited_crawl: accept a crawl target without `crawlOptions.limit`, for which the service
-        reserves 10,000 credits a check.
+    :param if_exists: what to do if the monitor exists. `update` (default): patch the differences. `reuse`: return it
+        unchanged. `error`: fail. `create`: create another one for each DAG run.
+    :param monitor_id: UUID of the existing monitor, for `update` and `reuse` (templated).
+    :param max_credits_per_month: fail if the service estimates more (templated). The task then deletes a monitor that
+        it created, and restores the previous values of a monitor that it updated.
+    :param allow_unlimited_crawl: accept a crawl target without `crawlOptions.limit`, for which the service reserves
+        10,000 credits per check.
     :param attach_webhook: make the monitor report to this Airflow. None (default): if the connection can receive
-        deliveries, `webhook` is not given and the monitor reports nowhere else yet. True: fail if the connection
-        cannot, and replace another webhook of the monitor. False: never.
-    :param webhook_events: what to report then: `monitor.check.completed` (default), `monitor.page`.
-    :param wait_for_completion: whether the task waits until a check is over, and returns the check.
-    :param wait: how to wait, see `Wait`. Default: a poll every 60 s, every 1500 s while a delivery is expected; 7 days,
-        counted by the clock from the first attempt, over retries and resumes, where Airflow's task state store (3.3)
-        keeps it; on 3.2 each attempt counts from its own start.
-    :param deferrable: whether to wait in the triggerer, without holding a worker; default: Airflow's own setting.
-        Otherwise the worker polls.
-    :param on_failed: what a failed check means: `fail`, `accept`, or `wait` for the next one.
+        deliveries, `webhook` is not given, and the monitor has no other webhook. True: fail if the connection cannot
+        receive deliveries, and replace another webhook of the monitor. False: never.
+    :param webhook_events: events to report in this case: `monitor.check.completed` (default), `monitor.page`.
+    :param wait_for_completion: whether to wait until a check has ended and return it.
+    :param wait: how to wait, see `Wait`. Default: poll every 60 s, or every 1500 s while a delivery is expected, for at
+        most 7 days of wall-clock time. With Airflow's task state store (3.3), the time starts with the first attempt
+        and includes retries and resumes; on 3.2, it starts again with each attempt.
+    :param deferrable: whether to wait in the triggerer, without occupying a worker slot. Default: Airflow's own
+        setting. Otherwise, the worker polls.
+    :param on_failed: what to do with a failed check: `fail`, `accept`, or `wait` for the next one.
     :param on_partial: the same for a check with some page errors.
-    :param on_skipped: the same for a check that was skipped.
+    :param on_skipped: the same for a skipped check.
     :param include_pages: return pages of the check under `pages`, with diffs and judgments: True for all, `changed`
-        for the changed, new and removed ones, or a list of statuses.
-    :param replica_wait: most seconds to wait for a monitor or check that should be there. The service reads from
-        a replica, where what was just written may be missing for a moment. 0: read once.
+        for the changed, new, and removed ones, or a list of statuses.
+    :param replica_wait: maximum seconds to wait for a monitor or check that should exist. The service reads from a
+        replica, where new objects may be missing for a moment. 0: read once.
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
 
@@ -148,11 +148,12 @@ class WebDataCreateMonitorOperator(
         one_of("if_exists", if_exists, ("update", "reuse", "error", "create"))
         if monitor_id is not None and if_exists in {"error", "create"}:
             raise ArgumentError(
-                f"monitor_id names an existing monitor, which if_exists={if_exists!r} has no use for"
+                f"monitor_id selects an existing monitor and cannot be combined with if_exists={if_exists!r}; "
+                "remove one of them"
             )
         if attach_webhook and webhook is not None:
             raise ArgumentError(
-                "attach_webhook=True attaches the managed webhook; leave out webhook, or attach_webhook"
+                "attach_webhook=True attaches the managed webhook; omit webhook or attach_webhook"
             )
         super().__init__(**kwargs)
         # fields of MonitorCreateRequest, written by tools/operator_fields.py

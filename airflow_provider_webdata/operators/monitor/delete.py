@@ -10,10 +10,10 @@ from airflow_provider_webdata.tasks.monitor_operator import ExistingMonitorOpera
 class WebDataDeleteMonitorOperator(ExistingMonitorOperator):
     """Delete a monitor.
 
-    XCom: `id` of the monitor (None if no such name was found) and `deleted`, whether it was there.
+    XCom: `id` of the monitor (None if no monitor has the name) and `deleted`, whether it existed.
 
-    :param ignore_missing: whether a monitor that is not there is fine (default) or an error.
-    :param kwargs: arguments of `ExistingMonitorOperator`: `monitor_id` or `monitor_name` say which monitor.
+    :param ignore_missing: whether to succeed if the monitor does not exist (default); otherwise, the task fails.
+    :param kwargs: arguments of `ExistingMonitorOperator`; `monitor_id` or `monitor_name` selects the monitor.
     """
 
     run = "airflow_provider_webdata.runs.monitors.manage:DeleteMonitorRun"

@@ -13,13 +13,14 @@ if TYPE_CHECKING:
 class WebDataListMonitorsOperator(WebDataOperator):
     """List the team's monitors, newest first.
 
-    The service filters by nothing; `status` and `name_pattern` are applied here, to all monitors.
+    The service has no filters; the task applies `status` and `name_pattern` to all monitors.
 
     XCom: a list of monitors, with wire names; header values are replaced by `***`.
 
-    :param status: only monitors in this state, such as `active` or `paused` (templated).
-    :param name_pattern: only names that match, with `*`, `?` and `[...]` as in a shell, case counts (templated).
-    :param limit: most monitors to return, at least 1 (templated); all by default.
+    :param status: return only monitors in this state, such as `active` or `paused` (templated).
+    :param name_pattern: return only monitors whose name matches this case-sensitive shell pattern with `*`, `?`, and
+        `[...]` (templated).
+    :param limit: maximum number of monitors to return, at least 1 (templated). Default: all.
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
 

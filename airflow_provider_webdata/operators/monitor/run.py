@@ -20,28 +20,28 @@ if TYPE_CHECKING:
 class WebDataRunMonitorOperator(ExistingMonitorOperator):
     """Start a check of a monitor now. Bills credits.
 
-    A retry after a crash or a lost answer finds the check that the first attempt started instead of starting another.
+    A retry after a crash or a lost response finds the check of the first attempt instead of starting another.
 
     XCom: the check, with wire names; with `wait_for_completion`, the finished check with the requested pages. The keys
-    `check_id` and `monitor_id` hold the ids, also while the task waits.
+    `check_id` and `monitor_id` contain the ids, even while the task waits.
 
-    :param if_running: what to do when a check is running already: `return` it (default; with
-        `wait_for_completion`, it is waited for) or `error`.
-    :param attach_webhook: make the monitor report to this Airflow before the check is started: it is patched unless
-        it does so already. Default: leave the monitor unchanged.
-    :param webhook_events: what to report then: `monitor.check.completed` (default), `monitor.page`.
-    :param wait_for_completion: whether the task waits until a check is over, and returns the check.
-    :param wait: how to wait, see `Wait`. Default: a poll every 60 s, every 1500 s while a delivery is expected; 7 days,
-        counted by the clock from the first attempt, over retries and resumes, where Airflow's task state store (3.3)
-        keeps it; on 3.2 each attempt counts from its own start.
-    :param deferrable: whether to wait in the triggerer, without holding a worker; default: Airflow's own setting.
-        Otherwise the worker polls.
-    :param on_failed: what a failed check means: `fail`, `accept`, or `wait` for the next one.
+    :param if_running: what to do if a check is already running: `return` it (default; with `wait_for_completion`, wait
+        for it) or `error`.
+    :param attach_webhook: patch the monitor before the check, if necessary, so that it reports to this Airflow.
+        Default: leave the monitor unchanged.
+    :param webhook_events: events to report in this case: `monitor.check.completed` (default), `monitor.page`.
+    :param wait_for_completion: whether to wait until a check has ended and return it.
+    :param wait: how to wait, see `Wait`. Default: poll every 60 s, or every 1500 s while a delivery is expected, for at
+        most 7 days of wall-clock time. With Airflow's task state store (3.3), the time starts with the first attempt
+        and includes retries and resumes; on 3.2, it starts again with each attempt.
+    :param deferrable: whether to wait in the triggerer, without occupying a worker slot. Default: Airflow's own
+        setting. Otherwise, the worker polls.
+    :param on_failed: what to do with a failed check: `fail`, `accept`, or `wait` for the next one.
     :param on_partial: the same for a check with some page errors.
-    :param on_skipped: the same for a check that was skipped.
+    :param on_skipped: the same for a skipped check.
     :param include_pages: return pages of the check under `pages`, with diffs and judgments: True for all, `changed`
-        for the changed, new and removed ones, or a list of statuses.
-    :param kwargs: arguments of `ExistingMonitorOperator`: `monitor_id` or `monitor_name` say which monitor.
+        for the changed, new, and removed ones, or a list of statuses.
+    :param kwargs: arguments of `ExistingMonitorOperator`; `monitor_id` or `monitor_name` selects the monitor.
     """
 
     run = "airflow_provider_webdata.runs.monitors.run_monitor:RunMonitorRun"

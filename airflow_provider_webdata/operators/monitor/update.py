@@ -12,11 +12,10 @@ if TYPE_CHECKING:
 
 
 class WebDataUpdateMonitorOperator(ExistingMonitorOperator, fields=RequestFields("MonitorUpdateRequest")):
-    """Change a monitor: pause it, resume it, or set any of its fields.
+    """Update a monitor: pause it, resume it, or set any of its fields.
 
-    What is given is sent; what is left out stays. Targets replace the whole array and keep their ids, and so
-    their history, where they continue a stored one; a goal goes along with `judgeEnabled`, a resume with the
-    schedule.
+    Omitted fields are unchanged. `targets` replaces the entire array; targets that match a stored one keep its id, and
+    therefore its history. The task sends `judgeEnabled` with a goal, and the schedule when it resumes a monitor.
 
     XCom: the monitor, with wire names; header values are replaced by `***`.
 
@@ -30,7 +29,7 @@ class WebDataUpdateMonitorOperator(ExistingMonitorOperator, fields=RequestFields
     :param notification: whom to tell: `email` with `enabled`, `includeDiffs`, `recipients`; `slack`.
     :param retention_days: 1 to 365.
     :param webhook: where page and check events go; it can be changed, not removed.
-    :param kwargs: arguments of `ExistingMonitorOperator`: `monitor_id` or `monitor_name` say which monitor.
+    :param kwargs: arguments of `ExistingMonitorOperator`; `monitor_id` or `monitor_name` selects the monitor.
     """
 
     run = "airflow_provider_webdata.runs.monitors.manage:UpdateMonitorRun"
