@@ -1,4 +1,4 @@
-"""The sensor for the end of a job."""
+"""Sensor for the end of a job."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 class WebDataJobSensor(WebDataSensor):
     """Wait for a crawl, batch scrape, extract job or agent run, and return its result.
 
-    The job may have been started anywhere: by an operator with `wait_for_completion=False`, by another DAG, or by hand.
-    Nothing is billed. The service keeps a result for 24 hours.
+    The job may have been started anywhere: by an operator with `wait_for_completion=False`, by another DAG, or
+    manually. Waiting is free. The service keeps a result for 24 hours.
 
-    XCom: as of the operator that starts such a job; see `WebDataJobOperator`. A job that failed or was cancelled
-    fails the task. Killing the task leaves the job running.
+    XCom: same as the operator that starts such a job; see `WebDataJobOperator`. A failed or cancelled job fails the
+    task. Killing the task leaves the job running.
 
     :param kind: `crawl`, `batch_scrape`, `extract` or `agent` (templated).
     :param job_id: id of the job (templated).
-    :param wait: how to wait, see `Wait`. With `by="webhook"` the job must report to this Airflow. Default: the
-        triggerer polls every 30 s, every 300 s while a delivery is expected. A sensor that is not deferrable polls
+    :param wait: how to wait, see `Wait`. With `by="webhook"`, the job must report to this Airflow. Default: the
+        triggerer polls every 30 s, or every 300 s while it expects a delivery. A sensor that is not deferrable polls
         every `poke_interval`.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
     :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: they are not
@@ -93,7 +93,7 @@ class WebDataJobSensor(WebDataSensor):
         self.start_in_triggerer(knows_when=True)
 
     def trigger_kwargs(self) -> dict[str, Any]:
-        """Return the trigger's arguments, but for `deadline`."""
+        """Return the trigger's arguments except `deadline`."""
         return {
             "webdata_conn_id": self.webdata_conn_id,
             "kind": self.kind,
@@ -102,5 +102,5 @@ class WebDataJobSensor(WebDataSensor):
         }
 
     def show_page(self) -> None:
-        """Show the job."""
+        """Link the task to the job's page."""
         self.webdata_page = job_page(self.webdata_conn_id, self.kind, str(checked_text(self.job_id)))

@@ -1,4 +1,4 @@
-"""The sensor for checks of a monitor."""
+"""Sensor for checks of a monitor."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ if TYPE_CHECKING:
 class WebDataMonitorCheckSensor(SinceSensor):
     """Wait for a check of a monitor and return it.
 
-    Without `check_id`, it is the oldest check that finished after `after` and will do: one that finished since the
-    DAG run began counts, also before this task did.
+    Without `check_id`, this is the oldest matching check that finished after `after`. By default, it includes checks
+    that finished after the start of the DAG run but before this task started.
 
-    XCom: the check, with wire names (`id`, `status`, `summary`, ...), and with `include_pages` its `pages`, each with
-    `diff` and `judgment`, from all result pages.
+    XCom: the check, with wire names (`id`, `status`, `summary`, ...), and with `include_pages` also all its `pages`,
+    each with `diff` and `judgment`.
 
     :param monitor_id: UUID of the monitor, or the result of a task about it (templated).
-    :param check_id: UUID of the check to wait for (templated); default: the next one. With `wait`, the sensor continues
-        with the checks that finish after it.
-    :param after: only checks that finished later: ISO 8601 text or a datetime (templated). Default: the start of the
-        DAG run.
-    :param wait: how to wait, see `Wait`. Default: the triggerer polls every 60 s, every 1500 s while a delivery is
-        expected, which is longer than the service tries to deliver. A sensor that is not deferrable polls every
+    :param check_id: UUID of the check to wait for (templated). Default: the next one. If the sensor does not accept
+        this check but continues to wait (`wait` below), it waits for the checks that finish after it.
+    :param after: accept only checks that finished after this time: ISO 8601 text or a datetime (templated). Default:
+        the start of the DAG run.
+    :param wait: how to wait, see `Wait`. Default: the triggerer polls every 60 s, or every 1500 s while it expects a
+        delivery, which is longer than the service retries deliveries. A sensor that is not deferrable polls every
         `poke_interval`: the inbox with `by="webhook"`, otherwise the service.
-    :param only_if_changed: only a check with changed, new or removed pages will do.
-    :param only_if_meaningful: only a check with a page whose change was judged meaningful will do; needs a monitor
+    :param only_if_changed: accept only a check with changed, new, or removed pages.
+    :param only_if_meaningful: accept only a check with a page whose change was judged meaningful; requires a monitor
         with a goal.
-    :param otherwise: what a check means that these two do not let pass: `wait` for the next one (default), or `skip`
-        this task, and so what is downstream of it.
-    :param on_failed: what a failed check means: `fail` (default), `accept`, or `wait` for the next one.
-    :param on_partial: the same for a check with some page errors; default `accept`.
-    :param on_skipped: the same for a check that was skipped; default `wait`.
-    :param include_pages: return pages of the check: True for all, `changed` for the changed, new and removed ones, or
+    :param otherwise: what to do with a check that these two conditions reject: `wait` for the next one (default), or
+        `skip` this task and, as a result, its downstream tasks.
+    :param on_failed: what to do with a failed check: `fail` (default), `accept`, or `wait` for the next one.
+    :param on_partial: the same for a check with some page errors. Default: `accept`.
+    :param on_skipped: the same for a skipped check. Default: `wait`.
+    :param include_pages: return pages of the check: True for all, `changed` for the changed, new, and removed ones, or
         a list of statuses.
     :param kwargs: arguments of `SinceSensor` and `BaseSensorOperator`, such as `deferrable`, `timeout`, `mode`,
         `poke_interval` and `soft_fail`.
@@ -95,7 +95,7 @@ class WebDataMonitorCheckSensor(SinceSensor):
         self.monitor_id = monitor_of(self.monitor_id)
 
     def trigger_kwargs(self) -> dict[str, Any]:
-        """Return the trigger's arguments, but for `deadline` and those of `since`."""
+        """Return the trigger's arguments except `deadline` and those from `since`."""
         return {
             "webdata_conn_id": self.webdata_conn_id,
             "monitor_id": self.named_monitor(),
@@ -105,7 +105,7 @@ class WebDataMonitorCheckSensor(SinceSensor):
         }
 
     def show_page(self) -> None:
-        """Show the check that is waited for, or the monitor."""
+        """Link the task to the page of `check_id`, or of the monitor."""
         conn_id, monitor_id = self.webdata_conn_id, self.named_monitor()
         check_id = checked_text(self.check_id)
         self.webdata_page = (
@@ -115,7 +115,7 @@ class WebDataMonitorCheckSensor(SinceSensor):
     def named_monitor(self) -> str:
         """Return the rendered `monitor_id`.
 
-        :raises ArgumentError: it is empty.
+        :raises ArgumentError: `monitor_id` is empty.
         """
         monitor_id = checked_text(self.monitor_id)
         if monitor_id is None:

@@ -1,4 +1,4 @@
-"""The sensor for any delivery to the inbox."""
+"""Sensor for any delivery to the inbox."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 class WebDataWebhookSensor(SinceSensor):
     """Wait for a delivery to this Airflow's inbox and return it.
 
-    It is the oldest delivery that arrived after `after` and fits all that is given: the `key`, the `job_id`, the
-    `monitor_id`, and one of the `events`. The connection must have a webhook secret or a signing secret, as the inbox
-    accepts no other deliveries.
+    This is the oldest delivery that arrived after `after` and matches all filters given: `key`, `job_id`,
+    `monitor_id`, and one of the `events`. The connection must have a webhook secret or a signing secret, because the
+    inbox accepts only authenticated deliveries.
 
-    XCom: a mapping with `delivery_id`, `event`, `key`, `job_id`, `monitor_id`, `success`, `received_at` and `payload`,
-    the body, verbatim.
+    XCom: a mapping with `delivery_id`, `event`, `key`, `job_id`, `monitor_id`, `success`, `received_at`, and `payload`,
+    the unchanged body.
 
-    :param key: correlation key, the last part of the webhook's address (templated).
+    :param key: correlation key, the last part of the webhook's URL (templated).
     :param events: names of events, with or without the operation's prefix, such as `monitor.check.completed`
         (templated).
-    :param job_id: id of a job; for events of monitors, that of the check (templated).
+    :param job_id: id of a job; for monitor events, the id of the check (templated).
     :param monitor_id: UUID of a monitor (templated).
-    :param after: only deliveries that arrived later: ISO 8601 text or a datetime (templated). Default: the start of
-        the DAG run.
+    :param after: accept only deliveries that arrived after this time: ISO 8601 text or a datetime (templated). Default:
+        the start of the DAG run.
     :param kwargs: arguments of `SinceSensor` and `BaseSensorOperator`, such as `deferrable`, `timeout`, `mode`,
         `poke_interval` and `soft_fail`.
     """
@@ -61,11 +61,11 @@ class WebDataWebhookSensor(SinceSensor):
         self.events = events
         self.job_id = job_id
         self.monitor_id = monitor_id
-        # Without `after`, the trigger would take a key's deliveries from before the DAG run too.
+        # Without `after`, the trigger would also accept a key's deliveries from before the DAG run.
         self.start_in_triggerer(knows_when=after is not None, unless=key is not None and after is None)
 
     def trigger_kwargs(self) -> dict[str, Any]:
-        """Return the trigger's arguments, but for `deadline` and those of `since`."""
+        """Return the trigger's arguments except `deadline` and those from `since`."""
         return {
             "webdata_conn_id": self.webdata_conn_id,
             "key": checked_text(self.key),
@@ -75,11 +75,11 @@ class WebDataWebhookSensor(SinceSensor):
         }
 
     def show_page(self) -> None:
-        """Show the monitor, if one is named; later the delivery."""
+        """Link the task to the monitor's page, if there is a `monitor_id`; later to the delivery's page."""
         if monitor_id := checked_text(self.monitor_id):
             self.webdata_page = monitor_page(self.webdata_conn_id, monitor_id)
 
     def event_names(self) -> list[str] | None:
-        """Return the rendered `events`; None: any."""
+        """Return the rendered `events`, or None for any event."""
         names = [name for event in as_list(self.events) if (name := checked_text(event))]
         return names or None
