@@ -1,7 +1,7 @@
-"""The triggers: what Airflow stores by its path while a task waits, or for an asset watcher.
+"""Triggers of deferred tasks and asset watchers. Airflow stores them by import path and arguments.
 
-A path and the arguments of a trigger never change once they are released. A trigger says what it waits for and
-what ends the wait; how it waits is in `waiting`.
+Import paths and arguments of released triggers never change. A trigger defines its target and its event; `waiting`
+implements the wait.
 """
 
 from airflow_provider_webdata.common.supported_airflow import require_airflow

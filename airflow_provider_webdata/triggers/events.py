@@ -1,4 +1,4 @@
-"""Triggers of asset watchers: one delivery or one completed check, one asset event."""
+"""Triggers for asset watchers: one asset event for each delivery or finished check."""
 
 from __future__ import annotations
 
@@ -30,26 +30,27 @@ if TYPE_CHECKING:
 
 
 class WebDataWebhookEventTrigger(StreamTrigger):
-    """Makes one asset event of every delivery that fits all that is given.
+    """Emits one asset event for every delivery that matches all filters given.
 
-    The event's `extra["payload"]` has `conn_id`, `delivery_id`, `event`, `key`, `job_id`, `monitor_id`, `success`,
-    `received_at`, `size`, `page_url` (its page in Airflow), and the delivery itself in `payload`; where that is larger
-    than 16 KiB, `payload` is missing and the delivery is read with `WebDataHook(conn_id).inbox().fetch(delivery_id)`.
+    The event's `extra["payload"]` contains `conn_id`, `delivery_id`, `event`, `key`, `job_id`, `monitor_id`, `success`,
+    `received_at`, `size`, `page_url` (the delivery's page in Airflow), and the delivery's body in `payload`. If the
+    body is larger than 16 KiB, `payload` is missing; read it with
+    `WebDataHook(conn_id).inbox().fetch(delivery_id)`.
 
-    On Airflow 3.3 all watchers of a connection in a triggerer share one reader, and each keeps its cursor in the
-    asset state store once Airflow has stored its events. A restart therefore loses nothing. It repeats nothing
-    either, but for one window: a triggerer that is killed after an event was stored and before the cursor was
-    (one to two seconds) makes that event again; `delivery_id` tells. On Airflow 3.2 nothing is kept: every start
-    of a triggerer begins at `start`.
+    On Airflow 3.3, all watchers of a connection in a triggerer share one reader. Each watcher stores its cursor in the
+    asset state store after Airflow has stored its events, so a restart loses no events. It can repeat an event only if
+    the triggerer is killed in the one to two seconds between storing the event and storing the cursor; a repeated
+    event has the same `delivery_id`. Airflow 3.2 stores no cursors: every start of a triggerer begins at `start`.
 
     :param webdata_conn_id: id of a connection of type `webdata`.
     :param events: names of events, with or without the operation's prefix; None: all.
-    :param key: correlation key, the last part of the address that deliveries are sent to.
+    :param key: correlation key, the last part of the URL that receives the deliveries.
     :param monitor_id: the monitor's UUID.
     :param job_id: id of the job; for monitors, of the check.
-    :param start: where to begin the first time: `now`, or a moment in ISO 8601 since when deliveries count.
-    :param queue: the trigger queue whose triggerers (`airflow triggerer --queues`) run it. Needs Airflow 3.4.
-    :raises ArgumentError: an argument that cannot work.
+    :param start: where to start without a cursor: `now`, or an ISO 8601 time after which deliveries count.
+    :param queue: the trigger queue whose triggerers (`airflow triggerer --queues`) run the trigger. Requires Airflow
+        3.4.
+    :raises ArgumentError: an argument is invalid.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class WebDataWebhookEventTrigger(StreamTrigger):
         )
 
     def shared_stream_key(self) -> Hashable:
-        """Return the connection: its watchers share one reader."""
+        """Return the stream key. All watchers of a connection share one reader."""
         return ("webdata deliveries", self.webdata_conn_id)
 
     def _stream(self, key: Hashable) -> Stream:
@@ -93,33 +94,35 @@ class WebDataWebhookEventTrigger(StreamTrigger):
 
 
 class WebDataMonitorCheckEventTrigger(StreamTrigger):
-    """Makes one asset event of every check of a monitor that has ended, however that was learned.
+    """Emits one asset event for every finished check of a monitor, reported by webhook or found by polling.
 
-    The event's `extra["payload"]` has `conn_id`, `monitor_id`, `check_id`, `check_status`, `finished_at`, `via`,
-    `summary`, `page_url` (its page in Airflow), and the check itself in `check`, which is missing where it is larger
-    than 16 KiB. The service is asked about each check: the next poll finds one whose delivery was lost, and a check
-    that was learned of twice makes one event.
+    The event's `extra["payload"]` contains `conn_id`, `monitor_id`, `check_id`, `check_status`, `finished_at`, `via`,
+    `summary`, `page_url` (the check's page in Airflow), and the check itself in `check`, unless it is larger than
+    16 KiB. The trigger reads each check from the service: if a delivery is lost, the next poll finds the check, and a
+    check that is both delivered and polled emits one event.
 
-    All watchers of a monitor in a triggerer share their polls. Restarts lose and repeat what they do for
-    `WebDataWebhookEventTrigger`; `check_id` identifies a repeated event. On Airflow 3.2, a start at `now` repeats the
+    All watchers of a monitor in a triggerer share their polls. The delivery guarantees after a restart are those of
+    `WebDataWebhookEventTrigger`; a repeated event has the same `check_id`. On Airflow 3.2, a start at `now` repeats the
     events of the last minute.
 
     :param webdata_conn_id: id of a connection of type `webdata`.
     :param monitor_id: the monitor's UUID.
-    :param wait_by: `webhook`: deliveries, and a poll every `safety_poll`. `polling`: a poll every
-        `poll_interval`. `auto`: as `webhook` where the connection can receive and the monitor reports to it.
-    :param poll_interval: seconds between polls where no delivery is expected, at least 1.
-    :param safety_poll: seconds between polls where deliveries are expected, at least 1.
-    :param on_failed: `accept`: a failed check makes an event; `wait`: it makes none.
+    :param wait_by: `webhook`: deliveries, and a poll every `safety_poll`. `polling`: a poll every `poll_interval`.
+        `auto`: like `webhook` if the connection can receive deliveries and the monitor reports to it, otherwise like
+        `polling`.
+    :param poll_interval: seconds between polls if no delivery is expected, at least 1.
+    :param safety_poll: seconds between polls if deliveries are expected, at least 1.
+    :param on_failed: `accept`: emit an event for a failed check; `wait`: ignore it.
     :param on_partial: the same for checks with page errors.
     :param on_skipped: the same for skipped checks.
-    :param only_if_changed: only checks with changed, new or removed pages make events.
-    :param only_if_meaningful: only checks with a page whose change was judged meaningful make events.
-    :param start: where to begin the first time: a moment in ISO 8601 after which checks finished, or `now`, the time
-        at which the DAG was unpaused as far as a trigger can know it: 30 s and Airflow's `min_file_process_interval`
-        before it starts.
-    :param queue: the trigger queue whose triggerers (`airflow triggerer --queues`) run it. Needs Airflow 3.4.
-    :raises ArgumentError: an argument that cannot work.
+    :param only_if_changed: emit events only for checks with changed, new, or removed pages.
+    :param only_if_meaningful: emit events only for checks with a page whose change was judged meaningful.
+    :param start: where to start without a cursor: an ISO 8601 time after which checks count, or `now`. `now` is the
+        trigger's estimate of when the DAG was unpaused: 30 s plus Airflow's `min_file_process_interval` before the
+        trigger starts.
+    :param queue: the trigger queue whose triggerers (`airflow triggerer --queues`) run the trigger. Requires Airflow
+        3.4.
+    :raises ArgumentError: an argument is invalid.
     """
 
     def __init__(
@@ -162,7 +165,7 @@ class WebDataMonitorCheckEventTrigger(StreamTrigger):
         self.only_if_meaningful = only_if_meaningful
 
     def shared_stream_key(self) -> Hashable:
-        """Return the monitor and how it is followed: its watchers share their polls."""
+        """Return the stream key. All watchers of a monitor with the same policy share their polls."""
         return ("webdata checks", self.webdata_conn_id, self.monitor_id, self._policy)
 
     def _stream(self, key: Hashable) -> Stream:
@@ -180,7 +183,7 @@ class WebDataMonitorCheckEventTrigger(StreamTrigger):
         decision = self._criteria.decide(check, meaningful=meaningful)
         behind = cursor_behind(cursor, check.id, end)
         if decision.outcome != "done":
-            self.log.info("Check %s makes no event: %s.", check.id, decision.reason)
+            self.log.info("Check %s emits no event: %s.", check.id, decision.reason)
             return behind, None
         wire = check.to_wire(mask_headers=True)
         payload = {
@@ -201,12 +204,16 @@ class WebDataMonitorCheckEventTrigger(StreamTrigger):
         try:
             return await asyncio.shield(Hub.of(self.webdata_conn_id).polls.judge(self.monitor_id, check_id))
         except WaitFailedError as error:
-            self.log.warning("Check %s counts as meaningful: %s", check_id, error.text)
+            self.log.warning(
+                "Could not read whether check %s is meaningful; treating it as meaningful: %s",
+                check_id,
+                error.text,
+            )
             return True
 
 
 def payload_of(conn_id: str, delivery: Delivery) -> dict[str, Any]:
-    """Return what an asset event says of a delivery: all of it, or a reference where it is large."""
+    """Return the asset event payload for a delivery, without the body if it is large."""
     payload = {
         "conn_id": conn_id,
         **facts_of(delivery),

@@ -1,4 +1,4 @@
-"""The trigger that waits for the end of a job."""
+"""Trigger that waits for the end of a job."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ if TYPE_CHECKING:
 
 
 class WebDataJobTrigger(WaitTrigger):
-    """Waits until a crawl, batch scrape, extract job or agent run has ended, by webhook, by polling, or both.
+    """Waits until a crawl, batch scrape, extract job, or agent run has ended, by webhook, by polling, or both.
 
-    The one event has a `status`: `done` (completed), `failed` (with `error`; `job_status` says whether it failed or
-    was cancelled): with `kind`, `job_id`, `job_status` and `via` (`webhook` or `polling`); `timeout`, with a
-    `message` that says what was seen, `kind` and `job_id`; `error`, with `error` and its `verdict`. How far the job
-    is shows in the task's log after each poll that brings something new.
+    Emits one event with a `status`: `done` (completed) or `failed` (with `error`; `job_status` distinguishes failed
+    from cancelled), both with `kind`, `job_id`, `job_status`, and `via` (`webhook` or `polling`); `timeout`, with a
+    `message` about the last observed state, `kind`, and `job_id`; or `error`, with `error` and its `verdict`. After
+    each poll that shows progress, the trigger logs it in the task's log.
 
-    When a user ends the waiting task, the job is cancelled too, if `cancel_on_kill` (Airflow 3.3 and later).
+    With `cancel_on_kill`, the job is cancelled if a user ends the waiting task (Airflow 3.3 and later).
 
     :param webdata_conn_id: id of a connection of type `webdata`.
     :param kind: `crawl`, `batch_scrape`, `extract` or `agent`.
     :param job_id: id of the job.
-    :param policy: how the end is learned, as `PollingPolicy.serialize` returns it. With `auto`, deliveries count
-        wherever the connection can receive them, and the service is polled every `safety_poll` only where the job
-        reports to it.
+    :param policy: how to detect the end, as returned by `PollingPolicy.serialize`. With `auto`, the trigger uses
+        deliveries if the connection can receive them, and polls every `safety_poll` only if the job reports to the
+        connection.
     :param reports: whether the job was started with the managed webhook, which reports to this Airflow's inbox.
     :param cancel_on_kill: whether to cancel the job when a user ends the task.
     :param deadline: seconds since the epoch; None: a minute before Airflow's own timeout of the deferral.
-    :param credit_limit: the wait ends once the job has used more credits; its event is `done` with `over_limit`, what
-        it has used. None: no limit.
+    :param credit_limit: end the wait once the job has used more credits than this. The event is then `done` with
+        `over_limit`, the credits used. None: no limit.
     """
 
     def __init__(
@@ -73,15 +73,15 @@ class WebDataJobTrigger(WaitTrigger):
         )
 
     async def on_kill(self) -> None:
-        """Cancel the job if a user has ended the task that waits for it.
+        """Cancel the job if a user has ended the waiting task.
 
-        Airflow (3.3.2) calls this also for triggers that another triggerer has taken over, because this one's heartbeat
-        was late: their tasks are still deferred.
+        Airflow (3.3.2) also calls this for triggers that another triggerer has taken over because this one's heartbeat
+        was late; the tasks of such triggers are still deferred.
         """
         if not self.cancel_on_kill:
             return
         if await self._is_deferred():
-            self.log.info("Another triggerer waits for job %s from now on", self.job_id)
+            self.log.info("Another triggerer has taken over the wait for job %s", self.job_id)
             return
         kind = checked_kind(self.kind)
         if kind == "extract":
@@ -93,10 +93,10 @@ class WebDataJobTrigger(WaitTrigger):
         with hub.mailbox():
             cancelled = await hub.connection.call(lambda hook: hook.cancel_job(kind, self.job_id))
         what = name_of(kind).capitalize()
-        self.log.info("%s %s %s", what, self.job_id, "was cancelled" if cancelled else "was over already")
+        self.log.info("%s %s %s", what, self.job_id, "was cancelled" if cancelled else "had already ended")
 
     async def _is_deferred(self) -> bool:
-        """Return whether the task is deferred in Airflow's database; False without a task."""
+        """Return whether Airflow's database shows the task as deferred; False without a task."""
         from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
         ti: Any = self.task_instance
@@ -105,5 +105,5 @@ class WebDataJobTrigger(WaitTrigger):
         found = await sync_to_async(RuntimeTaskInstance.get_task_states)(
             dag_id=ti.dag_id, task_ids=[ti.task_id], run_ids=[ti.run_id], map_index=ti.map_index
         )
-        # The one task goes by its name, or, where it is mapped, by its name and index.
+        # The key is the task's id or, for a mapped task, its id and map index.
         return any(state == "deferred" for tasks in found.values() for state in tasks.values())

@@ -1,4 +1,4 @@
-"""The trigger that waits for a check of a monitor."""
+"""Trigger that waits for a check of a monitor."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 
 
 class WebDataMonitorCheckTrigger(WaitTrigger):
-    """Waits until a check of a monitor has ended, learned by webhook, by polling, or both.
+    """Waits until a check of a monitor has ended, by webhook, by polling, or both.
 
-    The one event has a `status`: `done`, `failed` (with `error`), `skip`: with `check_id`, `monitor_id`,
-    `check_status` and `via` (`webhook` or `polling`); `timeout`, with a `message` that says what was and was not
-    seen; `error`, with `error` and its `verdict`. What the service refuses for good is an error, anything else is
-    retried until the deadline and shows in the task's log.
+    Emits one event with a `status`: `done`, `failed` (with `error`), or `skip`, all with `check_id`, `monitor_id`,
+    `check_status`, and `via` (`webhook` or `polling`); `timeout`, with a `message` about the last observed state; or
+    `error`, with `error` and its `verdict`. Permanent errors end the wait. All other errors are retried until the
+    deadline and logged in the task's log.
 
-    The service has no endpoint that ends a check, so that killing the task leaves the check running.
+    The service has no endpoint to cancel a check, so killing the task leaves the check running.
 
     :param webdata_conn_id: id of a connection of type `webdata`.
     :param monitor_id: the monitor's UUID.
-    :param policy: how the end is learned, as `PollingPolicy.serialize` returns it.
-    :param criteria: what checks mean, as `CheckCriteria.serialize` returns it.
+    :param policy: how to detect the end, as returned by `PollingPolicy.serialize`.
+    :param criteria: which checks count, as returned by `CheckCriteria.serialize`.
     :param check_id: the check to wait for; None: the next one that finishes.
-    :param after: only checks that finished later, ISO 8601, by the service's clock; None: since the DAG run
-        started where the triggerer knows that (tasks that start in the triggerer), else from now on.
+    :param after: ISO 8601 time by the service's clock; accept only checks that finished later. None: the start of the
+        DAG run if the triggerer knows it (tasks that start in the triggerer), otherwise now.
     :param deadline: seconds since the epoch; None: a minute before Airflow's own timeout of the deferral.
     """
 

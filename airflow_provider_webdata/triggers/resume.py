@@ -1,4 +1,4 @@
-"""The trigger of a task whose wait is over, and which the service asked to come later for the result."""
+"""Trigger that resumes a task when the service makes a result available, after the wait itself has ended."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _LONGEST_NAP = 60.0
 
 
 class ResumeTrigger(BaseTrigger):
-    """Ends at a moment, with the event that an earlier trigger ended with, so that nothing is waited for twice.
+    """Emits the event of an earlier trigger again at a given time, so the wait is not repeated.
 
     :param when: seconds since the epoch.
-    :param event: the event, JSON-able and without secrets.
+    :param event: the event, JSON-serializable and without secrets.
     """
 
     def __init__(self, when: float, event: Mapping[str, Any]) -> None:
@@ -34,8 +34,8 @@ class ResumeTrigger(BaseTrigger):
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Sleep by the wall clock, then yield the event."""
         with Announcement(self.logger()) as announcement:
-            what = "the time at which the service lets the result be read"
-            announcement.announce(what, "by the clock", self.when)
+            subject = "the time from which the service returns the result"
+            announcement.announce(subject, "by the clock", self.when)
             while (left := self.when - time.time()) > 0:
                 await asyncio.sleep(min(left, _LONGEST_NAP))
         yield TriggerEvent(self.event)  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""The trigger that waits for any delivery."""
+"""Trigger that waits for any delivery."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 
 
 class WebDataWebhookTrigger(WaitTrigger):
-    """Waits until a delivery arrives in the inbox that fits all that is given.
+    """Waits until a delivery that matches all filters given arrives in the inbox.
 
-    The one event has a `status`: `done`, with `delivery_id`, `event`, `key`, `job_id`, `monitor_id`, `success`,
-    `received_at` and `size` of the delivery, whose payload is read by its id; `timeout`, with a `message` that
-    says what was seen; `error`, with `error` and its `verdict`. A delivery that arrived before the trigger
-    started counts too.
+    Emits one event with a `status`: `done`, with `delivery_id`, `event`, `key`, `job_id`, `monitor_id`, `success`,
+    `received_at`, and `size` of the delivery, whose payload can be read by its id; `timeout`, with a `message` about
+    the last observed state; or `error`, with `error` and its `verdict`. Deliveries that arrived before the trigger
+    started count too.
 
     :param webdata_conn_id: id of a connection of type `webdata`.
-    :param key: correlation key, the last part of the address that the delivery was sent to.
+    :param key: correlation key, the last part of the URL that received the delivery.
     :param events: names of events, with or without the operation's prefix; None: all.
     :param job_id: id of the job; for monitors, of the check.
     :param monitor_id: the monitor's UUID.
-    :param after: only deliveries that arrived later, ISO 8601; None: with a key all that the inbox holds, else
-        since the DAG run started where the triggerer knows that, else from now on.
+    :param after: ISO 8601 time; accept only deliveries that arrived later. None: with a `key`, accept all deliveries in
+        the inbox; otherwise, those since the start of the DAG run if the triggerer knows it, or since now.
     :param deadline: seconds since the epoch; None: a minute before Airflow's own timeout of the deferral.
     """
 

@@ -1,1 +1,1 @@
-"""Bases of the triggers: deadline, announcement, and event of a wait; cursor of a watcher; stored form."""
+"""Base classes of the triggers: deadlines, first log lines, events, watcher cursors, and serialization."""

@@ -1,4 +1,4 @@
-"""The first line in the log of a wait: a few at a time where many waits start together."""
+"""Rate-limited logging of the first line of each wait."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from airflow_provider_webdata.waiting.target import waiting_for
 log = logging.getLogger(__name__)
 
 AT_ONCE, PAUSE = 20, 0.5
-"""So many lines are logged immediately, and from then on one after each pause in seconds.
+"""A burst of `AT_ONCE` lines is logged immediately; further lines follow at intervals of `PAUSE` seconds.
 
-Airflow's process that reads a triggerer's log also sends it its triggers, one thing at a time (3.3.2). Where some 200
-lines are unread while it sends many triggers, both processes wait for each other, for ever; it adds a line of its own
-for each trigger.
+The Airflow process that reads a triggerer's log also sends it its triggers, sequentially (3.3.2). If about 200 lines
+are unread while it sends many triggers, both processes deadlock. Airflow itself logs one line for each trigger.
 """
 
 _next_turn = float("-inf")
@@ -27,10 +26,10 @@ _queues: WeakKeyDictionary[asyncio.AbstractEventLoop, deque[Announcement]] = Wea
 
 
 class Announcement:
-    """Logs one line in its turn, and at the latest when the block of this context manager ends.
+    """Logs one line when the rate limit allows, and at the latest when this context manager exits.
 
-    After an exception it is not logged any more. Ten thousand of them wait for their turn: they share one timer, and
-    the line is formatted when it is logged.
+    An exit with an exception discards the line. Ten thousand announcements may be pending, so they share one timer and
+    format the line only when they log it.
     """
 
     __slots__ = ("_context", "_deadline", "_how", "_log", "_subject")
@@ -43,9 +42,9 @@ class Announcement:
         self._context: Context | None = None
 
     def announce(self, subject: object, how: str, deadline: float | None) -> None:
-        """Log in its turn the line of `waiting_for`, of which these are the arguments."""
+        """Schedule the line; the arguments are those of `waiting_for`."""
         self._subject, self._how, self._deadline = subject, how, deadline
-        # Airflow finds the trigger's log by a context variable.
+        # Airflow selects the trigger's log by a context variable.
         self._context = copy_context()
         queue = _queues.setdefault(asyncio.get_running_loop(), deque())
         queue.append(self)
@@ -53,7 +52,7 @@ class Announcement:
             _log_due(queue)
 
     def log_line(self) -> bool:
-        """Log the line, unless it was logged; return whether there was one."""
+        """Log the line unless it was already logged; return whether it was logged now."""
         context, self._context = self._context, None
         if context is None:
             return False
@@ -82,4 +81,4 @@ def _log_due(queue: deque[Announcement]) -> None:
             if queue.popleft().log_line():
                 _next_turn = turn + PAUSE
         except Exception:
-            log.exception("The first line of a wait could not be logged")
+            log.exception("Could not log the first line of a wait")

@@ -1,4 +1,4 @@
-"""The stored form of a trigger."""
+"""Serialization of triggers."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
 
 def serialized(trigger: BaseTrigger) -> tuple[str, dict[str, Any]]:
-    """Return a trigger's class path and its arguments; none of them is a secret.
+    """Return a trigger's class path and its arguments, which contain no secrets.
 
-    An argument at its default is left out, so that one that is added later changes nothing of what is stored: Airflow
-    tells asset watchers apart by this, and their cursors are kept under it. A default therefore never changes.
+    Arguments with default values are omitted, so that adding an argument later does not change the stored value, which
+    identifies asset watchers and their cursors. Therefore, a default must never change.
 
-    :param trigger: one that keeps each argument in an attribute of the same name.
+    :param trigger: a trigger that stores each argument in an attribute of the same name.
     """
     cls = type(trigger)
     parameters = inspect.signature(cls).parameters

@@ -1,4 +1,4 @@
-"""Base of the triggers of asset watchers: one stream for many, and a cursor that survives a restart."""
+"""Base class of the triggers for asset watchers: shared streams, and cursors that survive a restart."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.waiting.streams.stream import Stream, StreamItem
 
 HAS_TRIGGER_QUEUES = hasattr(BaseEventTrigger, "queue")
-"""Whether Airflow assigns event triggers to triggerers by queue; from 3.4 on."""
+"""Whether Airflow assigns event triggers to triggerers by queue (3.4 and later)."""
 
 
 class StreamTrigger(BaseEventTrigger):
-    """Base of the event triggers.
+    """Base class of the event triggers.
 
-    :param start: where to begin without a stored cursor: `now`, or a moment in ISO 8601.
-    :param queue: the trigger queue, from Airflow 3.4 on.
-    :raises ArgumentError: `start` is neither, or this Airflow has no queues for event triggers.
+    :param start: where to start without a stored cursor: `now`, or an ISO 8601 time.
+    :param queue: the trigger queue (Airflow 3.4 and later).
+    :raises ArgumentError: `start` is invalid, or this Airflow has no queues for event triggers.
     """
 
     def __init__(self, webdata_conn_id: str, start: str, queue: str | None) -> None:
@@ -39,16 +39,16 @@ class StreamTrigger(BaseEventTrigger):
             )
         if not isinstance(start, str) or (start != "now" and moment(start) is None):
             raise ArgumentError(
-                f"start must be 'now' or a moment as ISO 8601 text, such as 2026-01-31T10:00:00Z (given: {start!r})"
+                f"start must be 'now' or a time in ISO 8601, such as 2026-01-31T10:00:00Z (given: {start!r})"
             )
         self.webdata_conn_id = webdata_conn_id
         self.start = start
         self.queue = queue
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Return the class's path and its arguments, without those at their defaults.
+        """Return the class path and the arguments, without those with default values.
 
-        Airflow stores the queue separately: a watcher that moves to another keeps its cursor.
+        Airflow stores the queue separately, so a watcher that moves to another queue keeps its cursor.
         """
         path, arguments = serialized(self)
         arguments.pop("queue", None)
@@ -56,28 +56,28 @@ class StreamTrigger(BaseEventTrigger):
 
     @abstractmethod
     def _stream(self, key: Hashable) -> Stream:
-        """Return a stream that holds what this trigger watches."""
+        """Return the stream that this trigger watches."""
 
     def _first_cursor(self, joined: Joined) -> Any:
-        """Return where a watcher begins that has no cursor yet."""
+        """Return the first cursor of a new watcher."""
         return joined.cursor
 
     @abstractmethod
     async def _process(self, item: StreamItem, cursor: Any) -> tuple[Any, dict[str, Any] | None]:
-        """Return the cursor behind an item, the same one if it was seen before, and its event's payload, if any."""
+        """Return the cursor after an item, or the same cursor if it was seen before, and the event payload or None."""
 
     @abstractmethod
     def shared_stream_key(self) -> Hashable:
-        """Return what all triggers share that can read one stream."""
+        """Return the stream key. Triggers with the same key share a stream."""
 
     @classmethod
     def create_shared_stream_producer(cls, kwargs: dict[str, Any]) -> Any:
-        """Return the reader that all watchers of the stream share (Airflow 3.3)."""
+        """Return the reader shared by all watchers of the stream (Airflow 3.3)."""
         trigger = cls(**kwargs)
         return trigger._stream(trigger.shared_stream_key())
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Watch without sharing: Airflow 3.2 has no shared streams."""
+        """Watch an unshared stream: Airflow 3.2 has no shared streams."""
         key = (self.shared_stream_key(), id(self))
         async with aclosing(unshared(self._stream(key))) as stream:
             async for event in self._watch(stream, key):

@@ -1,4 +1,4 @@
-"""Base of the triggers that a deferred task waits for: deadline, start and the one event."""
+"""Base class of the triggers for deferred tasks: deadline, start time, and the final event."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.waiting.target import Target
 
 SCHEDULER_LAG = 2.0
-"""Seconds within which the scheduler learns of a worker's end."""
+"""Seconds within which the scheduler detects that a worker has ended."""
 
 
 class WaitTrigger(BaseTrigger):
-    """Base of the triggers that end with one event.
+    """Base class of the triggers that end with one event.
 
-    :param after: ISO 8601; what counts is later than this.
+    :param after: ISO 8601 time; only later checks or deliveries count.
     :param deadline: seconds since the epoch at which the wait ends; None: a minute before Airflow's timeout of the
-        task's deferral, or never where there is none.
+        task's deferral, or never if there is no timeout.
     """
 
     kind: str
@@ -52,7 +52,7 @@ class WaitTrigger(BaseTrigger):
 
     @abstractmethod
     def _target(self) -> Target:
-        """Return what the trigger waits for.
+        """Return the target of the wait.
 
         :raises ArgumentError: an argument is invalid.
         """
@@ -82,13 +82,13 @@ class WaitTrigger(BaseTrigger):
         yield TriggerEvent(event)  # type: ignore[no-untyped-call]
 
     def _hold_back_seconds(self) -> float:
-        """Return for how many seconds an event is held back: the worker that deferred the task may still be there.
+        """Return the seconds to delay the event, because the worker that deferred the task may still be running.
 
-        Airflow (3.3.2) fails a task that is resumed before: it takes the end of the one worker for that of the next,
-        "finished with state success, but the task instance's state attribute is queued".
+        Airflow (3.3.2) fails a task that is resumed earlier, because it mistakes the first worker's exit for the
+        second's: "finished with state success, but the task instance's state attribute is queued".
         """
         linger = conf.getint("workers", "min_heartbeat_interval", fallback=5)
-        # Without a deadline, the task started in the triggerer.
+        # Without a deadline, the task started in the triggerer and no worker deferred it.
         return 0.0 if self.deadline is None or linger <= 0 else linger + SCHEDULER_LAG
 
     def _deadline(self) -> float | None:
@@ -100,24 +100,26 @@ class WaitTrigger(BaseTrigger):
         if limit.tzinfo is None:
             limit = limit.replace(tzinfo=timezone.utc)
         now = time.time()
-        # Where there is less than twice the margin, half of what is left must do.
+        # Use half of the remaining time if it is less than twice the margin.
         return limit.timestamp() - min(TIMEOUT_MARGIN_SECONDS, max(limit.timestamp() - now, 0) / 2)
 
     def _after(self) -> datetime | None:
-        """Return the moment that `after` names.
+        """Return `after` as a datetime.
 
-        :raises ArgumentError: `after` is no moment.
+        :raises ArgumentError: `after` is not a valid time.
         """
         if self.after is None:
             return None
         found = moment(self.after)
         if found is None:
-            raise ArgumentError(f"after must be a moment in ISO 8601 (given: {self.after!r})")
+            raise ArgumentError(
+                f"after must be a time in ISO 8601, such as 2026-01-31T10:00:00Z (given: {self.after!r})"
+            )
         return found
 
 
 def start_of_run(task_instance: Any) -> datetime:
-    """Return when the DAG run started, if the triggerer knows it, else the present moment."""
+    """Return the start of the DAG run if the triggerer knows it, otherwise the current time."""
     context = getattr(task_instance, "_ti_context_from_server", None)
     run = getattr(context, "dag_run", None)
     start = getattr(run, "start_date", None) or getattr(run, "run_after", None)

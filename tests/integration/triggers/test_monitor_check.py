@@ -98,7 +98,9 @@ async def test_an_early_delivery_while_the_service_is_down(
     event = await tools.event_of(trigger(monitor, wait_by="webhook"))
     assert (event["check_id"], event["check_status"], event["via"]) == (check, "completed", "webhook")
     lines = [entry["event"] for entry in logs]
-    (delivery,) = {found[1] for line in lines if (found := re.match(r"Delivery (\S+) says that check", line))}
+    (delivery,) = {
+        found[1] for line in lines if (found := re.match(r"Delivery (\S+) reports the end of check", line))
+    }
     assert any(
         f"ended according to delivery {delivery}, but" in line and "HTTP 503" in line for line in lines
     )
@@ -120,7 +122,7 @@ async def test_deliveries_long_before_the_moment_are_not_read(world: Any, tools:
     world.run(monitor)
     event = await tools.timed_out(trigger(monitor, after=ago(-600), wait_by="webhook"))
     assert event["status"] == "timeout"
-    assert not [entry for entry in logs if "says that check" in entry["event"]]
+    assert not [entry for entry in logs if "reports the end of check" in entry["event"]]
 
 
 async def test_a_named_check(world: Any, tools: Any) -> None:

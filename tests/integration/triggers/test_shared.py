@@ -178,7 +178,7 @@ async def test_a_pause_that_the_service_requests(world: Any, tools: Any) -> None
     await tools.until(lambda: world.calls("/v2/monitor/.*/checks"))
     event = await wait(monitors[1], 1)
     assert event["status"] == "timeout"
-    assert "could not be asked" in event["message"]
+    assert "could not be polled" in event["message"]
     assert world.calls("/v2/monitor/.*/checks") == 1, "a wait that begins during the pause does not poll"
     first.cancel()
     await asyncio.gather(first, return_exceptions=True)

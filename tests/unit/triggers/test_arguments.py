@@ -21,9 +21,9 @@ REFUSED = {
     "start that is no text": (
         WebDataWebhookEventTrigger,
         {"start": datetime(2026, 1, 1, tzinfo=timezone.utc)},
-        "start must be 'now' or a moment as ISO 8601 text",
+        "start must be 'now' or a time in ISO 8601",
     ),
-    "start in words": (WebDataWebhookEventTrigger, {"start": "yesterday"}, "start must be 'now' or a moment"),
+    "start in words": (WebDataWebhookEventTrigger, {"start": "yesterday"}, "start must be 'now' or a time"),
     "id by number": (WebDataWebhookEventTrigger, {"job_id": 5}, "job_id must be 1 to"),
     "empty key": (WebDataWebhookEventTrigger, {"key": ""}, "key must be 1 to"),
     "wait_by": (WebDataMonitorCheckEventTrigger, {**MONITOR, "wait_by": "mail"}, "wait_by must be one of auto"),
