@@ -1,15 +1,16 @@
-"""One wait: a target is followed through the sources of its connection until it decides.
+"""Waits: a target follows the sources of its connection until it decides that the wait has ended.
 
-The concepts:
+Concepts:
 
-- `wait` follows a target to its end or a deadline; `look` looks once. Triggers await it, workers run it in a thread.
-- `Hub`: what the waits of one connection share in one event loop. Requests grow with connections, never with waits.
-- `Target`: what one wait is for: a job, a check, or a delivery. It decides, from `states`, what its sources found.
+- `wait` follows a target until its end or a deadline; `look` polls once. Triggers await it; workers run it in a thread.
+- `Hub`: shared state of the waits of one connection in one event loop. The number of requests depends on the number of
+  connections, not of waits.
+- `Target`: the job, check, or delivery of one wait. It evaluates the results of its sources with `states`.
 - `PollSource` polls the service; `Subject` is one job or monitor, polled once for all its targets.
-- `InboxSource` reads deliveries with one long poll. A delivery is a hint: the poll source looks, the service decides.
-- `Backoff`: pauses while a server does not answer, and the notices about it.
-- `PollingPolicy`: by webhook or by polling, and how often; Airflow stores it.
-- `Stream`: what asset watchers share, each with a cursor that survives restarts.
+- `InboxSource` reads deliveries with one long poll. A delivery is a hint, which the poll source confirms.
+- `Backoff`: pauses and notices while a server is unavailable.
+- `PollingPolicy`: webhook or polling, and the intervals; stored by Airflow.
+- `Stream`: a source shared by asset watchers, each with a cursor that survives restarts.
 """
 
 from airflow_provider_webdata.common.supported_airflow import require_airflow

@@ -1,4 +1,4 @@
-"""A server that does not answer: how long to pause, and a notice when an outage begins and when it ends."""
+"""Backoff for unavailable servers, with notices at the start and end of an outage."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 LONGEST_PAUSE = 30.0
 LONGEST_NAMED_PAUSE = 300.0
-"""Seconds; the longest `Retry-After` that is honoured."""
+"""Maximum `Retry-After` in seconds."""
 
 
 class Backoff:
-    """Counts failures in a row, and computes the pause before the next attempt.
+    """Counts consecutive failures and computes the pause before the next attempt.
 
     :param name: the server's name in notices.
-    :param notify: gets a notice when an outage begins and when it is over.
+    :param notify: receives a notice at the start and end of an outage.
     """
 
     def __init__(self, name: str, notify: Callable[[Notice], None]) -> None:
@@ -34,11 +34,11 @@ class Backoff:
     def failed(self, error: Exception, *, at_once: bool = False) -> float:
         """Count a failure and return the seconds to pause.
 
-        A single failure makes no notice, unless it names a time to come back: a connection that was closed while idle
-        is no outage.
+        A single failure causes no notice unless it has a `retry_after`: an idle connection that was closed is not an
+        outage.
 
-        :param error: what was raised; its `retry_after` counts, if it has one.
-        :param at_once: make a notice of the first failure already.
+        :param error: the exception; its `retry_after`, if any, determines the pause.
+        :param at_once: notify on the first failure.
         """
         self._failures += 1
         if self._failures == 1:
@@ -46,7 +46,7 @@ class Backoff:
         pause = self._pause(getattr(error, "retry_after", None))
         if self.notice is None and (at_once or self._failures > 1 or pause > SILENT_PAUSE_SECONDS):
             self.notice = Notice(
-                f"{self._name}: {error}; the next attempt is in {pause:.1f} s, retrying until it works or the wait "
+                f"{self._name}: {error}; the next attempt is in {pause:.1f} s, and retries continue until the wait "
                 "times out"
             )
             self._notify(self.notice)
@@ -59,9 +59,9 @@ class Backoff:
         return random.uniform(ceiling / 2, ceiling)  # noqa: S311
 
     def recovered(self) -> None:
-        """Note that the server answers; the end of an outage makes a notice."""
+        """Reset the failures, and notify if an outage has ended."""
         if self.notice is not None:
             self.notice = None
             seconds = time.time() - self._since
-            self._notify(Notice(f"{self._name}: works again after {seconds:.0f} s", is_warning=False))
+            self._notify(Notice(f"{self._name}: available again after {seconds:.0f} s", is_warning=False))
         self._failures = 0

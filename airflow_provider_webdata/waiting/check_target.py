@@ -1,4 +1,4 @@
-"""The next check of a monitor that counts."""
+"""Target for the next matching check of a monitor."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.waiting.subjects import Subject
 
 CLOCK_TOLERANCE = timedelta(minutes=5)
-"""By so much the inbox's clock may be behind the service's."""
+"""Maximum lag of the inbox's clock behind the service's."""
 
 
 class FoundCheck(NamedTuple):
-    """A check that counts, its meaning, and how it was found."""
+    """A matching check, the decision about it, and how it was found."""
 
     check: MonitorCheck
     decision: Decision
@@ -37,11 +37,11 @@ class FoundCheck(NamedTuple):
 
 
 class CheckTarget(Target):
-    """The checks of a monitor that count, one after the other.
+    """The matching checks of a monitor, one after the other.
 
-    A delivery is a hint: the monitor is polled, and what the service shows goes into a `CheckQueue`, which decides on
-    each check once, in order. Only when the service cannot be asked, or does not show what it has itself delivered,
-    the check is read from the delivery.
+    A delivery is a hint to poll the monitor. The checks from the service go into a `CheckQueue`, which decides on each
+    check once, in order. The check is read from the delivery only if the service is unavailable or does not confirm
+    its own delivery.
     """
 
     __slots__ = (
@@ -77,17 +77,17 @@ class CheckTarget(Target):
 
     @property
     def key(self) -> tuple[str, str]:
-        """What is polled."""
+        """The key of the polled subject."""
         return "monitor", self._monitor_id
 
     @property
     def check_id(self) -> str | None:
-        """The check that must be found first, if there is one."""
+        """The check to wait for first, or None."""
         return self._queue.check_id
 
     @property
     def after(self) -> datetime | None:
-        """The moment after which checks still count."""
+        """The time after which checks count."""
         return self._queue.after
 
     def new_subject(self) -> Subject:
@@ -95,7 +95,7 @@ class CheckTarget(Target):
         return MonitorSubject(self.key)
 
     def interval(self, monitor: MonitorSubject) -> float:
-        """Return the seconds between polls: many where the monitor reports to `managed_url`."""
+        """Return the seconds between polls: `safety_poll` if the monitor reports to `managed_url`."""
         expects_delivery = self.managed_url and monitor.reports_to(self.managed_url)
         return self._policy.safety_poll if expects_delivery else self._poll_interval
 
@@ -117,17 +117,17 @@ class CheckTarget(Target):
         else:
             self.managed_url = delivery_url(settings.webhook.url or "", settings.conn_id)
             how = f"{by_webhook(policy.safety_poll)} if the monitor reports to this Airflow, else {how}"
-        # A delivery that comes too early costs a poll, which shows when the check really finished.
+        # A delivery that is too early only causes a poll, which returns the actual end of the check.
         since = self.after - CLOCK_TOLERANCE if self.after is not None else None
         events = (CHECK_COMPLETED,)
         by_monitor = Subscription(monitor_id=self._monitor_id, events=events, since=since)
         if self.check_id is None:
             return how, (by_monitor,)
-        # A payload that does not name the monitor still names the check.
+        # A payload without the monitor's id still contains the check's id.
         return how, (by_monitor, Subscription(job_id=self.check_id, events=events))
 
     def take(self, item: Any) -> Look | None:
-        """Note a delivery, the monitor's checks, or what is known of one of them."""
+        """Process a delivery, the monitor's checks, or the judgment or absence of a check."""
         if isinstance(item, Delivery):
             return self._hint(item)
         if isinstance(item, Judgment):
@@ -148,16 +148,14 @@ class CheckTarget(Target):
         self._hints[check_id] = delivery
         if self.check_id not in (None, check_id):
             return None
-        self.log.info(
-            "Delivery %s says that check %s ended; asking the service about it.", delivery.id, check_id
-        )
+        self.log.info("Delivery %s reports the end of check %s; polling the service.", delivery.id, check_id)
         return Look(check_id)
 
     def _take_unconfirmed(self, item: Unconfirmed) -> None:
         if (delivery := (self._hints or {}).get(item.check_id)) is not None:
             self.log.warning(
                 "Check %s ended according to delivery %s, but the service does not confirm it (%s); using the "
-                "status in the delivery.",
+                "status from the delivery.",
                 item.check_id,
                 delivery.id,
                 item.reason,
@@ -167,7 +165,7 @@ class CheckTarget(Target):
             raise WaitFailedError(f"{self.name} does not exist ({item.reason})", "never")
 
     def decide(self) -> FoundCheck | Look | Judge | None:
-        """Return the next check that counts, what must be known first, or None."""
+        """Return the next matching check, a request for missing information, or None."""
         while (check := self._queue.head) is not None:
             meaningful = None
             if self._queue.needs_pages:
@@ -180,22 +178,22 @@ class CheckTarget(Target):
             if decision.outcome != "wait":
                 return FoundCheck(check, decision, "polling" if hint is None else "webhook")
             self._passed_over = f"check {check.id}, {decision.reason}"
-            self.log.info("Check %s does not count: %s. Going on.", check.id, decision.reason)
+            self.log.info("Skipping check %s: %s. Waiting for the next one.", check.id, decision.reason)
             if was_named:
                 return Look()
         return None
 
     def event(self, found: FoundCheck) -> dict[str, Any]:
-        """Return the event for a check that counts."""
+        """Return the event for a matching check."""
         return event_of(found.check, found.decision, monitor_id=self._monitor_id, via=found.via)
 
     def remarks(self) -> list[str]:
-        """Return which check was passed over last."""
-        return [f"passed over last: {self._passed_over}"] if self._passed_over else []
+        """Return the last skipped check."""
+        return [f"last skipped: {self._passed_over}"] if self._passed_over else []
 
 
 def delivered_check(delivery: Delivery) -> MonitorCheck:
-    """Return the check that a delivery reports, with what its payload says."""
+    """Return the check that a delivery reports, with the values from its payload."""
     payload = delivery.payload()
     data = first_of(payload) if isinstance(payload, dict) else {}
     status = data.get("status")

@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 GATHER = 0.05
-"""Seconds for which a request waits for others that begin at the same time and can share it."""
+"""Seconds that a request waits for concurrent requests that can share it."""
 
 SLICE = 200
-"""Items posted to waits before other tasks of the event loop have their turn."""
+"""Number of items to post to waits before yielding to other tasks of the event loop."""
 
 
 class Connection:
     """The hook of one connection in one event loop.
 
-    Triggers that each read the connection would queue up at the triggerer's supervisor.
+    It is shared, because lookups of the connection by each trigger would queue up at the triggerer's supervisor.
 
     :param count: counts a metric, with tags.
-    :param on_failure: called with the cause when a task of `run` ends early.
-    :param settings: of the connection, if it was read before.
+    :param on_failure: called with the cause if a task of `run` ends early.
+    :param settings: settings of the connection, if already read.
     """
 
     def __init__(
@@ -52,9 +52,9 @@ class Connection:
         self._is_closed = False
 
     async def hook(self) -> AsyncWebDataHook:
-        """Return the hook, its connection read.
+        """Return the hook, after reading its connection.
 
-        :raises ConfigurationError: the connection cannot work.
+        :raises ConfigurationError: the connection is invalid.
         :raises AirflowNotFoundException: the connection does not exist.
         """
         return await self._hook.get()
@@ -64,14 +64,14 @@ class Connection:
         return await (await self.hook()).get_settings()
 
     async def renew(self, refused: AsyncWebDataHook) -> AsyncWebDataHook:
-        """Read the connection again, unless another task has done so since the hook was refused."""
+        """Read the connection again, unless another task has done so since the service rejected the hook's key."""
         if self._hook.made is refused:
             self._hook.take()
             await refused.close()
         return await self.hook()
 
     async def call(self, request: Callable[[AsyncWebDataHook], Awaitable[Any]]) -> Any:
-        """Call the service. If it refuses the key, read the connection and call it again."""
+        """Call the service. If it rejects the key, read the connection again and retry once."""
         hook = await self.hook()
         try:
             return await request(hook)
@@ -93,9 +93,9 @@ class Connection:
         return hook
 
     def spawn(self, work: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[Any]:
-        """Start a task that belongs to no wait; `close` cancels it.
+        """Start a background task that is independent of any wait; `close` cancels it.
 
-        It gets an empty context: with a copy of the caller's, all that it logs would go into that one task's log.
+        Its context is empty: with a copy of the caller's context, its log lines would go to one Airflow task's log.
         """
         task = detached(work, name)
         self._tasks.add(task)

@@ -1,4 +1,4 @@
-"""The next delivery that fits."""
+"""Target for the next matching delivery."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class DeliveryTarget(Target):
-    """The oldest delivery that fits all that is given."""
+    """The oldest delivery that matches all filters given."""
 
     __slots__ = ("_conn_id", "_found", "_wanted")
 
@@ -54,13 +54,13 @@ class DeliveryTarget(Target):
         return f"a delivery ({what}) for connection {self._conn_id!r}{from_when}"
 
     def begin(self, settings: ConnectionSettings) -> tuple[str, tuple[Subscription, ...]]:
-        """Return how the delivery is detected, and what it must fit."""
-        # Without a secret nothing can be read, which no later attempt changes.
+        """Return how the delivery is detected, and the subscription."""
+        # Raises an error if the connection has no secret, without which deliveries can never be read.
         inbox_address(settings)
         return "by webhook", (self._wanted,)
 
     def take(self, item: Any) -> Look | None:
-        """Note a delivery that fits."""
+        """Process a matching delivery."""
         if self._found is None and isinstance(item, Delivery):
             self._found = item
         return None
@@ -75,7 +75,7 @@ class DeliveryTarget(Target):
 
 
 def facts_of(delivery: Delivery) -> dict[str, Any]:
-    """Return what an event says of a delivery: all but its payload."""
+    """Return the event fields of a delivery, without its payload."""
     return {
         "delivery_id": delivery.id,
         "event": delivery.event,

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
 
 LINGER = 5.0
-"""Seconds for which a hub stays when no task waits: often the next wait begins immediately."""
+"""Seconds for which an idle hub stays open, because the next wait often begins immediately."""
 
 LONGEST_NAP = 10.0
-"""Seconds after which the clock is read again: it may be set, or the machine may have slept."""
+"""Maximum seconds between reads of the clock, which may be adjusted, or jump after the machine was suspended."""
 
 _NEVER = float("inf")
 
@@ -31,9 +31,9 @@ _CLOSING: set[asyncio.Task[Any]] = set()
 
 
 class Hub:
-    """The sources and the deadlines of one connection, from its first wait to its last.
+    """The sources and deadlines of one connection, from its first wait to its last.
 
-    :param settings: of the connection, if it was read before.
+    :param settings: settings of the connection, if already read.
     """
 
     def __init__(
@@ -59,9 +59,9 @@ class Hub:
         return hubs.get(conn_id) or hubs.setdefault(conn_id, cls(conn_id))
 
     def mailbox(self, deadline: float | None = None) -> Mailbox:
-        """Return a mailbox for one wait, to be opened as a context manager.
+        """Return a mailbox for one wait, for use as a context manager.
 
-        :param deadline: seconds since the epoch at which it gets an `ExpiredError`; None: never.
+        :param deadline: seconds since the epoch at which it receives an `ExpiredError`; None: never.
         """
         mailbox = Mailbox(self._on_exit)
         self._waits[mailbox] = when = _NEVER if deadline is None else deadline
@@ -79,7 +79,7 @@ class Hub:
             self._end = asyncio.get_running_loop().call_later(LINGER, self._leave)
 
     async def close(self) -> None:
-        """End the sources and close their connections. A hub of `of` closes by itself after its last wait."""
+        """Stop the sources and close their connections. A hub from `of` closes automatically after its last wait."""
         for timer in (self._timer, self._end):
             if timer is not None:
                 timer.cancel()
@@ -100,7 +100,7 @@ class Hub:
             mailbox.post(WaitFailedError(cause))
         self._leave()
 
-    # Deadlines, by the wall clock and on one timer. They are not sorted: all are read when the soonest has come.
+    # Wall-clock deadlines on one timer. They are not sorted: all are checked when the soonest is reached.
 
     def _set_timer(self, soonest: float) -> None:
         self._soonest = soonest

@@ -1,4 +1,4 @@
-"""Reads the deliveries of a connection for all its waits: one long poll with a cursor, and searches of the past."""
+"""Reader of a connection's deliveries for all its waits: one long poll with a cursor, and searches of past ones."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LONG_POLL = 25.0
-"""Seconds for which the inbox holds a request while there is no delivery."""
+"""Seconds for which the inbox holds a request open while no delivery arrives."""
 
 _PAGE_SIZE = 200
 _FIELDS = {"key": "keys", "job_id": "job_ids", "monitor_id": "monitor_ids"}
 
 
 class FeedPage(NamedTuple):
-    """Live deliveries, for those who watch the whole feed.
+    """Live deliveries, for watchers of the entire feed.
 
-    :param before: the cursor in front of them.
-    :param deliveries: in the order of the feed.
+    :param before: the cursor before these deliveries.
+    :param deliveries: the deliveries, in the order of the feed.
     """
 
     before: str
@@ -48,15 +48,15 @@ class FeedPage(NamedTuple):
 
 
 class FeedReset(NamedTuple):
-    """The inbox's database was reset: the feed begins again."""
+    """The inbox's database was reset, and the feed starts again."""
 
 
 class InboxSource:
-    """Posts to every subscription the deliveries that fit, those of the past first, each once.
+    """Posts each matching delivery to every subscription once, past deliveries first.
 
-    It starts at the end of the feed. A new subscription is registered first and its past is searched afterwards, so
-    that nothing falls between the two. While the inbox does not answer, it retries from its cursor, ever more slowly,
-    and reports so in the waiting tasks' logs.
+    It starts at the end of the feed. A new subscription is registered before past deliveries are searched, so that none
+    is missed in between. While the inbox is unavailable, it retries from its cursor with increasing pauses, and reports
+    this in the waiting tasks' logs.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -74,7 +74,7 @@ class InboxSource:
         self.last: Delivery | None = None
 
     def subscribe(self, subscription: Subscription, mailbox: Mailbox) -> None:
-        """Begin to post a subscription's deliveries to a mailbox."""
+        """Start posting a subscription's deliveries to a mailbox."""
         subscription.mailbox = mailbox
         self.subscriptions.add(subscription)
         self._search_for(subscription)
@@ -88,27 +88,27 @@ class InboxSource:
         self._new.pop(subscription, None)
 
     def watch(self, mailbox: Mailbox) -> None:
-        """Begin to post every `FeedPage`, and a `FeedReset` where there is one."""
+        """Start posting every `FeedPage` and `FeedReset` to a mailbox."""
         self._watchers[mailbox] = None
         self._start()
 
     def unwatch(self, mailbox: Mailbox) -> None:
-        """Stop posting to a mailbox that was given to `watch`."""
+        """Stop posting to a mailbox of `watch`."""
         self._watchers.pop(mailbox, None)
 
     async def page(self, after: str | None, **query: Any) -> Page:
-        """Return a page of the feed, once its live part is read too, so that nothing falls between.
+        """Return a page of the feed. Waits for the live reader to start, so that no delivery is missed in between.
 
-        :raises InboxError: the inbox did not answer.
+        :raises InboxError: the inbox is unavailable.
         """
         await self._following.wait()
         return await self._ask(lambda reader: reader.feed(after, **query))
 
     async def past(self, batch: Sequence[Subscription]) -> list[tuple[Subscription, Delivery]]:
-        """Return the stored deliveries that fit subscriptions, in the order of the inbox.
+        """Return the stored deliveries that match subscriptions, in the order of the inbox.
 
-        :param batch: subscriptions to the same events, all with a value that a search can find, or all without.
-        :raises InboxError: the inbox did not answer.
+        :param batch: subscriptions to the same events, either all with a searchable value or all without.
+        :raises InboxError: the inbox is unavailable.
         """
         index = SubscriptionIndex(batch)
         values: dict[str, list[str]] = {field: [] for field in _FIELDS.values()}
@@ -133,18 +133,18 @@ class InboxSource:
             after = page.cursor
 
     def state(self) -> str:
-        """Return how the inbox is, for the message of a timeout."""
+        """Return the state of the inbox, for the message of a timeout."""
         if self.backoff.notice is not None:
             return f"the inbox could not be read ({self.backoff.notice.text})"
         if self.last is None:
-            return "the inbox was reachable; no delivery for the connection arrived meanwhile"
+            return "the inbox was reachable; no delivery for the connection arrived during the wait"
         return (
             f"the inbox was reachable; the last delivery of the connection was {self.last.event or 'of no type'} "
             f"at {self.last.received_at}"
         )
 
     async def close(self) -> None:
-        """Close the reader. The tasks have ended with their connection."""
+        """Close the reader. Its tasks end with the connection."""
         self._following.set()
         await self._close_reader()
 
@@ -164,7 +164,7 @@ class InboxSource:
         cursor: str | None = None
         while True:
             if not self.subscriptions and not self._watchers:
-                # Other waits of the connection only poll.
+                # The connection's remaining waits only poll.
                 cursor = None
                 self._following.clear()
                 self._wanted.clear()
@@ -172,16 +172,16 @@ class InboxSource:
             cursor = await self._read_page(cursor)
 
     async def _read_page(self, cursor: str | None) -> str | None:
-        """Read one page of the feed and return the cursor behind it."""
+        """Read one page of the feed and return the cursor after it."""
         try:
             if cursor is None:
-                # Answered immediately, so that the past up to it can be searched.
+                # The inbox responds immediately, so the search of past deliveries up to this cursor can start.
                 cursor = (await self._ask(lambda reader: reader.feed(END))).cursor
                 self._following.set()
             after = cursor
             page = await self._ask(lambda reader: reader.feed(after, LONG_POLL))
         except CursorAheadError as error:
-            log.warning("%s: %s; deliveries are looked up again", self._name, error)
+            log.warning("%s: %s; searching all deliveries again", self._name, error)
             for subscription in self.subscriptions:
                 subscription.restart()
                 self._search_for(subscription)
@@ -209,7 +209,7 @@ class InboxSource:
         self._added.set()
 
     async def _look_up(self) -> None:
-        # The feed requests the same server and posts notices about it; here requests are only repeated.
+        # The feed reader uses the same server and posts notices about it; this task only retries.
         backoff = Backoff(self._name, lambda _: None)
         while True:
             await self._following.wait()
@@ -222,11 +222,11 @@ class InboxSource:
             try:
                 found = await self.past(batch)
             except Exception as error:  # noqa: BLE001 - retried
-                log.debug("%s: searching the past failed: %s", self._name, error)
+                log.debug("%s: the search of past deliveries failed: %s", self._name, error)
                 await asyncio.sleep(backoff.failed(error))
                 continue
             backoff.recovered()
-            # Posted in one go, so that a search that fails half way can be repeated from the start.
+            # Post only after a complete search, so that a failed search can be retried from the start.
             for subscription, delivery in found:
                 if subscription in self._new:
                     subscription.past(delivery)
@@ -235,7 +235,7 @@ class InboxSource:
                     subscription.caught_up()
 
     def _batch(self) -> list[Subscription]:
-        """Return new subscriptions that fit into one search: to the same events, all with values, or all without."""
+        """Return new subscriptions for one search: to the same events, either all with searchable values or none."""
         kinds: dict[tuple[tuple[str, ...], bool], list[Subscription]] = {}
         for subscription in self._new:
             kinds.setdefault((subscription.events, subscription.index_key[0] in _FIELDS), []).append(

@@ -1,4 +1,4 @@
-"""The end of one job."""
+"""Target for the end of one job."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 class JobTarget(Target):
     """The end of one job.
 
-    No delivery reports that a crawl or batch scrape failed as a whole: polling finds it.
+    The service sends no delivery if an entire crawl or batch scrape fails; polling detects this.
 
     :param reports: whether the job is known to report to this connection's inbox.
-    :param credit_limit: credits beyond which a job that runs ends the wait too; None: no limit.
+    :param credit_limit: credits beyond which a running job also ends the wait; None: no limit.
     """
 
     __slots__ = (
@@ -68,12 +68,12 @@ class JobTarget(Target):
 
     @property
     def facts(self) -> Mapping[str, str]:  # type: ignore[override]
-        """Values of the event however the wait ends."""
+        """Values that every event of the wait contains."""
         return {"kind": self._kind, "job_id": self._job_id}
 
     @property
     def key(self) -> tuple[str, str]:
-        """What is polled."""
+        """The key of the polled subject."""
         return self._kind, self._job_id
 
     def new_subject(self) -> Subject:
@@ -96,18 +96,18 @@ class JobTarget(Target):
         return f"by webhook if the job reports to this Airflow, and {polls(self._interval)}", (subscription,)
 
     def take(self, item: Any) -> Look | None:
-        """Note a delivery, which is a hint, or the state of the job."""
+        """Process a delivery, which is a hint, or the state of the job."""
         if isinstance(item, JobView):
             self._view = item
             self._progress.update(item)
         elif isinstance(item, Delivery) and not self._is_delivered:
             self._is_delivered = True
-            self.log.info("Delivery %s says %s; asking the service about it.", item.id, item.event)
+            self.log.info("Delivery %s reports %s; polling the service.", item.id, item.event)
             return Look(self._job_id)
         return None
 
     def decide(self) -> JobView | None:
-        """Return the job once it is over, or has used more credits than it may."""
+        """Return the job if it has ended or exceeded its credit limit."""
         view, limit = self._view, self._credit_limit
         if view is None:
             return None
@@ -115,7 +115,7 @@ class JobTarget(Target):
         return view if view.is_over or exceeds else None
 
     def event(self, found: JobView) -> dict[str, Any]:
-        """Return the event for a job that is over, or exceeds its limit."""
+        """Return the event for a job that has ended or exceeded its credit limit."""
         if found.is_over:
             return found.event("webhook" if self._is_delivered else "polling")
         return {**self.facts, "status": "done", "job_status": found.state, "over_limit": found.credits_used}

@@ -1,4 +1,4 @@
-"""Mailboxes: what sources have found for one wait, with at most one future for each."""
+"""Mailboxes: queues of the sources' findings for one wait, with at most one future each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Notice:
     is_warning: bool = True
 
     def log_to(self, log: Any) -> None:
-        """Write it to the waiting task's log."""
+        """Write the notice to the waiting task's log."""
         (log.warning if self.is_warning else log.info)(self.text)
 
 
@@ -48,12 +48,12 @@ class Mailbox:
 
     def __init__(self, on_exit: Callable[[Mailbox], None] | None = None) -> None:
         self._on_exit = on_exit
-        # Created when something arrives: most of ten thousand waits have nothing in them.
+        # Created on the first item: of ten thousand waits, most have an empty mailbox.
         self._items: deque[Any] | None = None
         self._waiter: asyncio.Future[None] | None = None
 
     def post(self, item: Any) -> None:
-        """Add an item, and wake the wait. An exception is raised where the wait reads it."""
+        """Add an item, and wake the wait. An exception is raised when the wait reads it."""
         if self._items is None:
             self._items = deque()
         self._items.append(item)
@@ -63,7 +63,7 @@ class Mailbox:
     def take(self) -> Any:
         """Return the next item, or None.
 
-        :raises Exception: the item, if it is one.
+        :raises Exception: the item, if it is an exception.
         """
         if not self._items:
             self._items = None
@@ -74,14 +74,14 @@ class Mailbox:
         return item
 
     def arrival(self) -> asyncio.Future[None]:
-        """Return a future that the next item completes. Awaited where items are taken, it saves a coroutine."""
+        """Return a future that the next item completes. Awaiting it directly saves a coroutine."""
         self._waiter = asyncio.get_running_loop().create_future()
         return self._waiter
 
     async def get(self) -> Any:
-        """Return the next item, waiting until there is one.
+        """Wait for the next item and return it.
 
-        :raises Exception: the item, if it is one.
+        :raises Exception: the item, if it is an exception.
         """
         while (item := self.take()) is None:
             await self.arrival()

@@ -1,4 +1,4 @@
-"""The policy of a wait: by webhook, by polling, and how often the service is polled."""
+"""The polling policy of a wait: webhook or polling, and the intervals."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from airflow_provider_webdata.states.stored import Stored
 CHECK_TRIGGER = "airflow_provider_webdata.triggers.monitor.WebDataMonitorCheckTrigger"
 JOB_TRIGGER = "airflow_provider_webdata.triggers.job.WebDataJobTrigger"
 WEBHOOK_TRIGGER = "airflow_provider_webdata.triggers.webhook.WebDataWebhookTrigger"
-"""Paths of the triggers: DAG files, which name them, are parsed faster without their import."""
+"""Import paths of the triggers. DAG files are parsed faster without importing them."""
 
 WaitBy = Literal["auto", "webhook", "polling"]
-"""How the end is learned."""
+"""How to detect the end of a check or job."""
 
 CHECK_POLL_INTERVAL = 60.0
 CHECK_SAFETY_POLL = 1500.0
-"""Seconds; longer than the 21 minutes for which the service repeats a delivery."""
+"""Seconds; longer than the 21 minutes for which the service retries a delivery."""
 
 JOB_POLL_INTERVAL = 30.0
 JOB_SAFETY_POLL = 300.0
-"""Seconds; no delivery says that a crawl or batch scrape failed as a whole, so that polling has to find it."""
+"""Seconds; the service sends no delivery if an entire crawl or batch scrape fails, so only polling detects this."""
 
 TIMEOUT_MARGIN_SECONDS = 60.0
-"""How much later than the wait's own deadline Airflow ends a trigger, whose event says what was and was not seen."""
+"""Seconds between the wait's own deadline, whose event reports the last observed state, and Airflow's timeout."""
 
 _WAIT_BY = ("auto", "webhook", "polling")
 
@@ -32,12 +32,12 @@ _WAIT_BY = ("auto", "webhook", "polling")
 class PollingPolicy(Stored, frozen=True):
     """Settings for detecting the end of a check or a job.
 
-    :param wait_by: `webhook`: by a delivery, and by a poll every `safety_poll`. `polling`: by a poll every
-        `poll_interval`. `auto`: by webhook where the connection can receive deliveries and the monitor or job
-        reports to it, else by polling.
-    :param poll_interval: seconds between polls where no delivery is expected, at least 1.
-    :param safety_poll: seconds between polls where deliveries are expected, at least 1: one may get lost.
-    :raises ArgumentError: an unknown choice or an invalid time span.
+    :param wait_by: `webhook`: deliveries, and a poll every `safety_poll`. `polling`: a poll every `poll_interval`.
+        `auto`: like `webhook` if the connection can receive deliveries and the monitor or job reports to it, otherwise
+        like `polling`.
+    :param poll_interval: seconds between polls if no delivery is expected, at least 1.
+    :param safety_poll: seconds between polls if deliveries are expected, at least 1, in case a delivery is lost.
+    :raises ArgumentError: `wait_by` or an interval is invalid.
     """
 
     wait_by: WaitBy

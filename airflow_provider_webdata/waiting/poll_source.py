@@ -1,4 +1,4 @@
-"""Polls the service for all waits of a connection: each job and monitor once, however many targets share it."""
+"""Poller of the service for all waits of a connection. Targets of the same job or monitor share its polls."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.waiting.target import Target
 
 EARLY = 0.1
-"""Part of its interval by which a poll may be earlier, to share a round with others."""
+"""Fraction of its interval by which a poll may be early, to share a round with others."""
 
 FEW = 10
-"""So many monitors are polled one by one; where more are due, all are listed and those that changed are polled."""
+"""Up to this many monitors are polled individually. If more are due, all are listed, and only changed ones polled."""
 
 _BATCH = 4
 _FAR = float("inf")
 _CONNECTION_WIDE = (AuthenticationError, ConfigurationError, RateLimitError, TransportError)
-"""Errors of one poll that all others would meet too."""
+"""Errors of one poll that all other polls would raise too."""
 
 
 class PollSource:
-    """Polls subjects when they are due, and posts what it finds to the targets that it may end.
+    """Polls subjects when they are due, and posts the results to the targets whose wait they may end.
 
-    A new target is polled for promptly. What the service refuses for good ends the waits; anything else is retried,
-    ever more slowly, and shows in the waiting tasks' logs.
+    A new target is polled promptly. Permanent errors end the waits. All other errors are retried with increasing pauses
+    and reported in the waiting tasks' logs.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -59,7 +59,7 @@ class PollSource:
         self._judging: dict[tuple[str, str], asyncio.Task[bool]] = {}
 
     def follow(self, target: Target) -> None:
-        """Begin to poll for a target."""
+        """Start polling for a target."""
         key = target.key
         if key not in self.subjects:
             self.subjects[key] = target.new_subject()
@@ -80,21 +80,22 @@ class PollSource:
                 del self.subjects[target.key]
 
     def look_now(self, key: SubjectKey, hint: str | None = None) -> None:
-        """Poll a subject now rather than when it is due.
+        """Poll a subject now, before it is due.
 
-        :param hint: the id of what is over by a delivery. The poll is repeated shortly until the service shows it.
+        :param hint: id of the job or check that has ended according to a delivery. The poll is repeated at short
+            intervals until the service confirms it.
         """
         if (subject := self.subjects.get(key)) is not None:
             if hint is not None:
                 subject.hint(hint)
             subject.due = 0.0
             if isinstance(subject, MonitorSubject):
-                # Even if the list does not show a change.
+                # Poll even if the list shows no change.
                 subject.fingerprint = None
             self._changed.set()
 
     def judge(self, monitor_id: str, check_id: str) -> asyncio.Task[bool]:
-        """Read whether a check has a page whose change was judged meaningful, once for all that ask meanwhile."""
+        """Return a task that reads whether a check has a meaningful change. Concurrent callers share it."""
         key = (monitor_id, check_id)
         if key not in self._judging:
             self._judging[key] = self._connection.spawn(self._judge(*key), f"the pages of check {check_id}")
@@ -127,7 +128,7 @@ class PollSource:
         while True:
             self._changed.clear()
             soonest = min((subject.due for subject in self.subjects.values()), default=_FAR)
-            # A pause that the service requested also applies to waits that begin meanwhile.
+            # A pause requested by the service also applies to waits that start in the meantime.
             nap = max(soonest, self._paused_until) - asyncio.get_running_loop().time()
             if nap <= 0:
                 await asyncio.sleep(GATHER)
@@ -155,7 +156,7 @@ class PollSource:
             self._backoff.recovered()
 
     async def _without_unchanged(self, due: list[Subject]) -> list[Subject]:
-        """Return what needs a separate poll: where many monitors are due, the list shows which of them changed."""
+        """Return the subjects to poll. If many monitors are due, only those that the list shows as changed."""
         monitors = {subject.key[1]: subject for subject in due if isinstance(subject, MonitorSubject)}
         if len(monitors) <= max(FEW, self._list_pages):
             return due
@@ -172,11 +173,11 @@ class PollSource:
                     self._schedule(subject)
                     unchanged.add(subject)
         self._list_pages = max(count, 1)
-        # What is not listed may be too new for the replica, or deleted.
+        # Unlisted monitors may be deleted, or too new for the replica.
         return [subject for subject in due if subject not in unchanged]
 
     async def _poll_all(self, due: list[Subject]) -> None:
-        """Poll each; an error that only some of them meet delays no other."""
+        """Poll all subjects. An error of only some subjects does not delay the others."""
         failed: list[tuple[Subject, WebDataError]] = []
         for start in range(0, len(due), _BATCH):
             batch = due[start : start + _BATCH]
@@ -210,7 +211,7 @@ class PollSource:
             self._schedule(subject)
             return
         subject.missing_since = None
-        # Their notices come before what was found, which may end the waits.
+        # Post the notices first, because the results may end the waits.
         if subject.backoff is not None:
             subject.backoff.recovered()
             subject.backoff = None
@@ -230,7 +231,7 @@ class PollSource:
     def _retry(self, subject: Subject, error: WebDataError) -> None:
         now = asyncio.get_running_loop().time()
         if isinstance(error, NotFoundError):
-            # No failure yet: reads come from a replica.
+            # Not a failure yet: the service reads from a replica.
             subject.missing_since = subject.missing_since or now
             if now - subject.missing_since > subjects.MISSING_LIMIT:
                 text = f"{subject.label} does not exist ({error}): {subject.if_missing}"

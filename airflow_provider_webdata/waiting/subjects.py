@@ -26,20 +26,20 @@ SubjectKey = tuple[str, str]
 """`monitor` or the kind of a job, and its id."""
 
 HINT_PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)
-"""Seconds between polls of what is over by a delivery, while the service does not show it yet."""
+"""Seconds between polls of a job or check that has ended according to a delivery, until the service confirms it."""
 
 MISSING_PAUSE = 2.0
 """Seconds between polls for a check that is missing."""
 
 MISSING_LIMIT = 30.0
-"""Seconds for which a monitor, job, or check may be missing before its waits fail: reads come from a replica."""
+"""Seconds for which a monitor, job, or check may be missing before its waits fail: the service reads from a replica."""
 
 
 class Unconfirmed(NamedTuple):
-    """The service does not show a check as over.
+    """The service does not confirm the end of a check.
 
-    :param reason: the service's answer, or why it could not be asked.
-    :param is_missing: whether it has not known the check for `MISSING_LIMIT`.
+    :param reason: the service's response, or why it could not be polled.
+    :param is_missing: whether the check has been missing for `MISSING_LIMIT`.
     """
 
     check_id: str
@@ -48,12 +48,12 @@ class Unconfirmed(NamedTuple):
 
 
 class Subject(ABC):
-    """One job or monitor, what is known of it, and the targets that it is polled for."""
+    """A polled job or monitor, its last known state, and its targets."""
 
     __slots__ = ("backoff", "due", "hints", "key", "missing_since", "polled_at", "targets")
 
     if_missing: str
-    """Why the service may not know it for good."""
+    """The likely reason if it is permanently missing."""
 
     def __init__(self, key: SubjectKey) -> None:
         self.key = key
@@ -72,38 +72,38 @@ class Subject(ABC):
 
     @property
     def interval(self) -> float:
-        """Seconds between polls: the shortest of its targets."""
+        """Seconds between polls: the minimum of its targets."""
         return float(min(target.interval(self) for target in self.targets))
 
     @property
     def pause(self) -> float:
-        """Seconds until the next poll: less while a delivery is not confirmed."""
+        """Seconds until the next poll; shorter while a delivery is unconfirmed."""
         if not self.hints:
             return self.interval
         return min(HINT_PAUSES[min(min(self.hints.values()), len(HINT_PAUSES)) - 1], self.interval)
 
     @abstractmethod
     async def poll(self, call: Call) -> list[tuple[Any, Any]]:
-        """Poll the service, and return what each target receives."""
+        """Poll the service, and return pairs of a target and an item for it."""
 
     def state(self) -> str:
-        """Return the service's last answer, for the message of a timeout."""
+        """Return the last state, for the message of a timeout."""
         if self.polled_at is None:
-            return f"the service could not be asked about {self.label}"
+            return f"the service could not be polled for {self.label}"
         return f"at {utc_text(self.polled_at)} {self._last()}"
 
     @abstractmethod
     def _last(self) -> str: ...
 
     def hint(self, name: str) -> None:
-        """Note that a check or the job is over by a delivery, by its id."""
+        """Record the id of a check or job that has ended according to a delivery."""
         self.hints = self.hints or {}
         self.hints.setdefault(name, 0)
 
     def unanswered(self, reason: str, *, last: bool = False) -> None:
-        """Count a poll that did not confirm the hints, and drop those that it will not confirm.
+        """Count a poll that did not confirm the hints, and give up hints after too many polls.
 
-        :param last: whether no further poll is made soon.
+        :param last: whether to give up all hints, because the next poll is far away.
         """
         for name, count in list((self.hints or {}).items()):
             self.hints[name] = count + 1  # type: ignore[index]
@@ -125,22 +125,22 @@ class JobSubject(Subject):
     if_missing = "its result has expired (24 hours after its end), or the id or the kind is wrong"
 
     async def poll(self, call: Call) -> list[tuple[Any, Any]]:
-        """Read the job's state, for all targets."""
+        """Read the job's state for all targets."""
         kind: Any
         kind, job_id = self.key
-        # The answer contains a part of the result: one page is the least.
+        # The response contains a part of the result: request the minimum of one page.
         view = JobView.of(kind, job_id, await call(lambda hook: hook.job_status(kind, job_id, limit=1)))
         self._view = view
         self.polled_at = time.time()
-        self.unanswered("the service does not show it as over")
+        self.unanswered("the service does not show it as ended")
         return [(target, view) for target in self.targets]
 
     def _last(self) -> str:
-        return f"it was: {self._view.progress()}"
+        return f"its state was: {self._view.progress()}"
 
 
 class MonitorSubject(Subject):
-    """One monitor, whose checks are waited for."""
+    """One monitor and its checks."""
 
     __slots__ = ("_last_over", "_missing", "_webhook", "fingerprint")
 
@@ -151,16 +151,16 @@ class MonitorSubject(Subject):
         self.fingerprint: object = None
         self._missing: dict[str, float] | None = None
         self._webhook: tuple[str, tuple[str, ...]] | None = None
-        # Not the check itself: ten thousand of them would take some 2 kB each.
+        # A text, because ten thousand checks would take about 2 kB each.
         self._last_over = ""
 
     @property
     def pause(self) -> float:
-        """Seconds until the next poll: less while a check is missing, or a delivery is not confirmed."""
+        """Seconds until the next poll; shorter while a check is missing or a delivery is unconfirmed."""
         return min(super().pause, MISSING_PAUSE) if self._missing else super().pause
 
     async def poll(self, call: Call) -> list[tuple[Any, Any]]:
-        """Read the checks, for the targets whose wait they may end."""
+        """Read the checks for the targets whose wait they may end."""
         if self._webhook is None and any(target.managed_url for target in self.targets):
             self.has_changed(await call(lambda hook: hook.get_monitor(self.key[1])))
         checks = await self._read_checks(call)
@@ -176,11 +176,11 @@ class MonitorSubject(Subject):
                     self._last_over = f"{check.id} ({check.status}, {check.finished_at})"
         for check_id in over.intersection(self.hints or ()):
             del self.hints[check_id]  # type: ignore[union-attr]
-        self.unanswered("the service does not show it as over")
+        self.unanswered("the service does not show it as ended")
         return [(target, checks) for target in self.targets if target.may_end(over, newest)]
 
     async def _read_checks(self, call: Call) -> list[MonitorCheck]:
-        """Return the monitor's checks, back to where the earliest of the waits began, and those that are named."""
+        """Return the monitor's checks since the start of the earliest wait, and those requested by id."""
         monitor_id = self.key[1]
         starts = [target.after for target in self.targets if target.check_id is None]
         has_start = bool(starts) and None not in starts
@@ -194,7 +194,7 @@ class MonitorSubject(Subject):
         missing = {}
         for name in named.union(self.hints or ()).difference(check.id for check in checks):
             try:
-                # Pages come along with a check: one is the least.
+                # The response contains pages of the check: request the minimum of one.
                 check = await call(lambda hook, name=name: hook.get_monitor_check(monitor_id, name, limit=1))  # type: ignore[misc]
             except NotFoundError as error:  # noqa: PERF203 - most lists have all
                 missing[name] = since = (self._missing or {}).get(name, time.monotonic())
@@ -208,7 +208,7 @@ class MonitorSubject(Subject):
     def reports_to(self, managed_url: str) -> bool:
         """Return whether the monitor reports the end of its checks to the inbox of a connection.
 
-        :param managed_url: the inbox's address, up to the correlation key.
+        :param managed_url: URL of the inbox, up to the correlation key.
         """
         url, events = self._webhook or ("", ())
         return (url == managed_url or url.startswith(f"{managed_url}/")) and (
@@ -216,7 +216,7 @@ class MonitorSubject(Subject):
         )
 
     def has_changed(self, monitor: Monitor) -> bool:
-        """Note a monitor's current state, and return whether its checks must be read."""
+        """Record a monitor's current state, and return whether its checks must be read."""
         webhook = monitor.webhook
         if webhook is None or isinstance(webhook, str):
             self._webhook = (webhook or "", ())
@@ -237,5 +237,5 @@ class MonitorSubject(Subject):
 
     def _last(self) -> str:
         if not self._last_over:
-            return f"the service showed no check of {self.label} that was over"
-        return f"the last check that was over was {self._last_over}"
+            return f"the service showed no finished check of {self.label}"
+        return f"the last finished check was {self._last_over}"

@@ -21,15 +21,15 @@ _ALL: IndexKey = ("all", None)
 
 
 class Subscription:
-    """The deliveries that one wait is for: all that is given must fit.
+    """A filter for the deliveries of one wait. Deliveries must match all values given.
 
-    Live deliveries are held back until those of the past were searched, so that all come once, in order.
+    Live deliveries are held back until past deliveries have been searched, so that each is posted once, in order.
 
-    :ivar mailbox: gets the deliveries; set where the subscription begins.
+    :ivar mailbox: receives the deliveries; set when the subscription starts.
     :param job_id: id of a job; for monitors, of a check.
     :param events: names of events, with or without the operation's prefix; empty: all.
-    :param since: deliveries that arrived later count; None: all that the inbox holds.
-    :raises ArgumentError: a value that no delivery can have; it would make the inbox refuse the search of all.
+    :param since: match only deliveries that arrived later; None: all deliveries in the inbox.
+    :raises ArgumentError: a value is invalid; the inbox would refuse the entire search.
     """
 
     __slots__ = ("_held_back", "_position", "events", "job_id", "key", "mailbox", "monitor_id", "since")
@@ -62,7 +62,7 @@ class Subscription:
 
     @property
     def index_key(self) -> IndexKey:
-        """The most selective of what is given: by this the subscription is found."""
+        """The most selective of the filter's values, which indexes the subscription."""
         if self.key is not None:
             return "key", self.key
         if self.job_id is not None:
@@ -71,13 +71,13 @@ class Subscription:
 
     @property
     def is_caught_up(self) -> bool:
-        """Whether the past was searched."""
+        """Whether the search of past deliveries has ended."""
         return self._held_back is None
 
     def fits(self, delivery: Delivery, received: datetime | None) -> bool:
-        """Return whether a delivery is one of those that are waited for.
+        """Return whether a delivery matches.
 
-        :param received: when it arrived, if that can be read.
+        :param received: time of arrival, or None if it cannot be parsed.
         """
         return (
             self.key in (None, delivery.key)
@@ -88,34 +88,34 @@ class Subscription:
         )
 
     def live(self, delivery: Delivery) -> None:
-        """Note a new delivery that fits."""
+        """Process a matching live delivery."""
         if self._held_back is not None:
             self._held_back.append(delivery)
         elif (delivery.position or 0) > self._position:
             self.mailbox.post(delivery)
 
     def past(self, delivery: Delivery) -> None:
-        """Note a delivery of the past that fits."""
+        """Process a matching past delivery."""
         self._position = max(self._position, delivery.position or 0)
         self.mailbox.post(delivery)
 
     def caught_up(self) -> None:
-        """Note that the past was searched: the deliveries that arrived meanwhile follow."""
+        """End the search of past deliveries, and post the live deliveries held back."""
         held_back, self._held_back = self._held_back or (), None
         for delivery in held_back:
             self.live(delivery)
 
     def restart(self) -> None:
-        """Note that the inbox was reset: its past must be searched again."""
+        """Hold back live deliveries again after a reset of the inbox, until a new search of past ones."""
         self._held_back = []
         self._position = 0
 
 
 class SubscriptionIndex:
-    """Subscriptions, found by what they wait for, so that the cost of a delivery depends on its matches."""
+    """Index of subscriptions by filter value, so that the cost of a delivery depends on its matches."""
 
     def __init__(self, subscriptions: Iterable[Subscription] = ()) -> None:
-        # Most keys have a single subscription, for which a set would be a waste.
+        # Most keys have a single subscription, which needs no set.
         self._by_key: dict[IndexKey, Subscription | set[Subscription]] = {}
         for subscription in subscriptions:
             self.add(subscription)
@@ -132,7 +132,7 @@ class SubscriptionIndex:
         return (found,) if isinstance(found, Subscription) else found
 
     def add(self, subscription: Subscription) -> None:
-        """Add a subscription that is not there yet."""
+        """Add a new subscription."""
         there = self._at(subscription.index_key)
         if isinstance(there, set):
             there.add(subscription)
@@ -140,7 +140,7 @@ class SubscriptionIndex:
             self._by_key[subscription.index_key] = {*there, subscription} if there else subscription
 
     def remove(self, subscription: Subscription) -> None:
-        """Remove a subscription, if it is there."""
+        """Remove a subscription, if present."""
         there = self._by_key.get(subscription.index_key)
         if isinstance(there, set):
             there.discard(subscription)
@@ -148,7 +148,7 @@ class SubscriptionIndex:
             self._by_key.pop(subscription.index_key, None)
 
     def of(self, delivery: Delivery) -> list[Subscription]:
-        """Return the subscriptions that a delivery is for."""
+        """Return the subscriptions that a delivery matches."""
         received = moment(delivery.received_at)
         named = (("key", delivery.key), ("job_id", delivery.job_id), ("monitor_id", delivery.monitor_id))
         return [

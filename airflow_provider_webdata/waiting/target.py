@@ -1,4 +1,4 @@
-"""The target of one wait, and its texts."""
+"""Base class of targets, and messages about waits."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ if TYPE_CHECKING:
 class Look(NamedTuple):
     """A request to poll now.
 
-    :param hint: the id of what is over by a delivery; None: nothing in particular.
+    :param hint: id of the job or check that has ended according to a delivery, or None.
     """
 
     hint: str | None = None
 
 
 class Judge(NamedTuple):
-    """A request to read whether a change of a check was judged meaningful."""
+    """A request to read whether a check has a change that was judged meaningful."""
 
     check_id: str
 
 
 class Judgment(NamedTuple):
-    """The answer to `Judge`."""
+    """The result of `Judge`."""
 
     check_id: str
     is_meaningful: bool
 
 
 class Target(ABC):
-    """A job, check, or delivery to wait for. It decides on what its sources find, and requests more from them."""
+    """A job, check, or delivery to wait for. It evaluates the findings of its sources, and can request more."""
 
     __slots__ = ("log", "mailbox", "subscriptions")
 
     facts: Mapping[str, str] = {}
-    """Values of the event however the wait ends."""
+    """Values that every event of the wait contains."""
 
     def __init__(self, log: Any) -> None:
         self.log = log
@@ -65,12 +65,12 @@ class Target(ABC):
 
     @property
     def key(self) -> SubjectKey:
-        """What is polled; empty if nothing is."""
+        """The key of the polled subject; empty strings if the service is not polled."""
         return "", ""
 
     @property
     def is_polled(self) -> bool:
-        """Whether the service is polled for it."""
+        """Whether the service is polled for this target."""
         return bool(self.key[0])
 
     def new_subject(self) -> Subject:
@@ -86,18 +86,18 @@ class Target(ABC):
 
     @abstractmethod
     def take(self, item: Any) -> Look | None:
-        """Note what a source has found."""
+        """Process a finding of a source."""
 
     @abstractmethod
     def decide(self) -> Any:
-        """Return what ends the wait, a `Look` or `Judge` to be answered first, or None for now."""
+        """Return the finding that ends the wait, a `Look` or `Judge` request for more information, or None."""
 
     @abstractmethod
     def event(self, found: Any) -> dict[str, Any]:
-        """Return the event for what `decide` returned, with its `status`."""
+        """Return the event, with its `status`, for a finding from `decide`."""
 
     def remarks(self) -> list[str]:
-        """Return what the message of a timeout says besides the states of the sources."""
+        """Return additional remarks for the message of a timeout."""
         return []
 
 
@@ -115,21 +115,21 @@ def listens(policy: PollingPolicy, settings: ConnectionSettings) -> bool:
 
 @cache
 def polls(interval: float) -> str:
-    """Return how often the service is polled, as text."""
+    """Return a text about polling at this interval."""
     return f"polling the service every {interval:g} s"
 
 
 @cache
 def by_webhook(safety_poll: float) -> str:
-    """Return that deliveries are expected, as text."""
+    """Return a text about deliveries with a safety poll."""
     return f"by webhook, and {polls(safety_poll)} in case a delivery is lost"
 
 
 def waiting_for(subject: object, how: str, deadline: float | None) -> str:
-    """Return the line with which a wait begins.
+    """Return the first log line of a wait.
 
-    :param subject: what is waited for: a target, or a text.
-    :param deadline: seconds since the epoch; None: none.
+    :param subject: the target, or a text.
+    :param deadline: seconds since the epoch; None: no deadline.
     """
     until = "without a deadline" if deadline is None else f"until {utc_text(deadline)}"
     return f"Waiting for {subject}, {how}, {until}"

@@ -1,4 +1,4 @@
-"""The one wait: for triggers, and in a thread with its own event loop for workers."""
+"""Waiting for a target, in triggers or, for workers, in a thread with its own event loop."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.waiting.target import Target
 
     Event = dict[str, Any]
-    """The outcome of a wait, as Airflow stores it for the task: JSON, with `status`."""
+    """The outcome of a wait, which Airflow stores for the task: JSON, with `status`."""
 
 LOOK_PAUSE = 2.0
-"""Seconds between two looks for something that is missing."""
+"""Seconds between polls for a missing job or monitor."""
 
 
 async def wait(
@@ -37,18 +37,17 @@ async def wait(
 ) -> Event:
     """Wait for a target, and return the event.
 
-    Its `status` is that of the target's own event (`done`, `failed`, or `skip`); `timeout`, with a `message` that
-    says what was and was not seen; or `error`, with `error` and its `verdict`, if the service refuses for good or a
-    source died.
+    Its `status` is that of the target's own event (`done`, `failed`, or `skip`); `timeout`, with a `message` about the
+    last observed state; or `error`, with `error` and its `verdict`, after a permanent error or a failure of a source.
 
-    :param deadline: seconds since the epoch; None: none.
-    :param announce: logs the line of `waiting_for`, with which the wait begins. Default: immediately, in the target's
+    :param deadline: seconds since the epoch; None: no deadline.
+    :param announce: logs the first line of the wait, see `waiting_for`. Default: log it immediately to the target's
         log.
-    :param at_least_once: look once even if the deadline comes before the first answer.
-    :raises ConfigurationError: the connection cannot work, or has no webhook to wait for.
-    :raises ArgumentError: no delivery can have a value that the target requires.
+    :param at_least_once: poll once even if the deadline passes before the first response.
+    :raises ConfigurationError: the connection is invalid, or has no webhook to wait for.
+    :raises ArgumentError: a value of the target is invalid.
     """
-    # Ten thousand waits hold their frames: what only the beginning needs is in another one.
+    # Ten thousand waits keep their frames in memory: `_begin` has a separate frame for values needed only at the start.
     with hub.mailbox(deadline) as target.mailbox:
         try:
             await _begin(hub, target, deadline, announce)
@@ -95,9 +94,9 @@ def leave(hub: Hub, target: Target) -> None:
 
 
 async def next_found(hub: Hub, target: Target) -> Any:
-    """Return the next thing that the target decides to end a wait with.
+    """Return the next finding that ends a wait, as decided by the target.
 
-    :raises ExpiredError: the deadline has come.
+    :raises ExpiredError: the deadline has passed.
     :raises WaitFailedError: the wait cannot continue.
     """
     asked: Judge | None = None
@@ -141,9 +140,10 @@ async def _first_look(hub: Hub, target: Target) -> Event | None:
 
 
 async def look(hub: Hub, target: Target) -> Event | None:
-    """Look once at what a target is for; return the event, or None if it is not over.
+    """Poll a target once, and return the event, or None if the wait has not ended.
 
-    :raises WebDataError: the service or the inbox cannot be asked, or does not know it for longer than a replica lags.
+    :raises WebDataError: the service or the inbox is unavailable, or the target stays missing for longer than the
+        service's replica may lag.
     """
     with hub.mailbox() as target.mailbox:
         _, subscriptions = target.begin(await hub.connection.settings())
@@ -176,7 +176,7 @@ async def _found_by(hub: Hub, subject: Subject) -> list[tuple[Any, Any]]:
         try:
             return await subject.poll(hub.connection.call)
         except NotFoundError:
-            # What was just created may be missing where it is read.
+            # A new object may still be missing in the replica.
             if time.monotonic() - began + LOOK_PAUSE > subjects.MISSING_LIMIT:
                 raise
         await asyncio.sleep(LOOK_PAUSE)
@@ -185,7 +185,7 @@ async def _found_by(hub: Hub, subject: Subject) -> list[tuple[Any, Any]]:
 def _seen(hub: Hub, target: Target) -> Iterator[str]:
     if target.is_polled:
         subject = hub.polls.subjects.get(target.key)
-        yield subject.state() if subject is not None else "the service was not asked"
+        yield subject.state() if subject is not None else "the service was not polled"
     if target.subscriptions:
         yield hub.inbox.state()
     yield from target.remarks()

@@ -78,7 +78,7 @@ def test_api_server_killed_while_it_stores_a_delivery(
     log = run.resumed_once("is over:")
     assert run.xcom("wait")["id"] == check
     assert "does not respond" in log, log
-    assert "retrying until it works" in log, log
+    assert "retries continue until" in log, log
     assert [row["event"] for row in inbox.rows(correlation_key=key)] == [CHECK_COMPLETED]
     assert Counter(crowd.states().values()) == {"deferred": CROWD}
 

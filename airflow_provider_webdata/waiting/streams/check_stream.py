@@ -1,4 +1,4 @@
-"""The checks of a monitor that have ended, as a stream of asset events."""
+"""The finished checks of a monitor, as a stream for asset watchers."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _MARGIN = timedelta(seconds=30)
 
 
 def start_lag() -> timedelta:
-    """Return how long after a DAG is unpaused Airflow may take to start its watchers.
+    """Return the maximum time from unpausing a DAG to the start of its watchers.
 
-    Airflow stores them when it next parses the DAG's file. It does not report to a trigger when that DAG was unpaused.
+    Airflow stores the watchers when it next parses the DAG file. A trigger cannot learn when its DAG was unpaused.
     """
     interval = conf.getint("dag_processor", "min_file_process_interval", fallback=30)
     return timedelta(seconds=interval) + _MARGIN
@@ -41,9 +41,9 @@ _EVERY_CHECK = CheckCriteria(on_failed="accept", on_partial="accept", on_skipped
 
 
 class CheckStream(Stream):
-    """Every check of a monitor that has ended, each once, from the earliest cursor of a watcher on.
+    """Every finished check of a monitor once, starting at the earliest cursor of a watcher.
 
-    A cursor is `{"after": ..., "ids": [[id, end], ...]}`: a moment, and the checks after it that the watcher has seen.
+    A cursor is `{"after": ..., "ids": [[id, end], ...]}`: a time, and the checks after it that the watcher has seen.
     """
 
     def __init__(self, key: Hashable, conn_id: str, monitor_id: str, policy: PollingPolicy) -> None:
@@ -56,9 +56,9 @@ class CheckStream(Stream):
         while True:
             with suppress(NewJoinError):
                 while not (joins := self._joins.take()):
-                    # The stream opened before its first watcher joined.
+                    # The stream was opened before its first watcher joined.
                     await mailbox.get()
-                # Follow the monitor from the earliest moment on that a watcher is at.
+                # Follow the monitor from the earliest cursor of a watcher.
                 begin = datetime.now(timezone.utc) - start_lag()
                 starts = [
                     moment(join.cursor["after"] if join.cursor else join.start) or begin for join in joins
@@ -77,13 +77,13 @@ class CheckStream(Stream):
 
 
 def cursor_behind(cursor: dict[str, Any], check_id: str, end: datetime) -> dict[str, Any]:
-    """Return the cursor behind a check."""
+    """Return the cursor after a check."""
     start = moment(cursor["after"])
     late = end - LATE_CHECKS
     after = late if start is None else max(start, late)
     ids = {key: when for key, when in cursor["ids"] if (moment(when) or end) > after}
     ids[check_id] = end.isoformat()
-    # Lists: the asset state store takes nothing but JSON.
+    # Lists, because the asset state store accepts only JSON.
     return {"after": after.isoformat(), "ids": [list(pair) for pair in sorted(ids.items())]}
 
 

@@ -1,12 +1,12 @@
-"""A stream that many watchers share, each from its own cursor.
+"""A stream shared by many watchers, each with its own cursor.
 
-A watcher joins with the cursor of its checkpoint. The stream returns to it, for this watcher only if it can distinguish
-watchers, and marks with `Joined` where its items start to be for that watcher too. Each watcher records in an item the
-cursor after it.
+A watcher joins with the cursor of its checkpoint. The stream rewinds to this cursor (if possible, for this watcher
+only) and emits a `Joined` mark, after which its items are for that watcher too. Each watcher records its next cursor in
+an item.
 
-On Airflow 3.3 this is the producer of a shared stream in ack mode: Airflow says when the events that were made of an
-item are in its database, and only then the cursors that the item holds are written to the checkpoints. Elsewhere each
-watcher runs a separate stream.
+On Airflow 3.3, this is the producer of a shared stream in ack mode: Airflow reports when the events for an item are in
+its database, and only then are the item's cursors written to the checkpoints. On other versions, each watcher runs a
+separate stream.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MAX_UNACKNOWLEDGED = 256
-"""Items that are handed out and not stored yet: fewer than what Airflow queues for a watcher (1024)."""
+"""Maximum number of emitted items that are not stored yet: less than Airflow's queue per watcher (1024)."""
 
 RESTART_DELAY = 30.0
-"""Seconds before a stream that failed ends, which makes Airflow restart its watchers."""
+"""Seconds before a failed stream ends, which makes Airflow restart its watchers."""
 
 
 @dataclass(eq=False)
 class Join:
-    """A watcher's request to read the stream from its cursor on.
+    """A watcher's request to read the stream from its cursor.
 
-    :param cursor: of the watcher's checkpoint; None: there is none.
-    :param start: where to begin without one: a moment in ISO 8601, or None for now.
+    :param cursor: cursor from the watcher's checkpoint, or None.
+    :param start: where to start without a cursor: an ISO 8601 time, or None for now.
     """
 
     cursor: Any
@@ -50,11 +50,11 @@ class Join:
 
 @dataclass(eq=False)
 class Joined:
-    """A mark in the stream: the items behind it are for these watchers too.
+    """A mark in the stream: the following items are for these watchers too.
 
-    :param joins: whose watchers; None: all.
-    :param cursor: the start of watchers without a cursor.
-    :param reset: all of these begin there, regardless of what they have seen: the inbox was reset.
+    :param joins: the joins of the watchers; None: all watchers.
+    :param cursor: the first cursor of watchers without a cursor.
+    :param reset: whether the inbox was reset, so that all these watchers start at `cursor`.
     """
 
     joins: frozenset[Join] | None
@@ -67,9 +67,9 @@ class StreamItem:
     """One item of the stream, the same object for all watchers.
 
     :param value: a delivery, or a check that was found.
-    :param cursor: behind it, where the stream knows it.
-    :param only: the watchers that it is read again for; None: all.
-    :param cursors: of each watcher that went past it, and whether it made an event.
+    :param cursor: the cursor after this item, if the stream knows it.
+    :param only: the watchers for which it is read again; None: all.
+    :param cursors: for each watcher that has processed it: checkpoint, cursor, and whether it emitted an event.
     """
 
     value: Any
@@ -79,11 +79,11 @@ class StreamItem:
 
 
 class NewJoinError(Exception):
-    """Posted to a stream to interrupt it: a watcher joins."""
+    """Interrupts a stream when a watcher joins."""
 
 
 class Joins:
-    """The joins that a stream has not answered yet; watchers may join before it opens."""
+    """The pending joins of a stream. Watchers may join before it opens."""
 
     def __init__(self) -> None:
         self._waiting: list[Join] = []
@@ -95,18 +95,18 @@ class Joins:
         return _JOINS.setdefault(asyncio.get_running_loop(), {}).setdefault(key, cls())
 
     def add(self, join: Join) -> None:
-        """Join, and wake the stream."""
+        """Add a join, and wake the stream."""
         self._waiting.append(join)
         if self.mailbox is not None:
             self.mailbox.post(NewJoinError())
 
     def remove(self, join: Join) -> None:
-        """Leave."""
+        """Remove a pending join."""
         if join in self._waiting:
             self._waiting.remove(join)
 
     def take(self) -> list[Join]:
-        """Return the joins that are not answered yet, and count them as answered."""
+        """Remove and return the pending joins."""
         joins, self._waiting = self._waiting, []
         return joins
 
@@ -115,7 +115,7 @@ _JOINS: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Hashable, Joins]] = We
 
 
 class Stream(ABC):
-    """Reads for all watchers of one key. It has the shape of Airflow's `SharedStreamProducer`."""
+    """Reader for all watchers of one key. Implements Airflow's `SharedStreamProducer` protocol."""
 
     def __init__(self, key: Hashable, conn_id: str) -> None:
         self._conn_id = conn_id
@@ -147,17 +147,18 @@ class Stream(ABC):
                     self._joins.mailbox = None
 
     async def advance(self, batch: Sequence[Any]) -> None:
-        """Write the watchers' cursors: the events that they made of these items are in Airflow's database.
+        """Write the watchers' cursors after Airflow has stored the events for these items.
 
-        :param batch: pairs of an item and how its watchers took it.
+        :param batch: pairs of an item and its outcome for the watchers.
         """
-        # Where a watcher failed it is not said which: its cursor and its neighbours' stay, and they may see it again.
+        # Airflow does not report which watcher failed: no watcher's cursor advances, and all may see the item again.
         await self.acknowledge([item for item, outcome in batch if outcome.failed == 0], len(batch))
 
     async def acknowledge(self, items: Sequence[Any], count: int) -> None:
-        """Write the last cursor of each watcher, and make room for further items.
+        """Write the last cursor of each watcher, and release capacity for further items.
 
-        :param items: those whose events are stored.
+        :param items: items whose events are stored.
+        :param count: number of items to release.
         """
         for _ in range(count):
             self._unacknowledged.release()
@@ -169,16 +170,16 @@ class Stream(ABC):
             await checkpoint.write(cursor, made_event=made_event)
 
     def get_advance_lane(self, item: Any) -> int:  # noqa: ARG002
-        """All items are in one lane."""
+        """Return 0: all items share one lane."""
         return 0
 
     async def aclose(self) -> None:
-        """End, and release blocked producers."""
+        """Release blocked producers."""
         self._unacknowledged = asyncio.Semaphore(MAX_UNACKNOWLEDGED)
 
 
 async def unshared(stream: Stream) -> AsyncGenerator[Any, None]:
-    """Yield a stream's items to its only watcher, where Airflow does not share streams."""
+    """Yield a stream's items to a single watcher, for Airflow versions without shared streams."""
     async with aclosing(stream.open_stream()) as items:
         async for item, _ in items:
             yield item

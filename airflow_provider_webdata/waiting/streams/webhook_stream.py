@@ -1,4 +1,4 @@
-"""The deliveries of a connection as a stream of asset events."""
+"""The deliveries of a connection, as a stream for asset watchers."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _BEGINNING = {"page": None, "position": 0}
 class WebhookStream(Stream):
     """Every delivery of a connection, in the order of the inbox.
 
-    A watcher that joins makes the stream go back to its cursor, for this watcher only. A cursor is
-    `{"page": ..., "position": ...}`: the inbox's cursor in front of the page that holds the last delivery seen, and
-    the delivery's position; before the first one, `since` may say from when on deliveries count.
+    When a watcher joins, the stream rewinds to the watcher's cursor for this watcher only. A cursor is
+    `{"page": ..., "position": ...}`: the inbox's cursor before the page with the last delivery seen, and the position
+    of this delivery. Before the first delivery, `since` may limit the deliveries to later ones.
     """
 
     async def _read(self, hub: Hub, mailbox: Mailbox) -> AsyncGenerator[Any, None]:
@@ -76,7 +76,7 @@ class WebhookStream(Stream):
 async def _go_back(hub: Hub, joins: list[Join], page: str | None, since: str | None) -> AsyncIterator[Any]:
     only = frozenset(joins)
     try:
-        # Only to learn whether the cursor is still valid.
+        # This request only checks that the cursor is still valid.
         await hub.inbox.page(page, limit=1)
     except CursorAheadError:
         page = None

@@ -131,7 +131,7 @@ async def test_waits_survive_an_api_server_that_restarts(world: Any, tools: Any,
             await asyncio.to_thread(world.inbox.deliver, body(job=key), key)
         assert [(await task)["key"] for task in tasks] == ["k1", "k2"]
     lines = [
-        (entry["log_level"], "works again" in entry["event"])
+        (entry["log_level"], "available again" in entry["event"])
         for entry in logs
         if not entry["event"].startswith("Waiting for")
     ]
