@@ -42,15 +42,15 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
         properties become columns. Parquet files state it.
     :param key: column or columns of the file that identify a row. Default: `source_url` of pages, `url` of links and
         search results, `id` of flat documents.
-    :param columns: columns of the file to load, or a mapping of these to names in the table. Default: all but `change`,
-        `last_seen`, and `page`, which describe a run.
+    :param columns: columns of the file to load, or a mapping of these to column names in the table. Default: all except
+        `change`, `last_seen`, and `page`, which describe a run.
     :param create_table: create the table if it is missing, with the key as its primary key. Default: true.
     :param add_columns: add columns that the table lacks. Default: false; missing columns are then an error.
-    :param mode: `upsert` (default), or `replace`, after which the table holds only what the files hold. Files without
-        items change nothing in either mode.
-    :param max_removed: most rows that a load may delete because their pages are gone: a count, or a share of the
-        table's rows (0.0 to 1.0). If there are more, none is deleted, the task warns, and XCom has their number as
-        `heldBack`. Default: half of the rows, once these are more than 20.
+    :param mode: `upsert` (default), or `replace`, which replaces the entire content of the table by the files' content.
+        Files without items change nothing in either mode.
+    :param max_removed: maximum number of rows that a load may delete because their pages were removed: a count, or a
+        share of the table's rows (0.0 to 1.0). If there are more, no row is deleted, the task logs a warning, and XCom
+        contains their number as `heldBack`. Default: half of the rows, for tables with more than 20 rows.
     :param engine: `hook` (default): the connection's hook loads the files. `dlt`: dlt loads them into any destination
         that it supports; needs the extra `dlt`.
     :param destination: dlt's name of the destination, such as `motherduck`; only with `engine="dlt"`. Default: the
