@@ -1,7 +1,7 @@
-"""Every way a call can fail, as one tree, so that a caller decides by class and never by parsing text.
+"""The exception hierarchy of the client. Callers decide by class, not by parsing messages.
 
-Each error says in `verdict` what a later repetition can expect, which is all that a retry policy needs to know.
-No error carries a header, a key or a request body; what the service wrote is trimmed before it is kept.
+The `verdict` of an error says whether a later retry can succeed; a retry policy needs nothing else. No error
+contains a header, an API key, or a request body. Text from the service is truncated.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
 
 Verdict = Literal["never", "later", "unknown"]
-"""What repeating the same call may bring: never success; success at a later time; nobody can tell."""
+"""Prospects of a retry of the same call: it never succeeds, it succeeds later, or the outcome is unknown."""
 
-# Sequences that a terminal obeys, then single control characters, marks that turn the direction of text, and halves of
-# surrogate pairs.
+# Terminal escape sequences, then control characters, bidirectional marks, and lone surrogates.
 _CONTROLS = re.compile(
     r"\x1b\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b[ -/]*[0-~]"
     r"|[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
@@ -30,23 +29,23 @@ _SECRET_PARTS = ("header", "secret", "token", "password", "authorization", "cook
 
 
 class WebDataError(CodedError):
-    """Base of all errors of the web data service's client."""
+    """Base class of the errors of the web data service's client."""
 
     verdict: ClassVar[Verdict] = "unknown"
 
 
 class ConfigurationError(WebDataError):
-    """The connection's settings cannot work: a bad base URL, key, header, proxy or number."""
+    """A setting of the connection is invalid: the base URL, API key, a header, the proxy, or a number."""
 
     help_code = "WD-001"
     verdict = "never"
 
 
 class InvalidRequestError(WebDataError):
-    """The request breaks a documented rule; nothing was sent.
+    """The request violates a documented rule and was not sent.
 
     :param operation: name of the operation, such as `search`.
-    :param problems: one sentence per broken rule, each naming field, rule and given value.
+    :param problems: one sentence per violated rule, with the field, the rule, and the given value.
     """
 
     help_code = "WD-002"
@@ -70,12 +69,12 @@ class InvalidRequestError(WebDataError):
         model: type[BaseModel] | None = None,
         is_meant: Callable[[Mapping[str, Any]], bool] = lambda _: True,
     ) -> InvalidRequestError:
-        """Put a pydantic error into a DAG author's words.
+        """Convert a pydantic error into a message for DAG authors.
 
-        :param operation: name of the operation the request was for.
-        :param error: what the request model raised.
-        :param model: the request model; with it, top-level fields are also named in Python spelling.
-        :param is_meant: tells which of pydantic's issues count.
+        :param operation: name of the operation.
+        :param error: the validation error of the request model.
+        :param model: the request model. If given, messages also show the Python names of top-level fields.
+        :param is_meant: selects the pydantic issues to include.
         """
         names = {}
         if model is not None:
@@ -107,13 +106,13 @@ def _problem(issue: Mapping[str, Any], python_names: Mapping[str, str]) -> str:
         return sentence
     given = issue.get("input")
     if isinstance(given, str) and given.lstrip()[:1] in {"{", "["}:
-        # What a template made of a mapping or list may hold a secret.
-        return f"{sentence} (given: text of {len(given)} characters that begins with {given.lstrip()[0]!r})"
+        # A mapping or list that a template rendered to text may contain a secret.
+        return f"{sentence} (given: text of {len(given)} characters, starting with {given.lstrip()[0]!r})"
     return f"{sentence} (given: {trimmed(repr(_without_secrets(given, issue['loc'])), 120)})"
 
 
 def _without_secrets(given: Any, location: Sequence[int | str]) -> Any:
-    """Return a value as it may be shown: what its name says to be a secret is left out."""
+    """Return a value without the parts whose names indicate a secret."""
     if _may_be_secret(location):
         return "***"
     if isinstance(given, Mapping):
@@ -124,7 +123,7 @@ def _without_secrets(given: Any, location: Sequence[int | str]) -> Any:
 
 
 def _may_be_secret(location: Sequence[int | str]) -> bool:
-    # What an action types into a page, or code does there, may hold a password; so may actions that are plain text.
+    # Text that an action types, and code, may contain a password. So may actions given as text.
     *above, field = location or ("",)
     if field in {"actions", "code"} or above[-1:] == ["actions"]:
         return True
@@ -134,18 +133,18 @@ def _may_be_secret(location: Sequence[int | str]) -> bool:
 
 
 def one_line(text: str) -> str:
-    """Return `text` in one line, without anything that a terminal or a log would obey."""
+    """Return `text` on one line, without control characters and terminal escape sequences."""
     return " ".join(_CONTROLS.sub("", text).split())
 
 
 def trimmed(text: str, limit: int = 500) -> str:
-    """Return `text` in one line of at most `limit` characters; see `one_line`."""
+    """Return `text` on one line of at most `limit` characters; see `one_line`."""
     text = one_line(text)
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 def flattened(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an error body whose `error` is not an object: what stands in the object stands beside it."""
+    """Return an error body with the fields of a nested `error` object moved to the top level."""
     flat = dict(body)
     while isinstance(inner := flat.pop("error", None), Mapping):
         flat |= {name: value for name, value in inner.items() if value is not None}
@@ -154,19 +153,19 @@ def flattened(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def error_text(error: Any) -> str:
-    """Return what the service gives as `error` of a job, check or page, in one line; of an object, code and text."""
+    """Return the `error` of a job, check, or page on one line; for an object, its code and message."""
     body = flattened({"error": error})
     words = [str(word) for word in (body.get("code"), body["error"]) if word]
     return trimmed(": ".join(words) or str(error or ""))
 
 
 class TransportError(WebDataError):
-    """No complete answer was received: the host is unreachable, the connection broke, or the time ran out.
+    """No complete response was received: the host is unreachable, the connection was lost, or the call timed out.
 
     :param operation: name of the operation.
-    :param reason: message that says what went wrong.
-    :param sent: whether the service may have received the request. When true, it may also have acted on it,
-        so that repeating a call that starts or bills something can do so twice.
+    :param reason: description of the failure.
+    :param sent: whether the service may have received the request. If true, it may have processed it, and
+        retrying a call that starts or bills something may do so twice.
     """
 
     help_code = "WD-010"
@@ -178,17 +177,17 @@ class TransportError(WebDataError):
         self.sent = sent
 
     def text(self) -> str:
-        effect = "; the service may have acted on it anyway" if self.sent else "; nothing was sent"
+        effect = "; the service may have processed the request" if self.sent else "; nothing was sent"
         return f"{self.operation}: {self.reason}{effect}"
 
 
 class UploadError(WebDataError):
-    """A file could not be sent whole: it ended early, grew, or is no binary file.
+    """A file could not be uploaded completely: it ended early, grew, or is not a binary file.
 
-    The service never had the complete request, so that it neither did nor billed anything.
+    The service never received the complete request, so it did not process or bill it.
 
     :param operation: name of the operation.
-    :param reason: what is wrong with the file.
+    :param reason: the problem with the file.
     """
 
     help_code = "WD-013"
@@ -199,22 +198,22 @@ class UploadError(WebDataError):
         self.reason = reason
 
     def text(self) -> str:
-        return f"{self.operation}: the upload was given up: {self.reason}"
+        return f"{self.operation}: upload aborted: {self.reason}"
 
 
 class UploadTooLargeError(UploadError):
-    """The file turned out to be larger than the service takes."""
+    """The file is larger than the service accepts."""
 
     help_code = "WD-014"
     verdict = "never"
 
 
 class InvalidResponseError(WebDataError):
-    """An answer came that is not what the service documents: no JSON, cut short, a wrong shape, a redirect.
+    """The response does not match the documentation: invalid JSON, truncated, wrong shape, or a redirect.
 
     :param operation: name of the operation.
-    :param reason: what is wrong with the answer.
-    :param status: HTTP status of the answer.
+    :param reason: the problem with the response.
+    :param status: HTTP status of the response.
     """
 
     help_code = "WD-011"
@@ -226,25 +225,25 @@ class InvalidResponseError(WebDataError):
         self.status = status
 
     def text(self) -> str:
-        return f"{self.operation}: the answer (HTTP {self.status}) is not usable: {self.reason}"
+        return f"{self.operation}: the response (HTTP {self.status}) is invalid: {self.reason}"
 
 
 class ResponseTooLargeError(InvalidResponseError):
-    """The answer is larger than the connection's limit; reading stopped there."""
+    """The response exceeds the connection's size limit, and was not read further."""
 
     help_code = "WD-012"
     verdict = "never"
 
 
 class APIError(WebDataError):
-    """The service answered that the call failed.
+    """The service reported that the call failed.
 
     :param operation: name of the operation.
     :param status: HTTP status.
-    :param message: the service's own text, trimmed.
-    :param code: the service's error code, where it gave one; the set is open.
+    :param message: the service's message, truncated.
+    :param code: the service's error code, if any; the set is open.
     :param details: the service's `details`, unchanged: a list of issues or an object.
-    :param retry_after: seconds the service asked to wait, where it did.
+    :param retry_after: seconds to wait, if the service specified a wait.
     :param body: the other fields of the error body, such as `checkId` of a conflict.
     """
 
@@ -281,9 +280,9 @@ class UnsuccessfulError(APIError):
 
 
 class PageError(APIError):
-    """The service works, the page does not: no such host, a bad certificate, an action that cannot be done.
+    """The page failed, not the service: unknown host, invalid certificate, or an action that failed.
 
-    Reported with HTTP 500, and for a host that does not resolve with HTTP 200 too (that one is billed). An immediate
+    Reported with HTTP 500. A host that does not resolve is also reported with HTTP 200, and then billed. An immediate
     retry rarely helps; `code` names the cause. See docs/service.md#codes-about-a-page, #success-false-in-a-200.
     """
 
@@ -291,20 +290,20 @@ class PageError(APIError):
 
 
 class ClientError(APIError):
-    """A 4xx status without a separate class: the request is invalid."""
+    """A 4xx status without its own class: the request is invalid."""
 
     help_code = "WD-025"
     verdict = "never"
 
 
 class BadRequestError(ClientError):
-    """400: the service refused the body."""
+    """400: the service rejected the request body."""
 
     help_code = "WD-400"
 
 
 class AuthenticationError(ClientError):
-    """401: the API key is missing, wrong or revoked."""
+    """401: the API key is missing, wrong, or revoked."""
 
     help_code = "WD-401"
 
@@ -316,9 +315,9 @@ class PaymentRequiredError(ClientError):
 
 
 class EntitlementError(ClientError):
-    """403: the team lacks a feature that the request uses, or may not do this.
+    """403: the team lacks a permission, or a feature that the request uses.
 
-    :param features: names of the features in the request that need an entitlement; may be empty.
+    :param features: names of features in the request that need an entitlement; may be empty.
     """
 
     help_code = "WD-403"
@@ -337,7 +336,7 @@ class EntitlementError(ClientError):
 
 
 class TermsRequiredError(ClientError):
-    """403: an administrator of the organization must accept a data provider's terms first; nothing was executed."""
+    """403: an organization administrator must first accept a data provider's terms. Nothing was executed."""
 
     help_code = "WD-029"
 
@@ -345,20 +344,20 @@ class TermsRequiredError(ClientError):
         action = self.body.get("requiresAction")
         url = action.get("url") if isinstance(action, Mapping) else None
         where = f" at {trimmed(url)}" if isinstance(url, str) and url else " in the service's dashboard"
-        return f"{super().text()}. An administrator of the organization can read and accept them{where}"
+        return f"{super().text()}. An organization administrator can review and accept the terms{where}"
 
 
 class PageRefusedError(ClientError):
-    """403: the service will not fetch this page: blocked, unsafe, an injected prompt, media that it may not take.
+    """403: the service refuses this page: blocked, unsafe, a prompt injection, or media without access.
 
-    The team may do this; the page is what is refused. `code` tells why. See docs/service.md#codes-about-a-page.
+    The team has the permission; the page is refused. `code` names the cause. See docs/service.md#codes-about-a-page.
     """
 
     help_code = "WD-021"
 
 
 class NotFoundError(APIError):
-    """404: unknown, expired, deleted, of another team, or too new for the replica that was asked."""
+    """404: the object is unknown, expired, deleted, owned by another team, or not yet replicated."""
 
     help_code = "WD-404"
 
@@ -371,19 +370,19 @@ class CacheMissError(NotFoundError):
 
 
 class RequestTimeoutError(APIError):
-    """408: the service ran out of time."""
+    """408: the request timed out in the service."""
 
     help_code = "WD-408"
 
 
 class ProcessingContinuesError(RequestTimeoutError):
-    """408 of a large document: the service works on. The very same request later returns the result.
+    """408 for a large document that the service is still processing. The same request later returns the result.
 
-    Repeating it starts and bills nothing again. See docs/service.md#large-documents.
+    Repeating the request starts no new work and is not billed again. See docs/service.md#large-documents.
 
-    :param pages: pages of the document, where known.
-    :param remaining: seconds that the service thinks it still needs, where it says so.
-    :param may_exceed: whether the document may need more time than the service allows.
+    :param pages: pages of the document, if known.
+    :param remaining: the service's estimate of the remaining seconds, if any.
+    :param may_exceed: whether processing may exceed the service's time limit.
     """
 
     help_code = "WD-023"
@@ -402,30 +401,30 @@ class ProcessingContinuesError(RequestTimeoutError):
 
     def text(self) -> str:
         pages = f" of {self.pages} pages" if self.pages is not None else ""
-        limit = ", though it may need more time than there is" if self.may_exceed else ""
+        limit = ", which may exceed its time limit" if self.may_exceed else ""
         return (
-            f"{super().text()}; the service still works on the document{pages}{limit}: the same call gives the "
-            "result later, paid for once"
+            f"{super().text()}. The service is still processing the document{pages}{limit}. Repeat the same call "
+            "later for the result, which is billed once"
         )
 
 
 class ConflictError(APIError):
-    """409: the object is in a state that does not allow this."""
+    """409: the state of the object does not allow the operation."""
 
     help_code = "WD-409"
 
 
 class RequestIdUsedError(ConflictError):
-    """409: the `x-request-id` was used for another body. See docs/service.md#provider-request-id."""
+    """409: the `x-request-id` was already used with a different body. See docs/service.md#provider-request-id."""
 
     help_code = "WD-062"
     verdict = "never"
 
 
 class RequestInFlightError(ConflictError):
-    """409: the service still executes the request with this `x-request-id`; the same request returns its answer later.
+    """409: the request with this `x-request-id` is still running. The same request later returns its response.
 
-    Repeating it starts and bills nothing again. See docs/service.md#provider-request-id.
+    Repeating the request starts no new work and is not billed again. See docs/service.md#provider-request-id.
     """
 
     help_code = "WD-063"
@@ -433,9 +432,9 @@ class RequestInFlightError(ConflictError):
 
 
 class IdempotencyKeyUsedError(ConflictError):
-    """409: an earlier call with the same `x-idempotency-key` was taken, so that this one started nothing.
+    """409: an earlier call with the same `x-idempotency-key` was accepted, so this one started nothing.
 
-    The answer does not say what that call started: look among the running jobs and the team's activity.
+    The response does not identify the job of that call: check the running jobs and the team's activity.
     See docs/service.md#idempotency-key.
     """
 
@@ -443,7 +442,7 @@ class IdempotencyKeyUsedError(ConflictError):
     verdict = "never"
 
     def text(self) -> str:
-        return f"{super().text()}; look for what the earlier call with this key started"
+        return f"{super().text()}. Look for the job that an earlier call started with this key"
 
 
 class GoneError(ClientError):
@@ -453,9 +452,9 @@ class GoneError(ClientError):
 
 
 class OperationEndedError(GoneError):
-    """410: the service has shut the operation down.
+    """410: the service has shut down the operation.
 
-    :param successor: what to use instead, as an instruction.
+    :param successor: instruction that names the replacement.
     """
 
     help_code = "WD-028"
@@ -465,24 +464,24 @@ class OperationEndedError(GoneError):
         self.successor = successor
 
     def text(self) -> str:
-        return f"{super().text()}. The service has shut this operation down. {self.successor}"
+        return f"{super().text()}. The service has shut down this operation. {self.successor}"
 
 
 class RateLimitError(APIError):
-    """429: over the plan's rate or concurrency; `retry_after` holds the wait in seconds where it is known."""
+    """429: the plan's rate or concurrency limit is exceeded. `retry_after` is the wait in seconds, if known."""
 
     help_code = "WD-429"
     verdict = "later"
 
 
 class ServerError(APIError):
-    """5xx: a fault of the service or of a proxy in front of it."""
+    """5xx: an error of the service, or of a proxy in front of it."""
 
     help_code = "WD-500"
 
 
 class UnavailableError(ServerError):
-    """503 that names a wait: the service, or a proxy in front of it, asks to come back at that time.
+    """503 with a wait: the service, or a proxy in front of it, asks the client to retry after it.
 
     :ivar retry_after: seconds to wait.
     """
@@ -492,11 +491,11 @@ class UnavailableError(ServerError):
 
 
 class UnfinishedJobError(WebDataError):
-    """The job still runs, so that what it will have found cannot be read to the end yet.
+    """The job is still running, so its results are incomplete.
 
     :param operation: name of the operation.
     :param job_id: the job's UUID.
-    :param state: what the service calls its state.
+    :param state: the job's state as the service reports it.
     """
 
     help_code = "WD-026"
@@ -510,16 +509,16 @@ class UnfinishedJobError(WebDataError):
 
     def text(self) -> str:
         return (
-            f"{self.operation}: job {self.job_id} is {self.state}; its documents are read once it has ended"
+            f"{self.operation}: job {self.job_id} is {self.state}. Its documents can be read after it has ended"
         )
 
 
 class CallRefusedError(WebDataError):
-    """A guarded hook refuses a call: it may cost more, or visit other hosts, than its caps allow.
+    """A guarded hook refuses a call that may exceed its credit limit or visit hosts that it does not allow.
 
     :param reason: the refused call, and the reason.
-    :param credits_used: credits that were billed anyway, because only the answer showed the cost; None if unknown.
-    :param was_sent: whether only the answer showed it.
+    :param credits_used: credits that were billed anyway, because only the response showed the cost; None if unknown.
+    :param was_sent: whether the call was sent, because only the response showed the violation.
     """
 
     help_code = "WD-027"
@@ -532,10 +531,10 @@ class CallRefusedError(WebDataError):
 
 
 PROCESSING_WAIT_SECONDS = (5.0, 600.0)
-"""Shortest and longest wait before a large document is requested again. See docs/service.md#large-documents."""
+"""Minimum and maximum wait before a large document is requested again. See docs/service.md#large-documents."""
 
 DEFAULT_PROCESSING_WAIT_SECONDS = 60.0
-"""The wait where the service names none. See docs/service.md#large-documents."""
+"""Default wait if the service specifies none. See docs/service.md#large-documents."""
 
 PAGE_CODES = frozenset(
     {
@@ -550,7 +549,7 @@ PAGE_CODES = frozenset(
         "SCRAPE_UNSUPPORTED_FILE_ERROR",
     }
 )
-"""Codes that are facts about the page, though reported with HTTP 500 or 200. See docs/service.md#codes-about-a-page."""
+"""Codes that describe the page, although reported with HTTP 500 or 200. See docs/service.md#codes-about-a-page."""
 
 _BY_STATUS: dict[int, type[APIError]] = {
     400: BadRequestError,
@@ -565,7 +564,7 @@ _BY_STATUS: dict[int, type[APIError]] = {
 }
 
 _BY_CODE: dict[tuple[int, str | None], type[APIError]] = {
-    # Of the page, not of the team. See docs/service.md#codes-about-a-page.
+    # These 403 codes concern the page, not the team. See docs/service.md#codes-about-a-page.
     (403, "SAFE_MODE_BLOCKED"): PageRefusedError,
     (403, "SCRAPE_MEDIA_ACCESS_DENIED"): PageRefusedError,
     (403, "SCRAPE_PROMPT_INJECTION_DETECTED"): PageRefusedError,
@@ -578,18 +577,18 @@ _BY_CODE: dict[tuple[int, str | None], type[APIError]] = {
 }
 
 UPLOADS_USED_UP = "PARSE_UPLOAD_UNPARSED_LIMIT_REACHED"
-"""Too many files of the last 24 hours were uploaded and never parsed."""
+"""Error code: too many files uploaded within 24 hours are still unparsed."""
 
 
 def error_class(
     status: int, code: str | None, details: Any = None, *, names_wait: bool = False
 ) -> type[APIError]:
-    """Return the class for the status of a failure and what the service says of it.
+    """Return the exception class for a failed response.
 
-    :param status: HTTP status; below 400 it is a success that says `success: false`.
+    :param status: HTTP status; below 400, the body has `success: false`.
     :param code: the service's error code.
     :param details: the service's details.
-    :param names_wait: whether it says when to come back.
+    :param names_wait: whether the response specifies a wait.
     """
     if code in PAGE_CODES and (status < 400 or status >= 500):
         return PageError
@@ -600,7 +599,7 @@ def error_class(
     if status == 408 and isinstance(details, Mapping) and details.get("state") == "processing_continues":
         return ProcessingContinuesError
     if code == UPLOADS_USED_UP:
-        # A 429 that no wait of minutes ends.
+        # This 429 lasts for hours, so a short wait does not help.
         return ClientError
     if status == 503 and names_wait:
         return UnavailableError

@@ -82,7 +82,7 @@ async def test_each_start(serve: Any) -> None:
 async def test_a_used_key_is_a_separate_error(serve: Any) -> None:
     server, hook = serve(hang_up, answer(409, '{"success": false, "error": "Idempotency key already used"}'))
     crawl = {"url": "https://a.example", "limit": 5}
-    with pytest.raises(errors.TransportError, match="may have acted"):
+    with pytest.raises(errors.TransportError, match="may have processed"):
         await settled(hook.start_crawl(crawl, idempotency_key=JOB))
     with pytest.raises(errors.IdempotencyKeyUsedError):
         await settled(hook.start_crawl(crawl, idempotency_key=JOB))

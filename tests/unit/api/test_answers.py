@@ -59,7 +59,7 @@ def error_of(status: int, headers: dict[str, str], body: Any) -> WebDataError:
 )  # fmt: skip
 def test_a_success_that_is_not_usable(body: Any, headers: dict[str, str], said: str) -> None:
     assert (
-        str(error_of(200, headers, body)) == f"search: the answer (HTTP 200) is not usable: {said} (WD-011)"
+        str(error_of(200, headers, body)) == f"search: the response (HTTP 200) is invalid: {said} (WD-011)"
     )
 
 
@@ -82,7 +82,7 @@ def test_a_success_that_is_not_usable(body: Any, headers: dict[str, str], said: 
 )
 def test_a_redirect(location: str | None, said: str) -> None:
     error = error_of(302, {} if location is None else {"Location": location}, b"")
-    assert str(error) == f"search: the answer (HTTP 302) is not usable: {said} (WD-011)"
+    assert str(error) == f"search: the response (HTTP 302) is invalid: {said} (WD-011)"
 
 
 @pytest.mark.parametrize(

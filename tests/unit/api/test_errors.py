@@ -29,7 +29,7 @@ ROWS: list[tuple[dict[str, Any], list[str]]] = [
     ({"limit": {"a": 1}}, ["limit", "given: {'a': 1}"]),
     (
         {"scrape_options": "{'headers': {'Cookie': 'hush'}}"},
-        ["scrape_options", "text of 31 characters that begins with '{'"],
+        ["scrape_options", "text of 31 characters, starting with '{'"],
     ),
     ({"scrape_options": {"actions": ["write hush"]}}, ["actions[0]"]),
     ({"query": "x" * 501}, ["query", "500", "…"]),
