@@ -1,5 +1,5 @@
-"""The service and nothing else: wire models, declared endpoints, the client that executes them, the errors.
+"""Client of the service: wire models, declared endpoints, HTTP clients, and errors.
 
-No Airflow in this room, so that it can be used, tested and reasoned about on its own. What turns an Airflow
-connection into a client lives in `hooks`.
+This package does not depend on Airflow, and can be used and tested alone. `hooks` creates a client from an Airflow
+connection.
 """

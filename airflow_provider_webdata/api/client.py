@@ -1,6 +1,6 @@
-"""Executes declared endpoints over httpx, sync and async, with one pooled connection set per client.
+"""Blocking and asynchronous clients that call declared endpoints over httpx, each with its own connection pool.
 
-The two clients only move bytes; what is sent and what an answer means is decided once, in `exchange`.
+The clients only transfer bytes. Both use `exchange` to build requests and interpret responses.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _UNTRACED = nullcontext()
 
 
 class WebDataClient:
-    """The service over blocking HTTP. Thread-safe; close it, or use it as a context manager.
+    """Blocking client. Thread-safe; close it, or use it as a context manager.
 
-    :param config: where the service is and how to talk to it.
-    :param on_response: is shown each response before its body is read.
+    :param config: settings of the client.
+    :param on_response: called with each response before its body is read.
     """
 
     def __init__(
@@ -59,20 +59,20 @@ class WebDataClient:
         upload: Upload | None = None,
         idempotency_key: str | None = None,
     ) -> ResponseT:
-        """Execute one declared call and return its parsed answer.
+        """Call an endpoint and return the parsed response.
 
         :param endpoint: the endpoint to call.
         :param path: values of the path's placeholders.
         :param query: query parameters; None values are omitted.
         :param body: the request model.
-        :param extra_body: merged into `body` unchanged and without checks; its values win.
+        :param extra_body: merged into `body` unchanged and unchecked; its values take precedence.
         :param upload: a file; the body is then sent as its options.
-        :param idempotency_key: names the call in the endpoint's `key_header`, if it has one.
+        :param idempotency_key: value of the endpoint's `key_header`, if it has one.
         :raises InvalidRequestError: a path value is empty or not an identifier; nothing was sent.
-        :raises UploadError: the file could not be read to its end, or differs from its declaration.
-        :raises APIError: the service reports a failure; the class says which kind.
-        :raises InvalidResponseError: the response is not an answer of this service.
-        :raises TransportError: no complete answer was received.
+        :raises UploadError: the file could not be read completely, or its size or type is wrong.
+        :raises APIError: the service reports a failure; the subclass identifies its kind.
+        :raises InvalidResponseError: the response does not match the service's documentation.
+        :raises TransportError: no complete response was received.
         """
         prepared = exchange.prepare(
             self.config, endpoint, path, query, body, extra_body, upload, idempotency_key=idempotency_key
@@ -80,21 +80,21 @@ class WebDataClient:
         return self._execute(prepared)
 
     def send_file(self, target: ParseUpload, upload: Upload) -> None:
-        """Send a file where the service wants it, without the key.
+        """Upload a file to the storage from `PARSE_UPLOAD`, without the API key.
 
-        :param target: the service's answer to `PARSE_UPLOAD`.
+        :param target: the service's response to `PARSE_UPLOAD`.
         :param upload: the file; its size must be known.
-        :raises UploadError: the storage did not take it, or the file is not what it was said to be.
-        :raises InvalidResponseError: nothing can be sent there.
+        :raises UploadError: the storage rejected the file, or the file's size or type is wrong.
+        :raises InvalidResponseError: the target is unusable.
         """
         FileTransfer(self.config, target, upload).send()
 
     def follow(self, endpoint: Endpoint[ResponseT], link: str) -> ResponseT:
         """Fetch the page behind a `next` link from this connection's origin, even if the link names another host.
 
-        :param endpoint: the call that gave the link.
-        :param link: the link; only its path from `/v2` on and its query are used.
-        :raises InvalidResponseError: the link does not lead into the service's API.
+        :param endpoint: the endpoint that returned the link.
+        :param link: the link; only its path, starting at `/v2`, and its query are used.
+        :raises InvalidResponseError: the link does not point to the service's API.
         """
         return self._execute(exchange.prepare_link(self.config, endpoint, link))
 
@@ -147,10 +147,10 @@ class WebDataClient:
 
 
 class AsyncWebDataClient:
-    """The service over non-blocking HTTP, with the surface of `WebDataClient`.
+    """Asynchronous client with the methods of `WebDataClient`.
 
-    :param config: where the service is and how to talk to it.
-    :param in_thread: runs the function that parses an answer in a thread; None: it runs on the event loop.
+    :param config: settings of the client.
+    :param in_thread: runs the function that parses a response in a thread; None: parse on the event loop.
     """
 
     def __init__(
@@ -172,7 +172,7 @@ class AsyncWebDataClient:
         upload: Upload | None = None,
         idempotency_key: str | None = None,
     ) -> ResponseT:
-        """Execute one declared call; see `WebDataClient.call`."""
+        """Call an endpoint; see `WebDataClient.call`."""
         prepared = exchange.prepare(
             self.config, endpoint, path, query, body, extra_body, upload, idempotency_key=idempotency_key
         )

@@ -1,4 +1,4 @@
-"""The client's settings, checked when they are made."""
+"""Validated settings of a client."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ def _is_proxy(url: str) -> bool:
 class ClientConfig:
     """Settings of a client.
 
-    :param base_url: origin of the service, with a path in front of `/v2` if a proxy adds one. A trailing `/v2`
-        is taken off.
-    :param api_key: the bearer key. docs/service.md#authentication.
-    :param timeout: seconds for connecting, sending, and the least for reading; reading always waits longer
-        than the service-side `timeout` of the very request. Both bound a whole attempt: docs/errors.md.
-    :param retry_budget: seconds that one call may spend on repetitions and the pauses between them; 0 turns
-        repetitions off.
-    :param max_concurrency: most requests in flight at once; None leaves it to the connection pool (100).
-    :param max_response_bytes: most bytes of a response, after decompression.
-    :param verify: whether TLS certificates are verified.
-    :param ca_file: path of a CA bundle to verify against instead of the usual one.
+    :param base_url: origin of the service, with a path prefix before `/v2` if a proxy adds one. A trailing `/v2`
+        is removed.
+    :param api_key: the bearer key. See docs/service.md#authentication.
+    :param timeout: seconds for connecting and writing, and the minimum for reading. The read timeout is always longer
+        than the service-side `timeout` of the request. Both limit a whole attempt: docs/errors.md.
+    :param retry_budget: seconds that one call may spend on retries and the pauses between them; 0 disables
+        retries.
+    :param max_concurrency: maximum number of concurrent requests; None: the default of the connection pool (100).
+    :param max_response_bytes: maximum size of a response in bytes, after decompression.
+    :param verify: whether to verify TLS certificates.
+    :param ca_file: path of a CA bundle that replaces the default one.
     :param proxy: URL of an HTTP proxy.
     :param headers: sent with every request.
-    :raises ConfigurationError: a setting cannot work; the message names it and never its secret value.
+    :raises ConfigurationError: a setting is invalid. The message names the setting, but no secret value.
     """
 
     base_url: str
@@ -66,7 +66,7 @@ class ClientConfig:
 
     @cached_property
     def warned(self) -> set[str]:
-        """Warnings about the service that were logged already."""
+        """Warnings about the service that have already been logged."""
         return set()
 
     @property
@@ -79,11 +79,11 @@ class ClientConfig:
         object.__setattr__(self, "base_url", base_url)
         self._check_base_url()
         if not self.api_key:
-            raise ConfigurationError("the API key is empty: put the service's key there")
+            raise ConfigurationError("the API key is empty; enter the service's key")
         if not _VISIBLE.fullmatch(self.api_key):
             # httpx would include the key in its error message.
             raise ConfigurationError(
-                "the API key holds blanks, line breaks or characters outside ASCII: paste it again"
+                "the API key contains spaces, line breaks, or non-ASCII characters; paste it again"
             )
         numbers: tuple[tuple[str, float, float], ...] = (
             ("timeout", self.timeout, 0.001),
@@ -97,8 +97,8 @@ class ClientConfig:
         if self.proxy is not None and not _is_proxy(self.proxy):
             # httpx would include parts of a password in its error message.
             raise ConfigurationError(
-                "proxy must be a URL that starts with http:// or https:// and names a host; in its login, write "
-                "# / ? @ [ as %23 %2F %3F %40 %5B"
+                "proxy must be a URL that starts with http:// or https:// and names a host; in its user name and "
+                "password, encode # / ? @ [ as %23 %2F %3F %40 %5B"
             )
         for name, value in self.headers.items():
             if not TOKEN.fullmatch(name) or name.lower() in _RESERVED_HEADERS:
@@ -118,6 +118,6 @@ class ClientConfig:
         if not good or parts.query or parts.fragment or parts.username or parts.password:
             shown = "" if "@" in self.base_url else f" (given: {self.base_url[:200]!r})"
             raise ConfigurationError(
-                "the base URL must look like https://host or https://host:port/path, with no login, query "
+                "the base URL must have the form https://host or https://host:port/path, without credentials, query, "
                 f"or fragment{shown}"
             )

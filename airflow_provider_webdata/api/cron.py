@@ -1,8 +1,7 @@
-"""The cron expressions that the service reads: five numeric fields, and never closer than five minutes.
+"""Parser for the service's cron expressions: five numeric fields, with runs at least five minutes apart.
 
-The service's cron is not quite the common one: `5/15` means 5 only, and with both day
-fields set both must match. So the expression is read here: croniter was tried, it reads `5/15` as a series and takes
-names, `@daily` and ranges that end before they begin.
+The dialect differs from common cron: `5/15` means 5 only, and if both day fields are set, both must match. croniter is
+no substitute: it reads `5/15` as a series, and accepts names, `@daily`, and ranges that end before they begin.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from datetime import date, timedelta
 from itertools import pairwise
 
 MINIMUM_INTERVAL = 5
-"""Minutes between two runs, at least."""
+"""Minimum number of minutes between two runs."""
 
 _FIELDS = (
     ("minute", 0, 59),
@@ -29,19 +28,19 @@ _ITEM = re.compile(
 
 
 class CronError(ValueError):
-    """The expression is not one that the service accepts."""
+    """The service does not accept the expression."""
 
 
 @dataclass(frozen=True)
 class Cron:
-    """A cron expression as the service reads it.
+    """A parsed cron expression, in the service's dialect.
 
     :param minutes: minutes of the hour at which it fires.
     :param hours: hours of the day.
     :param days: days of the month.
     :param months: months, 1 to 12.
-    :param weekdays: days of the week, 0 is Sunday.
-    :param warnings: what reads differently elsewhere, one sentence each.
+    :param weekdays: days of the week; 0 is Sunday.
+    :param warnings: one sentence for each part that other cron implementations interpret differently.
     """
 
     minutes: frozenset[int]
@@ -52,11 +51,11 @@ class Cron:
     warnings: tuple[str, ...] = field(default=(), compare=False)
 
     def fires_on(self, day: date) -> bool:
-        """Return whether there is a run on this day."""
+        """Return whether the expression fires on this day."""
         return day.month in self.months and day.day in self.days and day.isoweekday() % 7 in self.weekdays
 
     def shortest_gap(self) -> int | None:
-        """Return the fewest minutes between two runs, or None when successive runs are hours apart."""
+        """Return the minimum number of minutes between two runs, or None if runs are more than an hour apart."""
         minutes = sorted(self.minutes)
         gaps = [later - earlier for earlier, later in pairwise(minutes)]
         if self._has_successive_hours():
@@ -68,23 +67,25 @@ class Cron:
             return True
         if not {0, 23} <= self.hours:
             return False
-        # 28 years: after that, dates and weekdays fall together as before.
+        # The combinations of dates and weekdays repeat after 28 years.
         days = (date(2024, 1, 1) + timedelta(days=number) for number in range(28 * 365 + 7))
         return any(self.fires_on(day) and self.fires_on(day + timedelta(days=1)) for day in days)
 
 
 def read_cron(text: str) -> Cron:
-    """Read a cron expression.
+    """Parse a cron expression.
 
-    :param text: five fields, minute hour day month weekday, numbers only.
-    :raises CronError: it is malformed, never fires, or fires more often than every five minutes.
+    :param text: five fields: minute, hour, day, month, and weekday, as numbers.
+    :raises CronError: the expression is malformed, never fires, or fires more often than every five minutes.
     """
     parts = text.split()
     if text.strip().startswith("@"):
-        raise CronError("cron shorthands such as @daily are not read; write five fields, as in '0 0 * * *'")
+        raise CronError(
+            "cron shorthands such as @daily are not supported; write five fields, such as '0 0 * * *'"
+        )
     if len(parts) != len(_FIELDS):
         raise CronError(
-            "a cron expression has five fields (minute hour day-of-month month day-of-week), "
+            "a cron expression must have five fields (minute hour day-of-month month day-of-week); "
             f"this one has {len(parts)}"
         )
     warnings: list[str] = []
@@ -94,8 +95,8 @@ def read_cron(text: str) -> Cron:
     ]
     if not parts[2].startswith("*") and not parts[4].startswith("*"):
         warnings.append(
-            "cron: day of month and day of week are both set; the service wants both to match, where most "
-            "crons take either"
+            "cron: day of month and day of week are both set. The service requires both to match; most cron "
+            "implementations require only one"
         )
     cron = Cron(
         minutes=sets[0],
@@ -106,7 +107,7 @@ def read_cron(text: str) -> Cron:
         warnings=tuple(warnings),
     )
     if not any(day <= monthrange(2024, month)[1] for month in cron.months for day in cron.days):
-        raise CronError("this cron expression never fires: no chosen month has the chosen day")
+        raise CronError("this cron expression never fires: none of its months has any of its days")
     gap = cron.shortest_gap()
     if gap is not None and gap < MINIMUM_INTERVAL:
         raise CronError(
@@ -119,13 +120,13 @@ def read_cron(text: str) -> Cron:
 def _read_field(text: str, name: str, low: int, high: int, warnings: list[str]) -> frozenset[int]:
     if re.search(r"[A-Za-z]", text):
         raise CronError(
-            f"the {name} field is numeric; names such as MON or JAN are not read (given: '{text}')"
+            f"the {name} field must be numeric; names such as MON or JAN are not supported (given: '{text}')"
         )
     values: set[int] = set()
     for item in text.split(","):
         match = _ITEM.fullmatch(item)
         if not match or bool(match["all"]) == bool(match["first"]):
-            raise CronError(f"the {name} field holds '{item}', which is no number, range, step or *")
+            raise CronError(f"the {name} field contains '{item}', which is not a number, range, step, or *")
         step = int(match["step"] or 1)
         if not step:
             raise CronError(f"the {name} field has a step of 0")
@@ -133,7 +134,7 @@ def _read_field(text: str, name: str, low: int, high: int, warnings: list[str]) 
             (low, high) if match["all"] else (int(match["first"]), int(match["last"] or match["first"]))
         )
         if not low <= first <= high or not low <= last <= high:
-            raise CronError(f"the {name} field goes from {low} to {high} (given: '{item}')")
+            raise CronError(f"the {name} field must be in the range {low} to {high} (given: '{item}')")
         if last < first:
             raise CronError(f"the {name} field has a range that ends before it begins: '{item}'")
         if match["step"] and match["first"] and not match["last"]:

@@ -1,6 +1,7 @@
-"""A deadline for a whole attempt; a timeout of httpx limits only a single read.
+"""A deadline for a whole attempt; an httpx timeout limits only a single read or write.
 
-Blocking, the deadline cuts the timeout of each read and write. Asynchronously, it is a cancel scope.
+For blocking calls, the deadline shortens the timeout of each read and write. For asynchronous calls, it is a cancel
+scope.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 LEAST_BYTES_PER_SECOND = 16 * 1024
-"""An attempt may take a second more for so many bytes that were sent or received. See docs/errors.md."""
+"""Each time this many bytes are transferred, the deadline moves by one second. See docs/errors.md."""
 
 _BLOCK_BYTES = 64 * 1024
 _SHORTEST_SECONDS = 0.001
@@ -30,12 +31,12 @@ _of_this_attempt: ContextVar[Deadline | None] = ContextVar("deadline", default=N
 
 
 class Deadline:
-    """The deadline of a blocking attempt, for the connections that are used within its `with` block.
+    """The deadline of a blocking attempt, for the connections used within its `with` block.
 
-    It starts with the first use of the network: waiting for a free connection takes none of it.
+    It starts with the first network operation: waiting for a free connection does not count.
 
-    :param seconds: what the attempt may take, apart from what its bytes add.
-    :ivar seconds: what it may take by now.
+    :param seconds: time limit of the attempt, before extensions for transferred bytes.
+    :ivar seconds: current time limit.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -44,7 +45,7 @@ class Deadline:
         self._token: Token[Deadline | None] | None = None
 
     def left(self) -> float:
-        """Return the seconds that are left."""
+        """Return the remaining seconds."""
         now = time.monotonic()
         if self._start is None:
             self._start = now
@@ -73,9 +74,9 @@ class Deadline:
 class AsyncDeadline:
     """The deadline of an asynchronous attempt, which starts when its `async with` block is entered.
 
-    :param seconds: what the attempt may take, apart from what its bytes add.
-    :ivar seconds: what it may take by now.
-    :raises httpx.ReadTimeout: at the end of the block: the attempt took too long.
+    :param seconds: time limit of the attempt, before extensions for transferred bytes.
+    :ivar seconds: current time limit.
+    :raises httpx.ReadTimeout: at the end of the block, if the attempt took too long.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -107,10 +108,10 @@ class AsyncDeadline:
 
 
 def hold_to_deadlines(client: httpx.Client) -> httpx.Client:
-    """Return `client`, whose connections keep the deadline of the attempt that uses them."""
-    # The transports of httpx build httpcore's pools without its public argument `network_backend`. A separate transport
-    # could pass it, but would have to repeat what httpx has no public names for: pools for HTTP and SOCKS proxies,
-    # the proxies of the environment (ignored once a transport is given), and the mapping of httpcore's errors.
+    """Enforce the current attempt's deadline on the connections of `client`, and return it."""
+    # The transports of httpx build httpcore's pools without its public argument `network_backend`. A custom transport
+    # could pass it, but would have to reimplement private parts of httpx: pools for HTTP and SOCKS proxies, proxies
+    # from the environment (ignored if a transport is given), and the mapping of httpcore's errors.
     for transport in (client._transport, *client._mounts.values()):
         if isinstance(transport, httpx.HTTPTransport):
             transport._pool._network_backend = _Backend(transport._pool._network_backend)
@@ -158,7 +159,7 @@ class _Stream(httpcore.NetworkStream):
         return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        # In blocks, for the timeout of a write holds for each of the many that a large one may take.
+        # Write in blocks: the timeout of a large write would apply separately to each of its partial writes.
         view = memoryview(buffer)
         for start in range(0, len(view), _BLOCK_BYTES):
             block = view[start : start + _BLOCK_BYTES]

@@ -1,7 +1,7 @@
-"""Every endpoint of the service, declared once.
+"""Declarations of all endpoints of the service.
 
-A declaration holds everything that differs between calls: URL, models, price, and whether the call may be repeated. The
-client, the hooks and their guard, the limits of tasks, the tests, and the documentation read it from here.
+A declaration contains all differences between calls: URL, models, price, and whether the call may be retried. The
+client, the hooks and their guard, the limits of tasks, the tests, and the documentation are derived from it.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ ResponseT = TypeVar("ResponseT", bound="ResponseModel")
 
 
 class JobEndpoints(msgspec.Struct, frozen=True):
-    """The calls about a job that was started.
+    """The endpoints for a started job.
 
-    :param status: returns its state.
-    :param documents: returns its result in parts, as plain JSON objects; None if the result is one object.
-    :param cancel: ends it early; None if the service cannot.
-    :param errors: returns the pages that failed; None if the job has no pages.
+    :param status: returns the job's state.
+    :param documents: returns the result in parts, as plain JSON objects; None if the result is a single object.
+    :param cancel: cancels the job; None if the service does not support it.
+    :param errors: returns the failed pages; None if the job has no pages.
     """
 
     status: Endpoint[Any]
@@ -41,36 +41,36 @@ class JobEndpoints(msgspec.Struct, frozen=True):
 def label_of(operation: str) -> str:
     """Return the name of an operation in errors and logs.
 
-    :param operation: its name, in snake case.
+    :param operation: the name in snake case.
     """
     return operation.replace("_", " ")
 
 
 class Endpoint(msgspec.Struct, Generic[ResponseT], frozen=True):
-    """One operation of the service.
+    """An operation of the service.
 
-    :param name: its name, in snake case; that of its constant here in lower case.
+    :param name: name in snake case; the constant in this module has the same name in upper case.
     :param method: HTTP method.
-    :param path: path with `{placeholders}`, from `/v2` on.
-    :param section: anchor of the section of docs/service.md that describes it.
-    :param response: returns the model of the response, which is loaded when the endpoint is first called.
-    :param request: returns the model of the body, or of the query of a GET, if it has one.
-    :param price: what a call bills; None: nothing.
+    :param path: path with `{placeholders}`, starting at `/v2`.
+    :param section: anchor of the section of docs/service.md that describes the operation.
+    :param response: returns the response model, which is imported when the endpoint is first called.
+    :param request: returns the model of the body, or of the query of a GET, if any.
+    :param price: price of a call; None: free.
     :param starts_nothing: a POST that neither starts nor bills anything.
-    :param visits: for a call that bills, the pages that the service may read: `named` are those that the request names,
-        and their domains; `none` is no page.
+    :param visits: for a billed call, the pages that the service may read: `named` means the pages in the request and
+        their domains; `none` means no pages.
     :param session: the call opens a browser session, or runs code in one.
-    :param job: for a call that starts a job, the calls about it.
+    :param job: for a call that starts a job, the job's endpoints.
     :param judged_by_status: the outcome is in the object's `status` rather than in `success` (jobs and checks), or in
         its `exitCode` and `killed` (code that ran in a browser session).
-    :param service_seconds: how long the service may work on a given body before it answers, in seconds.
-    :param uses_up_body: the object that the body names is gone once the service has answered, so that no repeat is
-        possible.
-    :param answers_text: the answer is not JSON but text, which becomes the field `text` of the response.
-    :param key_header: the header by which the service recognizes a repeat. One with the same `x-idempotency-key` is
-        refused; one with the same `x-request-id`, which is always sent, returns the first answer, and is billed once.
-    :param ends: when the hosted service shuts the operation down, and what replaces it.
-    :raises TypeError: a POST declares neither a price nor that it starts nothing.
+    :param service_seconds: returns the service-side time limit for a body, in seconds.
+    :param uses_up_body: the response consumes the object that the body refers to, so the call cannot be repeated.
+    :param answers_text: the response is text instead of JSON, and becomes the field `text` of the response model.
+    :param key_header: the header that identifies a repeated request. The service rejects a repeated
+        `x-idempotency-key`. For a repeated `x-request-id`, which is always sent, it returns the first response and
+        bills once.
+    :param ends: the shutdown of the operation on the hosted service, and its replacement.
+    :raises TypeError: a POST declares neither a price nor `starts_nothing`.
     """
 
     name: str
@@ -93,7 +93,7 @@ class Endpoint(msgspec.Struct, Generic[ResponseT], frozen=True):
 
     def __post_init__(self) -> None:
         if self.method == "POST" and self.price is None and not self.starts_nothing:
-            raise TypeError(f"{self.name}: declare its price, or starts_nothing=True")
+            raise TypeError(f"{self.name}: declare a price or starts_nothing=True")
 
     @property
     def label(self) -> str:
@@ -102,7 +102,7 @@ class Endpoint(msgspec.Struct, Generic[ResponseT], frozen=True):
 
     @property
     def repeatable(self) -> bool:
-        """Whether the call may be repeated after a lost answer without harm."""
+        """Whether the call can be retried safely after a lost response."""
         return self.price is None or self.key_header == "x-request-id"
 
 
@@ -114,7 +114,7 @@ def _page_job_calls(
     Endpoint[models.CancelResponse],
     Endpoint[models.JobErrors],
 ]:
-    """Return the calls about a job whose result is a list of pages, including one that returns raw documents."""
+    """Return the endpoints for a job with a list of pages as its result: status, documents, cancel, errors."""
     return (
         Endpoint(
             f"{kind}_status", "GET", path, "state-of-a-job", lambda: models.JobStatus, judged_by_status=True
@@ -164,7 +164,7 @@ DEVELOPER_SEARCH_BY_GET = Endpoint(
     price=prices.DEVELOPER_SEARCH,
     service_seconds=service_time.search,
 )
-"""The same call for servers that know no POST."""
+"""The same call for servers that do not support POST."""
 
 PAPER_SEARCH = Endpoint(
     "paper_search",
@@ -269,7 +269,7 @@ FIND_TOOLS = Endpoint(
     starts_nothing=True,
     service_seconds=service_time.providers,
 )
-"""The same call as of any provider, to the catalogue, which bills nothing."""
+"""The same endpoint with a call to the catalogue, which is free."""
 
 BATCH_SCRAPE_STATUS, BATCH_SCRAPE_DOCUMENTS, CANCEL_BATCH_SCRAPE, BATCH_SCRAPE_ERRORS = _page_job_calls(
     "batch_scrape", "/v2/batch/scrape/{job_id}"
@@ -359,7 +359,7 @@ PARSE_BY_REFERENCE = Endpoint(
     service_seconds=service_time.without_default,
     uses_up_body=True,
 )
-"""The same call as parse, of a file that was sent to the storage that `PARSE_UPLOAD` named."""
+"""The same endpoint as `PARSE`, for a file that was uploaded to the storage from `PARSE_UPLOAD`."""
 PARSE_FORMATS = Endpoint(
     "parse_formats", "GET", "/v2/parse/formats", "parse", lambda: models.FileFormatsResponse
 )
@@ -584,11 +584,11 @@ PRICES: Mapping[str, Price] = {
     for endpoint in ENDPOINTS.values()
     if isinstance(endpoint.price, Price)
 }
-"""The prices that are documented, by the operation that is billed."""
+"""The documented prices, by billed operation."""
 
 JOBS: Mapping[str, JobEndpoints] = {
     endpoint.price.operation: endpoint.job
     for endpoint in ENDPOINTS.values()
     if isinstance(endpoint.price, Price) and endpoint.job is not None
 }
-"""The calls about each kind of job."""
+"""The endpoints for each kind of job."""

@@ -508,9 +508,7 @@ class UnfinishedJobError(WebDataError):
         self.state = state
 
     def text(self) -> str:
-        return (
-            f"{self.operation}: job {self.job_id} is {self.state}. Its documents can be read after it has ended"
-        )
+        return f"{self.operation}: job {self.job_id} is {self.state}. Its documents can be read after it has ended"
 
 
 class CallRefusedError(WebDataError):

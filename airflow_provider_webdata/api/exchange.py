@@ -1,4 +1,4 @@
-"""One HTTP exchange with the service, apart from the moving of bytes: what is sent, and what an answer means."""
+"""Builds requests to the service, and interprets responses; the clients transfer the bytes."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MARGIN_SECONDS = 15.0
-"""How much longer than the service's own timeout the client reads, so that the service's answer wins."""
+"""Added to the service-side timeout, so that the client receives the service's own timeout error."""
 
 _MAX_ERROR_BYTES = 256 * 1024
 _SHOWN_CHARACTERS = 200
 
-_HALF = "holds half of a surrogate pair, which UTF-8 cannot carry"
+_HALF = "contains a lone surrogate, which UTF-8 cannot encode"
 
 _ENDING_HEADERS = frozenset({"deprecation", "sunset"})
 _KEY_HEADER = "x-idempotency-key"
@@ -73,10 +73,10 @@ _ENTITLED = {
     "robotsUserAgent": "robotsUserAgent",
 }
 
-# Most calls of a client go to a few addresses; to parse one takes as long as to check a search's request.
+# Most calls of a client use a few URLs, and parsing one takes as long as validating a search request.
 _address = lru_cache(maxsize=64)(httpx.URL)
 
-# Raised before a single byte of the request went out; all others leave it open.
+# Raised before any byte of the request is sent. After other errors, this is unknown.
 _NOT_SENT = (
     httpx.ConnectError,
     httpx.ConnectTimeout,
@@ -87,11 +87,11 @@ _NOT_SENT = (
 
 
 class Prepared(msgspec.Struct, Generic[ResponseT], frozen=True):
-    """A call ready to be sent, any number of times.
+    """A call that is ready to send.
 
     :param request: arguments of httpx's `stream`.
     :param features: features in the body that need an entitlement.
-    :param multipart: the body, where it is a file; it is read anew each time.
+    :param multipart: the body of a file upload; it is read again for each attempt.
     """
 
     endpoint: Endpoint[ResponseT]
@@ -101,7 +101,7 @@ class Prepared(msgspec.Struct, Generic[ResponseT], frozen=True):
     multipart: MultipartBody | None = None
 
     def can_be_sent(self) -> bool:
-        """Return whether the body is still there: a file that cannot be read twice goes out once."""
+        """Return whether the body can be sent; a file that cannot be rewound can be sent once."""
         if self.endpoint.uses_up_body:
             return False
         return self.multipart is None or self.multipart.upload.can_start
@@ -111,7 +111,7 @@ class Prepared(msgspec.Struct, Generic[ResponseT], frozen=True):
         return {**self.request, "content": self.multipart.chunks()} if self.multipart else self.request
 
     def asynchronous(self, deadline: AsyncDeadline) -> dict[str, Any]:
-        """Return the arguments of an asynchronous client's `stream`, whose body the deadline allows for."""
+        """Return the arguments of an asynchronous client's `stream`. Sending the body extends the deadline."""
         if self.multipart is None:
             deadline.extend_by(len(self.request.get("content", b"")))
             return self.request
@@ -119,20 +119,20 @@ class Prepared(msgspec.Struct, Generic[ResponseT], frozen=True):
 
     @property
     def seconds(self) -> float:
-        """How long an attempt may take, apart from what its bytes add: to connect, and for the service to answer."""
+        """Time limit of an attempt, before extensions for transferred bytes: the connect plus the read timeout."""
         timeout = self.request["timeout"]
         return float(timeout.connect + timeout.read)
 
 
 async def allowed_for(chunks: AsyncIterator[bytes], deadline: AsyncDeadline) -> AsyncIterator[bytes]:
-    """Yield the chunks of a body, which extend the deadline."""
+    """Yield the chunks of a body, and extend the deadline for each."""
     async for chunk in chunks:
         deadline.extend_by(len(chunk))
         yield chunk
 
 
 def http_options(config: ClientConfig) -> dict[str, Any]:
-    """Return the arguments of `httpx.Client` and `httpx.AsyncClient` for these settings."""
+    """Return the arguments of `httpx.Client` and `httpx.AsyncClient` for a configuration."""
     options: dict[str, Any] = {
         "headers": {
             **config.headers,
@@ -141,7 +141,7 @@ def http_options(config: ClientConfig) -> dict[str, Any]:
             "authorization": f"Bearer {config.api_key}",
             "user-agent": f"airflow-provider-webdata/{__version__}",
         },
-        # A redirect is an answer to report, never one to follow: the key must not leave this host.
+        # Report redirects instead of following them: the API key must not be sent to another host.
         "follow_redirects": False,
         **route_options(config),
     }
@@ -153,13 +153,13 @@ def http_options(config: ClientConfig) -> dict[str, Any]:
 
 
 def route_options(config: ClientConfig) -> dict[str, Any]:
-    """Return those of `http_options` that say how any host is reached: certificates and the proxy."""
+    """Return the part of `http_options` that applies to any host: certificates and the proxy."""
     options: dict[str, Any] = {"verify": config.verify}
     if config.verify and config.ca_file:
         try:
             options["verify"] = ssl.create_default_context(cafile=config.ca_file)
         except OSError as error:
-            raise ConfigurationError(f"ca_file {config.ca_file!r} cannot be used: {error}") from error
+            raise ConfigurationError(f"ca_file {config.ca_file!r} cannot be loaded: {error}") from error
     if config.proxy:
         options["proxy"] = config.proxy
     return options
@@ -176,12 +176,11 @@ def prepare(
     *,
     idempotency_key: str | None = None,
 ) -> Prepared[ResponseT]:
-    """Turn a declared call and its values into what is sent.
+    """Build the request of a call.
 
-    With a file, the body becomes multipart form data and the request model the JSON text of its field `options`.
+    With a file, the body is multipart form data, and the request model becomes its field `options`, as JSON text.
 
-    :raises InvalidRequestError: a value of the path is not an identifier, or the key is not one that the service
-        takes here.
+    :raises InvalidRequestError: a path value is not an identifier, or the endpoint does not accept the key.
     """
     if endpoint.ends is not None and endpoint.ends.concerns(config.base_url):
         _warn_once(config, endpoint.ends.warning)
@@ -204,7 +203,7 @@ def prepare(
         request["content"] = _json(endpoint, wire)
         request["headers"] = {"content-type": "application/json"}
     if idempotency_key is None and endpoint.key_header == "x-request-id":
-        # Without an id, a repeat would be executed and billed again.
+        # Without an id, a retry would be executed and billed again.
         idempotency_key = str(uuid.uuid4())
     if idempotency_key is not None:
         header = _key_header(endpoint, idempotency_key)
@@ -215,14 +214,14 @@ def prepare(
 
 
 def _warn_once(config: ClientConfig, text: str) -> None:
-    """Log a warning, once for all clients of a connection's settings."""
+    """Log a warning once per configuration."""
     if text not in config.warned:
         config.warned.add(text)
         log.warning("%s", text)
 
 
 def prepare_link(config: ClientConfig, endpoint: Endpoint[ResponseT], link: str) -> Prepared[ResponseT]:
-    """Turn a `next` link into a call on the connection's own origin.
+    """Build the request for a `next` link, on the connection's own origin.
 
     :raises InvalidResponseError: the link has no path below `/v2/`.
     """
@@ -232,11 +231,11 @@ def prepare_link(config: ClientConfig, endpoint: Endpoint[ResponseT], link: str)
 
 
 def path_and_query(endpoint: Endpoint[Any], link: str) -> str:
-    """Return the trusted part of a `next` link: its path from `/v2/` on, and its query.
+    """Return the trusted part of a `next` link: its path, starting at `/v2/`, and its query.
 
     See docs/service.md#next-host.
 
-    :param link: the link, or the part of it that this gave before.
+    :param link: the link, or an earlier return value.
     :raises InvalidResponseError: the link has no path below `/v2/`.
     """
     try:
@@ -252,7 +251,7 @@ def path_and_query(endpoint: Endpoint[Any], link: str) -> str:
 
 
 def _timeout(config: ClientConfig, service_seconds: float) -> httpx.Timeout:
-    # No pool timeout: waiting for a free connection is what max_concurrency asks for.
+    # No pool timeout: with max_concurrency, calls are expected to wait for a free connection.
     return httpx.Timeout(config.timeout, read=max(config.timeout, service_seconds), pool=None)
 
 
@@ -260,7 +259,7 @@ def _json(endpoint: Endpoint[Any], wire: Mapping[str, Any]) -> bytes:
     try:
         return to_json(wire)
     except ValueError:
-        # Only `extra_body` can hold such values: the models take none.
+        # Only `extra_body` can contain such values; the models reject them.
         problems = filter(None, (_misfit(name, value) for name, value in wire.items()))
         raise InvalidRequestError(endpoint.label, [*problems]) from None
 
@@ -269,13 +268,13 @@ def _misfit(name: str, value: Any) -> str | None:
     try:
         to_json({name: value})
     except ValueError as error:
-        reason = _HALF if "surrogates" in str(error) else f"is no JSON: {trimmed(str(error), 200)}"
-        return f"extra_body: what is given as {name!r} {reason}"
+        reason = _HALF if "surrogates" in str(error) else f"is not valid JSON: {trimmed(str(error), 200)}"
+        return f"extra_body: the value of {name!r} {reason}"
     return None
 
 
 def _segment(endpoint: Endpoint[Any], name: str, value: str) -> str:
-    # An empty or dotted segment would turn "get this one" into another call, such as "list all".
+    # An empty or dotted segment would change the endpoint, for example from "get" to "list".
     if not isinstance(value, str) or not value.strip() or value in {".", ".."}:
         raise InvalidRequestError(endpoint.label, [f"{name}: must be an identifier (given: {value!r})"])
     return quote(_encodable(endpoint, name, value).strip(), safe="")
@@ -283,23 +282,23 @@ def _segment(endpoint: Endpoint[Any], name: str, value: str) -> str:
 
 def _encodable(endpoint: Endpoint[Any], name: str, value: Any) -> Any:
     if isinstance(value, str) and not is_utf8(value):
-        raise InvalidRequestError(endpoint.label, [f"{name}: it {_HALF} (given: {value!r})"])
+        raise InvalidRequestError(endpoint.label, [f"{name}: the text {_HALF} (given: {value!r})"])
     return value
 
 
 def _key_header(endpoint: Endpoint[Any], key: str) -> str:
-    """Return the header that carries a key, which is one that the service accepts there."""
+    """Validate an idempotency key or request id, and return its header."""
     header = endpoint.key_header
     if header is None:
         raise InvalidRequestError(
             endpoint.label,
-            ["idempotency_key: the service ignores it here, so that it would promise too much"],
+            ["idempotency_key: this operation does not support one; omit it"],
         )
     if header == "x-request-id":
         if not isinstance(key, str) or not _REQUEST_ID.fullmatch(key):
             rule = "must be 1 to 128 letters, digits, '.', '_', ':', and '-'"
             raise InvalidRequestError(endpoint.label, [f"request_id: {rule} (given: {key!r})"])
-    # Anything else is treated like a key that was used before.
+    # The service treats a key that is not a UUID as already used.
     elif not isinstance(key, str) or not _UUID.fullmatch(key):
         raise InvalidRequestError(endpoint.label, [f"idempotency_key: must be a UUID (given: {key!r})"])
     return header
@@ -314,23 +313,25 @@ def _features(wire: Mapping[str, Any]) -> tuple[str, ...]:
 
 @contextmanager
 def transport_errors(prepared: Prepared[Any], deadline: Deadline | AsyncDeadline) -> Iterator[None]:
-    """Turn what httpx raises into `TransportError`, telling apart what was sent from what was not."""
+    """Convert httpx errors into `TransportError`, which records whether the request may have been sent."""
     name = prepared.endpoint.label
     try:
         yield
     except httpx.TimeoutException as error:
         seconds = prepared.request["timeout"].read
         if deadline.is_over:
-            reason = f"no whole answer from {prepared.config.base_url} within {deadline.seconds:.3g} s"
+            reason = f"no complete response from {prepared.config.base_url} within {deadline.seconds:.3g} s"
         elif isinstance(error, _NOT_SENT):
             reason = f"no connection to {prepared.config.base_url} within {prepared.config.timeout:g} s"
         elif isinstance(error, httpx.WriteTimeout):
-            reason = f"{prepared.config.base_url} took no more of the body for {prepared.config.timeout:g} s"
+            reason = (
+                f"{prepared.config.base_url} accepted no more of the body for {prepared.config.timeout:g} s"
+            )
         else:
-            reason = f"no answer from {prepared.config.base_url} within {seconds:g} s"
+            reason = f"no response from {prepared.config.base_url} within {seconds:g} s"
         raise TransportError(name, reason, sent=not isinstance(error, _NOT_SENT)) from error
     except httpx.DecodingError as error:
-        raise InvalidResponseError(name, "the compressed body cannot be read", status=200) from error
+        raise InvalidResponseError(name, "the compressed body cannot be decoded", status=200) from error
     except httpx.TransportError as error:
         what = "cannot reach" if isinstance(error, _NOT_SENT) else "lost the connection to"
         reason = f"{what} {prepared.config.base_url} ({trimmed(str(error), 200) or type(error).__name__})"
@@ -338,13 +339,12 @@ def transport_errors(prepared: Prepared[Any], deadline: Deadline | AsyncDeadline
 
 
 class Reader(Generic[ResponseT]):
-    """Collects one response's bytes up to the limit and says what they mean.
+    """Collects the bytes of a response, up to a limit, and parses them.
 
-    Bytes are gathered here rather than in the httpx response, which would keep them in a reference cycle until
-    the garbage collector comes by.
+    The httpx response would keep the bytes in a reference cycle until the next garbage collection.
 
-    :param response: the response, its body not read yet.
-    :raises ResponseTooLargeError: the announced or the actual size is over the limit.
+    :param response: the response, with an unread body.
+    :raises ResponseTooLargeError: the announced or the actual size exceeds the limit.
     """
 
     def __init__(self, prepared: Prepared[ResponseT], response: httpx.Response) -> None:
@@ -353,7 +353,7 @@ class Reader(Generic[ResponseT]):
         self._status = response.status_code
         self._headers = response.headers
         self._links = response.links if "link" in response.headers else {}
-        # Its getvalue() hands the bytes over without a copy, and they are parsed without one.
+        # getvalue() returns the bytes without a copy, and they are parsed without one.
         self._buffer = BytesIO()
         self._is_cut = False
         self._limit = prepared.config.max_response_bytes
@@ -366,14 +366,14 @@ class Reader(Generic[ResponseT]):
         if size > self._limit and self._status < 300:
             raise ResponseTooLargeError(
                 self._endpoint.label,
-                f"it is larger than {self._limit} bytes; ask for less or raise the connection's limit",
+                f"it is larger than {self._limit} bytes; request less, or raise the connection's limit",
                 status=self._status,
             )
 
     def feed(self, chunk: bytes) -> bool:
-        """Take the next bytes of the body, decompressed, and return whether more are wanted.
+        """Add decompressed bytes of the body, and return whether to continue reading.
 
-        Of a failure, no more than the limit: what an error says stands at its beginning.
+        The body of an error is truncated at the limit.
         """
         room = self._limit - self._buffer.tell()
         self._check_size(self._limit - room + len(chunk))
@@ -382,10 +382,10 @@ class Reader(Generic[ResponseT]):
         return not self._is_cut
 
     def finish(self) -> ResponseT:
-        """Return the parsed answer, or raise what the answer says.
+        """Return the parsed response, or raise the error that it reports.
 
-        :raises APIError: the service says that the call failed.
-        :raises InvalidResponseError: the body is not what the service documents.
+        :raises APIError: the service reports a failure.
+        :raises InvalidResponseError: the body does not match the service's documentation.
         """
         if self._headers.keys() & _ENDING_HEADERS:
             _warn_once(self._prepared.config, self._deprecation())
@@ -396,7 +396,7 @@ class Reader(Generic[ResponseT]):
         try:
             model = self._parsed()
         except ValidationError as error:
-            # A failure reported with HTTP 200 need not have the shape of a success.
+            # A failure that is reported with HTTP 200 may not match the response model.
             body = self._error_body()
             if body.get("success") is False:
                 raise self._api_error(body) from None
@@ -406,9 +406,9 @@ class Reader(Generic[ResponseT]):
         return model
 
     def _deprecation(self) -> str:
-        """Return what the headers `Deprecation`, `Sunset`, and `Link` say. See docs/service.md#deprecation."""
+        """Return a warning from the headers `Deprecation`, `Sunset`, and `Link`. See docs/service.md#deprecation."""
         since, until = (self._line(_date(self._headers.get(name, ""))) for name in ("deprecation", "sunset"))
-        text = f"{self._endpoint.label}: the service calls this operation deprecated"
+        text = f"{self._endpoint.label}: the service reports that this operation is deprecated"
         text += f" since {since}" if since else ""
         text += f". It ends on {until}" if until else ""
         links = [
@@ -423,15 +423,15 @@ class Reader(Generic[ResponseT]):
         if self._endpoint.answers_text:
             return response.model_validate({"text": body.decode(errors="replace")})
         with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            # For non-ASCII text, pydantic's own parser needs twice the time. msgspec accepts slightly more (NaN, for
-            # example), and pydantic reports what is wrong with the rest.
+            # For non-ASCII text, pydantic's own parser is half as fast. msgspec accepts slightly more (NaN, for
+            # example), and pydantic reports errors in everything else.
             return response.model_validate(msgspec.json.decode(body))
         try:
             return response.model_validate_json(body)
         except ValidationError as error:
             if error.errors(include_input=False, include_url=False)[0]["type"] != "json_invalid":
                 raise
-            # The answer is billed: half an emoji in it is no reason to drop it. docs/service.md#half-characters.
+            # Half an emoji must not invalidate a billed response. See docs/service.md#half-characters.
             readable = _readable(body)
             if readable == body:
                 raise
@@ -442,17 +442,17 @@ class Reader(Generic[ResponseT]):
 
     def _explain(self, error: ValidationError) -> str:
         if not (beginning := self._beginning()):
-            return "it has no body"
+            return "the body is empty"
         first = error.errors(include_input=False, include_url=False)[0]
         if first["type"] != "json_invalid":
             place = self._line(".".join(str(part) for part in first["loc"])) or "the body"
-            return f"{place}: {first['msg']} ({error.error_count()} such places)"
+            return f"{place}: {first['msg']} (error 1 of {error.error_count()})"
         body = _readable(self._buffer.getvalue())
         if body[:64].lstrip()[:1] in (b"{", b"["):
-            return f"its JSON is damaged or cut short after {len(body)} bytes"
+            return f"its JSON is invalid or truncated after {len(body)} bytes"
         return (
             f"it is {self._kind()}, not JSON; check that the connection's host is the service. "
-            f"It begins: {beginning}"
+            f"It starts with: {beginning}"
         )
 
     def _redirect(self) -> str:
@@ -464,7 +464,7 @@ class Reader(Generic[ResponseT]):
         except ValueError:
             location = ""
         if not location:
-            return "it redirects, and does not say where to; check the connection's host"
+            return "it redirects without a valid location; check the connection's host"
         if place == origin:
             return f"it redirects to {self._line(path)} on the same host; check the path in the connection's host"
         return f"it redirects to {self._line(place)}; set the connection's host to the service's own address"
@@ -477,7 +477,7 @@ class Reader(Generic[ResponseT]):
         return self._line(body.decode(errors="replace"))
 
     def _line(self, text: str, limit: int = _SHOWN_CHARACTERS) -> str:
-        # In this order, so that no secret comes together, or is cut in two.
+        # In this order: joining lines may form a secret, and trimming may split one.
         return trimmed(self._scrubbed(one_line(text)), limit)
 
     def _error_body(self) -> dict[str, Any]:
@@ -492,7 +492,7 @@ class Reader(Generic[ResponseT]):
         return flattened(self._scrubbed(found)) if isinstance(found, dict) else {}
 
     def _scrubbed(self, value: Any) -> Any:
-        """Return what the service wrote without the key and the connection's headers, which it may echo."""
+        """Remove the API key and the connection's headers, which the service may echo."""
         config = self._prepared.config
         return without_secrets(value, (config.api_key, *config.headers.values()))
 
@@ -532,13 +532,13 @@ class Reader(Generic[ResponseT]):
         if body:
             return "the service gave no reason"
         if not (beginning := self._beginning()):
-            return "an empty body came, probably from a proxy in front of the service"
+            return "the error body is empty, probably from a proxy in front of the service"
         size = f" of more than {self._limit} bytes" if self._is_cut else ""
         if beginning[0] in "{[":
-            return f"the error body{size} is no JSON object, or damaged; it begins: {beginning}"
+            return f"the error body{size} is not a valid JSON object; it starts with: {beginning}"
         return (
-            f"no JSON error body came but {self._kind()}{size}, probably from a proxy in front of the service; "
-            f"it begins: {beginning}"
+            f"the error body is not JSON but {self._kind()}{size}, probably from a proxy in front of the service; "
+            f"it starts with: {beginning}"
         )
 
     def _issues(self, issues: list[Any]) -> str:
@@ -546,7 +546,7 @@ class Reader(Generic[ResponseT]):
 
 
 def _date(text: str) -> str:
-    """Return the date of a header in ISO 8601; other text unchanged, and nothing for a mere `true`."""
+    """Format the date of a header; return other text unchanged, and an empty string for `true`."""
     with suppress(ValueError, TypeError, OverflowError, OSError):
         if text.startswith("@"):
             return f"{datetime.fromtimestamp(int(text[1:]), timezone.utc):%Y-%m-%d %H:%M} UTC"
@@ -568,7 +568,7 @@ def _origin(url: str) -> str:
 
 
 def _readable(body: bytes) -> bytes:
-    """Return JSON text as pydantic reads it: in UTF-8, without a byte order mark, and without half characters."""
+    """Return JSON text that pydantic accepts: UTF-8, without a byte order mark or lone surrogates."""
     encoding = json.detect_encoding(body)
     if encoding != "utf-8":
         body = body.decode(encoding, "replace").encode()

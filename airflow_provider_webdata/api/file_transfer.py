@@ -1,4 +1,4 @@
-"""A file on its way to the storage that the service names: to another host, without the key, then parsed by reference.
+"""Upload of a file to the storage that the service specifies, on another host and without the API key.
 
 See docs/service.md#parse-by-reference.
 """
@@ -46,14 +46,14 @@ _OURS = frozenset({"content-length", "host"})
 
 
 class FileTransfer:
-    """One file, and its upload target: an address, a method, and headers, within limits.
+    """Upload of one file to a target: a URL, a method, and headers, all validated.
 
-    The address and the form's fields are secrets: no message has them. Only the status of the storage's response is
-    read, not its body.
+    The URL and the form's fields are secrets, and do not appear in messages. Only the status of the storage's response
+    is read, not its body.
 
     :param upload: the file; its size must be known.
-    :raises InvalidResponseError: nothing can be sent there.
-    :raises UploadTooLargeError: the file is larger than the service takes.
+    :raises InvalidResponseError: the target is unusable.
+    :raises UploadTooLargeError: the file is larger than the service accepts.
     """
 
     def __init__(self, config: ClientConfig, target: ParseUpload, upload: Upload) -> None:
@@ -63,13 +63,13 @@ class FileTransfer:
         self._host = self._url.host
         self._method = (target.method or "PUT").upper()
         if self._method not in ("PUT", "POST"):
-            raise _unusable(f"it wants the method {trimmed(self._method, 50)!r}")
+            raise _unusable(f"it requires the unsupported method {trimmed(self._method, 50)!r}")
         if target.max_size_bytes is not None and (upload.size or 0) > target.max_size_bytes:
             raise UploadTooLargeError(
                 _OPERATION,
-                f"the service takes at most {target.max_size_bytes} bytes ({upload.name} has {upload.size})",
+                f"the service accepts at most {target.max_size_bytes} bytes ({upload.name} has {upload.size})",
             )
-        # A form's file comes last, after the fields that its signature covers.
+        # The file must be the last part of the form, after the signed fields.
         self._form = (
             MultipartBody(upload, _checked_fields(target.form_fields or {}))
             if self._method == "POST"
@@ -81,8 +81,8 @@ class FileTransfer:
     def send(self) -> None:
         """Send the file.
 
-        :raises InvalidResponseError: the storage is no public host, and not the service's own.
-        :raises UploadError: the storage did not take it, or the file is not what it was said to be.
+        :raises InvalidResponseError: the storage is neither a public host nor the service's own.
+        :raises UploadError: the storage rejected the file, or the file's size or type is wrong.
         """
         deadline = Deadline(self._seconds)
         with (
@@ -128,13 +128,13 @@ class FileTransfer:
             agreed = host is not None and normal_host(url.host) == host
         except (ValueError, httpx.InvalidURL):
             agreed = False
-        # Plain http is for a service that is reached so itself.
+        # Plain http is allowed only if the service itself uses it.
         if not agreed or url.scheme not in {"https", base.scheme}:
-            raise _unusable("it names no https address for the file")
+            raise _unusable("it contains no valid https URL for the file")
         return url
 
     def _addresses(self) -> list[str | None]:
-        """Return the IP addresses to connect to; None stands for the host's name."""
+        """Return the IP addresses to connect to; None means the host name."""
         if normal_host(self._host) == url_host(self._config.base_url):
             return [None]
         is_proxied = goes_through_proxy(self._url, self._config.proxy)
@@ -142,11 +142,11 @@ class FileTransfer:
             found = addresses_for(self._url, ())
         except HostRefusedError as error:
             raise _unusable(
-                f"its storage {error}, nor the service's own: upload the file as a form, or have the "
-                "service store files elsewhere"
+                f"its storage {error}, nor the service's own host; upload the file as a form, or configure the "
+                "service to store files elsewhere"
             ) from None
         except OSError as error:
-            # A name that only the proxy knows is the proxy's to judge.
+            # The proxy may be able to resolve the name.
             if not is_proxied:
                 raise UploadError(_OPERATION, f"{self._host} cannot be resolved: {error}") from None
             found = []
@@ -156,7 +156,7 @@ class FileTransfer:
         url, headers = self._url, {**self._headers}
         extensions: dict[str, Any] = {}
         if address is not None:
-            # The Host header and the certificate check keep the name.
+            # The Host header and the certificate check still use the name.
             url = url.copy_with(host=address)
             headers["host"] = self._url.netloc.decode("ascii")
             extensions["sni_hostname"] = self._url.raw_host.decode("ascii")
@@ -169,7 +169,7 @@ class FileTransfer:
 
     def _check(self, response: httpx.Response) -> None:
         if not response.is_success:
-            raise UploadError(_OPERATION, f"{self._host} answered HTTP {response.status_code}")
+            raise UploadError(_OPERATION, f"{self._host} returned HTTP {response.status_code}")
 
     @contextmanager
     def _failures(self) -> Iterator[None]:
@@ -184,7 +184,7 @@ def _checked_headers(given: dict[str, str]) -> dict[str, str]:
     headers = {}
     for name, value in given.items():
         if not TOKEN.fullmatch(name) or not HEADER_VALUE.fullmatch(value) or name.lower() in _FRAMING:
-            raise _unusable(f"it wants a header that cannot be sent ({trimmed(repr(name), 50)})")
+            raise _unusable(f"it requires a header that cannot be sent ({trimmed(repr(name), 50)})")
         if name.lower() not in _OURS:
             headers[name.lower()] = value
     return headers
@@ -193,7 +193,7 @@ def _checked_headers(given: dict[str, str]) -> dict[str, str]:
 def _checked_fields(given: dict[str, str]) -> dict[str, str]:
     for name, value in given.items():
         if '"' in name or not name.isprintable() or not is_utf8(value):
-            raise _unusable(f"it wants a field that no form can hold ({trimmed(repr(name), 50)})")
+            raise _unusable(f"it requires a form field that cannot be sent ({trimmed(repr(name), 50)})")
     return given
 
 

@@ -1,7 +1,7 @@
-"""The difference between a declared and a stored monitor, and the smallest update that removes it.
+"""The difference between a declared and a stored monitor, and the minimal update that resolves it.
 
-Only declared fields are compared, at every depth, after the normalizations of the service
-(docs/service.md#monitor-normalised). A default that the service does not show equals the same value declared.
+Only declared fields are compared, at every depth, after the service's normalizations
+(docs/service.md#monitor-normalised). A field that the service does not return counts as its default.
 """
 
 from __future__ import annotations
@@ -45,35 +45,34 @@ _DEFAULTS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class MonitorChanges:
-    """The difference between a declared and a stored monitor; false when there is none.
+    """The difference between a declared and a stored monitor; false if they are equal.
 
     :param patch: body of the update, in wire form.
-    :param fields: paths of what differs, for a log: names only, never values.
+    :param fields: paths of the differing fields, for logs; without values.
     """
 
     patch: dict[str, Any]
     fields: tuple[str, ...]
 
     def __bool__(self) -> bool:
-        """Return whether anything differs."""
+        """Return whether any field differs."""
         return bool(self.fields)
 
 
 def monitor_changes(declared: Wire, stored: Wire, applied: Wire | None = None) -> MonitorChanges:
     """Compare a declared monitor with the stored one.
 
-    The patch replaces each top-level field that differs. It carries the ids of stored targets, without which their
+    The patch replaces each top-level field that differs. It includes the ids of stored targets, without which their
     history is lost, and `judgeEnabled` with a goal (docs/service.md#monitor-update-goal).
 
-    A schedule given as text is stored as cron, which the service may move within its period
-    (docs/service.md#schedule-stored). If `applied` says which cron the service made of this very text, the stored cron
-    must equal it. Without that record, a phrase that names no time ("hourly", "daily") matches any cron of the same
-    period. A phrase that names one ("daily at 9:00") matches only the documented cron; otherwise it is sent again and
-    recorded.
+    The service stores a text schedule as cron, which it may shift within its period (docs/service.md#schedule-stored).
+    If `applied` has the same text, the stored cron must equal its cron. Without that record, a phrase without a time
+    ("hourly", "daily") matches any cron with the same period. A phrase with a time ("daily at 9:00") matches only the
+    documented cron; otherwise it is sent again and recorded.
 
     :param declared: fields as in the create request, in wire form.
     :param stored: the monitor as the service returns it.
-    :param applied: `text` and `cron` of the schedule as last applied, if known.
+    :param applied: `text` and `cron` of the last applied schedule, if known.
     """
     differences: dict[str, list[str]] = {}
     for name, value in declared.items():
@@ -85,7 +84,7 @@ def monitor_changes(declared: Wire, stored: Wire, applied: Wire | None = None) -
             differences[name] = list(_differences("", {name: value}, stored))
     changed = {name: declared[name] for name, paths in differences.items() if paths}
     if changed:
-        # The service may accept fields that it does not show.
+        # The service may accept fields that it does not return.
         changed.update({name: value for name, value in declared.items() if name not in _NAMES})
         if "goal" in changed and "judgeEnabled" in declared:
             changed["judgeEnabled"] = declared["judgeEnabled"]
@@ -93,10 +92,10 @@ def monitor_changes(declared: Wire, stored: Wire, applied: Wire | None = None) -
 
 
 def complete_update(fields: Wire, stored: Wire) -> dict[str, Any]:
-    """Return an update with all that has to go along with its fields (docs/service.md#monitor-update).
+    """Add the fields that an update requires (docs/service.md#monitor-update).
 
-    Targets get the ids of the stored ones that they continue, a goal gets `judgeEnabled`, a resume the schedule.
-    The fields themselves are sent whether they differ or not: what a replica shows as stored may be outdated.
+    Targets get the ids of the matching stored targets, a goal gets `judgeEnabled`, and a resume gets the schedule.
+    The given fields are sent even if they equal the stored ones, which may come from an outdated replica.
 
     :param fields: the fields to set, in wire form.
     :param stored: the monitor as the service returns it.
@@ -120,20 +119,20 @@ def complete_update(fields: Wire, stored: Wire) -> dict[str, Any]:
 
 
 def previous_values(patch: Wire, stored: Wire) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the update that puts back what `patch` changed, and the fields that cannot be put back.
+    """Return the update that reverts `patch`, and the fields that cannot be reverted.
 
-    :param stored: the monitor as it was before.
+    :param stored: the monitor before the patch.
     """
-    # The service refuses null, except as goal: a webhook, above all, cannot be removed.
+    # The service rejects null for all fields except `goal`. A webhook, for example, cannot be removed.
     lost = tuple(name for name in patch if name != "goal" and stored.get(name) is None)
     return {name: stored.get(name) for name in patch if name not in lost}, lost
 
 
 def match_targets(declared: Sequence[Wire], stored: Sequence[Wire]) -> list[tuple[Wire, Wire | None]]:
-    """Return each declared target with the stored one whose history it continues, or None.
+    """Pair each declared target with the stored target whose history it continues, or None.
 
-    A declared id decides; then what is watched (URLs, URL or queries), wholly or in part; then the place in the list,
-    within the same type.
+    Targets match by declared id, then by watched URLs or queries (all, then the most in common), then by position in
+    the list. Without an id, only targets of the same type match.
 
     :param declared: targets in wire form.
     :param stored: targets as the service returns them.
@@ -176,7 +175,7 @@ def _target_differences(declared: Sequence[Wire], stored: Sequence[Wire]) -> lis
         if before is None:
             fields.append(f"targets[{index}] (new)")
         else:
-            # One URL and a list of one are the same.
+            # A single URL equals a list of one URL.
             shown = {"url": before.get("urls"), "urls": before.get("url"), **before}
             fields.extend(_differences(f"targets[{index}].", {**target, "id": None}, shown))
     if removed := len(stored) - sum(before is not None for _, before in matches):
@@ -223,7 +222,7 @@ def _cron(text: str) -> Cron | list[str]:
 
 
 def _differences(path: str, declared: Wire, stored: Wire) -> Iterator[str]:
-    """Yield the paths of declared values that the stored mapping does not hold."""
+    """Yield the paths of declared values that differ from the stored mapping."""
     for name, wanted in declared.items():
         if wanted is None and name != "goal":
             continue
@@ -237,7 +236,7 @@ def _differences(path: str, declared: Wire, stored: Wire) -> Iterator[str]:
 
 
 def _covers(declared: Any, stored: Any) -> bool:
-    """Return whether the stored value holds all that is declared."""
+    """Return whether the stored value contains the declared value."""
     if isinstance(declared, Mapping):
         return isinstance(stored, Mapping) and not any(_differences("", declared, stored))
     if isinstance(declared, list) and isinstance(stored, list):
@@ -246,7 +245,7 @@ def _covers(declared: Any, stored: Any) -> bool:
 
 
 def _normalized(name: str, value: Any) -> Any:
-    """Return a value without what the service changes in it, and without spelling that means nothing."""
+    """Apply the service's normalizations to a value, and remove insignificant differences in spelling."""
     match name:
         case "goal":
             return str(value or "").strip() or None
@@ -275,13 +274,13 @@ def _typed(item: Any) -> dict[str, Any]:
 
 
 def _listed(value: Any) -> list[Any]:
-    """Return a list; the service may show one text where several would be a list."""
+    """Return a list; the service may return a single text instead of a list."""
     return list(value) if isinstance(value, (list, tuple)) else [] if value is None else [value]
 
 
 def _same_urls(declared: Sequence[Any], stored: Sequence[Any]) -> bool:
     wanted, shown = set(map(_split_url, declared)), set(map(_split_url, stored))
-    # The service chooses the scheme of a URL that has none.
+    # The service chooses the scheme of a URL without one.
     free = {rest for scheme, rest in wanted if not scheme}
 
     def comparable(urls: set[tuple[str, str]]) -> set[tuple[str, str]]:
@@ -291,7 +290,7 @@ def _same_urls(declared: Sequence[Any], stored: Sequence[Any]) -> bool:
 
 
 def _split_url(url: Any) -> tuple[str, str]:
-    """Return scheme (empty if none is written) and the rest of a URL, apart from spelling that means nothing."""
+    """Return the scheme of a URL (empty if absent), and the normalized rest."""
     text = str(url).strip()
     try:
         parts = urlsplit(text if "://" in text else f"//{text}")

@@ -1,8 +1,8 @@
-"""Streaming upload of a file as multipart form data, never held whole in memory.
+"""Streaming upload of a file as multipart form data, without loading the file into memory.
 
-httpx writes the form, of an empty file; the file's bytes go in between. Its own reading of files is no substitute: it
-blocks the event loop, starts at the beginning, fails on pipes and iterables, has no limit, and reports a file that
-changed meanwhile as a broken connection.
+httpx encodes the form with an empty file, and the file's bytes are inserted. httpx's own file upload is no substitute:
+it blocks the event loop, ignores the file's current position, fails on pipes and iterables, has no size limit, and
+reports a file that changes during the upload as a broken connection.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from airflow_provider_webdata.api.errors import InvalidRequestError, UploadError
 from airflow_provider_webdata.common.http_library import httpx
 
 BLOCK_BYTES = 256 * 1024
-"""How much of a file is in memory at a time."""
+"""Bytes of a file that are in memory at a time."""
 
 _END = object()
 
 
 @runtime_checkable
 class Readable(Protocol):
-    """The part of a binary file that is needed; one that can also seek can be sent again after a refusal."""
+    """The required interface of a binary file. A seekable file can be sent again in a retry."""
 
     def read(self, size: int, /) -> bytes:
-        """Return up to `size` bytes, none at the end."""
+        """Return up to `size` bytes, or empty bytes at the end."""
         ...
 
 
 FileSource = Readable | Iterable[bytes] | AsyncIterable[bytes]
-"""An open binary file, or something that gives bytes; of these only the last needs the asynchronous client."""
+"""An open binary file or an iterable of bytes. An asynchronous iterable requires the asynchronous client."""
 
 
 def safe_name(filename: str) -> str:
-    """Return a file's name as it may stand in a header: no directories, quotes, line breaks or control characters.
+    """Return a file name that is safe in a header: without directories, quotes, line breaks, or control characters.
 
-    :param filename: the name, a path of any system, or the last part of a URL.
+    :param filename: a name, a path of any operating system, or the last segment of a URL.
     """
     name = filename.replace("\\", "/").rstrip("/").rpartition("/")[2]
     return "".join(
@@ -47,18 +47,18 @@ def safe_name(filename: str) -> str:
 
 
 class Upload:
-    """A file to send, checked while it is read.
+    """A file to upload, validated while it is read.
 
-    It is sent from where it stands, so that a file that can seek, or an iterable that starts anew, can be sent any
-    number of times; all else once.
+    The upload starts at the file's current position. A seekable file, or an iterable that can be iterated again, can
+    be sent any number of times; other sources can be sent once.
 
-    :param operation: what errors call the call.
-    :param file: open binary file, or iterable of bytes; it is not closed here.
-    :param filename: its name; directories and what a header cannot carry are taken out.
-    :param size: bytes, where known. Left out, it is asked of the file; if that cannot tell, the upload goes out in
-        chunks of unannounced total.
-    :param max_bytes: most bytes that may be sent.
-    :raises InvalidRequestError: this cannot be sent: no name, no binary file, empty or too large.
+    :param operation: name of the operation in errors.
+    :param file: open binary file, or iterable of bytes; it is not closed.
+    :param filename: name of the file; directories and characters that are invalid in a header are removed.
+    :param size: size in bytes. Default: the size of a seekable file; for other sources, the upload uses chunked
+        transfer encoding.
+    :param max_bytes: maximum number of bytes to send.
+    :raises InvalidRequestError: the file has no name, is not binary, is empty, or is too large.
     """
 
     def __init__(
@@ -75,23 +75,23 @@ class Upload:
         if not self.name:
             problems.append(f"filename: must name a file (given: {filename!r})")
         if self.size is not None and self.size < 1:
-            problems.append("file: it is empty, or was read to its end before")
+            problems.append("file: it is empty, or was already read to its end")
         if self.size is not None and self.size > max_bytes:
-            problems.append(f"file: at most {max_bytes} bytes are taken (given: {self.size})")
+            problems.append(f"file: must have at most {max_bytes} bytes (given: {self.size})")
         if problems:
             raise InvalidRequestError(operation, problems)
 
     @property
     def can_start(self) -> bool:
-        """Whether the file can be sent, for the first time or again."""
+        """Whether the file can be sent now, for the first time or again."""
         is_used_up = isinstance(self._source, (Readable, Iterator, AsyncIterator))
         return not self._started or self._start is not None or not is_used_up
 
     def blocks(self) -> Iterator[bytes]:
-        """Return the file's bytes in pieces, from the start.
+        """Return the file's bytes in blocks, from the start.
 
-        :raises InvalidRequestError: it gives its bytes to asynchronous callers only; nothing was read.
-        :raises UploadError: while iterating: the file is not what it was said to be.
+        :raises InvalidRequestError: the file is an asynchronous iterable; nothing was read.
+        :raises UploadError: while iterating: the file's size or type is wrong.
         """
         source = self._source
         if isinstance(source, AsyncIterable) and not isinstance(source, Iterable):
@@ -108,7 +108,7 @@ class Upload:
         count.finish()
 
     async def ablocks(self) -> AsyncIterator[bytes]:
-        """Yield the file's bytes in pieces, from the start, without blocking the event loop; see `blocks`."""
+        """Yield the file's bytes in blocks, from the start, without blocking the event loop; see `blocks`."""
         count = _Count(self._operation, self.size, self._max_bytes)
         if isinstance(self._source, AsyncIterable):
             self._rewind()
@@ -128,7 +128,7 @@ class Upload:
 
 
 class _Count:
-    """Counts what a file gives and holds it to what was said of it."""
+    """Counts the bytes of a file, and enforces its size."""
 
     def __init__(self, operation: str, size: int | None, max_bytes: int) -> None:
         self._operation = operation
@@ -139,14 +139,12 @@ class _Count:
     def take(self, block: object) -> bytes:
         if not isinstance(block, (bytes, bytearray, memoryview)):
             raise UploadError(
-                self._operation, f"the file gives {type(block).__name__}, not bytes; open it in binary mode"
+                self._operation, f"the file returns {type(block).__name__}, not bytes; open it in binary mode"
             )
         block = bytes(block)
         self._taken += len(block)
         if self._size is not None and self._taken > self._size:
-            raise UploadError(
-                self._operation, f"the file has more than the {self._size} bytes that it had before"
-            )
+            raise UploadError(self._operation, f"the file has more than the expected {self._size} bytes")
         if self._taken > self._max_bytes:
             raise UploadTooLargeError(self._operation, f"the file has more than {self._max_bytes} bytes")
         return block
@@ -155,7 +153,7 @@ class _Count:
         if self._size is not None and self._taken < self._size:
             raise UploadError(
                 self._operation,
-                f"the file ended after {self._taken} of the {self._size} bytes that it had before",
+                f"the file ended after {self._taken} of the expected {self._size} bytes",
             )
         if not self._taken:
             raise UploadError(self._operation, "the file is empty")
@@ -163,7 +161,7 @@ class _Count:
 
 def _checked_source(operation: str, file: object) -> FileSource:
     if isinstance(file, io.TextIOBase):
-        raise InvalidRequestError(operation, ["file: it is open as text; open it in binary mode ('rb')"])
+        raise InvalidRequestError(operation, ["file: it is open in text mode; open it in binary mode ('rb')"])
     if getattr(file, "closed", False):
         raise InvalidRequestError(operation, ["file: it is closed"])
     if isinstance(file, (str, bytes, bytearray, memoryview, Mapping)) or not isinstance(
@@ -171,15 +169,15 @@ def _checked_source(operation: str, file: object) -> FileSource:
     ):
         raise InvalidRequestError(
             operation,
-            [f"file: an open binary file or an iterable of bytes is expected (given: {type(file).__name__})"],
+            [f"file: must be an open binary file or an iterable of bytes (given: {type(file).__name__})"],
         )
     return file
 
 
 def _measured(file: object) -> tuple[int | None, int | None]:
-    """Return where a file stands and how many bytes follow, or None for both if it cannot go back there.
+    """Return a file's position and the number of bytes after it, or None for both if it is not seekable.
 
-    It is tried, because some streams claim that they can seek and fail when they are to do it.
+    This calls `seek`, because some streams report that they are seekable but fail.
     """
     seekable = getattr(file, "seekable", None)
     if isinstance(file, AsyncIterable) or not callable(seekable) or not seekable():
@@ -200,10 +198,10 @@ def _pieces(source: Readable | Iterable[bytes]) -> Iterable[bytes]:
 
 
 class MultipartBody:
-    """A request body of plain fields and one file, as RFC 7578 has it.
+    """A multipart request body with text fields and one file (RFC 7578).
 
     :param upload: the file, in the part named `file`.
-    :param fields: the plain fields, in front of it.
+    :param fields: the text fields, before the file.
     """
 
     def __init__(self, upload: Upload, fields: Mapping[str, str]) -> None:
@@ -221,14 +219,14 @@ class MultipartBody:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers that announce this body; its length is among them where the file's size is known."""
+        """The headers of this body: its content type, and its length if the file's size is known."""
         headers = {"content-type": self.content_type}
         if self.upload.size is not None:
             headers["content-length"] = str(len(self._head) + self.upload.size + len(self._tail))
         return headers
 
     def chunks(self) -> Iterator[bytes]:
-        """Return the body in pieces, for a blocking client; see `Upload.blocks`."""
+        """Return the body in chunks, for a blocking client; see `Upload.blocks`."""
         return self._framed(self.upload.blocks())
 
     def _framed(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
@@ -237,7 +235,7 @@ class MultipartBody:
         yield self._tail
 
     async def achunks(self) -> AsyncIterator[bytes]:
-        """Yield the body in pieces, for an asynchronous client; see `Upload.ablocks`."""
+        """Yield the body in chunks, for an asynchronous client; see `Upload.ablocks`."""
         yield self._head
         async for block in self.upload.ablocks():
             yield block

@@ -1,4 +1,4 @@
-"""The phrases in which a schedule can be given instead of cron, read as the service reads them."""
+"""Parser for the service's schedule phrases, an alternative to cron."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ _START = r"(?:starting|start)(?: (?:at|on))?"
 
 
 class PhraseError(ValueError):
-    """The service does not read this phrase; the message says what it would read."""
+    """The service does not support this phrase; the message lists the supported ones."""
 
 
 @dataclass(frozen=True)
 class Phrase:
-    """A phrase as cron.
+    """A parsed phrase.
 
-    :param cron: five fields.
-    :param names_a_time: whether the phrase itself says at which minute or hour; else the service chooses.
+    :param cron: cron expression with five fields.
+    :param names_a_time: whether the phrase specifies the minute or hour; otherwise, the service chooses it.
     """
 
     cron: str
@@ -25,15 +25,15 @@ class Phrase:
 
 
 def plain(text: str) -> str:
-    """Return a phrase without what the service does not look at: case, dots, commas, and further blanks."""
+    """Return a phrase in lower case, without dots, commas, and extra whitespace, which the service ignores."""
     return " ".join(re.sub(r"[.,]", "", text.lower()).split())
 
 
 def read_phrase(text: str) -> Phrase:
-    """Read a phrase.
+    """Parse a phrase.
 
     :param text: such as `every 30 minutes` or `daily at 9:30 am`.
-    :raises PhraseError: the service does not read it.
+    :raises PhraseError: the service does not support the phrase.
     """
     for pattern, reader in _READERS.items():
         if found := re.fullmatch(pattern, plain(text)):
@@ -41,15 +41,17 @@ def read_phrase(text: str) -> Phrase:
             numbers = {name: int(value) for name, value in parts.items() if value and value.isdigit()}
             return reader(numbers, parts.get("half"))
     raise PhraseError(
-        "the service does not read this phrase; it knows 'every N minutes', 'hourly', 'every N hours', "
-        "'daily at 9:00' and 'weekly'. Use cron for anything else"
+        "the service does not support this phrase; supported are 'every N minutes', 'hourly', 'every N hours', "
+        "'daily at 9:00', and 'weekly'. Use cron for other schedules"
     )
 
 
 def _minutes(given: dict[str, int], _: str | None) -> Phrase:
     every, offset = given["every"], _minute(given.get("offset"))
     if every < 5 or 60 % every:
-        raise PhraseError("'every N minutes' takes an N that divides 60 and is at least 5; else use cron")
+        raise PhraseError(
+            "'every N minutes' requires an N that divides 60 and is at least 5; otherwise, use cron"
+        )
     start = f"{offset}-59" if offset else "*"
     return Phrase(f"{start}/{every} * * * *", offset is not None)
 
@@ -62,7 +64,7 @@ def _hour(given: dict[str, int], _: str | None) -> Phrase:
 def _hours(given: dict[str, int], _: str | None) -> Phrase:
     every = given["every"]
     if not every or 24 % every:
-        raise PhraseError("'every N hours' takes an N that divides 24; else use cron")
+        raise PhraseError("'every N hours' requires an N that divides 24; otherwise, use cron")
     return Phrase(f"0 */{every} * * *", False)
 
 
@@ -71,9 +73,9 @@ def _day(given: dict[str, int], half: str | None) -> Phrase:
     if hour is None:
         return Phrase("0 0 * * *", False)
     if half and not 1 <= hour <= 12:
-        raise PhraseError("with am or pm, hours go from 1 to 12")
+        raise PhraseError("with am or pm, the hour must be in the range 1 to 12")
     if hour > 23:
-        raise PhraseError("hours go from 0 to 23")
+        raise PhraseError("the hour must be in the range 0 to 23")
     if half:
         hour = hour % 12 + (12 if half == "pm" else 0)
     return Phrase(f"{minute or 0} {hour} * * *", True)
@@ -81,7 +83,7 @@ def _day(given: dict[str, int], half: str | None) -> Phrase:
 
 def _minute(given: int | None) -> int | None:
     if given is not None and given > 59:
-        raise PhraseError("minutes go from 0 to 59")
+        raise PhraseError("the minute must be in the range 0 to 59")
     return given
 
 

@@ -1,7 +1,7 @@
-"""Retries of a failed call within the process: which errors, how long to wait, and when to stop.
+"""In-process retries of a failed call: the errors to retry, the pauses, and the limits.
 
-Short and bounded on purpose: a waiting caller holds a worker slot. A wait longer than the budget is raised to the
-caller, which can release the slot.
+Retries are deliberately short, because a waiting caller occupies a worker slot. If a wait exceeds the budget, the
+error is raised to the caller, which can release the slot.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 10.0
 
 SILENT_PAUSE_SECONDS = 2.0
-"""A longer pause is logged."""
+"""Longer pauses are logged."""
 
 LONGEST_PROCESSING_SECONDS = 20 * 60.0
-"""How long a large document is requested again, regardless of the budget. See docs/service.md#large-documents."""
+"""Time limit for requesting a large document, even if the budget is larger. See docs/service.md#large-documents."""
 
 LONGEST_NAMED_WAIT_SECONDS = 24 * 3600.0
-"""A longer wait that the service names is cut to this; a later request is answered the same way. See docs/errors.md."""
+"""Cap on a wait that the service specifies; a request after it gets the same response. See docs/errors.md."""
 
 _NUMBER = re.compile(r"\s*\d+(\.\d*)?\s*")
 _WAIT_IN_TEXT = re.compile(r"retry\s+(?:after|in)\s+(\d+(?:\.\d+)?)\s*s", re.IGNORECASE)
 
 
 def named_wait(headers: Mapping[str, str], message: str, body: Mapping[str, Any]) -> float | None:
-    """Return the seconds that the service asks to wait, at most `LONGEST_NAMED_WAIT_SECONDS`, or None.
+    """Return the wait that the service specifies, in seconds, at most `LONGEST_NAMED_WAIT_SECONDS`, or None.
 
-    The header `Retry-After` comes first, in seconds or as an HTTP date; then the body's fields; then the text
-    of the message, since the service is known to write the wait of a 429 only there.
+    The header `Retry-After` takes precedence, in seconds or as an HTTP date, then the fields of the body, then the text
+    of the message: the service sometimes states the wait of a 429 only there.
 
     :param headers: response headers, looked up by lower-case name.
     """
@@ -88,16 +88,16 @@ def _seconds(value: object) -> float | None:
     try:
         wait = float(value)
     except OverflowError:
-        # A whole number of hundreds of digits; as text, it is infinity.
+        # An integer with hundreds of digits; the same number as text gives infinity.
         wait = float("inf")
     return min(wait, LONGEST_NAMED_WAIT_SECONDS) if wait >= 0 else None
 
 
 def may_repeat(error: BaseException, *, repeatable: bool) -> bool:
-    """Return whether the call that failed with `error` may be repeated immediately.
+    """Return whether the client may retry the call that failed with `error`.
 
-    A 429, a request that never left, and a document that the service still works on are safe for
-    every call. All else is repeated only where a repetition can neither start nor bill anything.
+    A 429, a request that was not sent, a document in processing, and a running request with the same id are safe to
+    retry for every call. After other errors, only calls that are safe to repeat are retried.
     """
     if isinstance(error, (RateLimitError, ProcessingContinuesError, RequestInFlightError)):
         return True
@@ -109,17 +109,16 @@ def may_repeat(error: BaseException, *, repeatable: bool) -> bool:
 
 
 class Attempts:
-    """The attempts of one call: says of each that failed when to make the next.
+    """The attempts of one call, and the pauses between them.
 
-    A loop around this takes no time where the first attempt succeeds; tenacity takes as long as to parse an answer.
+    This has no overhead if the first attempt succeeds; tenacity takes as long as parsing a response.
 
-    :param budget: seconds that attempts and pauses may take together; a pause that would end later is not
-        begun.
-    :param can_be_sent: whether there still is a body to send.
-    :param clock: returns seconds that only grow.
-    :ivar made: how many attempts were begun.
-    :ivar status: HTTP status of the last one, once its answer comes.
-    :ivar answer: the answer, once there is one.
+    :param budget: seconds for all attempts and pauses together; a pause that would exceed it ends the retries.
+    :param can_be_sent: returns whether the body can be sent again.
+    :param clock: a monotonic clock, in seconds.
+    :ivar made: number of started attempts.
+    :ivar status: HTTP status of the current attempt; None before its response.
+    :ivar answer: the parsed response; None before it is received.
     """
 
     def __init__(
@@ -140,12 +139,12 @@ class Attempts:
         self.answer: Any = None
 
     def begin(self) -> None:
-        """Note that an attempt is made."""
+        """Record the start of an attempt."""
         self.made += 1
         self.status = None
 
     def pause_after(self, error: WebDataError) -> float | None:
-        """Return the seconds to wait before the next attempt; None: there is none."""
+        """Return the seconds to wait before the next attempt, or None to stop."""
         self._failed += 1
         if self._failed >= MAX_ATTEMPTS or not may_repeat(error, repeatable=self._repeatable):
             return None
@@ -160,10 +159,10 @@ class Attempts:
 
 
 def pause_between(error: WebDataError, failed: int) -> float:
-    """Return the service's word, or a random pause that grows with each failed attempt."""
+    """Return the wait that the service specifies, or an exponential backoff, in seconds, both with jitter."""
     named = error.retry_after if isinstance(error, APIError) else None
     if named is not None:
-        # A little more than asked, differently for each caller, so that not all come back in the same instant.
+        # Wait slightly longer, with jitter, so that callers do not all retry at the same time.
         return named + random.uniform(0, min(1.0, 0.1 * named + 0.05))  # noqa: S311
     ceiling = min(FIRST_PAUSE_SECONDS * 2.0 ** (failed - 1), LONGEST_PAUSE_SECONDS)
     return random.uniform(ceiling / 2, ceiling)  # noqa: S311

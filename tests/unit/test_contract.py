@@ -344,7 +344,7 @@ def test_every_endpoint_is_named_priced_and_documented() -> None:
 
 
 def test_a_post_without_a_price_is_no_endpoint() -> None:
-    with pytest.raises(TypeError, match="new_call: declare its price"):
+    with pytest.raises(TypeError, match="new_call: declare a price"):
         endpoints.Endpoint("new_call", "POST", "/v2/new", "search", lambda: models.SearchResponse)
 
 

@@ -80,7 +80,7 @@ async def test_no_answer_to_a_call_that_bills(
     server = serve(never_answer, answer(body=BILLING[name].good))
     # On a slow machine, the deadline of the whole call must not pass before the timeout of a single read.
     monkeypatch.setattr(exchange.Prepared, "seconds", PATIENCE)
-    with pytest.raises(errors.TransportError, match=r"no answer from .* within 0\.3 s") as caught:
+    with pytest.raises(errors.TransportError, match=r"no response from .* within 0\.3 s") as caught:
         await caller.call(server.url, **call)
     assert caught.value.sent
     assert server.count(1) == 1

@@ -88,7 +88,7 @@ async def test_an_answer_that_drips(
 ) -> None:
     server = serve(clock.drip(start, again))
     caller.options["retry_budget"] = 0
-    with pytest.raises(errors.TransportError, match=r"no whole answer from http\S+ within 10") as caught:
+    with pytest.raises(errors.TransportError, match=r"no complete response from http\S+ within 10") as caught:
         await caller.call(server.url, **SEARCH)
     assert caught.value.sent
     assert len(server.requests) == 1
@@ -171,7 +171,7 @@ async def test_a_body_that_is_read_in_sips(
 ) -> None:
     monkeypatch.setattr(deadline, "LEAST_BYTES_PER_SECOND", 10**9)
     caller.options["retry_budget"] = 0
-    with pytest.raises(errors.TransportError, match="no whole answer"):
+    with pytest.raises(errors.TransportError, match="no complete response"):
         await caller.call(slow_reader().url, **make())
 
 
@@ -222,7 +222,7 @@ async def test_a_connection_is_free_again_after_its_deadline(serve: Any, clock: 
 @pytest.mark.parametrize("scheme", ["http", "https"])
 async def test_a_proxy_that_drips(caller: Caller, serve: Any, clock: Clock, scheme: str) -> None:
     caller.options |= {"proxy": serve(clock.drip(*DRIPS["headers"])).url, "retry_budget": 0}
-    with pytest.raises(errors.TransportError, match="no whole answer"):
+    with pytest.raises(errors.TransportError, match="no complete response"):
         await caller.call(f"{scheme}://service.example", **LIST)
 
 

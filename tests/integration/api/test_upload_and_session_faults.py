@@ -181,8 +181,8 @@ async def test_a_large_document_from_a_stream_is_not(serve: Any) -> None:
 @pytest.mark.parametrize(
     "file, size, error, text",
     [
-        (lambda: io.BytesIO(b"x" * 100), 101, errors.UploadError, "ended after 100 of the 101"),
-        (lambda: Once(b"x" * 100, b"y"), 100, errors.UploadError, "more than the 100 bytes"),
+        (lambda: io.BytesIO(b"x" * 100), 101, errors.UploadError, "ended after 100 of the expected 101"),
+        (lambda: Once(b"x" * 100, b"y"), 100, errors.UploadError, "more than the expected 100 bytes"),
         (lambda: Broken(b"x" * 100), None, OSError, "the disk is gone"),
     ],
     ids=["too short", "too long", "broken"],
@@ -276,7 +276,7 @@ async def test_a_server_that_takes_no_more(caller: Caller, eager: Any) -> None:
 
     server = eager(ignore)
     caller.options["timeout"] = 0.3
-    with pytest.raises(errors.TransportError, match=r"took no more of the body for 0\.3 s") as caught:
+    with pytest.raises(errors.TransportError, match=r"accepted no more of the body for 0\.3 s") as caught:
         await caller.call(server.url, **parse(io.BytesIO(LARGE)))
     over.set()
     assert caught.value.sent

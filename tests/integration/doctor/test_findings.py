@@ -330,7 +330,7 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
     "a proxy": (lambda w: w.connect(proxy=_answering(w, body=_usage(remainingCredits=5))), {}),
     "a host that does not answer": (
         lambda w: w.connect(w.serve(never_answer).url, timeout=0.2),
-        {"host": ("wrong", "no answer from http://127.0.0.1", 'Check "Base URL" and "Proxy"')},
+        {"host": ("wrong", "no response from http://127.0.0.1", 'Check "Base URL" and "Proxy"')},
     ),
     "another server": (
         lambda w: w.connect(_answering(w, body="<html>", **{"content-type": "text/html"})),
@@ -377,7 +377,7 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
     "an invalid CA bundle": (
         lambda w: _over_tls(w, 300, ca_file=__file__),
         {
-            "tls": ("wrong", "cannot be used", ""),
+            "tls": ("wrong", "cannot be loaded", ""),
         },
     ),
     # Key, credits, rights

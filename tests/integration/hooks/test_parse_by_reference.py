@@ -227,7 +227,7 @@ def test_headers_and_fields_of_a_storage() -> None:
         if is_good:
             transfer("https://service.example", "https://storage.example/", **given)
             continue
-        with pytest.raises(errors.InvalidResponseError, match=r"it wants a (header|field)"):
+        with pytest.raises(errors.InvalidResponseError, match=r"it requires a (header|form field)"):
             transfer("https://service.example", "https://storage.example/", **given)
 
 

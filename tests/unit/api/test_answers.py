@@ -17,7 +17,7 @@ from airflow_provider_webdata.api.models import SearchRequest
 CONFIG = ClientConfig("https://api.example/base", "fc-secret-key", headers={"x-tenant": "tenant-one"})
 JOB = "01234567-89ab-cdef-0123-456789abcdef"
 X, Y, Z = "x" * 200, "y" * 200, "z" * 150
-HOST = "check that the connection's host is the service. It begins: "
+HOST = "check that the connection's host is the service. It starts with: "
 PROXY = "probably from a proxy in front of the service"
 
 
@@ -33,17 +33,17 @@ def error_of(status: int, headers: dict[str, str], body: Any) -> WebDataError:
 @pytest.mark.parametrize(
     ("body", "headers", "said"),
     [
-        (b"", {}, "it has no body"),
-        (b"\xef\xbb\xbf", {}, "it has no body"),
-        (b"[1]", {}, "the body: Input should be a valid dictionary or instance of SearchResponse (1 such places)"),
+        (b"", {}, "the body is empty"),
+        (b"\xef\xbb\xbf", {}, "the body is empty"),
+        (b"[1]", {}, "the body: Input should be a valid dictionary or instance of SearchResponse (error 1 of 1)"),
         (
             {"success": True, "data": {"web": [{"url": 1}, {"url": 2}]}, "id": 7},
             {},
-            "data.web.0.url: Input should be a valid string (3 such places)",
+            "data.web.0.url: Input should be a valid string (error 1 of 3)",
         ),
-        (b'  {"a": ', {}, "its JSON is damaged or cut short after 8 bytes"),
-        (b" [1, ", {}, "its JSON is damaged or cut short after 5 bytes"),
-        (b" " * 63 + b"[1, ", {}, "its JSON is damaged or cut short after 67 bytes"),
+        (b'  {"a": ', {}, "its JSON is invalid or truncated after 8 bytes"),
+        (b" [1, ", {}, "its JSON is invalid or truncated after 5 bytes"),
+        (b" " * 63 + b"[1, ", {}, "its JSON is invalid or truncated after 67 bytes"),
         (b" " * 64 + b"[1, ", {}, f"it is text without a content type, not JSON; {HOST}[1,"),
         (
             b"<html>fc-secret-key of tenant-one</html>",
@@ -58,16 +58,14 @@ def error_of(status: int, headers: dict[str, str], body: Any) -> WebDataError:
     ],
 )  # fmt: skip
 def test_a_success_that_is_not_usable(body: Any, headers: dict[str, str], said: str) -> None:
-    assert (
-        str(error_of(200, headers, body)) == f"search: the response (HTTP 200) is invalid: {said} (WD-011)"
-    )
+    assert str(error_of(200, headers, body)) == f"search: the response (HTTP 200) is invalid: {said} (WD-011)"
 
 
 @pytest.mark.parametrize(
     ("location", "said"),
     [
-        (None, "it redirects, and does not say where to; check the connection's host"),
-        ("https://[x", "it redirects, and does not say where to; check the connection's host"),
+        (None, "it redirects without a valid location; check the connection's host"),
+        ("https://[x", "it redirects without a valid location; check the connection's host"),
         ("/login?x=1", "it redirects to /login on the same host; check the path in the connection's host"),
         ("login", "it redirects to /base/v2/login on the same host; check the path in the connection's host"),
         (
@@ -106,9 +104,12 @@ def test_a_redirect(location: str | None, said: str) -> None:
         ({"error": "Bad", "details": [X] * 6}, f"Bad ({'; '.join([X] * 5)}"[:999] + "\u2026"),
         ({"a": 1}, "the service gave no reason"),
         ({"error": "", "message": "by message"}, "by message"),
-        (b"", f"an empty body came, {PROXY}"),
-        (b"[1]", "the error body is no JSON object, or damaged; it begins: [1]"),
-        (b"Bad\x1b[0m", f"no JSON error body came but text without a content type, {PROXY}; it begins: Bad"),
+        (b"", f"the error body is empty, {PROXY}"),
+        (b"[1]", "the error body is not a valid JSON object; it starts with: [1]"),
+        (
+            b"Bad\x1b[0m",
+            f"the error body is not JSON but text without a content type, {PROXY}; it starts with: Bad",
+        ),
     ],
 )
 def test_a_failure(body: Any, said: str) -> None:
@@ -117,7 +118,7 @@ def test_a_failure(body: Any, said: str) -> None:
 
 def test_the_kind_of_a_failure() -> None:
     error = error_of(502, {"Content-Type": "text/html;charset=utf-8"}, b"<h1>Bad gateway</h1>")
-    said = f"no JSON error body came but text/html, {PROXY}; it begins: <h1>Bad gateway</h1>"
+    said = f"the error body is not JSON but text/html, {PROXY}; it starts with: <h1>Bad gateway</h1>"
     assert str(error) == f"search: HTTP 502: {said} (WD-500)"
 
 
@@ -126,30 +127,30 @@ class NoJSON:
         return "<what JSON does not have>"
 
 
-HALF = "half of a surrogate pair, which UTF-8 cannot carry"
+HALF = "a lone surrogate, which UTF-8 cannot encode"
 MONITOR = {"endpoint": endpoints.GET_MONITOR}
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "extra body": (
         {"extra_body": {"good": 1, "bad": "\ud83d", "worse": NoJSON()}},
-        f"extra_body: what is given as 'bad' holds {HALF}\n  - extra_body: what is given as 'worse' is no JSON: "
+        f"extra_body: the value of 'bad' contains {HALF}\n  - extra_body: the value of 'worse' is not valid JSON: "
         f"Unable to serialize unknown type: {NoJSON!r}",
     ),
     "deep half": (
-        {"extra_body": {"a": [{"b": "\ud83d"}]}}, f"extra_body: what is given as 'a' holds {HALF}"
+        {"extra_body": {"a": [{"b": "\ud83d"}]}}, f"extra_body: the value of 'a' contains {HALF}"
     ),
-    "half a name": ({"extra_body": {"\ud83d": 1}}, f"extra_body: what is given as '\\ud83d' holds {HALF}"),
+    "half a name": ({"extra_body": {"\ud83d": 1}}, f"extra_body: the value of '\\ud83d' contains {HALF}"),
     "half a query": (
         {"endpoint": endpoints.ACTIVITY, "query": {"cursor": "a\ud83d"}},
-        f"cursor: it holds {HALF} (given: 'a\\ud83d')",
+        f"cursor: the text contains {HALF} (given: 'a\\ud83d')",
     ),
-    "half an id": ({**MONITOR, "path": {"monitor_id": "a\ud83d"}}, f"monitor_id: it holds {HALF} (given: 'a\\ud83d')"),
+    "half an id": ({**MONITOR, "path": {"monitor_id": "a\ud83d"}}, f"monitor_id: the text contains {HALF} (given: 'a\\ud83d')"),
     "blank id": ({**MONITOR, "path": {"monitor_id": " "}}, "monitor_id: must be an identifier (given: ' ')"),
     "dot": ({**MONITOR, "path": {"monitor_id": "."}}, "monitor_id: must be an identifier (given: '.')"),
     "dots": ({**MONITOR, "path": {"monitor_id": ".."}}, "monitor_id: must be an identifier (given: '..')"),
     "no id": ({**MONITOR, "path": {"monitor_id": None}}, "monitor_id: must be an identifier (given: None)"),
     "ignored key": (
         {"idempotency_key": JOB},
-        "idempotency_key: the service ignores it here, so that it would promise too much",
+        "idempotency_key: this operation does not support one; omit it",
     ),
     "odd key": (
         {"endpoint": endpoints.START_CRAWL, "idempotency_key": "key"},

@@ -257,12 +257,12 @@ def test_an_empty_file_is_refused(file: Any, size: int | None) -> None:
     "make, size, error, text",
     [
         (lambda: Gone(b"x" * 60, b"y" * 41), None, UploadTooLargeError, "more than 100 bytes"),
-        (lambda: Gone(b"x" * 60, b"y" * 41), 60, UploadError, "more than the 60 bytes"),
-        (lambda: io.BytesIO(b"x" * 60), 61, UploadError, "ended after 60 of the 61 bytes"),
+        (lambda: Gone(b"x" * 60, b"y" * 41), 60, UploadError, "more than the expected 60 bytes"),
+        (lambda: io.BytesIO(b"x" * 60), 61, UploadError, "ended after 60 of the expected 61 bytes"),
         (Gone, None, UploadError, "empty"),
-        (lambda: Gone("text"), None, UploadError, "gives str, not bytes"),
-        (lambda: Gone(b"x", None), None, UploadError, "gives NoneType, not bytes"),
-        (lambda: ["text"], None, UploadError, "gives str, not bytes"),
+        (lambda: Gone("text"), None, UploadError, "returns str, not bytes"),
+        (lambda: Gone(b"x", None), None, UploadError, "returns NoneType, not bytes"),
+        (lambda: ["text"], None, UploadError, "returns str, not bytes"),
     ],
 )
 async def test_a_file_that_differs_from_its_announcement(
