@@ -1,6 +1,6 @@
-"""The most that a request may cost, by the documented prices: docs/service.md#credits.
+"""Upper bounds of a request's cost, from the documented prices: docs/service.md#credits.
 
-Requests are taken in wire form. Where sources differ, the dearer reading counts.
+Requests are in wire form. Where sources differ, the higher price applies.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from airflow_provider_webdata.common.hosts import url_host
 Wire = Mapping[str, Any]
 
 MAP_CREDITS = 1
-"""Credits of a map, which the service does not tell."""
+"""Credits of a map, which the service does not report."""
 
 _TOKENS_PER_CREDIT = 15
 
@@ -55,10 +55,10 @@ _MOST_PDF_PAGES = 10_000
 
 
 class PriceBound(msgspec.Struct, frozen=True):
-    """The most that one request may cost.
+    """The maximum cost of a request.
 
-    :param credits: what of it has a documented price.
-    :param unknown: what nothing documented bounds, each with what to change; empty: `credits` is a bound.
+    :param credits: the part with a documented price.
+    :param unknown: costs without a documented limit, each with a remedy; if empty, `credits` is an upper bound.
     """
 
     credits: float
@@ -67,18 +67,18 @@ class PriceBound(msgspec.Struct, frozen=True):
 
     @property
     def is_known(self) -> bool:
-        """Whether `credits` bounds the cost."""
+        """Whether `credits` is an upper bound."""
         return not self.unknown
 
 
 class Price(msgspec.Struct, frozen=True):
-    """What the calls of an operation bill.
+    """The price of an operation.
 
-    :param operation: its name in limits, accounts, and metrics.
-    :param bound: returns the most that a request may cost.
+    :param operation: name of the operation in limits, accounts, and metrics.
+    :param bound: returns the maximum cost of a request.
     :param fixed: credits of a call whose response does not report its cost.
-    :param pages: field of the request that has the scrape options of its pages; empty: the request itself; None: a
-        request that does not fetch pages.
+    :param pages: field of the request with the scrape options of its pages; empty: the request itself; None: the
+        request does not fetch pages.
     """
 
     operation: str
@@ -87,25 +87,25 @@ class Price(msgspec.Struct, frozen=True):
     pages: str | None = None
 
     def most(self, body: Wire, extra_body: Wire | None = None) -> PriceBound:
-        """Return the most that a request may cost.
+        """Return the maximum cost of a request.
 
-        :param body: the request; with parse also `filename`, with interact whether a step has a `prompt`, with
-            calls of data providers their contracts as `tools`.
-        :param extra_body: what is sent with it unchecked.
+        :param body: the request. For parse, also `filename`; for interact, whether a step has a `prompt`; for calls of
+            data providers, their contracts as `tools`.
+        :param extra_body: additional fields, which are sent unchecked.
         """
         most = self.bound(body)
         if not extra_body:
             return most
-        unchecked = "extra_body is sent unchecked, and may change what is billed: leave it out"
+        unchecked = "extra_body is sent unchecked, and may change the cost: omit it"
         return PriceBound(most.credits, most.how, (*most.unknown, unchecked))
 
     def pdf_parsers(self, body: Wire, credits: float) -> list[dict[str, Any]] | None:
-        """Return the parsers that hold a request within a number of credits: a PDF bills each of its pages.
+        """Return PDF parsers that keep a request within a credit limit; each page of a PDF is billed.
 
         :param body: the request.
-        :param credits: the most that it may cost.
-        :return: the most pages per PDF that the credits allow, at least 1; None where no PDF is parsed, or the request
-            says how.
+        :param credits: the maximum cost.
+        :return: parsers with the maximum pages per PDF that the credits allow, at least 1. None if the request parses
+            no PDFs, or specifies its parsers.
         """
         if self.pages is None or "parsers" in self._page_options(body) or self.bound(body).is_known:
             return None
@@ -114,7 +114,7 @@ class Price(msgspec.Struct, frozen=True):
         return _pdf(min(max(1 + int(more), 1), _MOST_PDF_PAGES))
 
     def with_parsers(self, body: Wire, parsers: list[dict[str, Any]]) -> dict[str, Any]:
-        """Return a request whose pages are parsed by these parsers."""
+        """Return a copy of a request with the given parsers."""
         options = {**self._page_options(body), "parsers": parsers}
         return {**body, self.pages: options} if self.pages else {**body, **options}
 
@@ -127,10 +127,10 @@ def _pdf(pages: int) -> list[dict[str, Any]]:
 
 
 INCLUDED: Literal["included"] = "included"
-"""The price of another call covers this one: that of the session, or of the parsing."""
+"""The price is included in that of another call: the session or the parse."""
 
 UNDOCUMENTED: Literal["undocumented"] = "undocumented"
-"""The call bills, or starts something that bills, by no documented price."""
+"""The call bills, or starts something that bills, without a documented price."""
 
 
 def reported_credits(response: Any) -> float | None:
@@ -142,10 +142,10 @@ def reported_credits(response: Any) -> float | None:
 
 
 def page_extras(options: Wire, *, zero_data_retention: bool = False) -> dict[str, int]:
-    """Return what formats and options add to each page, by their names.
+    """Return the additional credits per page, by format or option.
 
     :param options: scrape options, or the options of a parse.
-    :param zero_data_retention: whether the request asks for it beside them.
+    :param zero_data_retention: whether the request sets it outside of the options.
     """
     found: dict[str, int] = {}
     for item in options.get("formats") or ():
@@ -167,15 +167,16 @@ def page_extras(options: Wire, *, zero_data_retention: bool = False) -> dict[str
 
 
 def credits_of_tokens(tokens: float) -> int:
-    """Return the credits of an extract job's tokens."""
+    """Convert the tokens of an extract job into credits."""
     return math.ceil(tokens / _TOKENS_PER_CREDIT)
 
 
 def search_price(results: int, enterprise: Iterable[str] = ()) -> int:
-    """Return the credits of a search, without what scraping its results costs.
+    """Return the credits of a search, without the cost of scraping its results.
 
-    :param results: how many of one source.
-    :param enterprise: kinds of zero data retention; whether they come on top is not said, and is assumed.
+    :param results: number of results per source.
+    :param enterprise: kinds of zero data retention. Whether they are billed in addition is undocumented; this assumes
+        so.
     """
     per_ten = _SEARCH_PER_TEN + sum(_ENTERPRISE_PER_TEN.get(kind, 0) for kind in enterprise)
     return per_ten * math.ceil(results / 10)
@@ -190,13 +191,13 @@ def _search(body: Wire) -> PriceBound:
     how = f"{credits} for {results} results"
     if _scans(body):
         credits += results * _SCANNED_URL
-        how += f", {_SCANNED_URL} more for each that is scanned"
+        how += f", {_SCANNED_URL} more for each scanned result"
     options = body.get("scrapeOptions") or {}
     if not options.get("formats"):
         return PriceBound(credits, how)
     page = _page(options, "scrape_options.", of_x=_may_find_x(body))
     return PriceBound(
-        credits + results * page.credits, f"{how}, and for each that is scraped {page.how}", page.unknown
+        credits + results * page.credits, f"{how}, and for each scraped result {page.how}", page.unknown
     )
 
 
@@ -232,7 +233,7 @@ def _crawl(body: Wire) -> PriceBound:
     limit = body.get("limit") or _DEFAULT_CRAWL_PAGES
     options = body.get("scrapeOptions") or {}
     leaves = body.get("allowExternalLinks")
-    # A prompt may decide on what is not given.
+    # A prompt may set an option that the request omits.
     leaves = bool(body.get("prompt")) if leaves is None else leaves
     page = _page(
         options,
@@ -242,13 +243,15 @@ def _crawl(body: Wire) -> PriceBound:
     )
     unknown = page.unknown
     if _scans(options):
-        unknown += ("threat protection bills each URL that is scanned, however many those of a crawl are",)
+        unknown += (
+            "threat protection bills each scanned URL, and a crawl may scan any number of them: omit it",
+        )
     return PriceBound(limit * page.credits, f"{limit} pages at {page.how}", unknown)
 
 
 def _map(body: Wire) -> PriceBound:
     if not _scans(body):
-        return PriceBound(MAP_CREDITS, "1 a call")
+        return PriceBound(MAP_CREDITS, "1 per call")
     links = body.get("limit") or DEFAULT_LINKS
     return PriceBound(
         MAP_CREDITS + _SCANNED_URL * (links + 1),
@@ -265,28 +268,30 @@ def _extract(_: Wire) -> PriceBound:
     return PriceBound(
         0,
         "",
-        ("extract bills by use: set via='scrape' or via='agent', or leave out credit_limit",),
+        ("extract is billed by usage: set via='scrape' or via='agent', or omit credit_limit",),
     )
 
 
 def _agent(body: Wire) -> PriceBound:
     given = body.get("maxCredits")
     most = _DEFAULT_AGENT_CREDITS if given is None else given
-    unknown = ["threat protection bills each URL that is scanned: leave it out"] if _scans(body) else []
+    unknown = ["threat protection bills each scanned URL: omit it"] if _scans(body) else []
     exchange = body.get("exchange") or {}
     if exchange and exchange.get("enabled") is not False:
         unknown.append(
-            "no document says whether max_credits bounds calls of providers: exchange={'enabled': False}"
+            "it is undocumented whether max_credits limits provider calls: set exchange={'enabled': False}"
         )
     return PriceBound(
-        most, "max_credits" + (", which is 2500 unless given" if given is None else ""), tuple(unknown)
+        most, "max_credits" + (", which defaults to 2500" if given is None else ""), tuple(unknown)
     )
 
 
 def _interact(body: Wire) -> PriceBound:
     seconds = max(body.get("ttl") or _DEFAULT_BROWSER_SECONDS, 60)
     rate = _BROWSER_MINUTE_WITH_PROMPT if body.get("prompt") else _BROWSER_MINUTE
-    return PriceBound(math.ceil(seconds * rate / 60), f"{rate} a minute for the browser's ttl of {seconds} s")
+    return PriceBound(
+        math.ceil(seconds * rate / 60), f"{rate} per minute for the browser's ttl of {seconds} s"
+    )
 
 
 def _provider(body: Wire) -> PriceBound:
@@ -305,21 +310,21 @@ def _provider_call(call: Wire, tool: Wire | None) -> PriceBound:
     if name in _FREE_CAPABILITIES:
         return PriceBound(0, "")
     if tool is None:
-        return PriceBound(0, "", (f"{name}: its price is in its contract, which is not known",))
+        return PriceBound(0, "", (f"{name}: its price is in its contract, which is unknown",))
     rate = tool.get("creditsCost")
     if isinstance(rate, bool) or not isinstance(rate, (int, float)):
-        return PriceBound(0, "", (f"{name}: only its answer says what it costs",))
+        return PriceBound(0, "", (f"{name}: only its response states the price",))
     if not tool.get("perRecord"):
         return PriceBound(rate, f"{rate:g} for {name}")
     records = _most_records(call.get("options") or {}, tool)
     if records is None:
-        why = f"{name}: {rate:g} a record, and nothing bounds their number: set the option 'limit', if it has one"
+        why = f"{name}: {rate:g} per record without a limit: set the option 'limit', if it has one"
         return PriceBound(0, "", (why,))
     return PriceBound(rate * records, f"{rate:g} for each of {records} records of {name}")
 
 
 def _most_records(options: Wire, tool: Wire) -> int | None:
-    """Return the most records of a call: what its option `limit` says, if the contract has one."""
+    """Return the maximum number of records of a call, from its option `limit`, or None."""
     listed = [item for item in tool.get("options") or () if isinstance(item, Mapping)]
     option = next((item for item in listed if item.get("name") == "limit"), None)
     if option is None:
@@ -341,15 +346,15 @@ def _page(
     parts = {"page": _PAGE if basic else _ENHANCED_OR_LOCKDOWN, **extras}
     formats = {_type(item) for item in options.get("formats") or ()}
     unknown = [
-        f"no price is documented for the format {name!r}: leave it out of {prefix}formats"
+        f"the format {name!r} has no documented price: remove it from {prefix}formats"
         for name in sorted(formats - _FORMATS.keys() - {"changeTracking"})
     ]
     if may_be_pdf and options.get("parsers") != []:
         most = _most_pdf_pages(options)
         if most is None:
             unknown.append(
-                f"a PDF bills each of its pages: bound them with {prefix}parsers="
-                "[{'type': 'pdf', 'maxPages': ...}], or take it as it is with parsers=[]"
+                f"each page of a PDF is billed: limit them with {prefix}parsers="
+                "[{'type': 'pdf', 'maxPages': ...}], or leave PDFs unparsed with parsers=[]"
             )
         else:
             again = sum(extras.get(name, 0) for name in ("redactPII", "zeroDataRetention"))
@@ -378,7 +383,7 @@ def _scans(body: Wire) -> bool:
 
 def _is_x(url: str) -> bool:
     host = url_host(url)
-    # A host that programs read differently may be X to the service.
+    # The service may interpret an ambiguous host as X.
     return host is None or f".{host}".endswith(_X)
 
 

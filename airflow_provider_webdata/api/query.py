@@ -1,8 +1,8 @@
-"""Search queries and time filters, built instead of typed.
+"""Builders for search queries and time filters.
 
-`Query` writes the service's search operators with the quoting they need. Text that comes from elsewhere goes
-through `words` or `phrase` and cannot become an operator. The service's query language has no escape for a
-double quote, so double quotes in a text become blanks.
+`Query` writes the service's search operators with correct quoting. Pass untrusted text through `words` or `phrase`,
+where it cannot become an operator. The service's query language cannot escape a double quote, so double quotes become
+spaces.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.common.run_span import run_span
 
 MAX_QUERY_LENGTH = 500
-"""Characters of a query, at most."""
+"""Maximum length of a query, in characters."""
 
 
 class QueryError(CodedError, ValueError):
-    """A query or a time filter that the service would not take, with what to change."""
+    """The service does not accept the query or time filter; the message names the remedy."""
 
     help_code = "WD-004"
 
@@ -45,17 +45,16 @@ _HOST = re.compile(r"[\w*.-]+(?:/[^\s\"]*)?")
 
 @dataclass(frozen=True)
 class Query:
-    """A search query; every method returns a new one with a term more, and `str()` gives the text.
+    """An immutable search query. Each method returns a new query with an added term; `str()` returns the text.
 
-    `Query("airflow provider").site("example.com").filetype("pdf", exclude=True)` reads
+    `Query("airflow provider").site("example.com").filetype("pdf", exclude=True)` gives
     `airflow provider site:example.com -filetype:pdf`.
 
-    `allinurl` and `allintitle` claim all words after them, so they come last whenever they are added, and a
-    query has one of them at most. Terms are joined by "and"; the service documents no "or" and no grouping.
+    `allinurl` and `allintitle` apply to all words after them, so they are always written last, and a query can have
+    only one of them. Terms are combined with "and"; the service documents neither "or" nor grouping.
 
     :param text: plain words, as for `words`.
-    :raises QueryError: at the first term that cannot be written or that makes the query longer than 500
-        characters.
+    :raises QueryError: a term is invalid, or makes the query longer than 500 characters.
     """
 
     terms: tuple[str, ...] = ()
@@ -72,8 +71,8 @@ class Query:
     def _check_length(self) -> None:
         if len(str(self)) > MAX_QUERY_LENGTH:
             raise QueryError(
-                f"the query has {len(str(self))} characters, {MAX_QUERY_LENGTH} is the most; drop some terms "
-                "(domains fit in include_domains and exclude_domains)"
+                f"the query has {len(str(self))} characters, but the maximum is {MAX_QUERY_LENGTH}; remove some terms, "
+                "or move domains to include_domains and exclude_domains"
             )
 
     def _with(self, *terms: str, last: str | None = None) -> Query:
@@ -84,50 +83,50 @@ class Query:
         return longer
 
     def words(self, text: str) -> Query:
-        """Add plain words; one that reads like an operator or an exclusion is put in quotes."""
+        """Add plain words. A word that looks like an operator or an exclusion is quoted."""
         return self._with(*(_plain(token) for token in _tokens(text)))
 
     def phrase(self, text: str) -> Query:
-        """Add words that must occur exactly so."""
+        """Add an exact phrase."""
         return self._with(_quoted(text, "phrase"))
 
     def exclude(self, *texts: str) -> Query:
-        """Leave out results with any of the given words; several words in one text are one phrase."""
+        """Exclude results with any of the given words; several words in one argument are a phrase."""
         return self._with(*(f"-{_operand(text, 'exclude')}" for text in texts))
 
     def site(self, domain: str, *, exclude: bool = False) -> Query:
-        """Keep to a website, or leave it out; `domain` has no protocol."""
+        """Restrict results to a website, or exclude it; `domain` has no protocol."""
         return self._with(_negated(f"site:{_host(domain, 'site')}", exclude))
 
     def filetype(self, extension: str, *, exclude: bool = False) -> Query:
-        """Keep to files with an extension, such as `pdf`, or leave them out."""
+        """Restrict results to files with an extension, such as `pdf`, or exclude them."""
         if not re.fullmatch(r"[A-Za-z0-9]+", extension):
             raise QueryError(
-                f"filetype takes an extension without the dot, such as pdf (given: {extension!r})"
+                f"filetype must be an extension without the dot, such as pdf (given: {extension!r})"
             )
         return self._with(_negated(f"filetype:{extension}", exclude))
 
     def inurl(self, word: str, *, exclude: bool = False) -> Query:
-        """Keep to results whose URL has a word in it, or leave them out."""
+        """Restrict results to URLs that contain a word, or exclude them."""
         return self._with(_negated(f"inurl:{_operand(word, 'inurl')}", exclude))
 
     def intitle(self, word: str, *, exclude: bool = False) -> Query:
-        """Keep to results whose title has a word or phrase in it, or leave them out."""
+        """Restrict results to titles that contain a word or phrase, or exclude them."""
         return self._with(_negated(f"intitle:{_operand(word, 'intitle')}", exclude))
 
     def allinurl(self, *words: str) -> Query:
-        """Keep to results whose URL has all of the words in it."""
+        """Restrict results to URLs that contain all words."""
         return self._with(last=self._claiming("allinurl", words))
 
     def allintitle(self, *words: str) -> Query:
-        """Keep to results whose title has all of the words in it."""
+        """Restrict results to titles that contain all words."""
         return self._with(last=self._claiming("allintitle", words))
 
     def _claiming(self, operator: str, words: tuple[str, ...]) -> str:
         if self.last:
             raise QueryError(
-                f"{operator} claims all words after it, and so does {self.last.partition(':')[0]}, which "
-                "the query has already; use inurl or intitle for one of them"
+                f"{operator} applies to all words after it, as does {self.last.partition(':')[0]}, which "
+                "the query already contains; use inurl or intitle for one of them"
             )
         tokens = [_plain(token) for text in words for token in _tokens(text)]
         if not tokens:
@@ -135,26 +134,26 @@ class Query:
         return f"{operator}:{' '.join(tokens)}"
 
     def related(self, domain: str, *, exclude: bool = False) -> Query:
-        """Keep to sites related to a domain, or leave them out."""
+        """Restrict results to sites related to a domain, or exclude them."""
         return self._with(_negated(f"related:{_host(domain, 'related')}", exclude))
 
     def image_size(self, width: int, height: int, *, exclude: bool = False) -> Query:
-        """Keep to images of exactly this size in pixels, or leave them out."""
+        """Restrict results to images of exactly this size in pixels, or exclude them."""
         return self._with(_negated(f"imagesize:{_size(width, height, 'image_size')}", exclude))
 
     def larger(self, width: int, height: int, *, exclude: bool = False) -> Query:
-        """Keep to images larger than this size in pixels, or leave them out."""
+        """Restrict results to images larger than this size in pixels, or exclude them."""
         return self._with(_negated(f"larger:{_size(width, height, 'larger')}", exclude))
 
 
 def _tokens(text: str) -> list[str]:
     if not isinstance(text, str):
-        raise QueryError(f"text is expected, {type(text).__name__} was given")
+        raise QueryError(f"query terms must be text (given: {type(text).__name__})")
     return _QUOTES.sub(" ", text).split()
 
 
 def _plain(token: str) -> str:
-    # Punctuation in front, such as a bracket, may be skipped before an operator is looked for.
+    # A search engine may skip leading punctuation, such as a bracket, before an operator.
     if _OPERATOR.search(token) or (re.match(r"\W*-", token) and token.strip("-")):
         return f'"{token}"'
     return token
@@ -163,7 +162,7 @@ def _plain(token: str) -> str:
 def _quoted(text: str, what: str) -> str:
     tokens = _tokens(text)
     if not tokens:
-        raise QueryError(f"{what} needs a word that is not blank")
+        raise QueryError(f"{what} must not be blank")
     return f'"{" ".join(tokens)}"'
 
 
@@ -174,7 +173,7 @@ def _operand(text: str, what: str) -> str:
 
 def _host(domain: str, what: str) -> str:
     if not isinstance(domain, str) or not _HOST.fullmatch(domain) or domain.startswith("-"):
-        raise QueryError(f"{what} takes a domain without protocol, such as example.com (given: {domain!r})")
+        raise QueryError(f"{what} must be a domain without protocol, such as example.com (given: {domain!r})")
     return domain
 
 
@@ -182,7 +181,7 @@ def _size(width: int, height: int, what: str) -> str:
     for pixels in (width, height):
         if isinstance(pixels, bool) or not isinstance(pixels, int) or pixels < 1:
             raise QueryError(
-                f"{what} takes width and height in pixels, at least 1 (given: {width!r}x{height!r})"
+                f"{what} requires width and height in pixels, at least 1 (given: {width!r}x{height!r})"
             )
     return f"{width}x{height}"
 
@@ -192,8 +191,8 @@ def _negated(term: str, exclude: bool) -> str:
 
 
 _TBS_FORMS = (
-    "it takes qdr:h, qdr:d, qdr:w, qdr:m or qdr:y; cdr:1,cd_min:MM/DD/YYYY,cd_max:MM/DD/YYYY; "
-    "sbd:1 (by date); or sbd:1 and one of the others, joined by a comma"
+    "use qdr:h, qdr:d, qdr:w, qdr:m, or qdr:y; cdr:1,cd_min:MM/DD/YYYY,cd_max:MM/DD/YYYY; "
+    "sbd:1 (by date); or sbd:1 and one of the others, separated by a comma"
 )
 _CUSTOM_RANGE = re.compile(r"cdr:1,cd_min:([^,]*),cd_max:([^,]*)")
 
@@ -201,11 +200,11 @@ _CUSTOM_RANGE = re.compile(r"cdr:1,cd_min:([^,]*),cd_max:([^,]*)")
 def check_tbs(value: str) -> None:
     """Check a time filter against the documented grammar.
 
-    Documented are `qdr:` with h, d, w, m or y; `cdr:1,cd_min:MM/DD/YYYY,cd_max:MM/DD/YYYY`; `sbd:1`; and
-    combinations with commas. Dates without leading zeros are taken too, see `short_dates`. Other values that a
-    search engine may know, such as `qdr:h6`, are not documented.
+    Documented are `qdr:` with h, d, w, m, or y; `cdr:1,cd_min:MM/DD/YYYY,cd_max:MM/DD/YYYY`; `sbd:1`; and
+    comma-separated combinations. Dates without leading zeros are also accepted; see `short_dates`. Other values that
+    search engines may support, such as `qdr:h6`, are undocumented and rejected.
 
-    :raises QueryError: it is none of these, has a day that does not exist, or ends before it begins.
+    :raises QueryError: the filter is undocumented, contains an invalid date, or ends before it begins.
     """
     rest = value
     span = _CUSTOM_RANGE.search(value)
@@ -219,20 +218,20 @@ def check_tbs(value: str) -> None:
         if part == "cdr" and span:
             continue
         if not re.fullmatch(r"qdr:[hdwmy]|sbd:1", part):
-            raise QueryError(f"the time filter has {part!r} in it; {_TBS_FORMS}")
+            raise QueryError(f"the time filter contains {part!r}; {_TBS_FORMS}")
     kinds = [part.partition(":")[0] for part in parts]
     if len(set(kinds)) < len(kinds):
-        raise QueryError("the time filter says the same thing twice; keep one of each kind")
+        raise QueryError("the time filter contains several parts of the same kind; keep one of each")
     if {"qdr", "cdr"} <= set(kinds):
-        raise QueryError("the time filter has a recent period (qdr) and a range (cdr); keep one of them")
+        raise QueryError("the time filter contains a recent period (qdr) and a range (cdr); keep one of them")
 
 
 def short_dates(value: str) -> list[str]:
     """Return the dates of a time filter that lack a leading zero, such as `3/1/2026`.
 
-    Guides of the service write them so, its reference as MM/DD/YYYY.
+    The service's guides use this form; its reference documents MM/DD/YYYY.
 
-    :param value: a time filter that `check_tbs` takes.
+    :param value: a time filter that `check_tbs` accepts.
     """
     span = _CUSTOM_RANGE.search(value)
     return [text for text in span.groups() if len(text) < len("MM/DD/YYYY")] if span else []
@@ -245,7 +244,7 @@ def _day_of_filter(text: str) -> date:
             return date(int(match[3]), int(match[1]), int(match[2]))
     except ValueError:
         pass
-    raise QueryError(f"the time filter has {text!r} where a date that exists is expected, as MM/DD/YYYY")
+    raise QueryError(f"the time filter contains {text!r}, which is not a valid date in the form MM/DD/YYYY")
 
 
 Period = Literal["hour", "day", "week", "month", "year"]
@@ -259,11 +258,11 @@ _PERIODS = {
 
 
 def recent(period: Period | timedelta, *, sort_by_date: bool = False) -> str:
-    """Return the time filter for the last hour, day, week, month or year.
+    """Return the time filter for the last hour, day, week, month, or year.
 
-    :param period: its name, or a duration of exactly one hour, day or week.
-    :param sort_by_date: newest first.
-    :raises QueryError: the service has no such period; `tbs` takes any two dates.
+    :param period: name of the period, or a timedelta of exactly one hour, day, or week.
+    :param sort_by_date: sort results by date, newest first.
+    :raises QueryError: the service does not support the period; use `tbs` for any two dates.
     """
     if isinstance(period, timedelta):
         names = [
@@ -273,8 +272,8 @@ def recent(period: Period | timedelta, *, sort_by_date: bool = False) -> str:
         names = [period] if period in _PERIODS else []
     if not names:
         raise QueryError(
-            f"the service filters by the last {', '.join(_PERIODS)} (given: {period!r}); for another period, "
-            "give tbs() two dates"
+            f"the period must be one of {', '.join(_PERIODS)} (given: {period!r}); for another period, "
+            "pass two dates to tbs()"
         )
     return _sorted(f"qdr:{names[0][0]}", sort_by_date)
 
@@ -282,17 +281,17 @@ def recent(period: Period | timedelta, *, sort_by_date: bool = False) -> str:
 def tbs(start: Any, end: Any = None, *, sort_by_date: bool = False, tz: str | tzinfo | None = None) -> str:
     """Return the time filter for a range of days: `cdr:1,cd_min:MM/DD/YYYY,cd_max:MM/DD/YYYY`.
 
-    The filter knows whole days only, both included. An end at midnight excludes its day, so the data interval
-    of a daily DAG gives one day; one within a day, or of no length, gives that day.
+    The filter supports only whole days, and includes both. An end at midnight excludes its day, so the data interval
+    of a daily DAG gives one day. A range within a day, or an empty range, gives that day.
 
-    :param start: first moment: a datetime or date (pendulum's too), ISO 8601 text such as `{{ ds }}`. When `end` is
-        left out, an object with `start` and `end` (a pendulum Interval, a DataInterval), or a DAG run: its partition,
-        its data interval, or the day of its `run_after`, see `run_span`.
-    :param end: last moment; a plain date, or text without a time, includes its day.
-    :param sort_by_date: newest first.
-    :param tz: time zone whose days are meant; by default that of `start`.
-    :raises QueryError: the range ends before it begins, a moment is missing, or one has a time zone where the
-        other has none.
+    :param start: start of the range: a datetime or date (including pendulum's), or ISO 8601 text such as `{{ ds }}`. If
+        `end` is omitted, an object with `start` and `end` (a pendulum Interval, a DataInterval), or a DAG run: its
+        partition, its data interval, or the day of its `run_after`; see `run_span`.
+    :param end: end of the range; a plain date, or text without a time, includes its day.
+    :param sort_by_date: sort results by date, newest first.
+    :param tz: time zone of the days. Default: that of `start`.
+    :raises QueryError: the range ends before it begins, its start or end is missing, or only one of them has a time
+        zone.
     """
     zone = _zone(tz)
     if end is None and not _is_missing(start):
@@ -303,7 +302,7 @@ def tbs(start: Any, end: Any = None, *, sort_by_date: bool = False, tz: str | tz
     first, last = _moment(start, "start"), _moment(end, "end")
     if isinstance(first, datetime) and isinstance(last, datetime):
         if (first.tzinfo is None) != (last.tzinfo is None):
-            raise QueryError("the range has a time zone at one end only; give both, or neither")
+            raise QueryError("only one end of the range has a time zone; set both or neither")
         if last < first:
             raise QueryError(f"the range ends ({last}) before it begins ({first}); swap them")
     zone = zone or (first.tzinfo if isinstance(first, datetime) else None)
@@ -319,24 +318,23 @@ def _moment(value: Any, which: str) -> date:
     if isinstance(value, str):
         if (found := moment(value, zone=None)) is None:
             raise QueryError(
-                f"the {which} of the range is {value!r}, which is no ISO 8601 date such as 2026-05-01 or "
-                "2026-05-01T06:00:00+00:00"
+                f"the {which} of the range must be an ISO 8601 date such as 2026-05-01 or "
+                f"2026-05-01T06:00:00+00:00 (given: {value!r})"
             )
         return found.date() if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value) else found
     if isinstance(value, date):
         return value
     if _is_missing(value):
         raise QueryError(
-            f"the range has no {which}: a run that was started by hand or by an asset may have no data interval. "
-            "In a template write macros.webdata.tbs(dag_run), which takes the day of such a run; else give two dates"
+            f"the range has no {which}: a run that was triggered manually or by an asset may have no data interval. "
+            "In a template, use macros.webdata.tbs(dag_run), which uses the day of such a run; otherwise, pass two "
+            "dates"
         )
-    raise QueryError(
-        f"the {which} of the range must be a date or a datetime, {type(value).__name__} was given"
-    )
+    raise QueryError(f"the {which} of the range must be a date or a datetime (given: {type(value).__name__})")
 
 
 def _is_missing(value: Any) -> bool:
-    # Jinja hands a name that the context lacks over as an object that fails at any touch.
+    # Jinja passes an undefined name as an object that raises on any use.
     return value is None or any(kind.__name__ == "Undefined" for kind in type(value).__mro__)
 
 
@@ -346,7 +344,7 @@ def _zone(tz: str | tzinfo | None) -> tzinfo | None:
     try:
         return ZoneInfo(tz)
     except (KeyError, ValueError, OSError):
-        raise QueryError(f"there is no time zone {tz!r}; give an IANA name such as Europe/Berlin") from None
+        raise QueryError(f"unknown time zone {tz!r}; use an IANA name such as Europe/Berlin") from None
 
 
 def _local(moment: datetime, zone: tzinfo | None) -> datetime:

@@ -1,6 +1,6 @@
-"""A span for each call, where OpenTelemetry records spans: Airflow sets that up where its tracing is on.
+"""An OpenTelemetry span for each call, if tracing is enabled in Airflow.
 
-OpenTelemetry is not imported here: if no other module has imported it, nothing is recorded.
+This module does not import OpenTelemetry: unless another module has imported it, no spans are recorded.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def active_tracer() -> Any | None:
-    """Return the tracer of this package, or None where nothing records spans."""
+    """Return the tracer of this package, or None if spans are not recorded."""
     otel: Any = sys.modules.get("opentelemetry.trace")
     if otel is None:
         return None
@@ -32,15 +32,15 @@ def active_tracer() -> Any | None:
 
 @contextmanager
 def call_span(tracer: Any, endpoint: Endpoint[Any], attempts: Attempts) -> Iterator[None]:
-    """Record the call that is made within this block, with all its attempts.
+    """Record a span for the call within this block, including all its attempts.
 
-    The span holds no address, parameter, text or secret.
+    The span contains no address, parameter, text, or secret.
 
-    :param tracer: of `active_tracer`.
+    :param tracer: the tracer from `active_tracer`.
     """
     otel: Any = sys.modules["opentelemetry.trace"]
     attributes = {"webdata.operation": endpoint.label, "http.request.method": endpoint.method}
-    # An exception's text may have parameters in it.
+    # The message of an exception may contain parameters.
     with tracer.start_as_current_span(
         f"webdata {endpoint.label}",
         kind=otel.SpanKind.CLIENT,

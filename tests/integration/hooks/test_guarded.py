@@ -45,8 +45,8 @@ REFUSED: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], str]] = {
         {"max_credits": 4},
         "up to 5 credits.* 4 of max_credits",
     ),
-    "unknown price": ("scrape", ({"url": PAGE},), {"max_credits": 400}, "a PDF bills each of its pages"),
-    "extract": ("start_extract", ({"urls": [PAGE], "prompt": "p"},), {"max_credits": 400}, "bills by use"),
+    "unknown price": ("scrape", ({"url": PAGE},), {"max_credits": 400}, "each page of a PDF is billed"),
+    "extract": ("start_extract", ({"urls": [PAGE], "prompt": "p"},), {"max_credits": 400}, "billed by usage"),
     "monitor": (
         "create_monitor",
         (MONITOR,),

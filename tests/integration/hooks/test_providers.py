@@ -180,7 +180,7 @@ async def test_a_guarded_hook_needs_contracts(sandbox: SandboxServer, hook: Any)
     with pytest.raises(errors.CallRefusedError, match="only 4 of max_credits"):
         guarded.run_provider([HISTORY], tools=[tool])
     live = {"provider": "market-prices", "capability": "prices/live", "options": {"symbol": "URM"}}
-    with pytest.raises(errors.CallRefusedError, match="only its answer says"):
+    with pytest.raises(errors.CallRefusedError, match="only its response states"):
         guarded.run_provider([live], tools=[guarded.data_tool("market-prices", "prices/live")])
 
 

@@ -41,7 +41,7 @@ BASIC: dict[str, Any] = {"proxy": "basic", "parsers": [{"type": "pdf", "maxPages
 AS_JSON: dict[str, Any] = {**BASIC, "formats": ["markdown", {"type": "json", "prompt": "the title"}]}
 WAITING: dict[str, Any] = {"deferrable": False, "wait": Wait(poll_interval=1)}
 MARKDOWN = {"formats": ["markdown"]}
-PDF_HINT = "a PDF bills each of its pages"
+PDF_HINT = "each page of a PDF is billed"
 
 Credits = dict[str, float]
 # Operator, arguments, a limit that refuses it, the lowest that does not, and the account of it by operation and by
@@ -70,11 +70,11 @@ UNBOUNDED: dict[str, tuple[Any, dict[str, Any], str]] = {
     "batch": (
         WebDataBatchSearchOperator,
         {"queries": ["q"], "scrape_options": {**MARKDOWN, "parsers": ["pdf"]}},
-        "search 'q': a PDF",
+        "search 'q': each page of a PDF",
     ),
     "unchecked": (WebDataMapOperator, {"url": URL, "extra_body": {"limit": 5}}, "extra_body is sent unchecked"),
     "agent": (
-        WebDataAgentOperator, {"prompt": "p"}, "it may cost up to 2500 credits: max_credits, which is 2500 unless given"
+        WebDataAgentOperator, {"prompt": "p"}, "it may cost up to 2500 credits: max_credits, which defaults to 2500"
     ),
 }  # fmt: skip
 

@@ -298,8 +298,8 @@ def test_terms_are_not_accepted(here: SandboxServer) -> None:
     [
         ({**HISTORY, "credit_limit": 4}, "may cost up to 5 credits: 5 for market-prices/prices/history"),
         ({**SEARCH, "credit_limit": 9}, "may cost up to 10 credits: 1 for each of 10 records"),
-        ({**LIVE, "credit_limit": 100}, "only its answer says what it costs"),
-        ({"calls": [HISTORY, LIVE], "credit_limit": 100}, "market-prices/prices/live: only its answer"),
+        ({**LIVE, "credit_limit": 100}, "only its response states the price"),
+        ({"calls": [HISTORY, LIVE], "credit_limit": 100}, "market-prices/prices/live: only its response"),
         ({**HISTORY, "capability": "prices/none", "credit_limit": 5}, "its price is in its contract"),
         ({**HISTORY, "extra_body": {"timeout": 1}, "credit_limit": 5}, "extra_body is sent unchecked"),
     ],

@@ -53,7 +53,7 @@ def test_find_and_run(obey: Any, sandbox: Any, attempt: Any) -> None:
     ("caps", "tool", "words"),
     [
         ({"max_credits": 4}, HISTORY, "4 of max_credits=4 are left"),
-        ({"max_credits": 99}, "market-prices/prices/live", "only its answer says what it costs"),
+        ({"max_credits": 99}, "market-prices/prices/live", "only its response states the price"),
         ({"max_calls": 0}, HISTORY, "max_calls=0 is reached"),
         ({"allowed_domains": ["river.example"]}, HISTORY, "the call may visit any domain"),
         ({}, "episode-index/episodes/search", "HTTP 403"),

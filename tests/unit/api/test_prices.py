@@ -138,23 +138,23 @@ def test_bound(operation: str, body: dict[str, Any], credits: float) -> None:
 
 
 UNKNOWN: list[tuple[str, dict[str, Any], str]] = [
-    ("scrape", {"url": URL}, "a PDF bills each of its pages"),
-    ("scrape", page(parsers=["pdf"]), "a PDF bills"),
-    ("scrape", page(parsers=["image"]), "a PDF bills"),
-    ("scrape", page(parsers=["pdf", {"type": "pdf", "maxPages": 2}]), "a PDF bills"),
-    ("parse", {"filename": "a.pdf"}, "a PDF bills"),
+    ("scrape", {"url": URL}, "each page of a PDF is billed"),
+    ("scrape", page(parsers=["pdf"]), "each page of a PDF is billed"),
+    ("scrape", page(parsers=["image"]), "each page of a PDF is billed"),
+    ("scrape", page(parsers=["pdf", {"type": "pdf", "maxPages": 2}]), "each page of a PDF is billed"),
+    ("parse", {"filename": "a.pdf"}, "each page of a PDF is billed"),
     ("scrape", formats("branding"), "the format 'branding'"),
     ("search", {"query": "q", "scrapeOptions": {"formats": ["markdown"]}}, "scrape_options.parsers"),
     ("crawl", {"url": URL, "limit": 5}, "scrape_options.parsers"),
     ("crawl", {"url": URL, "limit": 5, "scrapeOptions": {**BASIC, **SCAN}}, "threat protection"),
     ("provider", calls([{}]), "p/c0: its price is in its contract"),
-    ("provider", calls([{}], {"creditsCost": None}), "only its answer says what it costs"),
+    ("provider", calls([{}], {"creditsCost": None}), "only its response states the price"),
     ("provider", calls([{}], {"creditsCost": 2, "perRecord": True, "options": []}), "set the option 'limit'"),
     ("provider", calls([{}, {}], {"creditsCost": 2}), "p/c1: its price"),
     ("agent", {"prompt": "p", **SCAN}, "threat protection"),
-    ("agent", {"prompt": "p", "exchange": {"maxCalls": 3}}, "calls of providers"),
-    ("agent", {"prompt": "p", "exchange": {"enabled": True}}, "calls of providers"),
-    ("extract", {"urls": [URL], "prompt": "p"}, "by use"),
+    ("agent", {"prompt": "p", "exchange": {"maxCalls": 3}}, "limits provider calls"),
+    ("agent", {"prompt": "p", "exchange": {"enabled": True}}, "limits provider calls"),
+    ("extract", {"urls": [URL], "prompt": "p"}, "by usage"),
 ]
 
 

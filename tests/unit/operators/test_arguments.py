@@ -242,7 +242,7 @@ WRONG = {
     "a limit that nothing holds": (
         WebDataScrapeOperator,
         {**URL, "formats": ["branding"], "credit_limit": 99},
-        "credit_limit=99 cannot be enforced: no price is documented for the format 'branding'",
+        "credit_limit=99 cannot be enforced: the format 'branding' has no documented price",
     ),
     "a limit below the price of a search": (
         WebDataBatchSearchOperator,
@@ -252,7 +252,7 @@ WRONG = {
     "a limit of what has no price": (
         WebDataExtractOperator,
         {"urls": ["https://a.example/"], "via": "extract", "credit_limit": 99},
-        "credit_limit=99 cannot be enforced: extract bills by use",
+        "credit_limit=99 cannot be enforced: extract is billed by usage",
     ),
     "a glob of a map": (WebDataMapOperator, {**URL, "include_paths": ["/blog/*"]}, "a glob.*write '.*/blog/"),
     "a phrase": (WebDataCreateMonitorOperator, {**MONITOR, "schedule": "dayly"}, "schedule"),
