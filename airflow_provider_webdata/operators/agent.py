@@ -31,27 +31,28 @@ class WebDataAgentOperator(
     `id`. With `output`, a description of the written file replaces `data`. If a run fails, the task logs its last
     steps. If a run stops at its credit limit, the XCom `partial` contains its results up to then.
 
-    :param prompt: what to find out, at most 10,000 characters.
-    :param urls: where to look first, or only there with `strict_constrain_to_urls`.
-    :param strict_constrain_to_urls: visit no other pages than `urls`.
-    :param schema: JSON Schema of the answer.
-    :param max_credits: credits that the run may use, more than 0; when they run out it fails, without data and without
-        charge. Default: 2500; a run with more is never one of the day's free ones.
+    :param prompt: description of the data to collect, at most 10,000 characters.
+    :param urls: pages to visit first, or exclusively with `strict_constrain_to_urls`.
+    :param strict_constrain_to_urls: visit only the pages in `urls`.
+    :param schema: JSON Schema of the result.
+    :param max_credits: maximum credits of the run, more than 0. A run that exceeds them fails without data and is not
+        billed. Default: 2500. Daily free runs are not available with a higher limit.
     :param model: `spark-2`, `spark-1-mini` or `spark-1-pro`. Default: `spark-1-pro`.
-    :param audit_metadata: whom to name in the audit log: `username`.
-    :param threat_protection: threat protection override, for teams that have it.
-    :param webhook: where the job reports to: `url`, `events`, `headers`, `metadata`.
-    :param effort: `low`, `medium` or `high`. Not documented publicly, as are the rest but `origin`.
-    :param mode: `extract` makes each turn of a thread return all its data; `chat` lets a later turn answer with text
-        only, as `message`. Default: that of the thread, else `extract`.
-    :param thread_id: UUID of the thread that this run continues: the `threadId` of an earlier run. Its `mode`, `urls`,
-        `schema` and `exchange` apply unless given. Default: a new thread.
-    :param exchange: providers of data that the run may call: `enabled`, `toolkits`, `maxCalls`, `requireApproval`,
+    :param audit_metadata: user to record in the audit log: `username`.
+    :param threat_protection: threat protection override, for teams with this feature.
+    :param webhook: endpoint that receives the job's events: `url`, `events`, `headers`, `metadata`.
+    :param effort: `low`, `medium`, or `high`. This and the following fields, except `origin`, are not publicly
+        documented.
+    :param mode: with `extract`, each turn of a thread returns all its data; with `chat`, a later turn may return only
+        text, as `message`. Default: the mode of the thread, or `extract`.
+    :param thread_id: UUID of the thread to continue: the `threadId` of an earlier run. Its `mode`, `urls`, `schema`,
+        and `exchange` apply unless set. Default: a new thread.
+    :param exchange: data providers that the run may call: `enabled`, `toolkits`, `maxCalls`, `requireApproval`,
         `approve`, `decline`, `onTermsRequired`.
-    :param location: where its pages are fetched from: `country`.
-    :param zero_data_retention: keep nothing, for teams that have it. Default: false.
-    :param origin: label of the caller, for the service's own statistics. Default: `api`.
-    :param integration: another such label.
+    :param location: location to fetch pages from: `country`.
+    :param zero_data_retention: retain no data, for teams with this feature. Default: false.
+    :param origin: label of the caller for the service's statistics. Default: `api`.
+    :param integration: second label, with the same purpose.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
     :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: they are not
         kept.

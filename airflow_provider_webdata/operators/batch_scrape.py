@@ -32,47 +32,47 @@ class WebDataBatchScrapeOperator(
     Airflow's inbox. `WebDataJobOperator` documents how the task starts, waits for, and cancels the job, and what it
     returns. The XCom key `invalidURLs` contains the URLs that the service dropped, if any.
 
-    :param urls: the pages, at least 1; results come in order of completion, not in this one.
-    :param formats: what to return, as names or mappings with `type`. `changeTracking` needs `markdown` too; at most one
-        screenshot. Default: `markdown`.
-    :param only_main_content: drop headers, navigation, footers. Default: true.
-    :param only_clean_content: also drop leftover boilerplate by a language model. Default: false.
+    :param urls: the pages, at least 1; results are in order of completion.
+    :param formats: formats to return, as names or mappings with `type`. `changeTracking` also requires `markdown`; at
+        most one screenshot. Default: `markdown`.
+    :param only_main_content: remove headers, navigation, and footers. Default: true.
+    :param only_clean_content: also remove remaining boilerplate with a language model. Default: false.
     :param include_tags: HTML tags (or CSS selectors) to keep.
-    :param exclude_tags: HTML tags (or CSS selectors) to drop.
-    :param max_age: milliseconds, at least 0: a page that the service's cache holds may be this old; 0 has it fetched
-        anew. Default: 2 days, 2 years under `lockdown`.
-    :param min_age: milliseconds, at least 0; when set, only the cache is asked. 1 takes a page of any age.
-    :param headers: sent with the page request; their values are hidden in logs and rendered templates.
-    :param wait_for: milliseconds to wait before the content is taken, 0 to 60,000. Default: 0.
+    :param exclude_tags: HTML tags (or CSS selectors) to remove.
+    :param max_age: maximum age of a page from the service's cache, in milliseconds, at least 0; 0 always fetches the
+        page. Default: 2 days, or 2 years with `lockdown`.
+    :param min_age: minimum age in milliseconds, at least 0; if set, only the cache is used. 1 accepts a page of any
+        age.
+    :param headers: headers of the page request; their values are hidden in logs and rendered templates.
+    :param wait_for: milliseconds to wait before extracting the content, 0 to 60,000. Default: 0.
     :param mobile: emulate a mobile device. Default: false.
-    :param skip_tls_verification: take pages with a certificate that is not valid. Default: true.
-    :param timeout: milliseconds that the service may take, 1000 to 300,000. Default: 60,000.
-    :param parsers: how files are read, `pdf` and `image`, as names or mappings with `type`; an empty list returns PDFs
-        unparsed. Default: `pdf`.
-    :param actions: mappings with `type`, at most 50, done on the page before its content is taken.
-    :param location: where the page is fetched from: `country`, `languages`.
-    :param remove_base64_images: replace images that stand in the text itself. Default: true.
-    :param block_ads: load no advertising. Default: true.
-    :param proxy: `basic`, `enhanced` (also called `stealth`) or `auto`. Default: `auto`.
-    :param store_in_cache: keep the page in the service's cache. Default: true.
-    :param lockdown: serve from the cache only, at 5 credits a hit and 1 a miss. Default: false.
+    :param skip_tls_verification: accept invalid certificates. Default: true.
+    :param timeout: the service's time limit in milliseconds, 1000 to 300,000. Default: 60,000.
+    :param parsers: `pdf` and `image` parsers, as names or mappings with `type`; an empty list returns PDFs unparsed.
+        Default: `pdf`.
+    :param actions: mappings with `type`, at most 50, performed on the page before extracting its content.
+    :param location: location to fetch the page from: `country`, `languages`.
+    :param remove_base64_images: replace inline base64 images. Default: true.
+    :param block_ads: block advertisements. Default: true.
+    :param proxy: `basic`, `enhanced` (also called `stealth`), or `auto`. Default: `auto`.
+    :param store_in_cache: store the page in the service's cache. Default: true.
+    :param lockdown: use only the cache, for 5 credits per hit and 1 per miss. Default: false.
     :param redact_pii: true, or a mapping with `mode`, `entities`, `replaceStyle`. Default: false.
     :param profile: browser state to use: `name`, `saveChanges`.
-    :param threat_protection: threat protection override, for teams that have it.
-    :param audit_metadata: whom to name in the audit log: `username`.
-    :param fast_mode: a switch that is not documented publicly.
-    :param check_prompt_injection: look for injected prompts, for 4 more credits; one that is found is an error (403).
-    :param safe_mode: hold the request to the safe mode of the organization: what that excludes is an error (403). Not
-        documented publicly.
-    :param zero_data_retention: keep nothing, for teams that have it; with neither screenshots nor `only_clean_content`.
-        Default: false.
-    :param webhook: where the job reports to: `url`, `events`, `headers`, `metadata`.
-    :param max_concurrency: pages scraped at once, at least 1. Default: the team's limit.
-    :param ignore_invalid_urls: drop bad URLs and go on without them. Default: true; that of the service: true, yet
-        servers were seen that refuse the whole batch for one bad URL where it is left out.
-    :param append_to_id: UUID of a batch scrape that takes the URLs up.
-    :param origin: label of the caller, for the service's own statistics. Default: `api`.
-    :param integration: another such label.
+    :param threat_protection: threat protection override, for teams with this feature.
+    :param audit_metadata: user to record in the audit log: `username`.
+    :param fast_mode: a switch that is not publicly documented.
+    :param check_prompt_injection: check for prompt injections, for 4 more credits; a detected one is an error (403).
+    :param safe_mode: apply the organization's safe mode; an excluded page is an error (403). Not publicly documented.
+    :param zero_data_retention: retain no data, for teams with this feature; excludes screenshots and
+        `only_clean_content`. Default: false.
+    :param webhook: endpoint that receives the job's events: `url`, `events`, `headers`, `metadata`.
+    :param max_concurrency: maximum number of pages scraped concurrently, at least 1. Default: the team's limit.
+    :param ignore_invalid_urls: skip invalid URLs. Default: true; that of the service: true, but without it, some
+        servers reject the whole batch for one invalid URL.
+    :param append_to_id: UUID of an existing batch scrape to append the URLs to.
+    :param origin: label of the caller for the service's statistics. Default: `api`.
+    :param integration: second label, with the same purpose.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
     :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: they are not
         kept.

@@ -34,31 +34,31 @@ class WebDataCrawlOperator(
     a higher limit than the remaining credits. Your own `webhook` replaces the one of this Airflow's inbox.
     `WebDataJobOperator` documents how the task starts, waits for, and cancels the job, and what it returns.
 
-    :param url: where the crawl starts.
-    :param limit: most pages, at least 1; each is billed. The service may lower it to the credits that are left.
-        Default: 100; that of the service: 10,000.
-    :param max_discovery_depth: how many links away from the start, at least 0; the start and the sitemap's pages are at
-        0.
-    :param include_paths: regular expressions over the path; only matching pages, the start included.
-    :param exclude_paths: regular expressions over the path; no matching pages.
-    :param regex_on_full_url: match the whole URL instead. Default: false.
-    :param sitemap: `skip`, `include` or `only`. Default: `include`.
-    :param ignore_query_parameters: take one page for each path. Default: false.
-    :param deduplicate_similar_urls: take one of URLs that lead to the same page. Default: true.
-    :param crawl_entire_domain: also pages beside and above the start. Default: false.
-    :param allow_external_links: also pages of other sites, one link away. Default: false.
-    :param allow_subdomains: also pages of subdomains. Default: false.
-    :param ignore_robots_txt: crawl what robots.txt excludes, for teams that have it. Default: false.
-    :param robots_user_agent: whose rules of robots.txt hold, for teams that have it.
-    :param delay: seconds between two pages, 0 to 60; one page at a time then.
-    :param max_concurrency: pages scraped at once, at least 1. Default: the team's limit.
-    :param prompt: the options as text, at most 10,000 characters; explicit options win.
-    :param webhook: where the job reports to: `url`, `events`, `headers`, `metadata`.
-    :param scrape_options: how each page is scraped, as the arguments of a scrape; unless its `max_age` says otherwise,
-        pages may be up to 2 days old, from the service's cache.
-    :param zero_data_retention: keep nothing, for teams that have it. Default: false.
-    :param origin: label of the caller, for the service's own statistics. Default: `api`.
-    :param integration: another such label.
+    :param url: start URL of the crawl.
+    :param limit: maximum number of pages, at least 1; each is billed. The service may lower it to the remaining
+        credits. Default: 100; that of the service: 10,000.
+    :param max_discovery_depth: maximum number of links from the start, at least 0; the start and the sitemap's pages
+        have depth 0.
+    :param include_paths: regular expressions for the path; only matching pages are crawled, including the start.
+    :param exclude_paths: regular expressions for the path; matching pages are skipped.
+    :param regex_on_full_url: match the whole URL instead of the path. Default: false.
+    :param sitemap: `skip`, `include`, or `only`. Default: `include`.
+    :param ignore_query_parameters: crawl only one page per path. Default: false.
+    :param deduplicate_similar_urls: crawl only one of several URLs of the same page. Default: true.
+    :param crawl_entire_domain: also crawl siblings and parents of the start. Default: false.
+    :param allow_external_links: also crawl pages of other sites, one link away. Default: false.
+    :param allow_subdomains: also crawl subdomains. Default: false.
+    :param ignore_robots_txt: also crawl pages that robots.txt excludes, for teams with this feature. Default: false.
+    :param robots_user_agent: user agent whose robots.txt rules apply, for teams with this feature.
+    :param delay: seconds between two pages, 0 to 60; pages are then scraped one at a time.
+    :param max_concurrency: maximum number of pages scraped concurrently, at least 1. Default: the team's limit.
+    :param prompt: the options as text, at most 10,000 characters; explicit options take precedence.
+    :param webhook: endpoint that receives the job's events: `url`, `events`, `headers`, `metadata`.
+    :param scrape_options: arguments of a scrape, for each page. Unless `max_age` is set, pages may be up to 2 days old,
+        from the service's cache.
+    :param zero_data_retention: retain no data, for teams with this feature. Default: false.
+    :param origin: label of the caller for the service's statistics. Default: `api`.
+    :param integration: second label, with the same purpose.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
     :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: they are not
         kept.

@@ -30,20 +30,21 @@ class WebDataDeveloperSearchOperator(
     :param query: a question, or words.
     :param k: most results, 1 to 100. Default: 10.
     :param types: kinds of results: `doc`, `issue`, `pull_request`, `readme`. Default: all.
-    :param repos: only these repositories, such as `pipeline/pipeline`; documentation stays.
-    :param sources: only these sites of documentation, at most 20 ids of 1 to 512 characters; repositories stay.
-    :param skills: `only`: nothing but files that describe skills to agents.
-    :param passages: most passages of each result, 1 to 5. Default: 1.
-    :param language: main language of the repository, such as `Rust`. This and the next six are about repositories:
-        without `sources`, they leave out documentation.
+    :param repos: only these repositories, such as `pipeline/pipeline`; documentation is still included.
+    :param sources: only these documentation sites, at most 20 ids of 1 to 512 characters; repositories are still
+        included.
+    :param skills: `only` restricts results to files that describe skills for agents.
+    :param passages: maximum number of passages per result, 1 to 5. Default: 1.
+    :param language: main language of the repository, such as `Rust`. This and the next six fields filter repositories;
+        without `sources`, they exclude documentation.
     :param topic: topic of the repository, such as `async`.
-    :param license: its licence, such as `MIT`.
-    :param min_stars: its least number of stars, at least 0.
-    :param max_stars: its most stars, at least 0.
-    :param archived: with or without repositories that are archived.
-    :param fork: with or without forks.
-    :param origin: label of the caller, for the service's own statistics. Default: `api`.
-    :param integration: another such label.
+    :param license: license of the repository, such as `MIT`.
+    :param min_stars: minimum number of stars, at least 0.
+    :param max_stars: maximum number of stars, at least 0.
+    :param archived: include archived repositories or not.
+    :param fork: include forks or not.
+    :param origin: label of the caller for the service's statistics. Default: `api`.
+    :param integration: second label, with the same purpose.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
     :param checks: conditions that the results must meet before they replace those of earlier runs: the fewest results,
         or `Checks`. Default: none.

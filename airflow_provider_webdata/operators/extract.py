@@ -47,23 +47,23 @@ class WebDataExtractOperator(
         without `/*`, and excludes `enable_web_search`, `allow_external_links`, and `agent`. `agent`: an agent run, with
         `credit_limit` as its `max_credits`. None (default): `extract`; on the hosted service, after the shutdown,
         `scrape`, or `agent` for requests that a scrape does not support, with a warning.
-    :param urls: pages; one that ends in `/*` means its whole site. The service may refuse more than 10.
+    :param urls: pages; a URL that ends in `/*` selects the whole site. The service may reject more than 10.
     :param prompt: description of the data to extract, at most 10,000 characters.
-    :param schema: JSON Schema of what to extract.
+    :param schema: JSON Schema of the data to extract.
     :param enable_web_search: also search the web. Default: false.
-    :param ignore_sitemap: find the pages of a site without its sitemap. Default: false.
-    :param include_subdomains: take subdomains for part of a site. Default: true.
+    :param ignore_sitemap: discover the pages of a site without its sitemap. Default: false.
+    :param include_subdomains: include the subdomains of a site. Default: true.
     :param show_sources: add `sources` to the result. Default: false.
-    :param ignore_invalid_urls: drop bad URLs and go on without them. Default: true.
-    :param scrape_options: how the pages are scraped, as the arguments of a scrape.
-    :param threat_protection: threat protection override, for teams that have it.
-    :param system_prompt: how the model must behave, at most 10,000 characters. Not documented publicly, as are the next
-        two.
+    :param ignore_invalid_urls: skip invalid URLs. Default: true.
+    :param scrape_options: arguments of a scrape, for the pages.
+    :param threat_protection: threat protection override, for teams with this feature.
+    :param system_prompt: instructions for the model, at most 10,000 characters. This and the next two fields are not
+        publicly documented.
     :param allow_external_links: also follow links to other sites.
-    :param agent: have an agent move about on the pages: `model`.
-    :param webhook: where the job reports to: `url`, `events`, `headers`, `metadata`.
-    :param origin: label of the caller, for the service's own statistics. Default: `api`.
-    :param integration: another such label.
+    :param agent: agent that navigates the pages: `model`.
+    :param webhook: endpoint that receives the job's events: `url`, `events`, `headers`, `metadata`.
+    :param origin: label of the caller for the service's statistics. Default: `api`.
+    :param integration: second label, with the same purpose.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
     :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: they are not
         kept.

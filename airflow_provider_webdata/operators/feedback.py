@@ -32,18 +32,18 @@ class WebDataFeedbackOperator(
     :param job_id: UUID of that call: `id` of a search or a map, `metadata.scrapeId` of a page or a parsed file.
     :param rating: `good`, `partial` or `bad`. A good search names `valuable_sources`, a partial one those or
         `missing_content`, a bad one `missing_content` or `query_suggestions`.
-    :param endpoint: what was called: `search`, `scrape`, `parse` or `map`.
-    :param valuable_sources: at most 50 results that were of use: `url`, `reason`.
-    :param missing_content: at most 50 things that were not found: `topic`, `description`; of a search, 20.
-    :param query_suggestions: what a search for this should know, at most 2,000 characters.
-    :param issues: at most 20 names of what is wrong, such as `missing_markdown`.
-    :param tags: at most 20 names of your own. Names are lower-case letters, digits, `_` and `-`.
+    :param endpoint: the operation of the call: `search`, `scrape`, `parse`, or `map`.
+    :param valuable_sources: at most 50 useful results: `url`, `reason`.
+    :param missing_content: at most 50 missing topics: `topic`, `description`; of a search, 20.
+    :param query_suggestions: suggested improvements of the query, at most 2,000 characters.
+    :param issues: at most 20 names of problems, such as `missing_markdown`.
+    :param tags: at most 20 custom names. Names consist of lower-case letters, digits, `_`, and `-`.
     :param note: free text, at most 4,000 characters.
-    :param url: the page that this is about, with protocol.
-    :param page_numbers: at most 100 pages of a document, from 1 on.
-    :param metadata: further facts as a mapping, at most 8 KB of JSON; no results.
-    :param origin: label of the caller, for the service's own statistics. Default: `api`.
-    :param integration: another such label.
+    :param url: the page that the feedback is about, with protocol.
+    :param page_numbers: at most 100 page numbers of a document, from 1.
+    :param metadata: additional information as a mapping, at most 8 KB of JSON; no results.
+    :param origin: label of the caller for the service's statistics. Default: `api`.
+    :param integration: second label, with the same purpose.
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
 

@@ -51,14 +51,14 @@ class WebDataInteractOperator(
         (templated).
     :param check_exit_code: whether a failed step (a nonzero exit code, an exception, or a timeout) ends the run and
         fails the task (default). Otherwise, the next step runs.
-    :param ttl: seconds that the browser lives at most, 30 to 3600. Default: 300 or 600, the sources differ.
-    :param activity_ttl: seconds that it lives unused, 10 to 3600. Default: none or 300, the sources differ.
-    :param stream_web_view: give a URL to watch the browser at. Default: true.
+    :param ttl: maximum lifetime of the browser in seconds, 30 to 3600. Default: 300 or 600; sources differ.
+    :param activity_ttl: maximum idle time in seconds, 10 to 3600. Default: none or 300; sources differ.
+    :param stream_web_view: return a URL for watching the browser. Default: true.
     :param profile: browser state to use: `name`, `saveChanges`; changes are saved when the browser is closed.
-    :param block_ads: load no advertising. Default: true. Not documented publicly, as is the next.
+    :param block_ads: block advertisements. Default: true. This and the next field are not publicly documented.
     :param record_session: record the session; `GET /v2/interact/{sessionId}/replay` returns the recording.
-    :param origin: label of the caller, for the service's own statistics. Default: `api`.
-    :param integration: another such label.
+    :param origin: label of the caller for the service's statistics. Default: `api`.
+    :param integration: second label, with the same purpose.
     :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: they are not
         kept.
     :param credit_limit: most credits that all attempts may spend until the task is cleared; on Airflow 3.2, each

@@ -26,14 +26,14 @@ class WebDataPaperSearchOperator(
     XCom: a mapping with the wire names `results` (each with `paperId`, `primaryId`, `ids`, `title`, `abstract`,
     `score`) and `count`. With `output`, the file has columns of the kind `paper`.
 
-    :param query: what the papers are about, in plain words.
-    :param k: most papers, 1 to 500. Default: 40.
-    :param authors: parts of names; a paper must match all.
+    :param query: topic of the papers, in natural language.
+    :param k: maximum number of papers, 1 to 500. Default: 40.
+    :param authors: parts of author names; a paper must match all.
     :param categories: categories of papers, such as `cs.LG`; a paper must be in all.
-    :param from_date: first day on which a paper was made or changed, such as `2026-01-31`.
-    :param to_date: last such day.
-    :param origin: label of the caller, for the service's own statistics. Default: `api`.
-    :param integration: another such label.
+    :param from_date: earliest date on which a paper was created or updated, such as `2026-01-31`.
+    :param to_date: latest such date.
+    :param origin: label of the caller for the service's statistics. Default: `api`.
+    :param integration: second label, with the same purpose.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
     :param checks: conditions that the results must meet before they replace those of earlier runs: the fewest results,
         or `Checks`. Default: none.

@@ -40,23 +40,23 @@ class WebDataParseOperator(
         storage URL from the service, for example if a proxy does not accept large bodies).
     :param formats: `markdown`, `summary`, `html`, `rawHtml`, `links`, `images`, `json`, as names or mappings with
         `type`. Default: `markdown`.
-    :param only_main_content: drop headers, navigation, footers. Default: true.
+    :param only_main_content: remove headers, navigation, and footers. Default: true.
     :param include_tags: HTML tags (or CSS selectors) to keep.
-    :param exclude_tags: HTML tags (or CSS selectors) to drop.
-    :param headers: sent with further requests that the file leads to; their values are hidden in logs and rendered
-        templates.
-    :param timeout: milliseconds that the service may take, 1 to 300,000. Default: 30,000, or none.
-    :param parsers: how the file is read, `pdf` and `image`, as names or mappings with `type`; an empty list returns
-        PDFs unparsed. Default: `pdf`.
-    :param skip_tls_verification: take further pages with a certificate that is not valid. Default: true.
-    :param remove_base64_images: replace images that stand in the text itself. Default: true.
-    :param block_ads: load no advertising. Default: true.
+    :param exclude_tags: HTML tags (or CSS selectors) to remove.
+    :param headers: headers of requests for resources that the file refers to; their values are hidden in logs and
+        rendered templates.
+    :param timeout: the service's time limit in milliseconds, 1 to 300,000. Default: 30,000, or none.
+    :param parsers: `pdf` and `image` parsers, as names or mappings with `type`; an empty list returns PDFs unparsed.
+        Default: `pdf`.
+    :param skip_tls_verification: accept invalid certificates for such resources. Default: true.
+    :param remove_base64_images: replace inline base64 images. Default: true.
+    :param block_ads: block advertisements. Default: true.
     :param redact_pii: true, or a mapping with `mode`, `entities`, `replaceStyle`. Default: false.
     :param proxy: `basic` or `auto`.
-    :param zero_data_retention: keep nothing, for teams that have it. Default: false.
-    :param audit_metadata: whom to name in the audit log: `username`.
-    :param origin: label of the caller, for the service's own statistics. Default: `api`.
-    :param integration: another such label.
+    :param zero_data_retention: retain no data, for teams with this feature. Default: false.
+    :param audit_metadata: user to record in the audit log: `username`.
+    :param origin: label of the caller for the service's statistics. Default: `api`.
+    :param integration: second label, with the same purpose.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
     :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: they are not
         kept.

@@ -49,10 +49,10 @@ class WebDataProviderOperator(
         or JSON text of such a list (templated).
     :param record_key: field that identifies a record across runs, for `changes`. Default: `url`.
     :param max_error_ratio: maximum fraction of the calls, 0 to 1, that may fail (templated). Default: 0.
-    :param timeout: milliseconds that the calls may take, 1 to 300,000; more than 120,000 counts as that. Default:
+    :param timeout: time limit of the calls in milliseconds, 1 to 300,000; the service caps it at 120,000. Default:
         120,000.
-    :param origin: label of the caller, for the service's own statistics. Default: `api`.
-    :param integration: another such label.
+    :param origin: label of the caller for the service's statistics. Default: `api`.
+    :param integration: second label, with the same purpose.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
     :param changes: path or URL of a folder in which each run writes what it saw, or `Changes` (templated). Default: no
         comparison.

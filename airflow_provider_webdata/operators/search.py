@@ -36,30 +36,30 @@ class WebDataSearchOperator(
     `bytes`, `counts` (by source), `id`, `creditsUsed`, and `warning`. With `returns`, the file contains that list,
     unchanged; otherwise the results of all sources, each starting with the key `source`.
 
-    :param query: what to search, at most 500 characters; `airflow_provider_webdata.api.query` builds one with
+    :param query: the search query, at most 500 characters; `airflow_provider_webdata.api.query` builds queries with
         operators.
-    :param limit: most results per source, 1 to 100. Default: 10.
+    :param limit: maximum number of results per source, 1 to 100. Default: 10.
     :param sources: `web`, `images`, `news`, `alexandria` (tools of data providers, which are free), or mappings with
-        `type` (and `tbs`, `location` for web), all in one form. Default: web.
-    :param categories: `codehost`, `research`, `pdf`, `gov`, `developer` (which stands alone), or mappings with `type`,
-        all in one form. Default: no filter.
-    :param include_domains: only these host names, without protocol or path; not together with `exclude_domains`.
-    :param exclude_domains: none of these host names.
+        `type` (and `tbs`, `location` for web). Names and mappings cannot be mixed. Default: web.
+    :param categories: `codehost`, `research`, `pdf`, `gov`, `developer` (cannot be combined), or mappings with `type`.
+        Names and mappings cannot be mixed. Default: no filter.
+    :param include_domains: only these host names, without protocol or path; excludes `exclude_domains`.
+    :param exclude_domains: host names to exclude.
     :param tbs: time filter, such as `qdr:d`; `airflow_provider_webdata.api.query.tbs` builds one from dates.
-    :param location: place to search from, such as `Berlin,Germany`; best together with `country`.
+    :param location: location to search from, such as `Berlin,Germany`; best combined with `country`.
     :param country: two-letter ISO code. Default: US.
     :param safe: filter explicit content. Default: no filter.
-    :param timeout: milliseconds that the service may search, at least 1. Default: 60,000.
-    :param ignore_invalid_urls: leave out URLs that other operations of the service cannot take. Default: false.
-    :param highlights: whether descriptions are highlights for the query. Default: true.
-    :param enterprise: `anon` or `zdr`, kinds of zero data retention, for teams that have it.
-    :param domain_tools: also find tools of data providers that have data of the results' sites. Default: false.
-    :param tool_detail: what is said of each tool: `compact`, `summary` or `full`, which is with its contract.
-    :param scrape_options: options for scraping the results; `formats` turns it on. Unless `max_age` says otherwise,
-        pages may be up to 2 days old, from the service's cache.
-    :param threat_protection: threat protection override, for teams that have it.
-    :param origin: label of the caller, for the service's own statistics. Default: `api`.
-    :param integration: another such label.
+    :param timeout: the service's time limit for the search in milliseconds, at least 1. Default: 60,000.
+    :param ignore_invalid_urls: omit URLs that other operations of the service do not support. Default: false.
+    :param highlights: return highlights for the query as descriptions. Default: true.
+    :param enterprise: `anon` or `zdr`, kinds of zero data retention, for teams with this feature.
+    :param domain_tools: also return data providers' tools for the sites of the results. Default: false.
+    :param tool_detail: level of detail for each tool: `compact`, `summary`, or `full`, which includes its contract.
+    :param scrape_options: options for scraping the results; `formats` enables it. Unless `max_age` is set, pages may be
+        up to 2 days old, from the service's cache.
+    :param threat_protection: threat protection override, for teams with this feature.
+    :param origin: label of the caller for the service's statistics. Default: `api`.
+    :param integration: second label, with the same purpose.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
     :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: they are not
         kept.

@@ -1,4 +1,4 @@
-"""Actions of the browser on a page before its content is read."""
+"""Browser actions on a page, before its content is extracted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from airflow_provider_webdata.api.models.formats import Viewport
 
 
 class WaitAction(RequestModel):
-    """Waits for a time or for an element: exactly one of the two.
+    """Waits for a time or for an element; exactly one is required.
 
     :param milliseconds: at least 1.
     :param selector: CSS selector of the element to wait for.
@@ -24,15 +24,13 @@ class WaitAction(RequestModel):
 
     def _check(self) -> None:
         if (self.milliseconds is None) == (self.selector is None):
-            raise problem(
-                "wait", "a wait action takes either 'milliseconds' or 'selector', exactly one of them"
-            )
+            raise problem("wait", "a wait action requires exactly one of 'milliseconds' and 'selector'")
 
 
 class ScreenshotAction(RequestModel):
-    """Takes a picture; links come back in `actions.screenshots`.
+    """Takes a screenshot; the response has its URL in `actions.screenshots`.
 
-    :param full_page: the whole page. Service default: false.
+    :param full_page: capture the whole page. Service default: false.
     :param quality: 1 to 100.
     :param viewport: window size.
     """
@@ -47,7 +45,7 @@ class ClickAction(RequestModel):
     """Clicks an element.
 
     :param selector: CSS selector, required.
-    :param all: click every match, and do not fail when there is none. Service default: false.
+    :param all: click all matches, and succeed without a match. Service default: false.
     """
 
     type: Literal["click"] = "click"
@@ -58,7 +56,7 @@ class ClickAction(RequestModel):
 class WriteAction(RequestModel):
     """Types into the focused field; focus it with a click action first.
 
-    :param text: what to type. It may be a password, so it stays out of reprs.
+    :param text: text to type. It may be a password, so reprs omit it.
     """
 
     type: Literal["write"] = "write"
@@ -94,7 +92,7 @@ class ScrapeAction(RequestModel):
 
 
 class ExecuteJavascriptAction(RequestModel):
-    """Runs a script in the page.
+    """Runs a script on the page.
 
     :param script: JavaScript, required.
     """
@@ -104,7 +102,7 @@ class ExecuteJavascriptAction(RequestModel):
 
 
 class PdfAction(RequestModel):
-    """Prints the page; the PDF comes back in `actions.pdfs`.
+    """Prints the page; the response has the PDF in `actions.pdfs`.
 
     :param format: paper size. Service default: Letter.
     :param landscape: service default: false.

@@ -1,4 +1,4 @@
-"""The service's AI agent, which collects data from the web by itself."""
+"""The service's AI agent, which collects data from the web autonomously."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DEFAULT_MAX_CREDITS = 2500
 
 
 class AgentWebhookConfig(WebhookConfig):
-    """An endpoint that receives the events of an agent's run; as `WebhookConfig` otherwise.
+    """An endpoint that receives the events of an agent's run; otherwise like `WebhookConfig`.
 
     :param events: `started`, `action`, `completed`, `failed`, `cancelled`, without prefix; all when omitted.
     """
@@ -35,9 +35,9 @@ class AgentWebhookConfig(WebhookConfig):
 
 
 class AgentLocation(RequestModel):
-    """Where the run's pages are fetched from.
+    """Location from which the run fetches pages.
 
-    :param country: ISO 3166-1 alpha-2 in capitals.
+    :param country: ISO 3166-1 alpha-2 code in upper case.
     """
 
     country: Annotated[String, Field(pattern=r"^[A-Z]{2}$")] | None = None
@@ -47,8 +47,8 @@ class AgentApproval(RequestModel):
     """Approves the request of a thread's last turn.
 
     :param approval_id: id of the `pendingApproval`, required.
-    :param call_ids: which of its calls; all when omitted.
-    :param always: ask no more in this thread.
+    :param call_ids: ids of the approved calls; all when omitted.
+    :param always: approve all further requests in this thread.
     """
 
     approval_id: Identifier
@@ -68,13 +68,14 @@ class AgentRefusal(RequestModel):
 class AgentExchange(RequestModel):
     """Data providers that a run may call, in addition to the web.
 
-    :param enabled: whether it may. Service default: true.
+    :param enabled: allow calls. Service default: true.
     :param toolkits: at most 5 providers; all when omitted.
-    :param max_calls: most calls of this turn, 1 to 30.
-    :param require_approval: end the turn before a call that costs more, and ask; needs the mode `chat`.
-    :param approve: approves the request of the last turn; needs a thread.
-    :param decline: no to it; needs a thread, and excludes `approve`.
-    :param on_terms_required: about providers whose terms the team has not accepted: `skip` them (service default), or
+    :param max_calls: maximum number of calls in this turn, 1 to 30.
+    :param require_approval: before a call that costs more, end the turn with a request for approval; requires the mode
+        `chat`.
+    :param approve: approves the request of the last turn; requires a thread.
+    :param decline: declines it; requires a thread, and excludes `approve`.
+    :param on_terms_required: handling of providers whose terms the team has not accepted: `skip` (service default) or
         `ask`. They are never called.
     """
 
@@ -88,35 +89,34 @@ class AgentExchange(RequestModel):
 
     def _check(self) -> None:
         if self.approve is not None and self.decline is not None:
-            raise problem(
-                "agent_exchange", "'approve' and 'decline' answer the same question; give one of them"
-            )
+            raise problem("agent_exchange", "'approve' and 'decline' are mutually exclusive; set one of them")
 
 
 class AgentRequest(RequestModel):
     """Body of `POST /v2/agent`; only `prompt` is required.
 
-    :param prompt: what to find out, at most 10,000 characters.
-    :param urls: where to look first, or only there with `strict_constrain_to_urls`.
-    :param strict_constrain_to_urls: visit no other pages than `urls`.
-    :param schema_: JSON Schema of the answer.
-    :param max_credits: credits that the run may use, more than 0; when they run out it fails, without data and without
-        charge. Default: 2500; a run with more is never one of the day's free ones.
+    :param prompt: description of the data to collect, at most 10,000 characters.
+    :param urls: pages to visit first, or exclusively with `strict_constrain_to_urls`.
+    :param strict_constrain_to_urls: visit only the pages in `urls`.
+    :param schema_: JSON Schema of the result.
+    :param max_credits: maximum credits of the run, more than 0. A run that exceeds them fails without data and is not
+        billed. Default: 2500. Daily free runs are not available with a higher limit.
     :param model: `spark-2`, `spark-1-mini` or `spark-1-pro`. Default: `spark-1-pro`.
-    :param audit_metadata: whom to name in the audit log: `username`.
-    :param threat_protection: threat protection override, for teams that have it.
-    :param webhook: where the job reports to: `url`, `events`, `headers`, `metadata`.
-    :param effort: `low`, `medium` or `high`. Not documented publicly, as are the rest but `origin`.
-    :param mode: `extract` makes each turn of a thread return all its data; `chat` lets a later turn answer with text
-        only, as `message`. Default: that of the thread, else `extract`.
-    :param thread_id: UUID of the thread that this run continues: the `threadId` of an earlier run. Its `mode`, `urls`,
-        `schema` and `exchange` apply unless given. Default: a new thread.
-    :param exchange: providers of data that the run may call: `enabled`, `toolkits`, `maxCalls`, `requireApproval`,
+    :param audit_metadata: user to record in the audit log: `username`.
+    :param threat_protection: threat protection override, for teams with this feature.
+    :param webhook: endpoint that receives the job's events: `url`, `events`, `headers`, `metadata`.
+    :param effort: `low`, `medium`, or `high`. This and the following fields, except `origin`, are not publicly
+        documented.
+    :param mode: with `extract`, each turn of a thread returns all its data; with `chat`, a later turn may return only
+        text, as `message`. Default: the mode of the thread, or `extract`.
+    :param thread_id: UUID of the thread to continue: the `threadId` of an earlier run. Its `mode`, `urls`, `schema`,
+        and `exchange` apply unless set. Default: a new thread.
+    :param exchange: data providers that the run may call: `enabled`, `toolkits`, `maxCalls`, `requireApproval`,
         `approve`, `decline`, `onTermsRequired`.
-    :param location: where its pages are fetched from: `country`.
-    :param zero_data_retention: keep nothing, for teams that have it. Default: false.
-    :param origin: label of the caller, for the service's own statistics. Default: `api`.
-    :param integration: another such label.
+    :param location: location to fetch pages from: `country`.
+    :param zero_data_retention: retain no data, for teams with this feature. Default: false.
+    :param origin: label of the caller for the service's statistics. Default: `api`.
+    :param integration: second label, with the same purpose.
     """
 
     nullable = frozenset({"integration"})
@@ -144,39 +144,35 @@ class AgentRequest(RequestModel):
         if exchange is None:
             return
         if self.thread_id is None and (exchange.approve is not None or exchange.decline is not None):
-            raise problem(
-                "agent_thread", "'exchange' answers what a thread has asked; give its 'threadId' as well"
-            )
+            raise problem("agent_thread", "'exchange' answers a request of a thread; also set its 'threadId'")
         if exchange.require_approval and self.mode != "chat":
-            raise problem(
-                "agent_mode", "exchange.requireApproval needs mode 'chat', given in the same request"
-            )
+            raise problem("agent_mode", "exchange.requireApproval requires mode 'chat' in the same request")
 
     def _own_warnings(self) -> list[str]:
         found = []
         if self.strict_constrain_to_urls and not self.urls:
-            found.append("strictConstrainToURLs: without urls there is no page to visit")
+            found.append("strictConstrainToURLs: without urls, the agent cannot visit any page")
         if self.max_credits is not None and self.max_credits > _DEFAULT_MAX_CREDITS:
             found.append(
-                f"maxCredits: above {_DEFAULT_MAX_CREDITS} the run is billed even if a free one is left"
+                f"maxCredits: above {_DEFAULT_MAX_CREDITS}, the run is billed even if free runs remain"
             )
         return found
 
 
 class AgentStatus(Answer):
-    """A run of the agent. Read `status`, never `success`, which stays true for a failed run.
+    """An agent run. Check `status` instead of `success`, which is also true for a failed run.
 
-    `status` is processing, completed, failed, cancelled or newer. `data` is there when it is completed, `error`
-    when it failed. The result can be read for 24 hours, until `expires_at`.
+    `status` is processing, completed, failed, cancelled, or a newer value. `data` is set when the run is completed,
+    `error` when it failed. The result is available for 24 hours, until `expires_at`.
 
-    :ivar partial: the findings of a run that stopped at its limit; `partial_schema_valid` says whether it is whole.
-    :ivar stop_reason: why it stopped, such as `credit_limit_reached`.
-    :ivar thread_id: the thread that it belongs to, and in `thread_turn` its place there, from 1.
-    :ivar message: its answer as text, which replaces `data` in the mode `chat`.
+    :ivar partial: the data of a run that stopped at its limit; `partial_schema_valid` is true if it matches the schema.
+    :ivar stop_reason: why the run stopped, such as `credit_limit_reached`.
+    :ivar thread_id: the thread of the run; `thread_turn` is its position in the thread, from 1.
+    :ivar message: the answer as text, which replaces `data` in the mode `chat`.
     :ivar suggestions: possible next requests, each with `label` and `prompt`.
-    :ivar pending_approval: the question that it ends with, for the thread's next run to answer: `id`, `kind` (`calls`
-        or `terms`), `reason`, `calls`, `terms`, `resolution`.
-    :ivar exchange: its paid calls of data providers, and the providers whose terms are not accepted.
+    :ivar pending_approval: the final request of the run, which the next run of the thread answers: `id`, `kind`
+        (`calls` or `terms`), `reason`, `calls`, `terms`, `resolution`.
+    :ivar exchange: billed calls of data providers, and providers whose terms are not accepted.
     """
 
     status: str

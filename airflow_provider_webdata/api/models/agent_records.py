@@ -10,8 +10,8 @@ from airflow_provider_webdata.api.models.base import Answer, Lenient, ResponseMo
 class AgentRun(ResponseModel):
     """A run in the list of runs.
 
-    :ivar target_hint: what it is about: its first URL, else its prompt.
-    :ivar options: what it was started with: `urls`, `prompt`, `schema`, `model`, `effort`.
+    :ivar target_hint: the first URL of the run, or its prompt.
+    :ivar options: request fields of the run: `urls`, `prompt`, `schema`, `model`, `effort`.
     """
 
     id: str
@@ -24,9 +24,9 @@ class AgentRun(ResponseModel):
 
 
 class AgentRuns(Answer):
-    """Answer of `GET /v2/agent`: at most 20 runs, newest first.
+    """Response of `GET /v2/agent`: at most 20 runs, newest first.
 
-    :ivar next: address of the next ones; its host may be wrong.
+    :ivar next: URL of the next page; its host may be wrong.
     """
 
     agents: list[AgentRun]
@@ -36,9 +36,9 @@ class AgentRuns(Answer):
 class AgentTurn(ResponseModel):
     """A run of a thread.
 
-    :ivar turn: its place in the thread, from 1.
-    :ivar status: of an open set, such as `succeeded`, which is not that of `AgentStatus`.
-    :ivar data: its result, if requested.
+    :ivar turn: position in the thread, from 1.
+    :ivar status: an open set, such as `succeeded`, which differs from that of `AgentStatus`.
+    :ivar data: the result, if requested.
     """
 
     id: str
@@ -56,7 +56,7 @@ class AgentTurn(ResponseModel):
 class AgentThread(ResponseModel):
     """A thread and its runs, oldest first.
 
-    :ivar status: `idle` or `running`: it takes one run at a time.
+    :ivar status: `idle` or `running`; a thread has one run at a time.
     """
 
     id: str
@@ -67,7 +67,7 @@ class AgentThread(ResponseModel):
 
 
 class AgentThreadResponse(Answer):
-    """Answer of `GET /v2/agent/threads/{threadId}`."""
+    """Response of `GET /v2/agent/threads/{threadId}`."""
 
     thread: AgentThread
 
@@ -75,8 +75,8 @@ class AgentThreadResponse(Answer):
 class AgentTraceEvent(ResponseModel):
     """A step of a run.
 
-    :ivar type: of an open set, such as `tool_call.started`; it says which other fields there are.
-    :ivar agent: which part of the agent did it: `id`, `role`, `name`.
+    :ivar type: an open set, such as `tool_call.started`; it determines the other fields.
+    :ivar agent: the part of the agent that performed the step: `id`, `role`, `name`.
     """
 
     type: str
@@ -86,7 +86,7 @@ class AgentTraceEvent(ResponseModel):
 
 
 class AgentTrace(Answer):
-    """Answer of `GET /v2/agent/{jobId}/trace`: the actions of a run, oldest first.
+    """Response of `GET /v2/agent/{jobId}/trace`: the actions of a run, oldest first.
 
     :ivar active_browser_sessions: running browsers, each with `id` and `liveViewUrl`, if requested.
     """
@@ -98,7 +98,7 @@ class AgentTrace(Answer):
 
 
 class AgentSnapshot(Answer):
-    """Answer of `GET /v2/agent/{jobId}/snapshots/{snapshotId}`: what an `artifact.updated` of a trace refers to.
+    """Response of `GET /v2/agent/{jobId}/snapshots/{snapshotId}`, to which a trace's `artifact.updated` refers.
 
     :ivar snapshot: the content, as text.
     """

@@ -1,4 +1,4 @@
-"""Base of all wire models: names, given fields, and the wire form."""
+"""Base classes of all wire models: field names, set fields, and the wire form."""
 
 from __future__ import annotations
 
@@ -19,14 +19,13 @@ if TYPE_CHECKING:
 
 
 class RequestModel(BaseModel):
-    """A body, or part of one, that we send.
+    """A request body, or part of one.
 
-    Names are accepted as on the wire (`maxAge`) or in Python spelling (`max_age`); an unknown name is an
-    error that names the nearest known one. `None` reads as "not given" wherever the service documents no
-    null. What is not given is not sent, so that the service's defaults stay the service's. Defaults that the
-    field descriptions name are those of the service.
+    Names are accepted in wire (`maxAge`) or Python spelling (`max_age`); an unknown name is an error with a
+    suggestion. `None` means "not set", except for fields where the service documents null. Unset fields are not sent,
+    so the service's defaults apply; field descriptions state those defaults.
 
-    :raises ValidationError: the only error that any input can cause.
+    :raises ValidationError: the only exception for invalid input of any kind.
     """
 
     model_config = ConfigDict(
@@ -42,13 +41,13 @@ class RequestModel(BaseModel):
     )
 
     nullable: ClassVar[frozenset[str]] = frozenset()
-    """Fields for which the service documents null, by Python name; elsewhere `None` is not sent."""
+    """Python names of fields for which the service documents null; other fields are not sent if `None`."""
 
     parts: ClassVar[Mapping[str, type[RequestModel]]] = {}
-    """Fields that hold an object of their own, by wire name: where a misplaced field may belong."""
+    """Models of nested objects by wire name, to suggest the correct place of a misplaced field."""
 
     renamed: ClassVar[Mapping[str, str]] = {}
-    """Names that people know from elsewhere, by wire name, and what to give in their place."""
+    """Replacements for names from other versions and clients, by wire name."""
 
     @model_validator(mode="wrap")
     @classmethod
@@ -70,8 +69,7 @@ class RequestModel(BaseModel):
         try:
             items = dict(data)
         except Exception as error:
-            # A mapping of someone else's making may fail in any way; the caller is promised a
-            # ValidationError.
+            # A custom mapping may raise anything; callers expect a ValidationError.
             raise problem("mapping_type", "the mapping cannot be read") from error
         names = _accepted_names(cls)
         seen: dict[str, str] = {}
@@ -83,20 +81,20 @@ class RequestModel(BaseModel):
                     continue
                 if field in seen:
                     raise problem(
-                        "given_twice", f"'{seen[field]}' and '{key}' are the same field; give one of them"
+                        "given_twice", f"'{seen[field]}' and '{key}' are the same field; set only one of them"
                     )
                 seen[field] = key
             given[key] = value
         return given
 
     def _check(self) -> None:
-        """Raise the problem of fields that do not fit together, if there is one."""
+        """Raise an error if the fields are inconsistent."""
 
     def to_wire(self) -> dict[str, Any]:
-        """Return the JSON-able form under wire names: what was given, nothing else, in documented order."""
+        """Return the set fields as JSON-serializable values under wire names, in documented order."""
         wire: dict[str, Any] = {}
         for name, field in type(self).model_fields.items():
-            # `type` tells the service which of several shapes this is, so it is sent even if the user did not set it.
+            # `type` selects one of several shapes, so it is sent even if the user did not set it.
             if name not in self.model_fields_set and name != "type":
                 continue
             value = getattr(self, name)
@@ -106,19 +104,19 @@ class RequestModel(BaseModel):
         return wire
 
     def warnings(self) -> list[str]:
-        """Return what is allowed but probably not what was meant, one sentence each, parts included."""
+        """Return a warning for each valid but probably unintended value, including those of nested models."""
         return [warning for part in self._with_parts() for warning in part._own_warnings()]
 
     def notes(self) -> list[str]:
-        """Return what the service does by itself and callers may not expect, one sentence each, parts included."""
+        """Return a note for each implicit behavior of the service, including those of nested models."""
         return [note for part in self._with_parts() for note in part._own_notes()]
 
     def _own_warnings(self) -> list[str]:
-        """What this model, without its parts, warns of."""
+        """Return the warnings of this model, without nested models."""
         return []
 
     def _own_notes(self) -> list[str]:
-        """What there is to note of this model, without its parts."""
+        """Return the notes of this model, without nested models."""
         return []
 
     def _with_parts(self) -> Iterator[RequestModel]:
@@ -134,10 +132,10 @@ class RequestModel(BaseModel):
 
 
 class ResponseModel(BaseModel):
-    """An answer of the service, or part of one, read leniently.
+    """A response of the service, or part of one, parsed leniently.
 
-    Unknown fields are kept, every field may be absent or null, URLs and dates stay the text that came, and
-    sets that the service may extend are plain strings: a newer service never breaks an older provider.
+    Unknown fields are kept. URLs and dates remain text, and open sets are plain strings, so that a newer service does
+    not break an older provider. Fields that the service may omit are optional.
     """
 
     model_config = ConfigDict(
@@ -151,10 +149,10 @@ class ResponseModel(BaseModel):
     )
 
     def to_wire(self, *, mask_headers: bool = False) -> dict[str, Any]:
-        """Return the JSON-able form under wire names: the fields that were given or received, unknown ones included.
+        """Return the set fields as JSON-serializable values under wire names, including unknown fields.
 
-        :param mask_headers: replace the values of every `headers` object by `***`; they may be credentials
-            that a monitor sends along.
+        :param mask_headers: replace the values of every `headers` object with `***`. They may be credentials that a
+            monitor sends.
         """
         wire = self.model_dump(by_alias=True, exclude_unset=True, warnings=False)
         return _masked(wire) if mask_headers else wire
@@ -164,13 +162,13 @@ class ResponseModel(BaseModel):
 
 
 class Answer(ResponseModel):
-    """An answer as a whole; most say whether the call succeeded."""
+    """A complete response; most responses have `success`."""
 
     success: bool | None = None
 
 
 class _AsItCame:
-    """Lets a field that has another shape than documented stay what it is."""
+    """Keeps the value of a field unchanged if it does not have the documented shape."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         anything = core_schema.json_or_python_schema(
@@ -184,15 +182,15 @@ def _json_value(value: Any) -> Any:
     try:
         return from_json(to_json(value))
     except Exception as error:
-        # An object of someone else's making may fail in any way; the caller is promised a ValidationError.
-        raise problem("json", "this is not what JSON can carry") from error
+        # A custom object may raise anything; callers expect a ValidationError.
+        raise problem("json", "the value is not JSON-serializable") from error
 
 
 T = TypeVar("T")
 
 Lenient = Annotated[T, _AsItCame()]
-"""A field of what other people wrote, such as a page's own meta tags. One odd page must not cost the hundred
-that came along with it, so that a value of another shape than documented stays unchanged."""
+"""A field with third-party content, such as a page's meta tags. A value without the documented shape is kept unchanged,
+so that one unusual page does not invalidate a whole response."""
 
 
 def _wire(value: Any) -> Any:
@@ -224,7 +222,7 @@ def _accepted_names(model: type[RequestModel]) -> dict[str, str]:
 
 
 def _with_suggestions(model: type[RequestModel], error: ValidationError) -> ValidationError:
-    """Return `error` with the nearest known name beside every field that the model does not know."""
+    """Return `error` with a suggestion for each unknown field."""
     issues = error.errors(include_url=False, include_context=False)
     if not any(_is_unknown_field(issue) for issue in issues):
         return error
@@ -244,27 +242,27 @@ def _is_unknown_field(issue: Mapping[str, Any]) -> bool:
 def _unknown_field_text(model: type[RequestModel], given: str) -> str:
     for part, inner in model.parts.items():
         if given in _accepted_names(inner):
-            return f"there is no such field here; it belongs in '{part}'"
+            return f"no such field here; move it to '{part}'"
     plain = given.replace("_", "").lower()
     for old, new in model.renamed.items():
         if old.lower() == plain:
-            return f"there is no such field in this version; give {new}"
+            return f"no such field in this version; use {new}"
     names = _accepted_names(model)
     found = nearest(given, names)
     if found is None:
         known = ", ".join(field.alias or name for name, field in model.model_fields.items())
-        return f"there is no such field; the fields are {known}"
+        return f"no such field; the fields are {known}"
     field = names[found]
     alias = model.model_fields[field].alias or field
     also = f" (in Python: '{field}')" if field != alias else ""
-    return f"there is no such field; did you mean '{alias}'{also}?"
+    return f"no such field; did you mean '{alias}'{also}?"
 
 
 def problem(kind: str, text: str) -> PydanticCustomError:
-    """Return the error that a validator raises for a broken rule.
+    """Return the error for a violated rule, for a validator to raise.
 
     :param kind: short identifier of the rule.
-    :param text: what is wrong and what to change. It ends up in task logs: no header values in it.
+    :param text: the problem and its remedy. It appears in task logs, so it must not contain header values.
     """
-    # Typed for literals because templates are filled from a context; there is none, so any text will do.
+    # The parameters are typed as literals because the text is a template. Without a context, any text is valid.
     return PydanticCustomError(kind, text)

@@ -21,12 +21,12 @@ from airflow_provider_webdata.api.models.webhook import PageJobWebhookConfig
 class BatchScrapeRequest(PageRequest):
     """Body of `POST /v2/batch/scrape`. The scrape options are at the top level, beside `urls`.
 
-    :param urls: the pages, at least 1; results come in order of completion, not in this one.
-    :param webhook: where the job reports to: `url`, `events`, `headers`, `metadata`.
-    :param max_concurrency: pages scraped at once, at least 1. Default: the team's limit.
-    :param ignore_invalid_urls: drop bad URLs and go on without them. Default: true, yet servers were seen that
-        refuse the whole batch for one bad URL where it is left out.
-    :param append_to_id: UUID of a batch scrape that takes the URLs up.
+    :param urls: the pages, at least 1; results are in order of completion.
+    :param webhook: endpoint that receives the job's events: `url`, `events`, `headers`, `metadata`.
+    :param max_concurrency: maximum number of pages scraped concurrently, at least 1. Default: the team's limit.
+    :param ignore_invalid_urls: skip invalid URLs. Default: true, but without it, some servers reject the whole batch
+        for one invalid URL.
+    :param append_to_id: UUID of an existing batch scrape to append the URLs to.
     """
 
     ignore_invalid_urls: Switch | None = Field(None, alias="ignoreInvalidURLs")
@@ -38,9 +38,11 @@ class BatchScrapeRequest(PageRequest):
     def _own_warnings(self) -> list[str]:
         found = super()._own_warnings() + dropped(self.urls)
         if self.ignore_invalid_urls is None:
-            found.append("ignoreInvalidURLs: not given, so one bad URL may refuse the whole batch")
+            found.append(
+                "ignoreInvalidURLs: not set, so the service may reject the whole batch for one invalid URL"
+            )
         if repeated := len(self.urls) - len(set(self.urls)):
-            found.append(f"urls: {repeated} of them repeat others; each is scraped and billed again")
+            found.append(f"urls: {repeated} of them are duplicates; each is scraped and billed again")
         if self.lockdown:
-            found.append("lockdown: documented for single scrapes only")
+            found.append("lockdown: documented only for single scrapes")
         return found

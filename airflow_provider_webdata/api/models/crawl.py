@@ -1,4 +1,4 @@
-"""Crawling a site: how far, and how each page is fetched."""
+"""Crawls: the scope, and the scrape options of each page."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ _LONGEST_DELAY_SECONDS = 60
 
 
 class CrawlScope(RequestModel):
-    """How far a crawl goes, the same for a crawl and for the crawl target of a monitor.
+    """The scope of a crawl, or of a monitor's crawl target.
 
-    :param limit: most pages, at least 1; each is billed. The service may lower it to the credits that are left.
-        Default: 10,000.
-    :param max_discovery_depth: how many links away from the start, at least 0; the start and the sitemap's pages are
-        at 0.
-    :param include_paths: regular expressions over the path; only matching pages, the start included.
-    :param exclude_paths: regular expressions over the path; no matching pages.
-    :param regex_on_full_url: match the whole URL instead. Default: false.
-    :param sitemap: `skip`, `include` or `only`. Default: `include`.
-    :param ignore_query_parameters: take one page for each path. Default: false.
-    :param deduplicate_similar_urls: take one of URLs that lead to the same page. Default: true.
-    :param crawl_entire_domain: also pages beside and above the start. Default: false.
-    :param allow_external_links: also pages of other sites, one link away. Default: false.
-    :param allow_subdomains: also pages of subdomains. Default: false.
-    :param ignore_robots_txt: crawl what robots.txt excludes, for teams that have it. Default: false.
-    :param robots_user_agent: whose rules of robots.txt hold, for teams that have it.
-    :param delay: seconds between two pages, 0 to 60; one page at a time then.
-    :param max_concurrency: pages scraped at once, at least 1. Default: the team's limit.
-    :param prompt: the options as text, at most 10,000 characters; explicit options win.
+    :param limit: maximum number of pages, at least 1; each is billed. The service may lower it to the remaining
+        credits. Default: 10,000.
+    :param max_discovery_depth: maximum number of links from the start, at least 0; the start and the sitemap's pages
+        have depth 0.
+    :param include_paths: regular expressions for the path; only matching pages are crawled, including the start.
+    :param exclude_paths: regular expressions for the path; matching pages are skipped.
+    :param regex_on_full_url: match the whole URL instead of the path. Default: false.
+    :param sitemap: `skip`, `include`, or `only`. Default: `include`.
+    :param ignore_query_parameters: crawl only one page per path. Default: false.
+    :param deduplicate_similar_urls: crawl only one of several URLs of the same page. Default: true.
+    :param crawl_entire_domain: also crawl siblings and parents of the start. Default: false.
+    :param allow_external_links: also crawl pages of other sites, one link away. Default: false.
+    :param allow_subdomains: also crawl subdomains. Default: false.
+    :param ignore_robots_txt: also crawl pages that robots.txt excludes, for teams with this feature. Default: false.
+    :param robots_user_agent: user agent whose robots.txt rules apply, for teams with this feature.
+    :param delay: seconds between two pages, 0 to 60; pages are then scraped one at a time.
+    :param max_concurrency: maximum number of pages scraped concurrently, at least 1. Default: the team's limit.
+    :param prompt: the options as text, at most 10,000 characters; explicit options take precedence.
     """
 
     renamed = {  # noqa: RUF012
@@ -78,39 +78,39 @@ class CrawlScope(RequestModel):
     def _own_warnings(self) -> list[str]:
         found = []
         if self.delay == 0:
-            found.append("delay: the service may refuse 0; leave the field out")
+            found.append("delay: the service may reject 0; omit the field")
         if self.delay is not None and self.delay > _LONGEST_DELAY_SECONDS:
             found.append(
-                "delay: more than 60; it is in seconds here, though a preview of crawl options gives milliseconds"
+                "delay: more than 60; the unit is seconds here, although a preview of crawl options uses milliseconds"
             )
         if self.delay and self.max_concurrency is not None and self.max_concurrency > 1:
-            found.append("maxConcurrency: a delay makes the service fetch one page at a time")
+            found.append("maxConcurrency: with a delay, the service fetches one page at a time")
         found += unreadable_expressions("includePaths", self.include_paths)
         found += unreadable_expressions("excludePaths", self.exclude_paths)
         return found
 
 
 def unreadable_expressions(name: str, expressions: Sequence[str] | None) -> list[str]:
-    """Return a warning for each text that does not read as a regular expression, or was meant as a glob."""
+    """Return a warning for each invalid regular expression and each glob."""
     return globs(name, expressions or ()) or [
-        f"{name}: {text[:80]!r} does not read as a regular expression, which the service may refuse"
+        f"{name}: {text[:80]!r} is not a valid regular expression; the service may reject it"
         for text in expressions or ()
         if expression_of(text) is None
     ]
 
 
 class CrawlRequest(CrawlScope):
-    """Body of `POST /v2/crawl`; only `url` is required, yet `limit` should always be sent.
+    """Body of `POST /v2/crawl`; only `url` is required, but always set `limit`.
 
-    Fields that say how far the crawl goes are those of `CrawlScope`.
+    `CrawlScope` documents the other fields.
 
-    :param url: where the crawl starts.
-    :param webhook: where the job reports to: `url`, `events`, `headers`, `metadata`.
-    :param scrape_options: how each page is scraped, as the arguments of a scrape; unless its `max_age` says otherwise,
-        pages may be up to 2 days old, from the service's cache.
-    :param zero_data_retention: keep nothing, for teams that have it. Default: false.
-    :param origin: label of the caller, for the service's own statistics. Default: `api`.
-    :param integration: another such label.
+    :param url: start URL of the crawl.
+    :param webhook: endpoint that receives the job's events: `url`, `events`, `headers`, `metadata`.
+    :param scrape_options: arguments of a scrape, for each page. Unless `max_age` is set, pages may be up to 2 days old,
+        from the service's cache.
+    :param zero_data_retention: retain no data, for teams with this feature. Default: false.
+    :param origin: label of the caller for the service's statistics. Default: `api`.
+    :param integration: second label, with the same purpose.
     """
 
     nullable = frozenset({"integration"})
@@ -134,24 +134,24 @@ class CrawlRequest(CrawlScope):
     def _own_warnings(self) -> list[str]:
         found = super()._own_warnings()
         if self.limit is None:
-            found.append("limit: not given, so the crawl may take 10,000 pages and bill as many credits")
+            found.append("limit: not set, so the crawl may scrape 10,000 pages and bill as many credits")
         full_url = bool(self.regex_on_full_url)
         if self.include_paths and matches_start(self.url, self.include_paths, full_url=full_url) is False:
             found.append(
-                "includePaths: no expression matches the path of the start URL, which is tested too, so that the "
-                "crawl may find nothing"
+                "includePaths: no expression matches the path of the start URL, which is also tested; the "
+                "crawl may find no pages"
             )
         if self.exclude_paths and matches_start(self.url, self.exclude_paths, full_url=full_url):
             found.append(
-                "excludePaths: an expression matches the start URL, which is tested too: the crawl finds nothing"
+                "excludePaths: an expression matches the start URL, which is also tested; the crawl will find no pages"
             )
         if self.scrape_options is not None and self.scrape_options.lockdown:
-            found.append("scrapeOptions.lockdown: documented for single scrapes only")
+            found.append("scrapeOptions.lockdown: documented only for single scrapes")
         return found
 
 
 class ActiveCrawl(ResponseModel):
-    """A crawl that runs. `options` are crawl options with `scrapeOptions` inside, headers included."""
+    """A running crawl. `options` are crawl options including `scrapeOptions` and its headers."""
 
     id: str
     team_id: str | None = None
@@ -163,16 +163,16 @@ class ActiveCrawl(ResponseModel):
 
 
 class ActiveCrawls(Answer):
-    """Answer of `GET /v2/crawl/active`: crawls that run, of the whole team."""
+    """Response of `GET /v2/crawl/active`: the running crawls of the team."""
 
     crawls: list[ActiveCrawl]
 
 
 class CrawlParamsRequest(RequestModel):
-    """Body of `POST /v2/crawl/params-preview`: previews the options that the service derives from a prompt.
+    """Body of `POST /v2/crawl/params-preview`, which previews the options that the service derives from a prompt.
 
-    :param url: where the crawl would start.
-    :param prompt: the crawl as text, at most 10,000 characters.
+    :param url: start URL of the crawl.
+    :param prompt: description of the crawl, at most 10,000 characters.
     """
 
     url: WebAddress
@@ -180,10 +180,10 @@ class CrawlParamsRequest(RequestModel):
 
 
 class CrawlParams(ResponseModel):
-    """Crawl options that the service makes of a prompt; the set is open.
+    """Crawl options that the service derives from a prompt; the set is open.
 
-    Not to be sent on unchecked: a crawl takes no `max_depth`, and `delay` is said to be in milliseconds here
-    and in seconds there.
+    Check them before you use them in a crawl: it does not accept `max_depth`, and `delay` is documented in milliseconds
+    here but in seconds there.
     """
 
     url: str | None = None
@@ -204,7 +204,7 @@ class CrawlParams(ResponseModel):
 
 
 class CrawlParamsResponse(Answer):
-    """Answer of `POST /v2/crawl/params-preview`."""
+    """Response of `POST /v2/crawl/params-preview`."""
 
     data: CrawlParams
     warning: str | None = None

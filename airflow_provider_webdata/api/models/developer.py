@@ -18,20 +18,21 @@ class DeveloperSearchRequest(RequestModel):
     :param query: a question, or words.
     :param k: most results, 1 to 100. Default: 10.
     :param types: kinds of results: `doc`, `issue`, `pull_request`, `readme`. Default: all.
-    :param repos: only these repositories, such as `pipeline/pipeline`; documentation stays.
-    :param sources: only these sites of documentation, at most 20 ids of 1 to 512 characters; repositories stay.
-    :param skills: `only`: nothing but files that describe skills to agents.
-    :param passages: most passages of each result, 1 to 5. Default: 1.
-    :param language: main language of the repository, such as `Rust`. This and the next six are about repositories:
-        without `sources`, they leave out documentation.
+    :param repos: only these repositories, such as `pipeline/pipeline`; documentation is still included.
+    :param sources: only these documentation sites, at most 20 ids of 1 to 512 characters; repositories are still
+        included.
+    :param skills: `only` restricts results to files that describe skills for agents.
+    :param passages: maximum number of passages per result, 1 to 5. Default: 1.
+    :param language: main language of the repository, such as `Rust`. This and the next six fields filter repositories;
+        without `sources`, they exclude documentation.
     :param topic: topic of the repository, such as `async`.
-    :param license: its licence, such as `MIT`.
-    :param min_stars: its least number of stars, at least 0.
-    :param max_stars: its most stars, at least 0.
-    :param archived: with or without repositories that are archived.
-    :param fork: with or without forks.
-    :param origin: label of the caller, for the service's own statistics. Default: `api`.
-    :param integration: another such label.
+    :param license: license of the repository, such as `MIT`.
+    :param min_stars: minimum number of stars, at least 0.
+    :param max_stars: maximum number of stars, at least 0.
+    :param archived: include archived repositories or not.
+    :param fork: include forks or not.
+    :param origin: label of the caller for the service's statistics. Default: `api`.
+    :param integration: second label, with the same purpose.
     """
 
     query: Text
@@ -57,21 +58,21 @@ class DeveloperSearchRequest(RequestModel):
         asked = set(self.types or ())
         if asked and self.repos and not asked & _OF_REPOSITORIES:
             raise problem(
-                "cannot_match", "repos cannot match any of types: add a type of repositories or drop repos"
+                "cannot_match", "repos cannot match any of types; add a repository type, or remove repos"
             )
         if asked and self.sources and "doc" not in asked:
-            raise problem("cannot_match", "sources cannot match any of types: add 'doc' or drop sources")
+            raise problem("cannot_match", "sources cannot match any of types; add 'doc', or remove sources")
 
     def _own_warnings(self) -> list[str]:
         if self.min_stars is not None and self.max_stars is not None and self.min_stars > self.max_stars:
-            return ["min_stars: more than max_stars, so that no repository matches"]
+            return ["min_stars: more than max_stars, so no repository matches"]
         return []
 
 
 class DeveloperPassage(ResponseModel):
-    """A part of a result that fits the query, in Markdown.
+    """A passage of a result that matches the query, in Markdown.
 
-    :ivar citation_url: where it stands; on the wire `citation_url`.
+    :ivar citation_url: URL of the passage; on the wire `citation_url`.
     """
 
     text: Lenient[str | None] = None
@@ -79,11 +80,11 @@ class DeveloperPassage(ResponseModel):
 
 
 class DeveloperResult(ResponseModel):
-    """An issue, a pull request, a README or a page of documentation.
+    """An issue, a pull request, a README, or a documentation page.
 
-    :ivar id: begins with its kind, such as `issue:pipeline/pipeline#42`.
-    :ivar title: often absent of documentation.
-    :ivar license: the repository's, as text or as an object.
+    :ivar id: starts with its kind, such as `issue:pipeline/pipeline#42`.
+    :ivar title: often absent for documentation.
+    :ivar license: license of the repository, as text or as an object.
     """
 
     id: str | None = None
@@ -95,11 +96,11 @@ class DeveloperResult(ResponseModel):
 
 
 class DeveloperSearchResponse(Answer):
-    """Answer of `POST /v2/search/developer`.
+    """Response of `POST /v2/search/developer`.
 
-    :ivar coverage: for each kind of result `ok`, `degraded`, `unavailable` or `skipped`: why one may be missing.
-    :ivar repos: for each requested repository, whether it is in the index.
-    :ivar sources: for each requested documentation site, whether it is in the index.
+    :ivar coverage: state of each kind of result: `ok`, `degraded`, `unavailable`, or `skipped`.
+    :ivar repos: for each requested repository, whether it is indexed.
+    :ivar sources: for each requested documentation site, whether it is indexed.
     """
 
     results: list[DeveloperResult]

@@ -1,4 +1,4 @@
-"""One page as the scraping operations return it."""
+"""A page in the responses of the scraping operations."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from airflow_provider_webdata.api.models.page import PageContent
 
 
 class ActionResults(ResponseModel):
-    """What the actions of a request brought, each list in the order of the actions of that type.
+    """Results of a request's actions; each list is in the order of the actions of its type.
 
-    `screenshots` are URLs that live 24 hours, `scrapes` objects with `url` and `html`, `javascript_returns`
-    objects with `type` and `value`, `pdfs` text.
+    `screenshots` are URLs that expire after 24 hours, `scrapes` are objects with `url` and `html`, `javascript_returns`
+    are objects with `type` and `value`, and `pdfs` are text.
     """
 
     screenshots: Lenient[list[str] | None] = None
@@ -24,16 +24,16 @@ class ActionResults(ResponseModel):
 class Document(PageContent):
     """A scraped page: `data` of scrape and parse, an item of `data` of crawl and batch status.
 
-    Each field is set if its format or option was requested. A page whose site answered 4xx or 5xx is a document too,
-    billed like any other: check `metadata.status_code`.
+    Each field is set if its format or option was requested. A page whose site returned 4xx or 5xx is also a document,
+    and billed: check `metadata.status_code`.
 
-    :ivar branding: colours, fonts, logo and more (format `branding`); the set is open.
-    :ivar product: what the page sells (format `product`); absent, with a `warning`, when there is none.
+    :ivar branding: colors, fonts, logo, and more (format `branding`); the set is open.
+    :ivar product: the product on the page (format `product`); if there is none, absent with a `warning`.
     :ivar menu: a restaurant's menu (format `menu`).
-    :ivar attributes: objects with `selector`, `attribute` and `values` (format `attributes`).
+    :ivar attributes: objects with `selector`, `attribute`, and `values` (format `attributes`).
     :ivar pages: objects with `pageNumber`, from 1, and `markdown` (option `pages` of the pdf parser).
     :ivar blocks: layout of each page (option `blocks` of the pdf parser).
-    :ivar actions: what the actions of the request brought.
+    :ivar actions: results of the request's actions.
     """
 
     branding: Lenient[dict[str, Any] | None] = None
@@ -46,7 +46,7 @@ class Document(PageContent):
 
 
 class ScrapeResponse(Answer):
-    """Answer of `POST /v2/scrape`, `GET /v2/scrape/{jobId}` and `POST /v2/parse`."""
+    """Response of `POST /v2/scrape`, `GET /v2/scrape/{jobId}` and `POST /v2/parse`."""
 
     data: Document
     warning: str | None = None

@@ -1,4 +1,4 @@
-"""Data extracted from many pages by a language model; the service points to agent as successor."""
+"""Data extraction from many pages by a language model; superseded by agent."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_URLS = 10
 
 
 class ExtractWebhookConfig(WebhookConfig):
-    """An endpoint that receives the events of an extract job; as `WebhookConfig` otherwise.
+    """An endpoint that receives the events of an extract job; otherwise like `WebhookConfig`.
 
     :param events: `started`, `completed`, `failed`, without prefix; all when omitted.
     """
@@ -32,7 +32,7 @@ class ExtractWebhookConfig(WebhookConfig):
 
 
 class ExtractAgent(RequestModel):
-    """The agent that an extract job hands its pages to.
+    """The agent that navigates the pages of an extract job.
 
     :param model: `FIRE-1`.
     """
@@ -43,23 +43,23 @@ class ExtractAgent(RequestModel):
 class ExtractRequest(RequestModel):
     """Body of `POST /v2/extract`; `urls` or `prompt` is required.
 
-    :param urls: pages; one that ends in `/*` means its whole site. The service may refuse more than 10.
+    :param urls: pages; a URL that ends in `/*` selects the whole site. The service may reject more than 10.
     :param prompt: description of the data to extract, at most 10,000 characters.
-    :param schema_: JSON Schema of what to extract.
+    :param schema_: JSON Schema of the data to extract.
     :param enable_web_search: also search the web. Default: false.
-    :param ignore_sitemap: find the pages of a site without its sitemap. Default: false.
-    :param include_subdomains: take subdomains for part of a site. Default: true.
+    :param ignore_sitemap: discover the pages of a site without its sitemap. Default: false.
+    :param include_subdomains: include the subdomains of a site. Default: true.
     :param show_sources: add `sources` to the result. Default: false.
-    :param ignore_invalid_urls: drop bad URLs and go on without them. Default: true.
-    :param scrape_options: how the pages are scraped, as the arguments of a scrape.
-    :param threat_protection: threat protection override, for teams that have it.
-    :param system_prompt: how the model must behave, at most 10,000 characters. Not documented publicly, as are the
-        next two.
+    :param ignore_invalid_urls: skip invalid URLs. Default: true.
+    :param scrape_options: arguments of a scrape, for the pages.
+    :param threat_protection: threat protection override, for teams with this feature.
+    :param system_prompt: instructions for the model, at most 10,000 characters. This and the next two fields are not
+        publicly documented.
     :param allow_external_links: also follow links to other sites.
-    :param agent: have an agent move about on the pages: `model`.
-    :param webhook: where the job reports to: `url`, `events`, `headers`, `metadata`.
-    :param origin: label of the caller, for the service's own statistics. Default: `api`.
-    :param integration: another such label.
+    :param agent: agent that navigates the pages: `model`.
+    :param webhook: endpoint that receives the job's events: `url`, `events`, `headers`, `metadata`.
+    :param origin: label of the caller for the service's statistics. Default: `api`.
+    :param integration: second label, with the same purpose.
     """
 
     nullable = frozenset({"integration"})
@@ -84,22 +84,22 @@ class ExtractRequest(RequestModel):
 
     def _check(self) -> None:
         if not self.urls and self.prompt is None:
-            raise problem("extract_source", "give 'urls', 'prompt' or both; there is nothing to extract from")
+            raise problem("extract_source", "'urls' or 'prompt' is required")
 
     def _own_warnings(self) -> list[str]:
         found = dropped(self.urls)
         if self.urls and len(self.urls) > _MOST_URLS:
-            found.append(f"urls: more than {_MOST_URLS}, which the service may refuse")
+            found.append(f"urls: more than {_MOST_URLS}, which the service may reject")
         if self.prompt is None and self.schema_ is None:
-            found.append("neither prompt nor schema says what to extract")
+            found.append("neither prompt nor schema describes the data to extract")
         return found
 
 
 class ExtractStatus(Answer):
-    """An extract job. Read `status`, never `success`.
+    """An extract job. Check `status` instead of `success`.
 
-    `status` is processing, completed, failed, cancelled or newer. `data` is an object, or an empty list while
-    the job runs. 15 `tokens_used` are 1 credit. The result can be read for 24 hours, until `expires_at`.
+    `status` is processing, completed, failed, cancelled, or a newer value. `data` is an object, or an empty list while
+    the job is running. 15 `tokens_used` are 1 credit. The result is available for 24 hours, until `expires_at`.
     """
 
     status: str

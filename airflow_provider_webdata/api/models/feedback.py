@@ -1,4 +1,4 @@
-"""Feedback on the result of a call, and the service's answer to it."""
+"""Feedback on the result of a call, and the service's response."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _SAYS_WHAT = {
     "partial": ("valuable_sources", "missing_content"),
     "bad": ("missing_content", "query_suggestions"),
 }
-"""What feedback on a search has to say, by its rating: one of these at least."""
+"""Fields of search feedback by rating; at least one of them is required."""
 
 _Detail = Annotated[Text, Field(max_length=2000)]
 _Name = Annotated[Text, Field(max_length=200)]
 
 
 class ValuableSource(RequestModel):
-    """A result that was of use.
+    """A useful result.
 
-    :param url: its URL, with protocol.
-    :param reason: why, at most 1,000 characters.
+    :param url: URL of the result, with protocol.
+    :param reason: why it was useful, at most 1,000 characters.
     """
 
     url: WholeAddress
@@ -44,9 +44,9 @@ class ValuableSource(RequestModel):
 
 
 class MissingContent(RequestModel):
-    """What was not found.
+    """A topic that the result lacks.
 
-    :param topic: in a few words, 1 to 200 characters.
+    :param topic: short name, 1 to 200 characters.
     :param description: at most 2,000 characters.
     """
 
@@ -59,11 +59,11 @@ class SearchFeedbackRequest(RequestModel):
 
     :param rating: `good`, `partial` or `bad`. A good search names `valuable_sources`, a partial one those or
         `missing_content`, a bad one `missing_content` or `query_suggestions`.
-    :param valuable_sources: at most 50 results that were of use: `url`, `reason`.
-    :param missing_content: at most 20 things that were not found: `topic`, `description`.
-    :param query_suggestions: what a search for this should know, at most 2,000 characters.
-    :param origin: label of the caller, for the service's own statistics. Default: `api`.
-    :param integration: another such label.
+    :param valuable_sources: at most 50 useful results: `url`, `reason`.
+    :param missing_content: at most 20 missing topics: `topic`, `description`.
+    :param query_suggestions: suggested improvements of the query, at most 2,000 characters.
+    :param origin: label of the caller for the service's statistics. Default: `api`.
+    :param integration: second label, with the same purpose.
     """
 
     nullable = frozenset({"integration"})
@@ -88,21 +88,21 @@ class FeedbackRequest(RequestModel):
     One of `issues`, `note`, `valuable_sources`, `missing_content`, `query_suggestions`, `url` and `page_numbers` is
     required.
 
-    :param endpoint: what was called: `search`, `scrape`, `parse` or `map`.
+    :param endpoint: the operation of the call: `search`, `scrape`, `parse`, or `map`.
     :param job_id: UUID of that call: `id` of a search or a map, `metadata.scrapeId` of a page or a parsed file.
     :param rating: `good`, `partial` or `bad`. A good search names `valuable_sources`, a partial one those or
         `missing_content`, a bad one `missing_content` or `query_suggestions`.
-    :param valuable_sources: at most 50 results that were of use: `url`, `reason`.
-    :param missing_content: at most 50 things that were not found: `topic`, `description`; of a search, 20.
-    :param query_suggestions: what a search for this should know, at most 2,000 characters.
-    :param issues: at most 20 names of what is wrong, such as `missing_markdown`.
-    :param tags: at most 20 names of your own. Names are lower-case letters, digits, `_` and `-`.
+    :param valuable_sources: at most 50 useful results: `url`, `reason`.
+    :param missing_content: at most 50 missing topics: `topic`, `description`; of a search, 20.
+    :param query_suggestions: suggested improvements of the query, at most 2,000 characters.
+    :param issues: at most 20 names of problems, such as `missing_markdown`.
+    :param tags: at most 20 custom names. Names consist of lower-case letters, digits, `_`, and `-`.
     :param note: free text, at most 4,000 characters.
-    :param url: the page that this is about, with protocol.
-    :param page_numbers: at most 100 pages of a document, from 1 on.
-    :param metadata: further facts as a mapping, at most 8 KB of JSON; no results.
-    :param origin: label of the caller, for the service's own statistics. Default: `api`.
-    :param integration: another such label.
+    :param url: the page that the feedback is about, with protocol.
+    :param page_numbers: at most 100 page numbers of a document, from 1.
+    :param metadata: additional information as a mapping, at most 8 KB of JSON; no results.
+    :param origin: label of the caller for the service's statistics. Default: `api`.
+    :param integration: second label, with the same purpose.
     """
 
     nullable = frozenset({"integration"})
@@ -130,16 +130,16 @@ class FeedbackRequest(RequestModel):
         if not any(said):
             raise problem(
                 "says_nothing",
-                "feedback needs one of issues, note, valuableSources, missingContent, querySuggestions, url and "
+                "feedback needs one of issues, note, valuableSources, missingContent, querySuggestions, url, and "
                 "pageNumbers",
             )
 
 
 class RequestedWebsite(RequestModel):
-    """A website whose data is wanted.
+    """A website with requested data.
 
-    :param url: its URL, with protocol, at most 2,048 characters.
-    :param requested_functionality: the wanted data, 1 to 2,000 characters.
+    :param url: URL of the website, with protocol, at most 2,048 characters.
+    :param requested_functionality: the requested data, 1 to 2,000 characters.
     """
 
     url: Annotated[WholeAddress, Field(max_length=2048)]
@@ -149,7 +149,7 @@ class RequestedWebsite(RequestModel):
 class ProviderIssue(RequestModel):
     """A shortcoming of a data provider.
 
-    :param name: of the provider, 1 to 200 characters.
+    :param name: name of the provider, 1 to 200 characters.
     :param issue: `missing_provider`, `insufficient_coverage`, `provider_unavailable`, or `other`.
     :param why: 1 to 2,000 characters.
     """
@@ -162,12 +162,12 @@ class ProviderIssue(RequestModel):
 class CapabilityIssue(RequestModel):
     """A shortcoming of a capability.
 
-    :param name: of the capability, 1 to 200 characters.
+    :param name: name of the capability, 1 to 200 characters.
     :param provider: id of its provider, 1 to 200 characters.
     :param issue: `new_capability_request`, `missing_capability`, `insufficient_functionality`, `incorrect_result`,
         `execution_error`, or `other`.
     :param why: 1 to 2,000 characters.
-    :param requested_functionality: the wanted data, 1 to 2,000 characters; required for `new_capability_request`.
+    :param requested_functionality: the requested data, 1 to 2,000 characters; required for `new_capability_request`.
     """
 
     name: _Name
@@ -191,15 +191,15 @@ class CapabilityIssue(RequestModel):
 class ProviderFeedbackRequest(RequestModel):
     """Body of `POST /v2/feedback` about the data of a website.
 
-    :param endpoint: `alexandria`, which the hook sets.
+    :param endpoint: `alexandria`; set by the hook.
     :param rating: `good`, `partial`, or `bad`.
     :param requested_website: `url` and `requestedFunctionality`.
-    :param rationale: what the data is for, 1 to 2,000 characters.
+    :param rationale: purpose of the data, 1 to 2,000 characters.
     :param provider_feedback: at most 20 shortcomings of providers: `name`, `issue`, `why`.
     :param capability_feedback: at most 20 shortcomings of capabilities: `name`, `provider`, `issue`, `why`,
         `requestedFunctionality`.
-    :param origin: label of the caller, for the service's own statistics. Default: `api`.
-    :param integration: another such label.
+    :param origin: label of the caller for the service's statistics. Default: `api`.
+    :param integration: second label, with the same purpose.
     """
 
     nullable = frozenset({"integration"})
@@ -215,11 +215,11 @@ class ProviderFeedbackRequest(RequestModel):
 
 
 class FeedbackResponse(Answer):
-    """Answer to feedback.
+    """Response to feedback.
 
-    :ivar credits_refunded: credits that the team got back for it.
-    :ivar already_submitted: whether there was feedback on this call before, which stands.
-    :ivar daily_cap_reached: whether the team gets back no more credits on this day (UTC).
+    :ivar credits_refunded: credits refunded to the team for this feedback.
+    :ivar already_submitted: whether feedback on this call was already recorded; it is unchanged.
+    :ivar daily_cap_reached: whether the team gets no more refunds on this day (UTC).
     """
 
     feedback_id: str | None = None

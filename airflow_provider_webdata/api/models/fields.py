@@ -1,4 +1,4 @@
-"""Field types that several requests share: numbers and switches as rendered, lists, maps, hosts."""
+"""Shared field types of requests: numbers and switches from rendered templates, lists, mappings, and hosts."""
 
 from __future__ import annotations
 
@@ -30,33 +30,33 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 TEMPLATE_HINT = (
-    "a template renders to text unless the DAG has render_template_as_native_obj=True or the field is given "
-    "whole, as an XComArg"
+    "a template renders to text unless the DAG has render_template_as_native_obj=True, or the whole field is "
+    "an XComArg"
 )
 
 
 def _integer(value: Any) -> Any:
     if isinstance(value, bool):
-        raise problem("whole_number", "a whole number is expected, a boolean is not one")
+        raise problem("whole_number", "must be a whole number, not a boolean")
     if isinstance(value, str):
         if not re.fullmatch(r"\s*[+-]?[0-9]{1,30}\s*", value):
-            raise problem("whole_number", "a whole number is expected")
+            raise problem("whole_number", "must be a whole number")
         return int(value)
     if isinstance(value, Integral):
         return int(value)
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    raise problem("whole_number", "a whole number is expected")
+    raise problem("whole_number", "must be a whole number")
 
 
 def _number(value: Any) -> Any:
     if isinstance(value, bool):
-        raise problem("number", "a number is expected, a boolean is not one")
+        raise problem("number", "must be a number, not a boolean")
     if isinstance(value, str) and re.fullmatch(r"\s*[+-]?[0-9]{1,30}(\.[0-9]{1,30})?\s*", value):
         value = float(value) if "." in value else int(value)
     if isinstance(value, (int, float)) and math.isfinite(value):
         return value
-    raise problem("number", "a number is expected")
+    raise problem("number", "must be a number")
 
 
 def _switch(value: Any) -> Any:
@@ -64,7 +64,7 @@ def _switch(value: Any) -> Any:
         return value
     if isinstance(value, str) and value.strip().lower() in {"true", "false"}:
         return value.strip().lower() == "true"
-    raise problem("switch", "true or false is expected, as a boolean or as text")
+    raise problem("switch", "must be true or false, as a boolean or as text")
 
 
 def _not_blank(value: str) -> str:
@@ -75,42 +75,42 @@ def _not_blank(value: str) -> str:
 
 def _list(value: Any) -> Any:
     if isinstance(value, (str, bytes)):
-        raise problem("list_type", f"a list is expected, text was given ({TEMPLATE_HINT})")
+        raise problem("list_type", f"must be a list, not text ({TEMPLATE_HINT})")
     return value
 
 
 def _string_map(value: Any) -> Any:
     if not isinstance(value, Mapping):
-        raise problem("map_type", f"a mapping of names to text is expected ({TEMPLATE_HINT})")
+        raise problem("map_type", f"must be a mapping of names to text ({TEMPLATE_HINT})")
     try:
         items = dict(value)
     except Exception as error:
-        # A mapping of someone else's making may fail in any way; the caller is promised a ValidationError.
+        # A custom mapping may raise anything; callers expect a ValidationError.
         raise problem("map_type", "the mapping cannot be read") from error
     for key, item in items.items():
         if not isinstance(key, str) or not key:
-            raise problem("map_type", "every name must be text and not empty")
+            raise problem("map_type", "every name must be non-empty text")
         if not isinstance(item, str):
             raise problem(
                 "map_type",
-                f"the value of '{key}' must be text, {type(item).__name__} was given; "
-                "write numbers in quotes and anything deeper as JSON text",
+                f"the value of '{key}' must be text, not {type(item).__name__}; "
+                "quote numbers, and convert nested values to JSON text",
             )
     return {encodable(key): encodable(item) for key, item in items.items()}
 
 
 def encodable(value: str) -> str:
-    """Return `value` as plain text that UTF-8 can carry.
+    """Return `value` as plain text that UTF-8 can encode.
 
-    :raises PydanticCustomError: it holds half of a surrogate pair, as text does that was cut inside an emoji.
+    :raises PydanticCustomError: the text contains a lone surrogate, for example because it was cut inside an emoji.
     """
     try:
         value.encode()
     except UnicodeEncodeError as error:
         raise problem(
             "text",
-            f"the text holds half of a surrogate pair at character {error.start + 1}, which UTF-8 cannot carry; "
-            "cut it elsewhere, or take the half out",
+            f"the text contains a lone surrogate at character {error.start + 1}, which UTF-8 cannot encode; "
+            "remove it, or cut the text elsewhere",
         ) from None
     return str(value)
 
@@ -118,11 +118,11 @@ def encodable(value: str) -> str:
 def _headers(value: dict[str, str]) -> dict[str, str]:
     for name, content in value.items():
         if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):
-            raise problem("header_name", f"'{name}' is not the name of an HTTP header")
+            raise problem("header_name", f"'{name}' is not a valid HTTP header name")
         if re.search(r"[\x00-\x08\x0a-\x1f\x7f]", content):
-            # The value stays out of the text: it may be a credential.
+            # The message omits the value, which may be a credential.
             raise problem(
-                "header_value", f"the value of header '{name}' holds a line break or control character"
+                "header_value", f"the value of header '{name}' contains a line break or control character"
             )
     return value
 
@@ -131,9 +131,9 @@ _DEEPEST = 100
 
 
 def json_copy(value: Any, depth: int = 0) -> Any:
-    """Return a copy of `value` made of JSON types only.
+    """Return a copy of `value` with JSON types only.
 
-    :raises PydanticCustomError: it holds something that JSON cannot carry.
+    :raises PydanticCustomError: the value is not JSON-serializable.
     """
     if depth > _DEEPEST:
         raise problem("json", f"nested more than {_DEEPEST} levels deep")
@@ -145,21 +145,21 @@ def json_copy(value: Any, depth: int = 0) -> Any:
         return int(value)
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise problem("json", "JSON has no NaN and no infinity")
+            raise problem("json", "JSON does not support NaN and infinity")
         return value
     if isinstance(value, (list, tuple)):
         return [json_copy(item, depth + 1) for item in value]
     if isinstance(value, dict):
         for key in value:
             if not isinstance(key, str):
-                raise problem("json", f"JSON names are text, {type(key).__name__} was given")
+                raise problem("json", f"JSON names must be text, not {type(key).__name__}")
         return {encodable(key): json_copy(item, depth + 1) for key, item in value.items()}
-    raise problem("json", f"JSON cannot carry a value of type {type(value).__name__}")
+    raise problem("json", f"a value of type {type(value).__name__} is not JSON-serializable")
 
 
 def _json_object(value: Any) -> Any:
     if not isinstance(value, dict):
-        raise problem("json_object", f"a JSON object is expected ({TEMPLATE_HINT})")
+        raise problem("json_object", f"must be a JSON object ({TEMPLATE_HINT})")
     return json_copy(value)
 
 
@@ -173,13 +173,13 @@ def _schema_of_model(value: Any) -> Any:
 
 
 def _json_schema(value: dict[str, Any]) -> dict[str, Any]:
-    # Imported here because it takes its time and few requests carry a schema.
+    # Imported here because the import is slow, and few requests contain a schema.
     from jsonschema import Draft4Validator, Draft7Validator, Draft202012Validator
     from jsonschema.exceptions import best_match
 
     found = []
-    # The service names no draft, so a schema of any is one. Formats stay unchecked: a pattern is a regular
-    # expression of JavaScript, not of Python.
+    # The service specifies no draft, so any draft is valid. Formats are not checked: a pattern is a JavaScript regular
+    # expression, not a Python one.
     for draft in (Draft202012Validator, Draft7Validator, Draft4Validator):
         try:
             error = best_match(draft(draft.META_SCHEMA).iter_errors(value))
@@ -189,7 +189,7 @@ def _json_schema(value: dict[str, Any]) -> dict[str, Any]:
             return value
         found.append(error)
     where = "/".join(str(part) for part in found[0].absolute_path) or "the top level"
-    raise problem("json_schema", f"this is not a JSON Schema; at {where}: {found[0].message[:200]}")
+    raise problem("json_schema", f"not a valid JSON Schema; at {where}: {found[0].message[:200]}")
 
 
 _LABEL = r"[^\W_](?:(?:[^\W_]|-){0,61}[^\W_])?"
@@ -197,37 +197,40 @@ _HOSTNAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 
 
 def hostname(value: str) -> str:
-    """Return `value` when it is a bare host name of at most 253 characters; the service lower-cases it.
+    """Return `value` if it is a bare host name of at most 253 characters; the service converts it to lower case.
 
-    :raises PydanticCustomError: it has a protocol, port, path, wildcard or blank in it, or is too long.
+    :raises PydanticCustomError: the value contains a protocol, port, path, wildcard, or space, or is too long.
     """
     if "://" in value or "/" in value:
         raise problem(
-            "hostname", "a host name has no protocol and no path: example.com, not https://example.com/a"
+            "hostname",
+            "must be a host name without protocol and path: example.com, not https://example.com/a",
         )
     if len(value) > 253:
-        raise problem("hostname", "a host name has at most 253 characters")
+        raise problem("hostname", "must have at most 253 characters")
     if not _HOSTNAME.fullmatch(value):
-        raise problem("hostname", "this is not a host name such as example.com or docs.example.com")
+        raise problem("hostname", "must be a host name such as example.com or docs.example.com")
     return value
 
 
 def _domain_pattern(value: str) -> str:
     host = value.removeprefix("*.")
     if "://" in host or "/" in host or ":" in host:
-        raise problem("domain", "a domain has no protocol, path or port: example.com or *.example.com")
+        raise problem(
+            "domain", "must be a domain without protocol, path, or port: example.com or *.example.com"
+        )
     if len(host) > 253 or not _HOSTNAME.fullmatch(host):
-        raise problem("domain", "this is neither a domain (example.com) nor a wildcard (*.example.com)")
+        raise problem("domain", "must be a domain (example.com) or a wildcard (*.example.com)")
     return value
 
 
 def _top_level_domain(value: str) -> str:
     if value.startswith("."):
-        raise problem("tld", "a top-level domain is written without the leading dot")
+        raise problem("tld", "must be a top-level domain without the leading dot")
     if value != value.lower():
-        raise problem("tld", "a top-level domain is written in lower case")
+        raise problem("tld", "must be a top-level domain in lower case")
     if not re.fullmatch(_LABEL, value):
-        raise problem("tld", "this is not a top-level domain such as zip or xyz")
+        raise problem("tld", "must be a top-level domain such as zip or xyz")
     return value
 
 
@@ -235,18 +238,18 @@ def _web_address(value: str) -> str:
     if not value.strip():
         raise problem("url", "must not be blank")
     if re.search(r"\s", value):
-        raise problem("url", "a URL holds no blanks and no line breaks")
+        raise problem("url", "a URL must not contain spaces or line breaks")
     scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]*)://", value)
     if scheme and scheme[1].lower() not in {"http", "https"}:
-        raise problem("url", "the service reads http and https only")
+        raise problem("url", "the service supports only http and https")
     if scheme and not re.match(r"[^/?#]", value[scheme.end() :]):
-        raise problem("url", "the URL names no host")
+        raise problem("url", "the URL has no host")
     return value
 
 
 def _whole_address(value: str) -> str:
     if "://" not in value:
-        raise problem("url", "a URL with its protocol is expected: https://...")
+        raise problem("url", "must be a URL with protocol: https://...")
     return value
 
 
@@ -256,7 +259,7 @@ def _day(value: str) -> str:
     except ValueError:
         day = None
     if day is None or day.isoformat() != value:
-        raise problem("day", "a day is expected, as YYYY-MM-DD")
+        raise problem("day", "must be a date in the form YYYY-MM-DD")
     return value
 
 
@@ -264,21 +267,21 @@ def _label(value: str) -> str:
     if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,79}", value):
         raise problem(
             "label",
-            "at most 80 lower-case letters, digits, '_' and '-' are expected, a letter or digit first",
+            "must consist of at most 80 lower-case letters, digits, '_', and '-', and start with a letter or digit",
         )
     return value
 
 
 def not_larger_than(limit: int) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """Return a validator that refuses a JSON object of more than so many bytes.
+    """Return a validator that rejects larger JSON objects.
 
-    :param limit: bytes, in UTF-8 and without blanks.
+    :param limit: maximum size in bytes, in UTF-8 and without whitespace.
     """
 
     def _small(value: dict[str, Any]) -> dict[str, Any]:
         size = len(to_json(value))
         if size > limit:
-            raise problem("json_size", f"at most {limit} bytes of JSON are taken (given: {size})")
+            raise problem("json_size", f"must have at most {limit} bytes of JSON (given: {size})")
         return value
 
     return _small
@@ -297,11 +300,11 @@ def _is_address(value: str) -> bool:
 
 
 def dropped(urls: Collection[str] | None) -> list[str]:
-    """Return a warning of URLs that the service is going to drop, or nothing."""
+    """Return a warning about URLs that the service will skip, or an empty list."""
     given = urls or ()
     bad = [url for url in given if not _is_address(url)]
     return (
-        [f"urls: {len(bad)} of {len(given)} are no URLs and will be dropped, such as {bad[0]!r}"]
+        [f"urls: {len(bad)} of {len(given)} are invalid and will be skipped, such as {bad[0]!r}"]
         if bad
         else []
     )
@@ -311,68 +314,68 @@ def _not_both(value: list[str], info: ValidationInfo) -> list[str]:
     others = {"include_domains", "exclude_domains"} - {info.field_name}
     if any(info.data.get(other) is not None for other in others):
         raise problem(
-            "domain_filters", "excludeDomains and includeDomains cannot both be given; keep one of them"
+            "domain_filters", "excludeDomains and includeDomains are mutually exclusive; keep one of them"
         )
     return value
 
 
 def _identifier(value: str) -> str:
     if not re.fullmatch(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", value):
-        raise problem("uuid", "a UUID is expected, as the service gave it")
+        raise problem("uuid", "must be a UUID from the service")
     return value
 
 
 String = Annotated[str, Field(strict=True), AfterValidator(encodable)]
-"""Text, sent as given."""
+"""Text, sent unchanged."""
 
 Text = Annotated[String, AfterValidator(_not_blank)]
-"""Text that says something: not empty, not only blanks."""
+"""Text that is not blank."""
 
 Integer = Annotated[int, BeforeValidator(_integer)]
-"""A whole number; "5" is one, true is not."""
+"""A whole number; accepts "5", but not true."""
 
 Number = Annotated[int | float, PlainValidator(_number)]
-"""A number; "1.5" is one, true is not."""
+"""A number; accepts "1.5", but not true."""
 
 Switch = Annotated[bool, BeforeValidator(_switch)]
-"""True or false, also as text in any case; 0 and 1 are not."""
+"""True or false, or the same as text in any case; rejects 0 and 1."""
 
 Listed = Annotated[list[T], BeforeValidator(_list)]
-"""A list, never text that looks like one."""
+"""A list; rejects text."""
 
 StringMap = Annotated[dict[str, str], PlainValidator(_string_map)]
-"""Names to text."""
+"""A mapping of names to text."""
 
 Headers = Annotated[StringMap, AfterValidator(_headers)]
 """HTTP headers; the values may be credentials, so fields of this type have `repr=False`."""
 
 JsonObject = Annotated[dict[str, Any], PlainValidator(_json_object)]
-"""A JSON object of any fields."""
+"""A JSON object with any fields."""
 
 JsonSchema = Annotated[JsonObject, AfterValidator(_json_schema), BeforeValidator(_schema_of_model)]
-"""A JSON Schema of any draft, or a pydantic model."""
+"""A JSON Schema of any draft, or a pydantic model class."""
 
 Label = Annotated[String, AfterValidator(_label)]
 """A short name, such as `missing_markdown`."""
 
 Day = Annotated[String, AfterValidator(_day)]
-"""A day, such as `2026-01-31`."""
+"""A date, such as `2026-01-31`."""
 
 Hostname = Annotated[String, AfterValidator(hostname)]
 DomainFilter = Annotated[Listed[Hostname], AfterValidator(_not_both)]
-"""Host names in a field `include_domains` or `exclude_domains`; only one of these may be given."""
+"""Host names in `include_domains` or `exclude_domains`, which are mutually exclusive."""
 
 DomainPattern = Annotated[String, AfterValidator(_domain_pattern)]
 TopLevelDomain = Annotated[String, AfterValidator(_top_level_domain)]
 
 WebAddress = Annotated[String, AfterValidator(_web_address)]
-"""An http or https URL; the service puts `http://` in front when the protocol is missing."""
+"""An http or https URL; the service adds `http://` if the protocol is missing."""
 
 WholeAddress = Annotated[WebAddress, AfterValidator(_whole_address)]
 """An http or https URL with its protocol."""
 
 DroppableAddress = Annotated[String, AfterValidator(_droppable_address)]
-"""As `WebAddress`, but any text where `ignore_invalid_urls`, declared before, makes the service drop bad ones."""
+"""Like `WebAddress`, but any text with `ignore_invalid_urls`, which must be declared before this field."""
 
 Identifier = Annotated[String, AfterValidator(_identifier)]
 
@@ -397,13 +400,15 @@ class _OneOf:
                     return str(value)
                 if value in by_type:
                     raise problem(
-                        "needs_object", f"'{value}' needs options: give an object with type '{value}'"
+                        "needs_object", f"'{value}' needs options; use an object with type '{value}'"
                     )
                 raise problem("unknown_type", _no_such(what, value, names or by_type))
             if isinstance(value, models):
                 return type(value).model_validate(value)
             if not isinstance(value, (Mapping, RequestModel)):
-                raise problem("unknown_type", f"{what} is {'text or ' if names else ''}an object with a type")
+                raise problem(
+                    "unknown_type", f"{what} must be {'text or ' if names else ''}an object with a type"
+                )
             kind = value.get("type") if isinstance(value, Mapping) else getattr(value, "type", None)
             if not isinstance(kind, str):
                 raise problem("missing_type", f"{what} needs a 'type': one of {', '.join(by_type)}")
@@ -415,23 +420,23 @@ class _OneOf:
 
 
 def one_of(what: str) -> _OneOf:
-    """Return an annotation of a union: a value is read by its `type`, or as a plain name that is a literal there.
+    """Return an annotation for a union whose members are selected by `type`, or by name if the union has literals.
 
-    Errors then carry the path of the field alone, without the branches of the union. A name stays text on the wire.
+    Errors then contain only the path of the field, without the branches of the union. A name remains text on the wire.
 
-    :param what: what to call one of them in messages.
+    :param what: noun with an article for messages, such as `a format`.
     """
     return _OneOf(what)
 
 
 def _no_such(what: str, given: str, known: Collection[str]) -> str:
     found = nearest(given, known)
-    hint = f"did you mean '{found}'?" if found else f"there are {', '.join(known)}"
+    hint = f"did you mean '{found}'?" if found else f"use one of {', '.join(known)}"
     return f"{what} of this name does not exist; {hint}"
 
 
 def switch_or(model: type[RequestModel]) -> PlainValidator:
-    """Return a validator for a field that takes true, false or an object of the given model."""
+    """Return a validator for a field that accepts true, false, or an object of the given model."""
 
     def read(value: Any) -> Any:
         return model.model_validate(value) if isinstance(value, (Mapping, RequestModel)) else _switch(value)

@@ -34,13 +34,13 @@ PlainFormatName = Literal[
     "video",
     "rawBase64",
 ]
-"""Formats without options. `rawBase64` stands alone."""
+"""Formats without options. `rawBase64` cannot be combined with others."""
 
 FormatName = Literal[PlainFormatName, "screenshot", "json", "changeTracking", "deterministicJson"]
-"""Formats that may be given as text; the others have an option that must be given."""
+"""Formats that can be given as text; the others have a required option."""
 
 
-# Not documented; the service decides.
+# Undocumented limits; the service decides.
 _WIDEST, _HIGHEST = 7680, 4320
 
 
@@ -56,7 +56,7 @@ class Viewport(RequestModel):
 
     def _own_warnings(self) -> list[str]:
         if self.width > _WIDEST or self.height > _HIGHEST:
-            return [f"viewport: larger than {_WIDEST} x {_HIGHEST}, which the service may refuse"]
+            return [f"viewport: larger than {_WIDEST} x {_HIGHEST}, which the service may reject"]
         return []
 
 
@@ -67,10 +67,10 @@ class PlainFormat(RequestModel):
 
 
 class ScreenshotFormat(RequestModel):
-    """A picture of the page; the returned link expires after 24 hours.
+    """A screenshot of the page; the returned URL expires after 24 hours.
 
-    :param full_page: capture the whole page rather than the viewport's height. Service default: false.
-    :param quality: 1 to 100, 100 is best.
+    :param full_page: capture the whole page instead of the viewport. Service default: false.
+    :param quality: 1 to 100; 100 is best.
     :param viewport: window size.
     """
 
@@ -83,7 +83,7 @@ class ScreenshotFormat(RequestModel):
 class JsonFormat(RequestModel):
     """Data extracted from the page by a language model.
 
-    :param schema_: JSON Schema of what to extract; on the wire `schema`.
+    :param schema_: JSON Schema of the data to extract; on the wire `schema`.
     :param prompt: description of the data to extract.
     """
 
@@ -95,7 +95,7 @@ class JsonFormat(RequestModel):
 class DeterministicJsonFormat(RequestModel):
     """JSON extraction by a generated and reused extractor.
 
-    :param schema_: JSON Schema of what to extract; on the wire `schema`.
+    :param schema_: JSON Schema of the data to extract; on the wire `schema`.
     :param prompt: description of the data to extract.
     """
 
@@ -105,12 +105,12 @@ class DeterministicJsonFormat(RequestModel):
 
 
 class ChangeTrackingFormat(RequestModel):
-    """Comparison with the earlier scrape of the same page.
+    """Comparison with the previous scrape of the same page.
 
-    :param modes: `git-diff` for a detailed difference, `json` to compare extracted data.
+    :param modes: `git-diff` for a detailed diff, `json` to compare extracted data.
     :param schema_: JSON Schema for json mode; on the wire `schema`.
-    :param prompt: what to extract in json mode; the service has a default.
-    :param tag: separates histories: a scrape is compared with earlier ones of the same tag only. May be null.
+    :param prompt: description of the data to extract in json mode; the service has a default.
+    :param tag: name of a separate history: a scrape is compared only with earlier ones of the same tag. May be null.
     """
 
     nullable = frozenset({"tag"})
@@ -123,7 +123,7 @@ class ChangeTrackingFormat(RequestModel):
 
 
 class QuestionFormat(RequestModel):
-    """A question about the page; the response has `answer`.
+    """A question about the page, answered in the response's `answer`.
 
     :param question: required, at most 10,000 characters.
     """
@@ -133,7 +133,7 @@ class QuestionFormat(RequestModel):
 
 
 class HighlightsFormat(RequestModel):
-    """Passages of the page that answer a query; the response has `highlights`.
+    """Passages of the page that answer a query, in the response's `highlights`.
 
     :param query: required, at most 10,000 characters.
     """
@@ -154,9 +154,9 @@ class AttributeSelector(RequestModel):
 
 
 class AttributesFormat(RequestModel):
-    """Attribute values of chosen elements.
+    """Attribute values of selected elements.
 
-    :param selectors: which attributes of which elements.
+    :param selectors: elements and attributes to read.
     """
 
     type: Literal["attributes"] = "attributes"
@@ -164,7 +164,7 @@ class AttributesFormat(RequestModel):
 
 
 class QueryFormat(RequestModel):
-    """The forerunner of `question` and `highlights`; new DAGs take one of those.
+    """The predecessor of `question` and `highlights`; use these in new DAGs.
 
     :param prompt: at most 10,000 characters.
     :param mode: `freeform` or `directQuote`.

@@ -28,17 +28,17 @@ CourtType = Literal[
 class GovernmentSearchRequest(RequestModel):
     """Body of `POST /v2/search/gov`; only `query` is required. 2 credits for each 10 results, rounded up.
 
-    The filters keep pages that the index has labeled, and omit relevant ones that it has not.
+    The filters match only pages that the index has labeled, so they exclude relevant pages without labels.
 
-    :param query: what to search.
-    :param k: most results, 1 to 100.
-    :param jurisdiction: `us`, or `us-` and a state or territory, such as `us-ca`.
+    :param query: the search query.
+    :param k: maximum number of results, 1 to 100.
+    :param jurisdiction: `us`, or `us-` followed by a state or territory, such as `us-ca`.
     :param court: id of a court, such as `scotus`.
-    :param court_type: such as `federal-appellate` or `state-supreme`.
+    :param court_type: type of court, such as `federal-appellate` or `state-supreme`.
     :param cites: a cited law or case, such as `42 U.S.C. § 1983` or `us:usc:42:1983`.
     :param domain: a site, such as `irs.gov`.
-    :param origin: label of the caller, for the service's own statistics. Default: `api`.
-    :param integration: another such label.
+    :param origin: label of the caller for the service's statistics. Default: `api`.
+    :param integration: second label, with the same purpose.
     """
 
     query: Text
@@ -53,12 +53,12 @@ class GovernmentSearchRequest(RequestModel):
 
 
 class GovernmentResults(ResponseModel):
-    """What was found, in the shape of a search's web results."""
+    """Search results, in the shape of a search's web results."""
 
     web: Lenient[list[WebResult] | None] = None
 
 
 class GovernmentSearchResponse(Answer):
-    """Answer of `POST /v2/search/gov`."""
+    """Response of `POST /v2/search/gov`."""
 
     data: GovernmentResults

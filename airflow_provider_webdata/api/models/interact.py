@@ -1,7 +1,7 @@
-"""Browser sessions that run code: opened by hand, or on the page of an earlier scrape.
+"""Browser sessions that run code: standalone, or on the page of an earlier scrape.
 
-Whoever holds a session's `cdpUrl` or interactive URL controls the browser. They are as good as passwords: no repr
-shows them, `secrets()` names them for a masker, and `without_secrets()` is what may be logged or passed on.
+A session's `cdpUrl` and interactive URL give control of the browser, so they are secrets. Reprs omit them, `secrets()`
+returns them for masking, and `without_secrets()` returns a form that is safe to log or pass on.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 MAX_CODE_LENGTH = 100_000
-"""Most characters of code. The service counts UTF-8 bytes, of which there are never fewer."""
+"""Maximum length of code. The service counts UTF-8 bytes, which are never fewer than characters."""
 
 _CONTROLLING_URLS = ("cdp_url", "interactive_live_view_url")
 
@@ -29,13 +29,14 @@ def _code(value: str) -> str:
     size = len(value.encode())
     if not 1 <= size <= MAX_CODE_LENGTH:
         raise problem(
-            "code", f"code is 1 to {MAX_CODE_LENGTH} characters, counted in UTF-8 bytes; it has {size}"
+            "code",
+            f"code must have 1 to {MAX_CODE_LENGTH} characters, counted in UTF-8 bytes (given: {size})",
         )
     return value
 
 
 Code = Annotated[String, AfterValidator(_code)]
-"""Code to run; it may hold logins, so fields of this type have `repr=False`."""
+"""Code to run; it may contain credentials, so fields of this type have `repr=False`."""
 
 Language = Literal["python", "node", "bash"]
 
@@ -43,17 +44,17 @@ Language = Literal["python", "node", "bash"]
 class InteractRequest(RequestModel):
     """Body of `POST /v2/interact`, which opens a session; every field is optional.
 
-    A session that is not closed lives, and bills, until one of its two limits is reached. The sources differ in
-    the limits' defaults, so send them.
+    A session that is not closed stays open, and is billed, until it reaches one of its two limits. Sources differ on
+    the defaults of the limits, so set both.
 
-    :param ttl: seconds that the browser lives at most, 30 to 3600. Default: 300 or 600, the sources differ.
-    :param activity_ttl: seconds that it lives unused, 10 to 3600. Default: none or 300, the sources differ.
-    :param stream_web_view: give a URL to watch the browser at. Default: true.
+    :param ttl: maximum lifetime of the browser in seconds, 30 to 3600. Default: 300 or 600; sources differ.
+    :param activity_ttl: maximum idle time in seconds, 10 to 3600. Default: none or 300; sources differ.
+    :param stream_web_view: return a URL for watching the browser. Default: true.
     :param profile: browser state to use: `name`, `saveChanges`; changes are saved when the browser is closed.
-    :param block_ads: load no advertising. Default: true. Not documented publicly, as is the next.
+    :param block_ads: block advertisements. Default: true. This and the next field are not publicly documented.
     :param record_session: record the session; `GET /v2/interact/{sessionId}/replay` returns the recording.
-    :param origin: label of the caller, for the service's own statistics. Default: `api`.
-    :param integration: another such label.
+    :param origin: label of the caller for the service's statistics. Default: `api`.
+    :param integration: second label, with the same purpose.
     """
 
     nullable = frozenset({"integration"})
@@ -70,14 +71,16 @@ class InteractRequest(RequestModel):
 
     def _own_warnings(self) -> list[str]:
         if self.ttl is None:
-            return ["ttl: not given, so that a session left open bills for as long as the service's default"]
+            return [
+                "ttl: not set, so a session that is not closed is billed for the service's default lifetime"
+            ]
         return []
 
 
 class ExecuteRequest(RequestModel):
     """Body of `POST /v2/interact/{sessionId}/execute`.
 
-    :param code: what to run, 1 to 100,000 characters, counted in UTF-8 bytes; required, kept out of reprs.
+    :param code: code to run, 1 to 100,000 characters, counted in UTF-8 bytes; required, omitted from reprs.
     :param language: `python`, `node` or `bash`. Service default: node.
     :param timeout: seconds, 1 to 300. Service default: 30.
     """
@@ -90,15 +93,15 @@ class ExecuteRequest(RequestModel):
 class ScrapeInteractRequest(RequestModel):
     """Body of `POST /v2/scrape/{jobId}/interact`; `code` or `prompt` is required.
 
-    The first call for a scrape opens a browser on its page, later ones go on in it, until it is stopped or one of
-    its limits is reached.
+    The first call for a scrape opens a browser on its page. Later calls continue in it, until it is stopped or reaches
+    one of its limits.
 
-    :param code: what to run, 1 to 100,000 characters, counted in UTF-8 bytes; kept out of reprs.
+    :param code: code to run, 1 to 100,000 characters, counted in UTF-8 bytes; omitted from reprs.
     :param prompt: instructions as text, 1 to 10,000 characters; costs more than code.
     :param language: `python`, `node` or `bash`. Default: `node`.
     :param timeout: seconds, 1 to 300. Default: 30.
-    :param ttl: seconds that the session lives at most, 30 to 3600. Default: 600.
-    :param activity_ttl: seconds that it lives unused, 10 to 3600. Default: 300.
+    :param ttl: maximum lifetime of the session in seconds, 30 to 3600. Default: 600.
+    :param activity_ttl: maximum idle time in seconds, 10 to 3600. Default: 300.
     :param origin: label of the caller.
     """
 
@@ -112,16 +115,18 @@ class ScrapeInteractRequest(RequestModel):
 
     def _check(self) -> None:
         if self.code is None and self.prompt is None:
-            raise problem("code_or_prompt", "give 'code' or 'prompt'; there is nothing to do")
+            raise problem("code_or_prompt", "'code' or 'prompt' is required")
 
     def _own_warnings(self) -> list[str]:
         if self.code is not None and self.prompt is not None:
-            return ["code and prompt: the service documents one or the other, not which of both it follows"]
+            return [
+                "code and prompt: the service documents only one of them per call, not which one it prefers"
+            ]
         return []
 
 
 class _Browser(ResponseModel):
-    """What holds the addresses of a browser."""
+    """A response with the URLs of a browser."""
 
     cdp_url: Lenient[str | None] = Field(None, repr=False)
     live_view_url: Lenient[str | None] = Field(None, repr=False)
@@ -137,7 +142,7 @@ class _Browser(ResponseModel):
     def without_secrets(self) -> dict[str, Any]:
         """Return the wire form without the URLs that give control of the browser, for XCom and logs.
 
-        Unknown fields are left out too: one that a newer service adds may be one more way into the browser.
+        Unknown fields are omitted too, because a field of a newer service may also give control of the browser.
         """
         shown = {
             field.alias for name, field in type(self).model_fields.items() if name not in _CONTROLLING_URLS
@@ -150,10 +155,10 @@ class _Browser(ResponseModel):
 
 
 class InteractSession(_Browser):
-    """A browser session: as opened, or as listed.
+    """A browser session, as returned when it is opened or listed.
 
-    `status` is active, destroyed, error or newer; `expires_at` comes from opening only, the dates and
-    `stream_web_view` from the list only.
+    `status` is active, destroyed, error, or a newer value. `expires_at` is set only when a session is opened, the other
+    dates and `stream_web_view` only in the list.
     """
 
     success: bool | None = None
@@ -177,10 +182,10 @@ class InteractSessions(Answer):
 
 
 class ExecuteResult(Answer):
-    """What code did. `success` says that it was run, not that it went well: see `failure()`.
+    """The result of running code. `success` is true if the code ran, even if it failed: see `failure()`.
 
-    `stdout` and `result` are the same text. `killed` says that it was stopped at its timeout, `error` is the text
-    of an exception.
+    `stdout` and `result` are the same text. `killed` is true if the code was stopped at its timeout; `error` is the
+    text of an exception.
     """
 
     stdout: Lenient[str | None] = None
@@ -191,22 +196,22 @@ class ExecuteResult(Answer):
     error: Lenient[str | None] = None
 
     def failure(self) -> str | None:
-        """Return a message that says what went wrong with the code, or None if it succeeded."""
+        """Return a description of the failure, or None if the code succeeded."""
         if not self.model_fields_set & ExecuteResult.model_fields.keys():
-            return "the answer does not say how it went"
+            return "the response does not contain the outcome"
         if self.killed:
             return "it was stopped at its timeout"
         if self.error:
             return error_text(self.error)
         if self.exit_code:
-            return f"it ended with exit code {self.exit_code}"
+            return f"it exited with code {self.exit_code}"
         return "the service gave no reason" if self.success is False else None
 
 
 class ScrapeInteractResult(ExecuteResult, _Browser):
-    """What code or a prompt did on the page of a scrape; `output` is the answer to a prompt.
+    """The result of code or a prompt on the page of a scrape; `output` is the answer to a prompt.
 
-    Here `success` is false when the code failed or was stopped.
+    Here `success` is false if the code failed or was stopped.
     """
 
     output: Any = None
@@ -214,9 +219,9 @@ class ScrapeInteractResult(ExecuteResult, _Browser):
 
 
 class SessionClosed(Answer):
-    """What a closed session cost. All fields are absent when it had been closed before.
+    """The cost of a closed session. All fields are absent if it was already closed.
 
-    `cleanup_queued` says that the browser of a scrape is being closed in the background.
+    `cleanup_queued` is true if the browser of a scrape is being closed in the background.
     """
 
     session_duration_ms: Lenient[int | float | None] = None
@@ -225,10 +230,10 @@ class SessionClosed(Answer):
 
 
 class ReplayPage(ResponseModel):
-    """One recorded tab of a session. Times are milliseconds since the session began.
+    """A recorded tab of a session. Times are milliseconds since the start of the session.
 
-    :ivar page_id: its id in `GET /v2/interact/{sessionId}/replay/{pageId}`.
-    :ivar page_url: the first page that the tab showed.
+    :ivar page_id: id of the tab in `GET /v2/interact/{sessionId}/replay/{pageId}`.
+    :ivar page_url: the first page in the tab.
     """
 
     page_id: str
@@ -246,6 +251,6 @@ class Replay(Answer):
 
 
 class ReplayPlaylist(ResponseModel):
-    """The recording of one tab as an HLS playlist; its segments are signed links that expire after some 6 hours."""
+    """The recording of a tab as an HLS playlist; its segments are signed URLs that expire after about 6 hours."""
 
     text: Annotated[str, Field(pattern=r"^\s*#EXTM3U", repr=False)]

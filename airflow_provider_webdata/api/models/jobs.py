@@ -1,4 +1,4 @@
-"""Long jobs: how the service answers a start, a poll, a cancel and a list of failures."""
+"""Responses about long-running jobs: start, status, cancel, and errors."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from airflow_provider_webdata.api.models.document import Document
 
 
 class JobStarted(Answer):
-    """Answer of the calls that start a job: crawl, batch scrape, extract, agent.
+    """Response of the calls that start a job: crawl, batch scrape, extract, and agent.
 
     :ivar id: the job's UUID.
-    :ivar url: address of the job's status; its host may be wrong.
-    :ivar invalid_urls: URLs that were dropped; on the wire `invalidURLs`. Absent where the request did not ask
-        for it.
-    :ivar prompt_generated_options: crawl options that the service made of the prompt.
-    :ivar final_crawler_options: those and the given ones together.
+    :ivar url: URL of the job's status; its host may be wrong.
+    :ivar invalid_urls: skipped URLs; on the wire `invalidURLs`. Absent unless the request has `ignore_invalid_urls`.
+    :ivar prompt_generated_options: crawl options that the service derived from the prompt.
+    :ivar final_crawler_options: the derived and the given options combined.
     """
 
     id: str
@@ -32,16 +31,16 @@ class JobStarted(Answer):
 class JobProgress(Answer):
     """State of a crawl or batch scrape.
 
-    :ivar status: `scraping`, `completed` (even if pages failed), `failed` or `cancelled`.
-    :ivar total: pages attempted; falls when one fails, so `completed == total` says nothing about failures.
-    :ivar completed: pages scraped.
-    :ivar credits_used: lags behind; -1 when unknown.
-    :ivar completed_at: there once the job has ended.
-    :ivar expires_at: until when the results can be read.
+    :ivar status: `scraping`, `completed` (even if pages failed), `failed`, or `cancelled`.
+    :ivar total: number of attempted pages; decreases when a page fails, so `completed == total` does not mean that
+        no pages failed.
+    :ivar completed: number of scraped pages.
+    :ivar credits_used: updated with a delay; -1 if unknown.
+    :ivar completed_at: set after the job has ended.
+    :ivar expires_at: expiry of the results.
     :ivar duration: seconds.
-    :ivar next: address of the next part of the results; its host may be wrong. Worth following once the job
-        has ended.
-    :ivar error: why the job failed as a whole.
+    :ivar next: URL of the next part of the results; its host may be wrong. Follow it only after the job has ended.
+    :ivar error: reason for the failure of the whole job.
     """
 
     status: str
@@ -58,23 +57,23 @@ class JobProgress(Answer):
 
 
 class JobStatus(JobProgress):
-    """Answer of `GET /v2/crawl/{id}` and `GET /v2/batch/scrape/{id}`.
+    """Response of `GET /v2/crawl/{id}` and `GET /v2/batch/scrape/{id}`.
 
-    :ivar data: pages in order of completion: match them by `metadata.source_url`. Those that failed are not
-        among them; those whose site answered 4xx or 5xx are.
+    :ivar data: pages in order of completion; match them by `metadata.source_url`. Failed pages are not included; pages
+        whose site returned 4xx or 5xx are.
     """
 
     data: list[Document] | None = None
 
 
 class JobDocuments(JobProgress):
-    """The same answer with its documents as plain JSON objects, for reading a job's results part by part."""
+    """The same response with the documents as plain JSON objects, for reading results part by part."""
 
     data: list[dict[str, Any]] | None = Field(None, repr=False)
 
 
 class JobError(ResponseModel):
-    """A page that failed. `code` is of an open set, such as `EXTERNAL_LINK`."""
+    """A failed page. `code` is an open set, such as `EXTERNAL_LINK`."""
 
     id: str | None = None
     timestamp: str | None = None
@@ -84,10 +83,10 @@ class JobError(ResponseModel):
 
 
 class JobErrors(ResponseModel):
-    """Answer of `GET /v2/crawl/{id}/errors` and of the batch scrape's.
+    """Response of `GET /v2/crawl/{id}/errors` and its equivalent for batch scrapes.
 
-    :ivar errors: pages that failed.
-    :ivar robots_blocked: URLs that robots.txt refuses.
+    :ivar errors: failed pages.
+    :ivar robots_blocked: URLs that robots.txt disallows.
     """
 
     errors: list[JobError] | None = None
@@ -95,6 +94,6 @@ class JobErrors(ResponseModel):
 
 
 class CancelResponse(Answer):
-    """Answer of a cancel: crawl and batch scrape give `status`, agent gives `success`."""
+    """Response of a cancel: crawl and batch scrape return `status`; agent returns `success`."""
 
     status: str | None = None

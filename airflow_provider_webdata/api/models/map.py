@@ -17,24 +17,24 @@ class MapRequest(RequestModel):
     """Body of `POST /v2/map`; only `url` is required. One credit, for any number of links.
 
     :param url: the site.
-    :param search: words that order the links by relevance.
-    :param sitemap: `skip`, `include` or `only`. Default: `include`.
-    :param include_subdomains: also URLs of subdomains. Default: true.
-    :param ignore_query_parameters: leave out URLs with a query. Default: true.
-    :param ignore_cache: read the sitemap anew; the cached one is up to 7 days old. Default: false.
-    :param limit: most links, 1 to 100,000. Default: 5,000.
-    :param timeout: milliseconds that the service may take, at least 1. Default: none.
-    :param location: where the site is fetched from: `country`, `languages`.
-    :param audit_metadata: whom to name in the audit log: `username`.
-    :param threat_protection: threat protection override, for teams that have it.
-    :param headers: sent with the requests to the site; their values are hidden in logs and rendered templates. Not
-        documented publicly, as are the next four.
-    :param filter_by_path: only URLs below the path of `url`.
-    :param use_index: also list what the service's own index knows.
-    :param include_paths: regular expressions over the path; only matching URLs.
-    :param exclude_paths: regular expressions over the path; no matching URLs.
-    :param origin: label of the caller, for the service's own statistics. Default: `api`.
-    :param integration: another such label.
+    :param search: words by which links are ranked.
+    :param sitemap: `skip`, `include`, or `only`. Default: `include`.
+    :param include_subdomains: also list URLs of subdomains. Default: true.
+    :param ignore_query_parameters: omit URLs with a query. Default: true.
+    :param ignore_cache: fetch the sitemap again; the cached one is up to 7 days old. Default: false.
+    :param limit: maximum number of links, 1 to 100,000. Default: 5,000.
+    :param timeout: the service's time limit in milliseconds, at least 1. Default: none.
+    :param location: location to fetch the site from: `country`, `languages`.
+    :param audit_metadata: user to record in the audit log: `username`.
+    :param threat_protection: threat protection override, for teams with this feature.
+    :param headers: headers of the requests to the site; their values are hidden in logs and rendered templates. This
+        and the next four fields are not publicly documented.
+    :param filter_by_path: list only URLs below the path of `url`.
+    :param use_index: also list URLs from the service's index.
+    :param include_paths: regular expressions for the path; only matching URLs are listed.
+    :param exclude_paths: regular expressions for the path; matching URLs are omitted.
+    :param origin: label of the caller for the service's statistics. Default: `api`.
+    :param integration: second label, with the same purpose.
     """
 
     nullable = frozenset({"integration"})
@@ -62,12 +62,12 @@ class MapRequest(RequestModel):
         found = unreadable_expressions("includePaths", self.include_paths)
         found += unreadable_expressions("excludePaths", self.exclude_paths)
         if self.sitemap == "skip" and self.ignore_cache:
-            found.append("ignoreCache: of no use with sitemap 'skip', for only the sitemap is cached")
+            found.append("ignoreCache: has no effect with sitemap 'skip', because only the sitemap is cached")
         return found
 
 
 class MapLink(ResponseModel):
-    """A URL of the site, with what is known of it."""
+    """A URL of the site, with its title and description if known."""
 
     url: str
     title: Lenient[str | None] = None
@@ -75,7 +75,7 @@ class MapLink(ResponseModel):
 
 
 class MapResponse(Answer):
-    """Answer of `POST /v2/map`. Links that come as plain text are read as links without title."""
+    """Response of `POST /v2/map`. Links in plain text are parsed as links without a title."""
 
     links: list[MapLink]
     id: str | None = None

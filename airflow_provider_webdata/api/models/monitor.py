@@ -1,4 +1,4 @@
-"""Creating and changing monitors: what to watch, when, and whom to tell."""
+"""Requests to create and update monitors: targets, schedule, and notifications."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 
 class CrawlOptions(CrawlScope):
-    """How far a crawl target goes: as `CrawlScope`, with one field more.
+    """The scope of a crawl target: `CrawlScope` with one more field.
 
-    Without `limit` all 10,000 pages of the default are reserved as credits for every check.
+    Without `limit`, the service reserves 10,000 credits for every check: the default number of pages.
 
-    :param max_depth: the documentation's other depth option, 0 or more.
+    :param max_depth: the other documented depth option, at least 0.
     """
 
     max_depth: Annotated[Integer, Field(ge=0)] | None = None
@@ -43,9 +43,9 @@ class CrawlOptions(CrawlScope):
 class ScrapeTarget(RequestModel):
     """Pages to watch, by URL.
 
-    :param id: UUID of a stored target; send it back on update, or the target's history is lost.
+    :param id: UUID of a stored target; include it in updates, or the target's history is lost.
     :param urls: at least one.
-    :param scrape_options: how to fetch them.
+    :param scrape_options: scrape options of the pages.
     """
 
     parts = {"scrapeOptions": MonitorScrapeOptions}  # noqa: RUF012
@@ -59,10 +59,10 @@ class ScrapeTarget(RequestModel):
 class CrawlTarget(RequestModel):
     """A site to watch.
 
-    :param id: UUID of a stored target; send it back on update, or the target's history is lost.
-    :param url: where the crawl starts.
-    :param crawl_options: how far it goes; without `limit` the service reserves 10,000 credits per check.
-    :param scrape_options: how to fetch each page.
+    :param id: UUID of a stored target; include it in updates, or the target's history is lost.
+    :param url: start URL of the crawl.
+    :param crawl_options: scope of the crawl; without `limit`, the service reserves 10,000 credits per check.
+    :param scrape_options: scrape options of each page.
     """
 
     parts = {"crawlOptions": CrawlOptions, "scrapeOptions": MonitorScrapeOptions}  # noqa: RUF012
@@ -76,16 +76,16 @@ class CrawlTarget(RequestModel):
     def _own_warnings(self) -> list[str]:
         if self.crawl_options is not None and self.crawl_options.limit is not None:
             return []
-        return ["crawlOptions.limit: not given, so the service reserves 10,000 credits for every check"]
+        return ["crawlOptions.limit: not set, so the service reserves 10,000 credits for every check"]
 
 
 class SearchTarget(RequestModel):
-    """Searches whose new results are watched. Takes no scrape options; needs a goal.
+    """Searches to watch for new results. Has no scrape options; requires a goal.
 
-    :param id: UUID of a stored target; send it back on update, or the target's history is lost.
+    :param id: UUID of a stored target; include it in updates, or the target's history is lost.
     :param queries: 1 to 12, each 1 to 256 characters.
-    :param search_window: how recently a result was published. Service default: 24h.
-    :param max_results: 1 to 50, over all queries. Service default: 10.
+    :param search_window: maximum age of a result. Service default: 24h.
+    :param max_results: 1 to 50, for all queries together. Service default: 10.
     :param include_domains: at most 50 host names; not together with exclude_domains.
     :param exclude_domains: at most 50 host names.
     """
@@ -104,17 +104,17 @@ MonitorTarget = Annotated[ScrapeTarget | CrawlTarget | SearchTarget, one_of("a t
 
 def _email(value: str) -> str:
     if not re.fullmatch(r"[^@\s,;<>]+@[^@\s,;<>]+\.[^@\s,;<>.]+", value):
-        raise problem("email", "this is not an e-mail address such as name@example.com")
+        raise problem("email", "must be an email address such as name@example.com")
     return value
 
 
 class EmailNotification(RequestModel):
-    """Mail about changes; none is sent when nothing meaningful changed.
+    """Email about changes; sent only for meaningful changes.
 
     :param enabled: service default: false.
     :param include_diffs: service default: false.
-    :param recipients: at most 25 addresses; when omitted, eligible members of the team. Others must confirm
-        by mail first.
+    :param recipients: at most 25 addresses; when omitted, eligible members of the team. Others must first confirm
+        by email.
     """
 
     enabled: Switch | None = None
@@ -125,10 +125,10 @@ class EmailNotification(RequestModel):
 
 
 class MonitorNotification(RequestModel):
-    """Whom to tell, apart from the webhook.
+    """Recipients of notifications, apart from the webhook.
 
-    :param email: whom to mail.
-    :param slack: the Slack channel to post to, as the dashboard sets it. Not documented publicly; sent unchecked.
+    :param email: email settings.
+    :param slack: the Slack channel, as the dashboard sets it. Not publicly documented; sent unchecked.
     """
 
     email: EmailNotification | None = None
@@ -139,10 +139,10 @@ _Name = Annotated[Text, Field(max_length=256)]
 
 
 def _with_urls_as_target(given: Any) -> Any:
-    """Return targets with their plain URLs as one scrape target, at the place of the first one."""
+    """Replace plain URLs among the targets with one scrape target, at the position of the first one."""
     if not isinstance(given, (list, tuple)):
         return given
-    # A word alone is no URL that anybody means.
+    # A single word is probably not intended as a URL.
     urls = {n: item for n, item in enumerate(given) if isinstance(item, str) and re.search("[./:]", item)}
     if not urls:
         return given
@@ -166,18 +166,18 @@ _SEARCH_NEEDS_GOAL = (
 class MonitorCreateRequest(RequestModel):
     """Body of `POST /v2/monitor`. The service lets several monitors share a name.
 
-    A blank or null goal counts as none; any other enables judging if `judge_enabled` is omitted.
+    A blank or null goal counts as no goal; any other goal enables judging if `judge_enabled` is omitted.
 
     :param name: 1 to 256 characters.
     :param schedule: a cron expression, a phrase such as `daily at 9:00`, or a mapping with `cron` or `text`, and
         `timezone`.
-    :param targets: 1 to 50 mappings with `type` `scrape`, `crawl` or `search`, or URLs, which become one `scrape`
+    :param targets: 1 to 50 mappings with `type` `scrape`, `crawl`, or `search`, or URLs, which become one `scrape`
         target.
     :param goal: description of the changes that matter, at most 2000 characters; required for search targets.
-    :param judge_enabled: whether changes are judged against the goal. Default: where there is a goal.
-    :param notification: whom to tell: `email` with `enabled`, `includeDiffs`, `recipients`; `slack`.
+    :param judge_enabled: judge changes against the goal. Default: true if a goal is set.
+    :param notification: recipients of notifications: `email` with `enabled`, `includeDiffs`, `recipients`; `slack`.
     :param retention_days: 1 to 365. Default: 30.
-    :param webhook: where page and check events go: `url`, `events`, `headers`, `metadata`.
+    :param webhook: endpoint that receives page and check events: `url`, `events`, `headers`, `metadata`.
     """
 
     nullable = frozenset({"goal"})
@@ -197,27 +197,27 @@ class MonitorCreateRequest(RequestModel):
 
     def _own_warnings(self) -> list[str]:
         if self.judge_enabled and _is_blank(self.goal):
-            return ["judgeEnabled: nothing is judged without a goal"]
+            return ["judgeEnabled: has no effect without a goal"]
         return []
 
 
 class MonitorUpdateRequest(RequestModel):
     """Body of `PATCH /v2/monitor/{id}`: at least one field; omitted fields stay unchanged.
 
-    Rules between fields are judged as far as the body alone tells: a goal that is not given may be stored. A request
-    that resumes a monitor needs its schedule, or no next run is computed; one with targets needs their ids, or their
-    history is lost; one with a goal needs `judge_enabled`, for whether a goal alone turns judging on is disputed.
+    Rules between fields are checked only if the body alone determines the outcome, because the goal may already be
+    stored. To resume a monitor, include its schedule, or no next run is computed. Include the ids of targets, or their
+    history is lost. Include `judge_enabled` with a goal: sources differ on whether a goal alone enables judging.
 
     :param name: a new name, 1 to 256 characters.
     :param status: `active` or `paused`.
     :param schedule: a cron expression, a phrase such as `daily at 9:00`, or a mapping with `cron` or `text`, and
         `timezone`.
-    :param targets: all targets that the monitor is to have, 1 to 50, as mappings or URLs.
-    :param goal: which changes matter, at most 2000 characters; an empty text clears it.
-    :param judge_enabled: whether changes are judged against the goal.
-    :param notification: whom to tell: `email` with `enabled`, `includeDiffs`, `recipients`; `slack`.
+    :param targets: all targets of the monitor, 1 to 50, as mappings or URLs.
+    :param goal: description of the changes that matter, at most 2000 characters; an empty text clears it.
+    :param judge_enabled: judge changes against the goal.
+    :param notification: recipients of notifications: `email` with `enabled`, `includeDiffs`, `recipients`; `slack`.
     :param retention_days: 1 to 365.
-    :param webhook: where page and check events go; it can be changed, not removed.
+    :param webhook: endpoint that receives page and check events; it can be changed, but not removed.
     """
 
     nullable = frozenset({"goal"})
@@ -235,10 +235,10 @@ class MonitorUpdateRequest(RequestModel):
     @classmethod
     def _given(cls, data: Mapping[Any, Any]) -> dict[Any, Any]:
         given = super()._given(data)
-        # Anywhere else null reads as "not given"; here its author expects the webhook to be gone.
+        # In other fields, null means "not set"; here, the author expects that it removes the webhook.
         if "webhook" in data and "webhook" not in given:
             raise problem(
-                "webhook", "webhook: the service cannot remove one, only re-point it; leave the field out"
+                "webhook", "webhook: the service cannot remove a webhook, only change it; omit the field"
             )
         return given
 
@@ -252,11 +252,11 @@ class MonitorUpdateRequest(RequestModel):
     def _own_warnings(self) -> list[str]:
         found = []
         if self.status == "active" and self.schedule is None:
-            found.append("status: send the schedule along when resuming, or the service computes no next run")
+            found.append("status: include the schedule when resuming, or the service computes no next run")
         if self.targets and not all(target.id for target in self.targets):
-            found.append("targets: one without its id loses its history and reports all pages as new")
+            found.append("targets: a target without its id loses its history and reports all pages as new")
         if not _is_blank(self.goal) and self.judge_enabled is None:
-            found.append("goal: send judgeEnabled along; whether an update turns judging on is disputed")
+            found.append("goal: also set judgeEnabled; sources differ on whether an update enables judging")
         return found
 
 

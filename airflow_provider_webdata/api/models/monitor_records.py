@@ -1,4 +1,4 @@
-"""Monitors, their checks and the pages of a check, as the service returns them."""
+"""Monitors, their checks, and the pages of a check, as the service returns them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from airflow_provider_webdata.api.models.base import Answer, Lenient, ResponseMo
 
 
 class StoredSchedule(ResponseModel):
-    """A monitor's schedule: always cron, even if text was sent."""
+    """A monitor's schedule; always cron, even if the request contained text."""
 
     cron: str | None = None
     timezone: str | None = None
 
 
 class StoredTarget(ResponseModel):
-    """A monitor's target; `type` tells which of the other fields are there."""
+    """A monitor's target; `type` determines the other fields."""
 
     id: str | None = None
     type: str | None = None
@@ -42,7 +42,7 @@ class StoredWebhook(ResponseModel):
 
 
 class StoredEmail(ResponseModel):
-    """A monitor's mail settings."""
+    """A monitor's email settings."""
 
     enabled: bool | None = None
     include_diffs: bool | None = None
@@ -50,7 +50,7 @@ class StoredEmail(ResponseModel):
 
 
 class StoredNotification(ResponseModel):
-    """Whom a monitor tells."""
+    """Recipients of a monitor's notifications."""
 
     email: StoredEmail | None = None
     slack: dict[str, Any] | None = None
@@ -68,7 +68,7 @@ class CheckSummary(ResponseModel):
 
 
 class Monitor(ResponseModel):
-    """A monitor. `status` is active, paused or deleted; dates are ISO 8601 text."""
+    """A monitor. `status` is active, paused, or deleted; dates are ISO 8601 text."""
 
     id: str
     name: str | None = None
@@ -90,26 +90,26 @@ class Monitor(ResponseModel):
 
 
 class MonitorResponse(Answer):
-    """Answer of create, get and update."""
+    """Response of create, get, and update."""
 
     data: Monitor
 
 
 class MonitorListResponse(Answer):
-    """One page of monitors, newest first. There is no total: a page shorter than `limit` is the last."""
+    """One page of monitors, newest first. A page shorter than `limit` is the last; the response has no total."""
 
     data: list[Monitor]
 
 
 class DeleteResponse(Answer):
-    """Answer of delete."""
+    """Response of delete."""
 
 
 class MonitorCheck(ResponseModel):
     """One run of a monitor.
 
-    `status` is queued, running, completed, partial, failed, skipped_overlap, skipped_no_credits or newer; one
-    with `finished_at` is over. `trigger` is scheduled or manual.
+    `status` is queued, running, completed, partial, failed, skipped_overlap, skipped_no_credits, or a newer value. A
+    check with `finished_at` has ended. `trigger` is scheduled or manual.
     """
 
     id: str
@@ -132,7 +132,7 @@ class MonitorCheck(ResponseModel):
 
 
 class Judgment(ResponseModel):
-    """Whether a change matters to the goal. `confidence` is high, medium or low."""
+    """The judgment of a change against the goal. `confidence` is high, medium, or low."""
 
     meaningful: bool | None = None
     confidence: str | None = None
@@ -141,9 +141,9 @@ class Judgment(ResponseModel):
 
 
 class PageDiff(ResponseModel):
-    """What changed: a unified diff in `text`, and in `json_` (on the wire `json`) a tree or a map of values.
+    """The changes of a page: a unified diff in `text`, and a tree or a mapping in `json_` (on the wire `json`).
 
-    The tree has `files`; the map goes from JSON path to `previous` and `current`.
+    The tree has `files`; the mapping has `previous` and `current` for each JSON path.
     """
 
     text: str | None = None
@@ -151,7 +151,7 @@ class PageDiff(ResponseModel):
 
 
 class MonitorCheckPage(ResponseModel):
-    """One page of a check; `status` is same, new, changed, removed or error."""
+    """A page of a check; `status` is same, new, changed, removed, or error."""
 
     id: str | None = None
     target_id: str | None = None
@@ -169,21 +169,21 @@ class MonitorCheckPage(ResponseModel):
 
 
 class MonitorCheckDetail(MonitorCheck):
-    """A check with one page of its pages; `next` is the URL of the next one, whose host may be wrong."""
+    """A check with one batch of its pages; `next` is the URL of the next batch, whose host may be wrong."""
 
     pages: list[MonitorCheckPage] | None = None
     next: str | None = None
 
 
 class MonitorRunResponse(Answer):
-    """Answer of run; `id` is that of the check."""
+    """Response of run; `id` is the id of the check."""
 
     id: str | None = None
     data: MonitorCheck | None = None
 
 
 class MonitorCheckResponse(Answer):
-    """Answer of get check."""
+    """Response of get check."""
 
     next: str | None = None
     data: MonitorCheckDetail

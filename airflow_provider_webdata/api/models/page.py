@@ -10,14 +10,14 @@ from airflow_provider_webdata.api.models.base import Lenient, ResponseModel
 
 
 class PageMetadata(ResponseModel):
-    """Facts about a page. The set is open: every meta tag of the page is included, as text or a list of it.
+    """Metadata of a page. The set is open: it includes every meta tag of the page, as text or a list of texts.
 
-    A page's own meta tags are among the service's fields, so any name may hold any value.
+    Meta tags share names with the service's fields, so any field may have any value.
 
-    `source_url` (on the wire `sourceURL`) is the requested URL, `url` the one after redirects. `num_pages` of a PDF
-    below `total_pages` means that it was cut at `maxPages`. `status_code` is the site's own: a 404 or 500 is a page
-    like any other. `scrape_id` is the id of the page's scrape job. `proxy_used` is `basic` or `stealth`. `credits_used`
-    are those of this page. `source_file` is the name of a parsed file.
+    `source_url` (on the wire `sourceURL`) is the requested URL, `url` the one after redirects. If `num_pages` of a PDF
+    is below `total_pages`, the PDF was truncated at `maxPages`. `status_code` is the site's: a page with 404 or 500 is
+    also returned. `scrape_id` is the id of the page's scrape job. `proxy_used` is `basic` or `stealth`. `credits_used`
+    are the credits of this page. `source_file` is the name of a parsed file.
     """
 
     title: Lenient[str | list[str] | None] = None
@@ -43,9 +43,9 @@ class PageMetadata(ResponseModel):
 
 
 class ChangeTracking(ResponseModel):
-    """How a page compares with the earlier scrape of it.
+    """Comparison of a page with its previous scrape.
 
-    `change_status` is new, same, changed or removed. `diff` is text or an object with `text` and `json`.
+    `change_status` is new, same, changed, or removed. `diff` is text or an object with `text` and `json`.
     """
 
     previous_scrape_at: Lenient[str | None] = None
@@ -58,7 +58,7 @@ class ChangeTracking(ResponseModel):
 class PageContent(ResponseModel):
     """Content of a page. Each field is present if its format was requested.
 
-    Links to screenshots live 24 hours, those to audio and video one hour.
+    URLs of screenshots expire after 24 hours, URLs of audio and video after one hour.
     """
 
     markdown: Lenient[str | None] = None

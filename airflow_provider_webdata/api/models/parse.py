@@ -1,4 +1,4 @@
-"""Turning an uploaded file into text."""
+"""Parsing of uploaded files."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from airflow_provider_webdata.api.models.formats import JsonFormat
 from airflow_provider_webdata.api.models.scrape import AuditMetadata, Parser, PIIOptions
 
 MAX_FILE_BYTES = 50 * 2**20
-"""Most bytes of a file in a form. The documented 50 MB, read as MiB: what lies between is the service's to judge."""
+"""Maximum bytes of a file in a form. The documented 50 MB may mean MB or MiB, so the service decides in between."""
 
 FILE_EXTENSIONS = (
     *(".html", ".htm", ".xhtml", ".pdf", ".docx", ".doc", ".docm", ".odt", ".ods", ".odp", ".rtf"),
     *(".xlsx", ".xls", ".xlsm", ".xlsb", ".pptx", ".ppt", ".pptm", ".epub", ".csv"),
 )
-"""What a file's name may end with; the service reads its type from that."""
+"""Supported file name extensions, from which the service determines the type of a file."""
 
 
 def has_known_extension(filename: str) -> bool:
-    """Return whether the service parses files of this name, upper or lower case.
+    """Return whether the service supports a file's extension, in upper or lower case.
 
-    :param filename: the file's name, with or without directories.
+    :param filename: name of the file, with or without directories.
     """
     return PurePosixPath(filename).suffix.lower() in FILE_EXTENSIONS
 
 
 ParsePlainFormatName = Literal["markdown", "summary", "html", "rawHtml", "links", "images"]
-"""Formats of a parsed file that take no options."""
+"""Formats of a parsed file without options."""
 
 ParseFormatName = Literal[ParsePlainFormatName, "json"]
 
@@ -57,28 +57,28 @@ ParseFormat = Annotated[ParseFormatName | ParsePlainFormat | JsonFormat, one_of(
 class ParseOptions(RequestModel):
     """The part `options` of `POST /v2/parse`; all fields are optional.
 
-    Those scrape options that need a page on the web are no fields here: the service refuses them with
+    Scrape options that require a page on the web are not fields: the service rejects them with
     `PARSE_UNSUPPORTED_OPTIONS`.
 
     :param formats: `markdown`, `summary`, `html`, `rawHtml`, `links`, `images`, `json`, as names or mappings with
         `type`. Default: `markdown`.
-    :param only_main_content: drop headers, navigation, footers. Default: true.
+    :param only_main_content: remove headers, navigation, and footers. Default: true.
     :param include_tags: HTML tags (or CSS selectors) to keep.
-    :param exclude_tags: HTML tags (or CSS selectors) to drop.
-    :param headers: sent with further requests that the file leads to; their values are hidden in logs and rendered
-        templates.
-    :param timeout: milliseconds that the service may take, 1 to 300,000. Default: 30,000, or none.
-    :param parsers: how the file is read, `pdf` and `image`, as names or mappings with `type`; an empty list returns
-        PDFs unparsed. Default: `pdf`.
-    :param skip_tls_verification: take further pages with a certificate that is not valid. Default: true.
-    :param remove_base64_images: replace images that stand in the text itself. Default: true.
-    :param block_ads: load no advertising. Default: true.
+    :param exclude_tags: HTML tags (or CSS selectors) to remove.
+    :param headers: headers of requests for resources that the file refers to; their values are hidden in logs and
+        rendered templates.
+    :param timeout: the service's time limit in milliseconds, 1 to 300,000. Default: 30,000, or none.
+    :param parsers: `pdf` and `image` parsers, as names or mappings with `type`; an empty list returns PDFs unparsed.
+        Default: `pdf`.
+    :param skip_tls_verification: accept invalid certificates for such resources. Default: true.
+    :param remove_base64_images: replace inline base64 images. Default: true.
+    :param block_ads: block advertisements. Default: true.
     :param redact_pii: true, or a mapping with `mode`, `entities`, `replaceStyle`. Default: false.
     :param proxy: `basic` or `auto`.
-    :param zero_data_retention: keep nothing, for teams that have it. Default: false.
-    :param audit_metadata: whom to name in the audit log: `username`.
-    :param origin: label of the caller, for the service's own statistics. Default: `api`.
-    :param integration: another such label.
+    :param zero_data_retention: retain no data, for teams with this feature. Default: false.
+    :param audit_metadata: user to record in the audit log: `username`.
+    :param origin: label of the caller for the service's statistics. Default: `api`.
+    :param integration: second label, with the same purpose.
     """
 
     nullable = frozenset({"integration"})
@@ -102,9 +102,9 @@ class ParseOptions(RequestModel):
 
 
 class ParseReferenceRequest(ParseOptions):
-    """Body of `POST /v2/parse` for a file that was uploaded before: the options, and which file.
+    """Body of `POST /v2/parse` for an uploaded file: the options, and a reference to the file.
 
-    :param upload_ref: `upload_ref` of the upload; as good as a key for the file. It serves for one call.
+    :param upload_ref: `upload_ref` of the upload; a secret that gives access to the file. Valid for one call.
     """
 
     upload_ref: Text = Field(repr=False)
@@ -113,9 +113,9 @@ class ParseReferenceRequest(ParseOptions):
 class ParseUploadRequest(RequestModel):
     """Body of `POST /v2/parse/upload-url`; only `filename` is required.
 
-    :param filename: name of the file, 1 to 512 characters; its ending says what it is.
+    :param filename: name of the file, 1 to 512 characters; its extension determines its type.
     :param content_type: media type, 1 to 255 characters.
-    :param declared_size_bytes: bytes, at least 1. More than the service takes is refused.
+    :param declared_size_bytes: size in bytes, at least 1. The service rejects a size above its limit.
     """
 
     filename: Annotated[Text, Field(min_length=1, max_length=512)]
@@ -124,10 +124,10 @@ class ParseUploadRequest(RequestModel):
 
 
 class ParseUpload(ResponseModel):
-    """Where the service wants a file, and by what it knows it then. Serves for 10 minutes and one parse.
+    """The upload target of a file, and the reference for parsing it. Valid for 10 minutes and one parse.
 
-    :ivar upload_url: signed, as good as a key for the file.
-    :ivar method: `PUT`, the file as body; or `POST`, a form with `form_fields` and, last, the file.
+    :ivar upload_url: signed URL; a secret that gives access to the file.
+    :ivar method: `PUT` with the file as body, or `POST` with a form that contains `form_fields` and then the file.
     :ivar form_fields: on the wire `fields`.
     :ivar expires_at: ISO 8601.
     """
@@ -142,17 +142,17 @@ class ParseUpload(ResponseModel):
 
 
 class ParseUploadResponse(Answer):
-    """Answer of `POST /v2/parse/upload-url`."""
+    """Response of `POST /v2/parse/upload-url`."""
 
     data: ParseUpload
 
 
 class FileFormat(ResponseModel):
-    """A kind of file that can be parsed.
+    """A supported file format.
 
     :ivar kind: `document`, `image`, ...; the set is open.
     :ivar extensions: such as `.pdf`.
-    :ivar available: whether it is for this team.
+    :ivar available: whether the team can use the format.
     """
 
     format: str | None = None
@@ -163,12 +163,12 @@ class FileFormat(ResponseModel):
 
 
 class FileFormats(ResponseModel):
-    """The part `data` of the kinds of files."""
+    """The field `data` of `FileFormatsResponse`."""
 
     formats: list[FileFormat]
 
 
 class FileFormatsResponse(Answer):
-    """Answer of `GET /v2/parse/formats`."""
+    """Response of `GET /v2/parse/formats`."""
 
     data: FileFormats

@@ -14,10 +14,10 @@ from airflow_provider_webdata.api.prices import CATALOGUE
 class ProviderCall(RequestModel):
     """One call of a data provider.
 
-    :param provider: its id, such as `market-prices`.
-    :param capability: what it is asked, such as `prices/history`.
-    :param options: as the contract of the capability says.
-    :param version: of the capability, at most 128 characters. Default: the latest.
+    :param provider: id of the provider, such as `market-prices`.
+    :param capability: name of the capability, such as `prices/history`.
+    :param options: options of the capability, according to its contract.
+    :param version: version of the capability, at most 128 characters. Default: the latest.
     """
 
     provider: Text
@@ -29,19 +29,19 @@ class ProviderCall(RequestModel):
         if (self.provider.strip().lower(), self.capability.strip().lower()) == (CATALOGUE, "terms/accept"):
             raise problem(
                 "terms",
-                "terms are accepted by an administrator of the organization, in the service's dashboard, and never "
-                "by a task",
+                "a task cannot accept terms; an organization administrator must accept them in the service's "
+                "dashboard",
             )
 
 
 class ProviderRequest(RequestModel):
-    """Body of `POST /v2/scrape` that calls data providers; only `calls` is required.
+    """Body of `POST /v2/scrape` for calls of data providers; only `calls` is required.
 
     :param calls: 1 to 10 calls: `provider`, `capability`, `options`, `version`.
-    :param timeout: milliseconds that the calls may take, 1 to 300,000; more than 120,000 counts as that. Default:
+    :param timeout: time limit of the calls in milliseconds, 1 to 300,000; the service caps it at 120,000. Default:
         120,000.
-    :param origin: label of the caller, for the service's own statistics. Default: `api`.
-    :param integration: another such label.
+    :param origin: label of the caller for the service's statistics. Default: `api`.
+    :param integration: second label, with the same purpose.
     """
 
     nullable = frozenset({"integration"})
@@ -53,18 +53,18 @@ class ProviderRequest(RequestModel):
 
 
 class FindToolsRequest(RequestModel):
-    """Options of the catalogue; none is required. Each filter narrows what the others leave.
+    """Options of the catalogue; all are optional. An item must match all filters.
 
-    :param query: words for the data that you need, at most 2,000 characters.
-    :param urls: sites whose data you need, at most 100.
-    :param providers: ids of providers, at most 50, as are the next three.
+    :param query: description of the data, at most 2,000 characters.
+    :param urls: sites of the data, at most 100.
+    :param providers: ids of providers, at most 50; the same limit applies to the next three fields.
     :param categories: ids of categories.
     :param groups: ids of groups.
-    :param capabilities: names of capabilities; their contracts are spelled out.
-    :param level: `categories`, `providers`, `groups` or `tools`. Default: by the filters.
-    :param expand: parts of contracts to spell out: `options`, `response`, `examples`.
-    :param limit: most items on a page, 1 to 100.
-    :param offset: how many items to skip, at least 0.
+    :param capabilities: names of capabilities, which are returned with their contracts.
+    :param level: `categories`, `providers`, `groups`, or `tools`. Default: depends on the filters.
+    :param expand: parts of contracts to return: `options`, `response`, `examples`.
+    :param limit: maximum number of items per page, 1 to 100.
+    :param offset: number of items to skip, at least 0.
     """
 
     query: Annotated[Text, Field(max_length=2000)] | None = None
@@ -80,10 +80,10 @@ class FindToolsRequest(RequestModel):
 
 
 class CallError(ResponseModel):
-    """Why one call of a request failed.
+    """The error of one call of a request.
 
     :ivar status: HTTP status of the provider.
-    :ivar charge_id: names the charge, where the call was billed anyway.
+    :ivar charge_id: id of the charge, if the call was billed anyway.
     """
 
     code: Lenient[str | None] = None
@@ -95,9 +95,9 @@ class CallError(ResponseModel):
 class ProviderResult(ResponseModel):
     """The result of one call.
 
-    :ivar data: the provider's answer: a record, or an object or list that has records.
-    :ivar records: how many records it has.
-    :ivar error: why there is none.
+    :ivar data: the provider's response: a record, or an object or list of records.
+    :ivar records: number of records.
+    :ivar error: the error, if the call failed.
     """
 
     provider: str | None = None
@@ -111,14 +111,14 @@ class ProviderResult(ResponseModel):
 
 
 class ProviderResults(ResponseModel):
-    """The results of all calls of a request, in their order."""
+    """The results of a request's calls, in the same order."""
 
     alexandria: list[ProviderResult]
     credits_cost: int | float | None = None
 
 
 class ProviderResponse(Answer):
-    """Answer of `POST /v2/scrape` to calls of data providers.
+    """Response of `POST /v2/scrape` for calls of data providers.
 
     :ivar scrape_id: on the wire `scrape_id`.
     """
@@ -133,14 +133,15 @@ class ProviderResponse(Answer):
 
 
 class DataTool(ResponseModel):
-    """A capability of a provider, as the catalogue describes it; or a provider, group or category of it.
+    """An item of the catalogue: a capability, provider, group, or category.
 
     :ivar id: `provider/capability` of a tool.
-    :ivar credits_cost: credits of a call, or of a record with `per_record`; None: only the answer says it.
-    :ivar options: each with `name`, `type`, `required`, ...
-    :ivar response: with `fields` (each `name`, `type`), and `key`, which leads to the records.
-    :ivar execute: `provider` and `capability` of its call, where they are not beside it.
-    :ivar next: a ready call that returns more about it.
+    :ivar credits_cost: credits per call, or per record with `per_record`; None: only the response states the cost.
+    :ivar options: options, each with `name`, `type`, `required`, ...
+    :ivar response: description of the response: `fields` (each with `name` and `type`), and `key`, the field of the
+        records.
+    :ivar execute: `provider` and `capability` of the call, if they are not top-level fields.
+    :ivar next: a complete call that returns details.
     """
 
     id: str | None = None
@@ -157,7 +158,7 @@ class DataTool(ResponseModel):
 
     @property
     def address(self) -> str:
-        """Its `provider/capability`, whichever field has it."""
+        """The item's `provider/capability`."""
         for part in ({"provider": self.provider, "capability": self.capability}, self.execute):
             if isinstance(part, dict) and part.get("provider") and part.get("capability"):
                 return f"{part['provider']}/{part['capability']}"
@@ -165,7 +166,7 @@ class DataTool(ResponseModel):
 
     @property
     def is_complete(self) -> bool:
-        """Whether it has its contract."""
+        """Whether the item includes its contract."""
         return isinstance(self.options, list) and isinstance(self.response, dict)
 
     @property
@@ -177,7 +178,7 @@ class DataTool(ResponseModel):
 
     @property
     def records_key(self) -> str | None:
-        """The name that leads to the records in the answer, if the contract states one."""
+        """The field of the response that contains the records, if the contract names one."""
         key = (self.response if isinstance(self.response, dict) else {}).get("key")
         return key if isinstance(key, str) and key else None
 
@@ -185,7 +186,7 @@ class DataTool(ResponseModel):
 class ToolPage(ResponseModel):
     """A page of the catalogue.
 
-    :ivar next: a ready call of the next page; None: this is the last one.
+    :ivar next: a complete call for the next page; None on the last page.
     """
 
     level: Lenient[str | None] = None

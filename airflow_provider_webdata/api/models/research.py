@@ -1,4 +1,4 @@
-"""The service's index of research papers: searches, one paper, papers like it."""
+"""The service's index of research papers: search, paper details, and similar papers."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from airflow_provider_webdata.api.models.fields import Day, Integer, Listed, Swi
 class PaperSearchRequest(RequestModel):
     """Query of `GET /v2/search/research/papers`; only `query` is required. 2 credits for each 10 papers, rounded up.
 
-    :param query: what the papers are about, in plain words.
-    :param k: most papers, 1 to 500. Default: 40.
-    :param authors: parts of names; a paper must match all.
+    :param query: topic of the papers, in natural language.
+    :param k: maximum number of papers, 1 to 500. Default: 40.
+    :param authors: parts of author names; a paper must match all.
     :param categories: categories of papers, such as `cs.LG`; a paper must be in all.
-    :param from_date: first day on which a paper was made or changed, such as `2026-01-31`.
-    :param to_date: last such day.
-    :param origin: label of the caller, for the service's own statistics. Default: `api`.
-    :param integration: another such label.
+    :param from_date: earliest date on which a paper was created or updated, such as `2026-01-31`.
+    :param to_date: latest such date.
+    :param origin: label of the caller for the service's statistics. Default: `api`.
+    :param integration: second label, with the same purpose.
     """
 
     query: Text
@@ -34,17 +34,17 @@ class PaperSearchRequest(RequestModel):
 
     def _own_warnings(self) -> list[str]:
         if self.from_date is not None and self.to_date is not None and self.from_date > self.to_date:
-            return ["from: it is after to, so that no paper matches"]
+            return ["from: later than to, so no paper matches"]
         return []
 
 
 class PaperRequest(RequestModel):
-    """Query of `GET /v2/search/research/papers/{id}`, which has no required field.
+    """Query of `GET /v2/search/research/papers/{id}`; all fields are optional.
 
-    :param query: a question: the passages of the paper's text that answer it come along.
-    :param k: most passages, 1 to 50; only with `query`. Default: 4.
-    :param origin: label of the caller, for the service's own statistics. Default: `api`.
-    :param integration: another such label.
+    :param query: a question; the response then includes passages of the paper that answer it.
+    :param k: maximum number of passages, 1 to 50; only with `query`. Default: 4.
+    :param origin: label of the caller for the service's statistics. Default: `api`.
+    :param integration: second label, with the same purpose.
     """
 
     query: Text | None = None
@@ -54,20 +54,20 @@ class PaperRequest(RequestModel):
 
     def _check(self) -> None:
         if self.k is not None and self.query is None:
-            raise problem("needs_query", "k is the number of passages, and needs query")
+            raise problem("needs_query", "k is the number of passages, and requires query")
 
 
 class SimilarPapersRequest(RequestModel):
     """Query of `GET /v2/search/research/papers/{id}/similar`; only `intent` is required.
 
-    :param intent: what the papers are looked for, in plain words; they are ranked by it.
-    :param mode: `similar`, `citers` (papers that cite this one) or `references` (papers that it cites). Default:
+    :param intent: purpose of the search, in natural language; papers are ranked by it.
+    :param mode: `similar`, `citers` (papers that cite this one), or `references` (papers that it cites). Default:
         `similar`.
-    :param k: most papers, 1 to 500. Default: 40.
-    :param rerank: rank the results again.
-    :param anchor: further papers to start from.
-    :param origin: label of the caller, for the service's own statistics. Default: `api`.
-    :param integration: another such label.
+    :param k: maximum number of papers, 1 to 500. Default: 40.
+    :param rerank: rerank the results.
+    :param anchor: additional papers to start from.
+    :param origin: label of the caller for the service's statistics. Default: `api`.
+    :param integration: second label, with the same purpose.
     """
 
     intent: Text
@@ -80,12 +80,12 @@ class SimilarPapersRequest(RequestModel):
 
 
 class PaperResult(ResponseModel):
-    """A paper that was found.
+    """A paper in search results.
 
-    :ivar paper_id: the index's own id.
-    :ivar primary_id: by which to cite it, such as `arxiv:2105.05233`, `pmid:...`, `pmcid:...` or `doi:...`.
+    :ivar paper_id: id of the paper in the index.
+    :ivar primary_id: id for citations, such as `arxiv:2105.05233`, `pmid:...`, `pmcid:...`, or `doi:...`.
     :ivar ids: all ids, by namespace.
-    :ivar signals: of papers like another: `structural`, `semantic`, `articleRank`, `seedOverlap`.
+    :ivar signals: similarity scores of similar papers: `structural`, `semantic`, `articleRank`, `seedOverlap`.
     """
 
     paper_id: str | None = None
@@ -98,16 +98,16 @@ class PaperResult(ResponseModel):
 
 
 class PaperSearchResponse(Answer):
-    """Answer of `GET /v2/search/research/papers`: papers, best first."""
+    """Response of `GET /v2/search/research/papers`: papers, best first."""
 
     results: list[PaperResult]
 
 
 class SimilarPapersResponse(Answer):
-    """Answer of `GET /v2/search/research/papers/{id}/similar`.
+    """Response of `GET /v2/search/research/papers/{id}/similar`.
 
-    :ivar pool_size: how many papers were ranked.
-    :ivar truncated: whether there were more of them than that.
+    :ivar pool_size: number of ranked papers.
+    :ivar truncated: whether more candidates existed.
     """
 
     results: list[PaperResult]
@@ -117,10 +117,10 @@ class SimilarPapersResponse(Answer):
 
 
 class Paper(ResponseModel):
-    """What is known of a paper.
+    """Details of a paper.
 
-    :ivar authors: their names in one text.
-    :ivar created_date: as its source writes it, not always ISO 8601; so is `update_date`.
+    :ivar authors: names of all authors as one text.
+    :ivar created_date: in the format of the source, like `update_date`; not always ISO 8601.
     """
 
     paper_id: str | None = None
@@ -134,14 +134,14 @@ class Paper(ResponseModel):
 
 
 class PaperPassage(ResponseModel):
-    """A part of a paper's text that fits a question, in Markdown."""
+    """A passage of a paper that answers a question, in Markdown."""
 
     text: Lenient[str | None] = None
     score: Lenient[int | float | None] = None
 
 
 class PaperResponse(Answer):
-    """Answer of `GET /v2/search/research/papers/{id}`; with a question, `paper_id`, `query` and `passages` too."""
+    """Response of `GET /v2/search/research/papers/{id}`; with a question, also `paper_id`, `query`, and `passages`."""
 
     paper: Paper
     paper_id: Lenient[str | None] = None

@@ -1,4 +1,4 @@
-"""The schedule of a monitor: a cron expression or one of a few phrases."""
+"""The schedule of a monitor: a cron expression or a phrase."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _phrase(value: str) -> str:
 
 def _time_zone(value: str) -> str:
     try:
-        # Directories and stray files of the zone database are no zones, and fail in their own ways.
+        # Directories and other files of the zone database are not zones, and raise various errors.
         ZoneInfo(value)
     except (KeyError, ValueError, OSError):
         known = False
@@ -42,21 +42,21 @@ def _time_zone(value: str) -> str:
         )
     if not known:
         found = nearest(value, available_timezones())
-        hint = f"did you mean '{found}'?" if found else "an IANA name such as Europe/Berlin is expected"
-        raise problem("timezone", f"there is no such time zone; {hint}")
+        hint = f"did you mean '{found}'?" if found else "use an IANA name such as Europe/Berlin"
+        raise problem("timezone", f"unknown time zone; {hint}")
     return value
 
 
 class MonitorSchedule(RequestModel):
-    """When a monitor checks: exactly one of `cron` and `text`.
+    """Schedule of a monitor's checks: exactly one of `cron` and `text`.
 
-    The service stores a text as cron, and does not check more often than every five minutes. Every gap
-    between two runs counts here, the one over the full hour included (`*/7` is refused: 56 to 60), where the
-    service compares the next two runs only and so accepts the same expression at one time and not at another.
+    The service stores text as cron, and does not check more often than every five minutes. This model checks every
+    gap between two runs, including the one across the full hour (it rejects `*/7`: 56 to 60). The service compares
+    only the next two runs, so it accepts or rejects such an expression depending on the current time.
 
-    Plain text in place of the object is a cron expression or a phrase.
+    Plain text instead of an object is a cron expression or a phrase.
 
-    :param cron: five numeric fields, at most 128 characters. `*`, lists, ranges and steps; no names, no
+    :param cron: five numeric fields, at most 128 characters. Supports `*`, lists, ranges, and steps, but no names or
         shorthands.
     :param text: at most 128 characters: `every N minutes` (N divides 60, at least 5; `starting at :MM`),
         `hourly` (`at :MM`), `every N hours` (N divides 24), `daily` (`at 9:00`, `at 9 pm`), `weekly`.
@@ -73,15 +73,13 @@ class MonitorSchedule(RequestModel):
         if not isinstance(data, str):
             return data
         if data.lstrip().startswith("{"):
-            raise problem(
-                "mapping", f"a mapping, a phrase, or a cron expression is expected ({TEMPLATE_HINT})"
-            )
-        # No phrase begins with a digit or a star, and no cron expression with a letter.
+            raise problem("mapping", f"must be a mapping, a phrase, or a cron expression ({TEMPLATE_HINT})")
+        # Phrases start with a letter, and cron expressions with a digit or a star.
         return {"text" if data.strip()[:1].isalpha() else "cron": data}
 
     def _check(self) -> None:
         if self.cron is not None and self.text is not None:
-            raise problem("schedule", "give either 'cron' or 'text', not both")
+            raise problem("schedule", "'cron' and 'text' are mutually exclusive; set one of them")
         if self.cron is None and self.text is None:
             raise problem("schedule", "one of 'cron' and 'text' is required")
 

@@ -1,4 +1,4 @@
-"""Options for fetching a page, shared by search, monitors and the scraping operations."""
+"""Scrape options, shared by search, monitors, and the scraping operations."""
 
 from __future__ import annotations
 
@@ -27,18 +27,17 @@ _LONGEST_WAITS_MILLISECONDS = 60_000
 
 DEFAULT_MAX_AGE = 2 * 86_400_000
 LOCKDOWN_MAX_AGE = 2 * 365 * 86_400_000
-"""How old a page from the cache may be, in milliseconds, by default. See docs/service.md#scrape-max-age."""
+"""Default maximum age of a cached page, in milliseconds. See docs/service.md#scrape-max-age."""
 
 
 class PdfParser(RequestModel):
-    """PDF to markdown, at 1 credit per page.
+    """Converts a PDF to markdown, for 1 credit per page.
 
-    :param mode: `fast` (embedded text only), `auto` (fast first, then OCR; service default), `ocr` (OCR
-        always).
-    :param max_pages: 1 to 10,000; how many pages are parsed.
-    :param pages: return the markdown of each page too.
-    :param blocks: return the layout blocks of each page too.
-    :param page_markers: mark page borders in the markdown.
+    :param mode: `fast` (embedded text only), `auto` (first fast, then OCR; service default), or `ocr` (always OCR).
+    :param max_pages: maximum number of parsed pages, 1 to 10,000.
+    :param pages: also return the markdown of each page.
+    :param blocks: also return the layout blocks of each page.
+    :param page_markers: mark page breaks in the markdown.
     """
 
     type: Literal["pdf"] = "pdf"
@@ -60,10 +59,10 @@ Parser = Annotated[Literal["pdf", "image"] | PdfParser | ImageParser, one_of("a 
 
 
 class Location(RequestModel):
-    """Where the page is fetched from; language and time zone follow.
+    """Location to fetch the page from, which also determines language and time zone.
 
-    :param country: ISO 3166-1 alpha-2 in capitals. Service default: US.
-    :param languages: language tags in order of preference; default by the country.
+    :param country: ISO 3166-1 alpha-2 code in upper case. Service default: US.
+    :param languages: language tags in order of preference. Default: depends on the country.
     """
 
     country: Annotated[String, Field(pattern=r"^[A-Z]{2}$")] | None = None
@@ -71,10 +70,10 @@ class Location(RequestModel):
 
 
 class Profile(RequestModel):
-    """Browser state (cookies, local storage, sessions) kept under a name.
+    """Named browser state: cookies, local storage, and sessions.
 
     :param name: 1 to 128 characters, required.
-    :param save_changes: whether state is saved back; one saving session at a time. Service default: true.
+    :param save_changes: save the state; only one session can save at a time. Service default: true.
     """
 
     name: Annotated[String, Field(min_length=1, max_length=128)]
@@ -82,11 +81,11 @@ class Profile(RequestModel):
 
 
 class PIIOptions(RequestModel):
-    """How personally identifiable information is redacted.
+    """Redaction of personally identifiable information.
 
-    :param mode: `accurate` (service default), `aggressive` or `fast`.
+    :param mode: `accurate` (service default), `aggressive`, or `fast`.
     :param entities: kinds to redact; all when omitted.
-    :param replace_style: `tag` (service default), `mask` or `remove`.
+    :param replace_style: `tag` (service default), `mask`, or `remove`.
     """
 
     mode: Literal["accurate", "aggressive", "fast"] | None = None
@@ -95,7 +94,7 @@ class PIIOptions(RequestModel):
 
 
 class AuditMetadata(RequestModel):
-    """Who to name in the organization's audit log.
+    """User to record in the organization's audit log.
 
     :param username: required, at most 1024 characters.
     """
@@ -104,10 +103,10 @@ class AuditMetadata(RequestModel):
 
 
 class MonitorScrapeOptions(RequestModel):
-    """Scrape options inside a monitor target; the service does not validate them, so this is the only check.
+    """Scrape options in a monitor target. The service does not validate them, so only this model does.
 
-    Same as `ScrapeOptions`, except that `changeTracking` may stand without `markdown`: monitors add that
-    themselves. A monitor's `maxAge` defaults to 0.
+    Like `ScrapeOptions`, but `changeTracking` does not require `markdown`, because monitors add it. A monitor's
+    `maxAge` defaults to 0.
     """
 
     default_max_age: ClassVar[int] = 0
@@ -145,7 +144,7 @@ class MonitorScrapeOptions(RequestModel):
     def _fitting_formats(cls, formats: list[Format] | None) -> list[Format] | None:
         types = format_types(formats)
         if types.count("screenshot") > 1:
-            raise problem("formats", "at most one screenshot format can be requested")
+            raise problem("formats", "must contain at most one screenshot format")
         if "rawBase64" in types and len(types) > 1:
             raise problem("formats", "rawBase64 cannot be combined with other formats")
         return formats
@@ -153,13 +152,13 @@ class MonitorScrapeOptions(RequestModel):
     def _own_warnings(self) -> list[str]:
         found = []
         if self.store_in_cache and (self.actions or self.headers):
-            found.append("storeInCache: the service sets it to false when actions or headers are given")
+            found.append("storeInCache: the service sets it to false if actions or headers are set")
         if self.wait_for and self.timeout and self.wait_for * 2 > self.timeout:
-            found.append("waitFor: more than half of timeout, which the service may refuse")
+            found.append("waitFor: more than half of timeout, which the service may reject")
         if self._waits_milliseconds() > _LONGEST_WAITS_MILLISECONDS:
-            found.append("actions: waits of more than 60 s, together with waitFor; the service may refuse it")
+            found.append("actions: waits and waitFor exceed 60 s in total, which the service may reject")
         if self.only_clean_content and self.lockdown:
-            found.append("onlyCleanContent: not supported with zero data retention, which lockdown counts as")
+            found.append("onlyCleanContent: not supported with zero data retention, which lockdown implies")
         return found
 
     def _own_notes(self) -> list[str]:
@@ -167,12 +166,12 @@ class MonitorScrapeOptions(RequestModel):
             return []
         usual = LOCKDOWN_MAX_AGE if self.lockdown else self.default_max_age
         oldest = usual if self.max_age is None else self.max_age
-        remedy = "" if self.lockdown else "; max_age=0 has them fetched anew"
+        remedy = "" if self.lockdown else "; set max_age=0 to fetch them again"
         age = span(oldest / 1000, exact=True)
         return [f"pages may be up to {age} old, from the service's cache{remedy}"] if oldest else []
 
     def _skips_cache(self) -> bool:
-        """Whether each page is fetched anew. See docs/service.md#scrape-cache."""
+        """Return whether pages are always fetched again. See docs/service.md#scrape-cache."""
         return bool(
             self.headers
             or self.actions
@@ -186,49 +185,49 @@ class MonitorScrapeOptions(RequestModel):
 
     def _waits_milliseconds(self) -> int:
         waits = [action for action in self.actions or () if isinstance(action, WaitAction)]
-        # The service counts a second for an element that is waited for.
+        # The service counts a wait for an element as one second.
         return (self.wait_for or 0) + sum(
             1000 if wait.milliseconds is None else wait.milliseconds for wait in waits
         )
 
 
 class ScrapeOptions(MonitorScrapeOptions):
-    """Options for fetching a page; all are optional.
+    """Options for scraping a page; all are optional.
 
-    Where sources differ on a rule (half of `timeout` for `waitFor`, largest viewport, total of waits), the service
-    decides, and `warnings()` says so.
+    Where sources differ on a rule (half of `timeout` for `waitFor`, maximum viewport, total of waits), the service
+    decides, and `warnings()` contains a warning.
 
-    :param formats: what to return, as names or mappings with `type`. `changeTracking` needs `markdown` too; at most one
-        screenshot. Default: `markdown`.
-    :param only_main_content: drop headers, navigation, footers. Default: true.
-    :param only_clean_content: also drop leftover boilerplate by a language model. Default: false.
+    :param formats: formats to return, as names or mappings with `type`. `changeTracking` also requires `markdown`; at
+        most one screenshot. Default: `markdown`.
+    :param only_main_content: remove headers, navigation, and footers. Default: true.
+    :param only_clean_content: also remove remaining boilerplate with a language model. Default: false.
     :param include_tags: HTML tags (or CSS selectors) to keep.
-    :param exclude_tags: HTML tags (or CSS selectors) to drop.
-    :param max_age: milliseconds, at least 0: a page that the service's cache holds may be this old; 0 has it fetched
-        anew. Default: 2 days, 2 years under `lockdown`.
-    :param min_age: milliseconds, at least 0; when set, only the cache is asked. 1 takes a page of any age.
-    :param headers: sent with the page request; their values are hidden in logs and rendered templates.
-    :param wait_for: milliseconds to wait before the content is taken, 0 to 60,000. Default: 0.
+    :param exclude_tags: HTML tags (or CSS selectors) to remove.
+    :param max_age: maximum age of a page from the service's cache, in milliseconds, at least 0; 0 always fetches the
+        page. Default: 2 days, or 2 years with `lockdown`.
+    :param min_age: minimum age in milliseconds, at least 0; if set, only the cache is used. 1 accepts a page of any
+        age.
+    :param headers: headers of the page request; their values are hidden in logs and rendered templates.
+    :param wait_for: milliseconds to wait before extracting the content, 0 to 60,000. Default: 0.
     :param mobile: emulate a mobile device. Default: false.
-    :param skip_tls_verification: take pages with a certificate that is not valid. Default: true.
-    :param timeout: milliseconds that the service may take, 1000 to 300,000. Default: 60,000.
-    :param parsers: how files are read, `pdf` and `image`, as names or mappings with `type`; an empty list returns PDFs
-        unparsed. Default: `pdf`.
-    :param actions: mappings with `type`, at most 50, done on the page before its content is taken.
-    :param location: where the page is fetched from: `country`, `languages`.
-    :param remove_base64_images: replace images that stand in the text itself. Default: true.
-    :param block_ads: load no advertising. Default: true.
-    :param proxy: `basic`, `enhanced` (also called `stealth`) or `auto`. Default: `auto`.
-    :param store_in_cache: keep the page in the service's cache. Default: true.
-    :param lockdown: serve from the cache only, at 5 credits a hit and 1 a miss. Default: false.
+    :param skip_tls_verification: accept invalid certificates. Default: true.
+    :param timeout: the service's time limit in milliseconds, 1000 to 300,000. Default: 60,000.
+    :param parsers: `pdf` and `image` parsers, as names or mappings with `type`; an empty list returns PDFs unparsed.
+        Default: `pdf`.
+    :param actions: mappings with `type`, at most 50, performed on the page before extracting its content.
+    :param location: location to fetch the page from: `country`, `languages`.
+    :param remove_base64_images: replace inline base64 images. Default: true.
+    :param block_ads: block advertisements. Default: true.
+    :param proxy: `basic`, `enhanced` (also called `stealth`), or `auto`. Default: `auto`.
+    :param store_in_cache: store the page in the service's cache. Default: true.
+    :param lockdown: use only the cache, for 5 credits per hit and 1 per miss. Default: false.
     :param redact_pii: true, or a mapping with `mode`, `entities`, `replaceStyle`. Default: false.
     :param profile: browser state to use: `name`, `saveChanges`.
-    :param threat_protection: threat protection override, for teams that have it.
-    :param audit_metadata: whom to name in the audit log: `username`.
-    :param fast_mode: a switch that is not documented publicly.
-    :param check_prompt_injection: look for injected prompts, for 4 more credits; one that is found is an error (403).
-    :param safe_mode: hold the request to the safe mode of the organization: what that excludes is an error (403). Not
-        documented publicly.
+    :param threat_protection: threat protection override, for teams with this feature.
+    :param audit_metadata: user to record in the audit log: `username`.
+    :param fast_mode: a switch that is not publicly documented.
+    :param check_prompt_injection: check for prompt injections, for 4 more credits; a detected one is an error (403).
+    :param safe_mode: apply the organization's safe mode; an excluded page is an error (403). Not publicly documented.
     """
 
     default_max_age = DEFAULT_MAX_AGE
@@ -239,23 +238,23 @@ class ScrapeOptions(MonitorScrapeOptions):
         types = format_types(formats)
         if "changeTracking" in types and "markdown" not in types:
             raise problem(
-                "formats", "changeTracking needs the format markdown too; add 'markdown' to the list"
+                "formats", "changeTracking also requires the format markdown; add 'markdown' to the list"
             )
         return formats
 
 
 class PageRequest(ScrapeOptions):
-    """What the bodies of scrape and batch scrape share: scrape options at the top level, and who asks.
+    """Common fields of scrape and batch scrape: scrape options at the top level, and the caller.
 
-    :param zero_data_retention: keep nothing, for teams that have it; with neither screenshots nor
+    :param zero_data_retention: retain no data, for teams with this feature; excludes screenshots and
         `only_clean_content`. Default: false.
-    :param origin: label of the caller, for the service's own statistics. Default: `api`.
-    :param integration: another such label.
+    :param origin: label of the caller for the service's statistics. Default: `api`.
+    :param integration: second label, with the same purpose.
     """
 
     nullable = frozenset({"integration"})
     renamed = {  # noqa: RUF012
-        "scrapeOptions": "its fields right here: this operation takes scrape options at the top level"
+        "scrapeOptions": "its fields directly: this operation has scrape options at the top level"
     }
 
     zero_data_retention: Switch | None = None
@@ -271,9 +270,8 @@ class ScrapeRequest(PageRequest):
     """Body of `POST /v2/scrape`. The scrape options are at the top level, beside `url`.
 
     :param url: the page.
-    :param domain_tools: also find tools of data providers that have data of the page's site, for `tools`. Default:
-        false.
-    :param tool_detail: what is said of each tool: `compact`, `summary` or `full`, which is with its contract.
+    :param domain_tools: also return data providers' tools for the page's site, in `tools`. Default: false.
+    :param tool_detail: level of detail for each tool: `compact`, `summary`, or `full`, which includes its contract.
     """
 
     url: WebAddress
@@ -282,14 +280,18 @@ class ScrapeRequest(PageRequest):
 
 
 def check_zero_data_retention(options: ScrapeOptions, prefix: str = "") -> None:
-    """Reject options that require keeping data (docs/service.md#zdr-excludes).
+    """Reject options that require data retention (docs/service.md#zdr-excludes).
 
-    :param prefix: path of the options in the body, for the error's text.
+    :param prefix: path of the options in the body, for the error message.
     :raises PydanticCustomError: a screenshot or clean content is requested.
     """
     if "screenshot" in format_types(options.formats):
-        raise problem("zeroDataRetention", f"{prefix}formats: no screenshot with zeroDataRetention; drop one")
+        raise problem(
+            "zeroDataRetention",
+            f"{prefix}formats: screenshots are not supported with zeroDataRetention; remove one of them",
+        )
     if options.only_clean_content:
         raise problem(
-            "zeroDataRetention", f"{prefix}onlyCleanContent is not supported with zeroDataRetention; drop one"
+            "zeroDataRetention",
+            f"{prefix}onlyCleanContent is not supported with zeroDataRetention; remove one of them",
         )

@@ -1,4 +1,4 @@
-"""Searching the web, and scraping what is found in the same call."""
+"""Web search, with optional scraping of the results in the same call."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _tbs(value: str) -> str:
 
 def _tbs_warnings(value: str | None) -> list[str]:
     return [
-        f"tbs: {text} has no leading zero, where MM/DD/YYYY is documented; it is sent as given"
+        f"tbs: {text} has no leading zero, but MM/DD/YYYY is documented; it is sent unchanged"
         for text in short_dates(value or "")
     ]
 
@@ -62,7 +62,7 @@ class WebSource(RequestModel):
 
 
 class OtherSource(RequestModel):
-    """The `images`, `news` or `alexandria` source in object form; none takes filters."""
+    """The `images`, `news`, or `alexandria` source in object form, without filters."""
 
     type: Literal["images", "news", "alexandria"]
 
@@ -71,7 +71,7 @@ SourceName = Literal["web", "images", "news", "alexandria"]
 Source = Annotated[SourceName | WebSource | OtherSource, one_of("a source")]
 
 CategoryName = Literal["codehost", "research", "pdf", "developer", "gov"]
-"""`codehost`, `research`, `pdf` are documented everywhere; servers know the others too. Sent as given."""
+"""`codehost`, `research`, and `pdf` are documented everywhere; servers also accept the others. Sent unchanged."""
 
 
 class CategoryFilter(RequestModel):
@@ -84,9 +84,9 @@ Category = Annotated[CategoryName | CategoryFilter, one_of("a category")]
 
 
 class SearchScrapeOptions(ScrapeOptions):
-    """Options for scraping the results of a search: `ScrapeOptions`, and a separate switch.
+    """Options for scraping search results: `ScrapeOptions` with an additional switch.
 
-    :param zero_data_retention: keep nothing of the pages, for teams that have it; with neither screenshots nor
+    :param zero_data_retention: retain no data of the pages, for teams with this feature; excludes screenshots and
         `only_clean_content`. Default: false.
     """
 
@@ -102,41 +102,41 @@ class SearchScrapeOptions(ScrapeOptions):
     def _own_warnings(self) -> list[str]:
         found = super()._own_warnings()
         if not self.formats:
-            found.append(
-                "scrapeOptions: without formats the results are not scraped; add formats=['markdown']"
-            )
+            found.append("scrapeOptions: without formats, results are not scraped; add formats=['markdown']")
         if "changeTracking" in format_types(self.formats):
-            found.append("formats: guides of the service say that a search takes no changeTracking")
+            found.append(
+                "formats: according to the service's guides, a search does not support changeTracking"
+            )
         return found
 
 
 class SearchRequest(RequestModel):
     """Body of `POST /v2/search`; only `query` is required.
 
-    :param query: what to search, at most 500 characters; `airflow_provider_webdata.api.query` builds one with
+    :param query: the search query, at most 500 characters; `airflow_provider_webdata.api.query` builds queries with
         operators.
-    :param limit: most results per source, 1 to 100. Default: 10.
+    :param limit: maximum number of results per source, 1 to 100. Default: 10.
     :param sources: `web`, `images`, `news`, `alexandria` (tools of data providers, which are free), or mappings with
-        `type` (and `tbs`, `location` for web), all in one form. Default: web.
-    :param categories: `codehost`, `research`, `pdf`, `gov`, `developer` (which stands alone), or mappings
-        with `type`, all in one form. Default: no filter.
-    :param include_domains: only these host names, without protocol or path; not together with `exclude_domains`.
-    :param exclude_domains: none of these host names.
+        `type` (and `tbs`, `location` for web). Names and mappings cannot be mixed. Default: web.
+    :param categories: `codehost`, `research`, `pdf`, `gov`, `developer` (cannot be combined), or mappings with `type`.
+        Names and mappings cannot be mixed. Default: no filter.
+    :param include_domains: only these host names, without protocol or path; excludes `exclude_domains`.
+    :param exclude_domains: host names to exclude.
     :param tbs: time filter, such as `qdr:d`; `airflow_provider_webdata.api.query.tbs` builds one from dates.
-    :param location: place to search from, such as `Berlin,Germany`; best together with `country`.
+    :param location: location to search from, such as `Berlin,Germany`; best combined with `country`.
     :param country: two-letter ISO code. Default: US.
     :param safe: filter explicit content. Default: no filter.
-    :param timeout: milliseconds that the service may search, at least 1. Default: 60,000.
-    :param ignore_invalid_urls: leave out URLs that other operations of the service cannot take. Default: false.
-    :param highlights: whether descriptions are highlights for the query. Default: true.
-    :param enterprise: `anon` or `zdr`, kinds of zero data retention, for teams that have it.
-    :param domain_tools: also find tools of data providers that have data of the results' sites. Default: false.
-    :param tool_detail: what is said of each tool: `compact`, `summary` or `full`, which is with its contract.
-    :param scrape_options: options for scraping the results; `formats` turns it on. Unless `max_age` says otherwise,
-        pages may be up to 2 days old, from the service's cache.
-    :param threat_protection: threat protection override, for teams that have it.
-    :param origin: label of the caller, for the service's own statistics. Default: `api`.
-    :param integration: another such label.
+    :param timeout: the service's time limit for the search in milliseconds, at least 1. Default: 60,000.
+    :param ignore_invalid_urls: omit URLs that other operations of the service do not support. Default: false.
+    :param highlights: return highlights for the query as descriptions. Default: true.
+    :param enterprise: `anon` or `zdr`, kinds of zero data retention, for teams with this feature.
+    :param domain_tools: also return data providers' tools for the sites of the results. Default: false.
+    :param tool_detail: level of detail for each tool: `compact`, `summary`, or `full`, which includes its contract.
+    :param scrape_options: options for scraping the results; `formats` enables it. Unless `max_age` is set, pages may be
+        up to 2 days old, from the service's cache.
+    :param threat_protection: threat protection override, for teams with this feature.
+    :param origin: label of the caller for the service's statistics. Default: `api`.
+    :param integration: second label, with the same purpose.
     """
 
     nullable = frozenset({"integration"})
@@ -168,7 +168,7 @@ class SearchRequest(RequestModel):
     def _one_form(cls, value: list[Any] | None) -> list[Any] | None:
         if len({isinstance(item, str) for item in value or ()}) > 1:
             raise problem(
-                "mixed_forms", "give all items as text or all as objects; the service takes no mixture"
+                "mixed_forms", "must be either all text or all objects; the service does not accept a mixture"
             )
         return value
 
@@ -184,8 +184,8 @@ class SearchRequest(RequestModel):
         if self.enterprise and self.scrape_options is not None and self.scrape_options.only_clean_content:
             raise problem(
                 "onlyCleanContent",
-                "scrapeOptions.onlyCleanContent is not supported on zero-data-retention requests, which "
-                "'enterprise' asks for; drop one of them",
+                "scrapeOptions.onlyCleanContent is not supported with zero data retention, which "
+                "'enterprise' enables; remove one of them",
             )
 
     def _own_warnings(self) -> list[str]:
@@ -226,10 +226,10 @@ class ImageResult(ResponseModel):
 
 
 class SearchData(ResponseModel):
-    """Results by source; which arrays are there depends on `sources`.
+    """Results by source; the arrays depend on `sources`.
 
-    `tools` has capabilities of data providers. `research` is where the service announced that results of that
-    category move to.
+    `tools` has capabilities of data providers. According to a service announcement, results of the category `research`
+    move to `research`.
     """
 
     web: list[WebResult] | None = None
@@ -240,7 +240,7 @@ class SearchData(ResponseModel):
 
 
 class SearchResponse(Answer):
-    """Answer of `POST /v2/search`; `credits_used` counts the search and what it scraped."""
+    """Response of `POST /v2/search`; `credits_used` includes the scraping of the results."""
 
     data: SearchData
     warning: str | None = None

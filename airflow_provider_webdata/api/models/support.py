@@ -1,4 +1,4 @@
-"""A question to the service's support agent about a job, and the answer."""
+"""Questions to the service's support agent about a job, and its answers."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class AskRequest(RequestModel):
     """Body of `POST /v2/support/ask`; only `question` is required.
 
     :param question: the problem, 1 to 8,000 characters.
-    :param rationale: what the job is for.
+    :param rationale: purpose of the job.
     :param job_id: id of the job that the question is about.
-    :param context: further facts, as a JSON object.
+    :param context: additional information, as a JSON object.
     """
 
     question: Annotated[Text, Field(max_length=8000)]
@@ -40,7 +40,7 @@ class Validation(ResponseModel):
 class Blocked(ResponseModel):
     """The reason why the agent has no answer.
 
-    :ivar attempted: what it tried.
+    :ivar attempted: the steps that the agent tried.
     """
 
     blocked_by: Lenient[str | None] = None
@@ -48,11 +48,11 @@ class Blocked(ResponseModel):
 
 
 class AskResponse(Answer):
-    """Response of `POST /v2/support/ask`. Its texts are a language model's: show them with `text()`.
+    """Response of `POST /v2/support/ask`. A language model writes its texts, so display them with `text()`.
 
-    :ivar confidence: `high`, `medium`, `low`, or newer.
+    :ivar confidence: `high`, `medium`, `low`, or a newer value.
     :ivar fix_parameters: request fields that may solve the problem.
-    :ivar feedback: set where the agent has no answer.
+    :ivar feedback: set if the agent has no answer.
     :ivar duration_ms: milliseconds.
     """
 
@@ -67,14 +67,14 @@ class AskResponse(Answer):
     def text(self, limit: int = 2000) -> str:
         """Return the answer on one line, without control characters.
 
-        :param limit: most characters.
-        :return: the answer, the proposed fields, the confidence; or why there is no answer.
+        :param limit: maximum length in characters.
+        :return: the answer, the proposed fields, and the confidence; or the reason why there is no answer.
         """
         answer = one_line(str(self.answer or ""))
         if not answer:
             blocked = self.feedback.blocked_by if isinstance(self.feedback, Blocked) else None
-            answer = f"The service has no answer: {one_line(str(blocked or 'it does not say why'))}"
-        # The end of a long answer is dropped rather than the fields.
+            answer = f"The service has no answer: {one_line(str(blocked or 'it gives no reason'))}"
+        # Truncate a long answer, but keep the fields.
         fix = f" Try: {trimmed(str(self.fix_parameters), limit // 4)}" if self.fix_parameters else ""
         confidence = f" (confidence: {trimmed(str(self.confidence), 20)})" if self.confidence else ""
         return f"{trimmed(answer, limit - len(fix) - len(confidence))}{fix}{confidence}"

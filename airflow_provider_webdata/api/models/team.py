@@ -8,7 +8,7 @@ from airflow_provider_webdata.api.models.base import Answer, ResponseModel
 
 
 class CreditUsage(ResponseModel):
-    """Credits left in the billing period. `plan_credits` leaves packs and coupons out."""
+    """Remaining credits in the billing period. `plan_credits` excludes packs and coupons."""
 
     remaining_credits: int | float | None = None
     plan_credits: int | float | None = None
@@ -17,17 +17,17 @@ class CreditUsage(ResponseModel):
 
 
 class CreditUsageResponse(Answer):
-    """Answer of `GET /v2/team/credit-usage`."""
+    """Response of `GET /v2/team/credit-usage`."""
 
     data: CreditUsage
 
 
 class CreditPeriod(ResponseModel):
-    """Credits used in one period, of one API key where the history is by key.
+    """Credits used in a period, in total or per API key.
 
     :ivar api_key: name of the key, or null.
-    :ivar total_credits: as documented.
-    :ivar credits_used: the same figure under the name that the official client reads; see `used`.
+    :ivar total_credits: the documented field.
+    :ivar credits_used: the same value, in the field that the official client reads; see `used`.
     """
 
     start_date: str | None = None
@@ -38,18 +38,18 @@ class CreditPeriod(ResponseModel):
 
     @property
     def used(self) -> int | float | None:
-        """Credits used in the period, under whichever name the service gave them."""
+        """Credits used in the period, from either field."""
         return self.credits_used if self.total_credits is None else self.total_credits
 
 
 class CreditHistory(Answer):
-    """Answer of `GET /v2/team/credit-usage/historical`."""
+    """Response of `GET /v2/team/credit-usage/historical`."""
 
     periods: list[CreditPeriod]
 
 
 class TokenUsage(ResponseModel):
-    """Tokens of extract left in the billing period; 15 tokens are one credit."""
+    """Remaining extract tokens in the billing period; 15 tokens are 1 credit."""
 
     remaining_tokens: int | float | None = None
     plan_tokens: int | float | None = None
@@ -58,16 +58,16 @@ class TokenUsage(ResponseModel):
 
 
 class TokenUsageResponse(Answer):
-    """Answer of `GET /v2/team/token-usage`."""
+    """Response of `GET /v2/team/token-usage`."""
 
     data: TokenUsage
 
 
 class TokenPeriod(ResponseModel):
-    """Tokens used in one period, of one API key where the history is by key.
+    """Tokens used in a period, in total or per API key.
 
-    :ivar total_tokens: as documented.
-    :ivar tokens_used: the same figure under the name that the official client reads; see `used`.
+    :ivar total_tokens: the documented field.
+    :ivar tokens_used: the same value, in the field that the official client reads; see `used`.
     """
 
     start_date: str | None = None
@@ -78,18 +78,18 @@ class TokenPeriod(ResponseModel):
 
     @property
     def used(self) -> int | float | None:
-        """Tokens used in the period, under whichever name the service gave them."""
+        """Tokens used in the period, from either field."""
         return self.tokens_used if self.total_tokens is None else self.total_tokens
 
 
 class TokenHistory(Answer):
-    """Answer of `GET /v2/team/token-usage/historical`."""
+    """Response of `GET /v2/team/token-usage/historical`."""
 
     periods: list[TokenPeriod]
 
 
 class QueueStatus(Answer):
-    """Answer of `GET /v2/team/queue-status`: scrape jobs that wait and run, and how many may run at once."""
+    """Response of `GET /v2/team/queue-status`: waiting and running scrape jobs, and the concurrency limit."""
 
     jobs_in_queue: int | float | None = None
     active_jobs_in_queue: int | float | None = None
@@ -99,14 +99,14 @@ class QueueStatus(Answer):
 
 
 class Concurrency(Answer):
-    """Answer of `GET /v2/concurrency-check`: jobs of the team that run, and how many may run at once."""
+    """Response of `GET /v2/concurrency-check`: the team's running jobs, and the concurrency limit."""
 
     concurrency: int | float | None = None
     max_concurrency: int | float | None = None
 
 
 class ActivityItem(ResponseModel):
-    """One call of the last 24 hours. It has neither status nor metadata, and monitors do not appear.
+    """A call of the last 24 hours, without status and metadata. Monitors are not listed.
 
     :ivar id: the job's UUID.
     :ivar endpoint: `scrape`, `crawl`, `batch_scrape`, `search`, `extract`, `map`, `agent`, `interact`, ...
@@ -127,7 +127,7 @@ class ActivityItem(ResponseModel):
 
 
 class Activity(Answer):
-    """Answer of `GET /v2/team/activity`: one page; `cursor` leads to the next where `has_more` is true."""
+    """Response of `GET /v2/team/activity`: one page. If `has_more` is true, `cursor` returns the next."""
 
     data: list[ActivityItem]
     cursor: str | None = None

@@ -1,4 +1,4 @@
-"""Threat protection: the override that search and scrape options share, and the organization's own policy."""
+"""Threat protection: the override in search and scrape options, and the organization's policy."""
 
 from __future__ import annotations
 
@@ -10,22 +10,21 @@ from airflow_provider_webdata.api.models.base import Answer, Lenient, RequestMod
 from airflow_provider_webdata.api.models.fields import DomainPattern, Integer, Listed, Switch, TopLevelDomain
 
 ThreatMode = Literal["off", "normal", "manual-only", "zscaler"]
-"""Methods to judge URLs before they are fetched."""
+"""Methods to check URLs before they are fetched."""
 
 
 class ThreatProtection(RequestModel):
-    """Replaces parts of the organization's threat protection policy for one request.
+    """Overrides parts of the organization's threat protection policy for one request.
 
-    What is omitted keeps the organization's value. Needs the enterprise feature, else the service answers
-    403.
+    Omitted fields keep the organization's values. Without the enterprise feature, the service returns 403.
 
-    :param mode: `off`, `normal` (2 more credits per URL scanned), `manual-only` (your own lists alone), or `zscaler`
-        (the organization's Zscaler decides). Not `off` where protection is enforced.
+    :param mode: `off`, `normal` (2 more credits per scanned URL), `manual-only` (only your own lists), or `zscaler`
+        (the organization's Zscaler decides). Must not be `off` if protection is enforced.
     :param risk_score_threshold: 0 to 100; at or above it a URL is blocked. Lower is stricter.
-    :param blacklist: at most 1000 domains always blocked, `example.com` or `*.example.com`.
-    :param whitelist: at most 1000 domains always allowed, same format; wins over every other rule.
-    :param blocked_tlds: at most 1000 top-level domains, lower case, without the dot.
-    :param failure_policy: when the classifier cannot be reached, `closed` blocks and `open` allows.
+    :param blacklist: at most 1000 domains to block, `example.com` or `*.example.com`.
+    :param whitelist: at most 1000 domains to allow, in the same format; overrides all other rules.
+    :param blocked_tlds: at most 1000 top-level domains, in lower case, without the dot.
+    :param failure_policy: `closed` blocks and `open` allows URLs while the classifier is unreachable.
     """
 
     mode: ThreatMode | None = None
@@ -39,14 +38,15 @@ class ThreatProtection(RequestModel):
 class ThreatPolicyRequest(ThreatProtection):
     """Body of `PUT /v2/team/threat-protection`: the whole policy. Omitted fields return to their defaults.
 
-    :param mode: `off`, `normal` (2 more credits per URL scanned), `manual-only` (your own lists alone), or `zscaler`
+    :param mode: `off`, `normal` (2 more credits per scanned URL), `manual-only` (only your own lists), or `zscaler`
         (the organization's Zscaler decides).
     :param risk_score_threshold: 0 to 100; at or above it a URL is blocked. Lower is stricter. Default: 75.
-    :param blacklist: at most 1000 domains always blocked, `example.com` or `*.example.com`. Default: none.
-    :param whitelist: at most 1000 domains always allowed, same format; wins over every other rule. Default: none.
-    :param blocked_tlds: at most 1000 top-level domains, lower case, without the dot. Default: none.
-    :param failure_policy: when the classifier cannot be reached, `closed` blocks and `open` allows. Default: `closed`.
-    :param allow_request_overrides: whether a request may bring its own `threat_protection`. Default: true.
+    :param blacklist: at most 1000 domains to block, `example.com` or `*.example.com`. Default: none.
+    :param whitelist: at most 1000 domains to allow, in the same format; overrides all other rules. Default: none.
+    :param blocked_tlds: at most 1000 top-level domains, in lower case, without the dot. Default: none.
+    :param failure_policy: `closed` blocks and `open` allows URLs while the classifier is unreachable. Default:
+        `closed`.
+    :param allow_request_overrides: allow `threat_protection` in requests. Default: true.
     """
 
     mode: ThreatMode
@@ -54,10 +54,10 @@ class ThreatPolicyRequest(ThreatProtection):
 
 
 class ThreatPolicy(ResponseModel):
-    """The policy in force, defaults included.
+    """The current policy, including defaults.
 
-    :ivar mode: a `ThreatMode`, or one that this version does not know.
-    :ivar configured: whether there is one that somebody saved.
+    :ivar mode: a `ThreatMode`, or a newer value.
+    :ivar configured: whether a policy was saved.
     :ivar updated_at: ISO 8601, or null.
     """
 
@@ -73,6 +73,6 @@ class ThreatPolicy(ResponseModel):
 
 
 class ThreatPolicyResponse(Answer):
-    """Answer of `GET` and `PUT /v2/team/threat-protection`."""
+    """Response of `GET` and `PUT /v2/team/threat-protection`."""
 
     data: ThreatPolicy

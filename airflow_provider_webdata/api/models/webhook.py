@@ -1,4 +1,4 @@
-"""The webhook to which the service reports events."""
+"""Webhooks that receive the service's events."""
 
 from __future__ import annotations
 
@@ -17,17 +17,19 @@ MONITOR_EVENTS = ("monitor.page", "monitor.check.completed")
 
 def _receiver(value: str) -> str:
     if any(character.isspace() or not character.isprintable() for character in value):
-        raise problem("webhook_url", "a URL holds no blanks and no control characters")
+        raise problem("webhook_url", "a URL must not contain spaces or control characters")
     try:
         parts = urlsplit(value)
         host = parts.hostname
         _ = parts.port
     except ValueError:
-        raise problem("webhook_url", "this is not a URL") from None
+        raise problem("webhook_url", "must be a valid URL") from None
     if not host or parts.scheme not in {"http", "https"}:
-        raise problem("webhook_url", "a webhook URL is written in full: https://host/path")
+        raise problem("webhook_url", "must be a complete URL: https://host/path")
     if parts.scheme == "http" and not _is_loopback(host):
-        raise problem("webhook_url", "a webhook URL is https; plain http is for loopback addresses only")
+        raise problem(
+            "webhook_url", "must be an https URL; plain http is allowed only for loopback addresses"
+        )
     return value
 
 
@@ -43,17 +45,17 @@ def _is_loopback(host: str) -> bool:
 class WebhookConfig(RequestModel):
     """An endpoint that receives the events of a job.
 
-    The endpoint must answer 2xx within 10 seconds; else the service tries again after 1, 5 and 15 minutes.
+    The endpoint must return 2xx within 10 seconds. Otherwise, the service retries after 1, 5, and 15 minutes.
 
-    :param url: https, or http to a loopback address; required. Plain text in place of the object means this.
-    :param headers: sent along with every event; kept out of reprs.
-    :param metadata: text values, echoed in the payload. Numbers and objects are refused: the service delivers
-        text only.
-    :param events: which events to send; all when omitted. For jobs without prefix: `completed`, `page`, ...
+    :param url: an https URL, or http with a loopback address; required. Plain text instead of an object is a URL.
+    :param headers: sent with every event; omitted from reprs.
+    :param metadata: text values, echoed in the payload. Numbers and objects are rejected, because the service delivers
+        only text.
+    :param events: events to send; all when omitted. Without prefix for jobs: `completed`, `page`, ...
     """
 
     job_events: ClassVar[tuple[str, ...]] = ()
-    """Names of the events that a job sends, without prefix; empty: not checked."""
+    """Names of a job's events, without prefix; if empty, names are not checked."""
 
     url: Annotated[String, AfterValidator(_receiver)]
     headers: Headers | None = Field(None, repr=False)
@@ -71,14 +73,14 @@ class WebhookConfig(RequestModel):
         for event in events or () if cls.job_events else ():
             if event not in cls.job_events:
                 found = nearest(event.rpartition(".")[2], cls.job_events)
-                hint = f"did you mean '{found}'?" if found else f"there are {', '.join(cls.job_events)}"
-                prefix = "; a job's events are named without prefix" if "." in event else ""
+                hint = f"did you mean '{found}'?" if found else f"use one of {', '.join(cls.job_events)}"
+                prefix = "; omit the prefix of a job's events" if "." in event else ""
                 raise problem("job_event", f"this job does not send '{event}'{prefix}; {hint}")
         return events
 
 
 class MonitorWebhookConfig(WebhookConfig):
-    """An endpoint that receives the events of a monitor; as `WebhookConfig`, but for the events.
+    """An endpoint that receives the events of a monitor; otherwise like `WebhookConfig`.
 
     :param events: `monitor.page`, `monitor.check.completed`; both when omitted.
     """
@@ -89,20 +91,16 @@ class MonitorWebhookConfig(WebhookConfig):
         for event in events or ():
             if event not in MONITOR_EVENTS:
                 found = nearest(event.removeprefix("monitor."), ("page", "check.completed"))
-                hint = (
-                    f"did you mean 'monitor.{found}'?"
-                    if found
-                    else f"there are {' and '.join(MONITOR_EVENTS)}"
-                )
+                hint = f"did you mean 'monitor.{found}'?" if found else f"use {' or '.join(MONITOR_EVENTS)}"
                 raise problem("monitor_event", f"a monitor does not send '{event}'; {hint}")
         return events
 
 
 class PageJobWebhookConfig(WebhookConfig):
-    """An endpoint that receives the events of a crawl or batch scrape; as `WebhookConfig` otherwise.
+    """An endpoint that receives the events of a crawl or batch scrape; otherwise like `WebhookConfig`.
 
-    :param events: `started`, `page`, `completed`, `failed`, without prefix; all when omitted. `failed` is taken
-        but never sent: do not wait for it.
+    :param events: `started`, `page`, `completed`, `failed`, without prefix; all when omitted. The service accepts
+        `failed` but never sends it, so do not wait for it.
     """
 
     job_events = ("started", "page", "completed", "failed")

@@ -73,13 +73,13 @@ class WebDataCreateMonitorOperator(
     :param name: 1 to 256 characters.
     :param schedule: a cron expression, a phrase such as `daily at 9:00`, or a mapping with `cron` or `text`, and
         `timezone`.
-    :param targets: 1 to 50 mappings with `type` `scrape`, `crawl` or `search`, or URLs, which become one `scrape`
+    :param targets: 1 to 50 mappings with `type` `scrape`, `crawl`, or `search`, or URLs, which become one `scrape`
         target.
     :param goal: description of the changes that matter, at most 2000 characters; required for search targets.
-    :param judge_enabled: whether changes are judged against the goal. Default: where there is a goal.
-    :param notification: whom to tell: `email` with `enabled`, `includeDiffs`, `recipients`; `slack`.
+    :param judge_enabled: judge changes against the goal. Default: true if a goal is set.
+    :param notification: recipients of notifications: `email` with `enabled`, `includeDiffs`, `recipients`; `slack`.
     :param retention_days: 1 to 365. Default: 30.
-    :param webhook: where page and check events go: `url`, `events`, `headers`, `metadata`.
+    :param webhook: endpoint that receives page and check events: `url`, `events`, `headers`, `metadata`.
     :param if_exists: what to do if the monitor exists. `update` (default): patch the differences. `reuse`: return it
         unchanged. `error`: fail. `create`: create another one for each DAG run.
     :param monitor_id: UUID of the existing monitor, for `update` and `reuse` (templated).

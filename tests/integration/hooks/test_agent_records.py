@@ -73,6 +73,6 @@ async def test_a_trace_and_its_snapshots(hook, sandbox):
 
 @pytest.mark.rule("agent-exchange")
 async def test_a_contradiction_is_not_sent(hook, sandbox):
-    with pytest.raises(InvalidRequestError, match="requireApproval needs mode 'chat'"):
+    with pytest.raises(InvalidRequestError, match="requireApproval requires mode 'chat'"):
         await settled(hook.start_agent({**STRICT, "exchange": {"require_approval": True}}))
     assert sandbox.control.requests("/v2/agent") == []

@@ -95,7 +95,7 @@ async def test_an_invalid_request_names_field_and_rule(serve: Any) -> None:
     server, hook = serve({})
     for call, words in (
         (lambda: hook.search_developer({"query": "q", "k": 101}), "k"),
-        (lambda: hook.search_papers({"query": "q", "from": "today"}), "a day is expected"),
+        (lambda: hook.search_papers({"query": "q", "from": "today"}), "must be a date"),
         (lambda: hook.read_paper("1", " "), "query"),
         (lambda: hook.get_paper(" "), "paper_id"),
         (lambda: hook.similar_papers("1", {}), "intent"),

@@ -128,7 +128,7 @@ async def test_terms(sandbox: SandboxServer, hook: Any) -> None:
         hook.run_provider([EPISODES])
     accept = {"provider": "firecrawl", "capability": "terms/accept", "options": {"provider": "episode-index"}}
     for calls in ([accept], [{**accept, "provider": " Firecrawl "}]):
-        with pytest.raises(errors.InvalidRequestError, match="accepted by an administrator"):
+        with pytest.raises(errors.InvalidRequestError, match="a task cannot accept terms"):
             hook.run_provider(calls)
     with pytest.raises(errors.InvalidRequestError, match="extra_body"):
         hook.run_provider([HISTORY], extra_body={"alexandria": [accept]})

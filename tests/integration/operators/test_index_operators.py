@@ -84,7 +84,7 @@ def test_a_lost_answer_is_left_to_the_retry(here):
     ("operator", "arguments", "words"),
     [
         (WebDataDeveloperSearchOperator, {"types": ["doc"], "repos": ["a/b"]}, "repos cannot match"),
-        (WebDataPaperSearchOperator, {"to_date": "{{ 'today' }}"}, "to_date: a day is expected"),
+        (WebDataPaperSearchOperator, {"to_date": "{{ 'today' }}"}, "to_date: must be a date"),
     ],
     ids=["nothing can match", "no day"],
 )

@@ -96,7 +96,7 @@ def test_steps_in_a_real_airflow(run_dag, sandbox):
     assert value["creditsBilled"] == 7
 
     assert done.state("fails") == "failed"
-    assert "step 2 of 3 failed: it ended with exit code 3" in done.log_of("fails")
+    assert "step 2 of 3 failed: it exited with code 3" in done.log_of("fails")
     assert [step["exitCode"] for step in done.xcom["fails.steps"]] == [0, 3]
     assert done.xcom["fails.creditsBilled"] == 2
     assert len(sandbox.control.requests(f"/v2/interact/{failed['id']}/execute")) == 2

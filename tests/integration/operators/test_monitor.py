@@ -366,7 +366,7 @@ BAD_INPUT: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"targets": [
             {"type": "scrape", "urls": ["https://a.example"], "scrapeOptions": {"waitFor": "{{ 'x' }}"}}
         ]},
-        ["targets[0].scrapeOptions.waitFor", "a whole number is expected"],
+        ["targets[0].scrapeOptions.waitFor", "must be a whole number"],
     ),
 }  # fmt: skip
 

@@ -288,7 +288,7 @@ def test_terms_fail_the_task_at_once(here: SandboxServer) -> None:
 def test_terms_are_not_accepted(here: SandboxServer) -> None:
     accept = {"provider": "firecrawl", "capability": "terms/accept", "options": {"provider": "episode-index"}}
     outcome = direct.run(task(**accept))
-    assert "accepted by an administrator" in str(outcome.error)
+    assert "a task cannot accept terms" in str(outcome.error)
     assert here.control.requests() == []
 
 

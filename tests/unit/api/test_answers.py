@@ -143,7 +143,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"endpoint": endpoints.ACTIVITY, "query": {"cursor": "a\ud83d"}},
         f"cursor: the text contains {HALF} (given: 'a\\ud83d')",
     ),
-    "half an id": ({**MONITOR, "path": {"monitor_id": "a\ud83d"}}, f"monitor_id: the text contains {HALF} (given: 'a\\ud83d')"),
+    "half an id": (
+        {**MONITOR, "path": {"monitor_id": "a\ud83d"}},
+        f"monitor_id: the text contains {HALF} (given: 'a\\ud83d')",
+    ),
     "blank id": ({**MONITOR, "path": {"monitor_id": " "}}, "monitor_id: must be an identifier (given: ' ')"),
     "dot": ({**MONITOR, "path": {"monitor_id": "."}}, "monitor_id: must be an identifier (given: '.')"),
     "dots": ({**MONITOR, "path": {"monitor_id": ".."}}, "monitor_id: must be an identifier (given: '..')"),

@@ -259,7 +259,7 @@ WRONG = {
     "a target that is no URL": (
         WebDataCreateMonitorOperator,
         {**MONITOR, "targets": ["ftp://a.example"]},
-        "targets.0..urls.0.: .*http and https only",
+        "targets.0..urls.0.: .*only http and https",
     ),
     "a long query": (WebDataSearchOperator, {"query": "q" * 501}, "at most 500 characters after"),
     "too many": (WebDataSearchOperator, {"query": "q", "limit": 1000}, "limit: .* 100 .given: 1000"),
@@ -301,7 +301,7 @@ WRONG = {
         {**MONITOR, "targets": [{"type": "scrap", "urls": ["https://a.example/"]}]},
         "targets.0.: .*'scrape'.* .given: {'type': 'scrap', 'urls': ",
     ),
-    "a URL": (WebDataScrapeOperator, {"url": "ftp://a.example/"}, "url: .*http and https only"),
+    "a URL": (WebDataScrapeOperator, {"url": "ftp://a.example/"}, "url: .*only http and https"),
     "a list for a text": (
         WebDataScrapeOperator,
         {"url": ["a", "b"]},

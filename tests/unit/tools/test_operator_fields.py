@@ -43,8 +43,8 @@ class Preview(WebDataOperator, fields=RequestFields("CrawlParamsRequest", own=("
 
     :param depth: how deep
         to go.
-    :param url: where the crawl would start.
-    :param prompt: the crawl as text, at most 10,000 characters.
+    :param url: start URL of the crawl.
+    :param prompt: description of the crawl, at most 10,000 characters.
     :param kwargs: the rest.
     """
 

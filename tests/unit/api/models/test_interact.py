@@ -106,11 +106,11 @@ def test_what_may_be_passed_on(model: Any, answer: dict[str, Any]) -> None:
     "answer, failure",
     [
         (RAN, None),
-        ({}, "the answer does not say how it went"),
+        ({}, "the response does not contain the outcome"),
         ({"stdout": ""}, None),
         ({"success": True, "exitCode": None}, None),
         ({**RAN, "stderr": "a warning"}, None),
-        ({**RAN, "exitCode": 3}, "it ended with exit code 3"),
+        ({**RAN, "exitCode": 3}, "it exited with code 3"),
         ({**RAN, "error": "NameError: x", "exitCode": 1}, "NameError: x"),
         ({**RAN, "killed": True, "exitCode": 137, "error": "x"}, "it was stopped at its timeout"),
         ({**RAN, "success": False}, "the service gave no reason"),

@@ -118,49 +118,49 @@ REFUSED: list[tuple[Model, Body, str, str]] = [
     (m.ScrapeRequest, at_site(location={"county": "US"}), "location.county", "'country'"),
     (m.AgentRequest, prompt(max_credit=5), "max_credit", "'maxCredits' (in Python: 'max_credits')"),
     (m.ScrapeRequest, at_site(maxAge=1, max_age=1), "", "'maxAge' and 'max_age'"),
-    (m.SearchRequest, search(only_main_content=True), "only_main_content", "belongs in 'scrapeOptions'"),
-    (m.CrawlRequest, at_site(formats=["html"]), "formats", "belongs in 'scrapeOptions'"),
-    (m.ExtractRequest, prompt(formats=["html"]), "formats", "belongs in 'scrapeOptions'"),
-    (m.InteractRequest, {"saveChanges": True}, "saveChanges", "belongs in 'profile'"),
-    (m.ScrapeTarget, {**SCRAPE_TARGET, "formats": []}, "formats", "belongs in 'scrapeOptions'"),
-    (m.CrawlTarget, at_site(type="crawl", limit=1), "limit", "belongs in 'crawlOptions'"),
+    (m.SearchRequest, search(only_main_content=True), "only_main_content", "move it to 'scrapeOptions'"),
+    (m.CrawlRequest, at_site(formats=["html"]), "formats", "move it to 'scrapeOptions'"),
+    (m.ExtractRequest, prompt(formats=["html"]), "formats", "move it to 'scrapeOptions'"),
+    (m.InteractRequest, {"saveChanges": True}, "saveChanges", "move it to 'profile'"),
+    (m.ScrapeTarget, {**SCRAPE_TARGET, "formats": []}, "formats", "move it to 'scrapeOptions'"),
+    (m.CrawlTarget, at_site(type="crawl", limit=1), "limit", "move it to 'crawlOptions'"),
     (m.ScrapeRequest, at_site(scrapeOptions={}), "scrapeOptions", "at the top level"),
     (m.BatchScrapeRequest, {"urls": [SITE], "scrape_options": {}}, "scrape_options", "at the top level"),
     # A mapping that a template rendered to text.
     (m.MonitorCreateRequest, monitor(schedule=' {"text": "daily"}'), "schedule", "render_template_as_native_obj=True"),
     # Names of version 1 of the service.
-    (m.CrawlRequest, at_site(maxDepth=2), "maxDepth", "give maxDiscoveryDepth"),
-    (m.CrawlRequest, at_site(max_depth=2), "max_depth", "give maxDiscoveryDepth"),
-    (m.CrawlRequest, at_site(allowBackwardLinks=True), "allowBackwardLinks", "give crawlEntireDomain"),
-    (m.CrawlRequest, at_site(allowBackwardCrawling=True), "allowBackwardCrawling", "give crawlEntireDomain"),
+    (m.CrawlRequest, at_site(maxDepth=2), "maxDepth", "use maxDiscoveryDepth"),
+    (m.CrawlRequest, at_site(max_depth=2), "max_depth", "use maxDiscoveryDepth"),
+    (m.CrawlRequest, at_site(allowBackwardLinks=True), "allowBackwardLinks", "use crawlEntireDomain"),
+    (m.CrawlRequest, at_site(allowBackwardCrawling=True), "allowBackwardCrawling", "use crawlEntireDomain"),
     (m.CrawlRequest, at_site(ignore_sitemap=True), "ignore_sitemap", "'skip' for true"),
-    (m.CrawlOptions, {"ignoreSitemap": True}, "ignoreSitemap", "give sitemap"),
+    (m.CrawlOptions, {"ignoreSitemap": True}, "ignoreSitemap", "use sitemap"),
     # Choices.
     (m.ScrapeRequest, at_site(formats=["markdwn"]), "formats.0", "did you mean 'markdown'?"),
     (m.ScrapeRequest, at_site(formats=["question"]), "formats.0", "an object with type 'question'"),
     (m.ScrapeRequest, at_site(actions=[{"type": "clik"}]), "actions.0", "did you mean 'click'?"),
-    (m.ScrapeRequest, at_site(actions=[{"type": "frobnicate"}]), "actions.0", "there are wait, screenshot"),
+    (m.ScrapeRequest, at_site(actions=[{"type": "frobnicate"}]), "actions.0", "use one of wait, screenshot"),
     (m.ScrapeRequest, at_site(parsers=[{}]), "parsers.0", "needs a 'type': one of pdf, image"),
     (m.SearchRequest, search(sources=[{"type": "news", "tbs": "qdr:d"}]), "sources.0.tbs", "no such"),
     (m.MonitorCreateRequest, monitor(webhook=hook("page")), "webhook.events", "'monitor.page'"),
     (m.MonitorCreateRequest, monitor(webhook=hook("zzz")), "webhook.events", "monitor.check.completed"),
-    (m.CrawlRequest, at_site(webhook=hook("crawl.page")), "webhook.events", "without prefix; did you mean 'page'?"),
-    (m.CrawlRequest, at_site(webhook=hook("zzz")), "webhook.events", "there are started, page, completed, failed"),
+    (m.CrawlRequest, at_site(webhook=hook("crawl.page")), "webhook.events", "did you mean 'page'?"),
+    (m.CrawlRequest, at_site(webhook=hook("zzz")), "webhook.events", "use one of started, page, completed, failed"),
     (m.AgentRequest, prompt(webhook=hook("agent.complete")), "webhook.events", "'completed'"),
     (m.MonitorSchedule, {**CRON, "timezone": "Europe/Berln"}, "timezone", "'Europe/Berlin'"),
-    (m.SearchRequest, search(include_domains="a.com"), "include_domains", "as an XComArg"),
+    (m.SearchRequest, search(include_domains="a.com"), "include_domains", "is an XComArg"),
     # Fields that exclude or need each other.
     (m.SearchRequest, search(includeDomains=["a.com"], excludeDomains=["b.com"]), "excludeDomains",
-     "cannot both be given"),
-    (m.SearchTarget, {**SEARCH_TARGET, "includeDomains": [], "excludeDomains": []}, "excludeDomains", "cannot both"),
-    (m.SearchRequest, search(sources=["web", {"type": "news"}]), "sources", "no mixture"),
-    (m.SearchRequest, search(categories=[{"type": "pdf"}, "pdf"]), "categories", "no mixture"),
+     "are mutually exclusive"),
+    (m.SearchTarget, {**SEARCH_TARGET, "includeDomains": [], "excludeDomains": []}, "excludeDomains", "exclusive"),
+    (m.SearchRequest, search(sources=["web", {"type": "news"}]), "sources", "does not accept a mixture"),
+    (m.SearchRequest, search(categories=[{"type": "pdf"}, "pdf"]), "categories", "does not accept a mixture"),
     (m.SearchRequest, search(categories=["developer", "pdf"]), "categories", "'developer'"),
     (m.SearchRequest, search(enterprise=["zdr"], scrapeOptions={"onlyCleanContent": True}), "",
-     "not supported on zero-data-retention"),
+     "not supported with zero data retention"),
     (m.SearchRequest, search(scrapeOptions={"formats": ["screenshot"], **ZDR}), "scrapeOptions",
-     "formats: no screenshot"),
-    (m.ScrapeRequest, at_site(formats=[{"type": "screenshot", "quality": 5}], **ZDR), "", "formats: no screenshot"),
+     "formats: screenshots are not supported"),
+    (m.ScrapeRequest, at_site(formats=[{"type": "screenshot", "quality": 5}], **ZDR), "", "formats: screenshots"),
     (m.ScrapeRequest, at_site(onlyCleanContent=True, **ZDR), "", "onlyCleanContent"),
     (m.CrawlRequest, at_site(scrapeOptions={"formats": ["screenshot"]}, **ZDR), "", "scrapeOptions.formats"),
     (m.CrawlRequest, at_site(scrapeOptions=ZDR), "scrapeOptions.zeroDataRetention", "no such field"),
@@ -171,19 +171,19 @@ REFUSED: list[tuple[Model, Body, str, str]] = [
     (m.ScrapeRequest, at_site(actions=[{"type": "wait", "milliseconds": 1, "selector": "a"}]), "actions.0",
      "exactly one"),
     (m.MonitorSchedule, {"timezone": "UTC"}, "", "one of 'cron' and 'text'"),
-    (m.MonitorSchedule, {**CRON, "text": "hourly"}, "", "not both"),
+    (m.MonitorSchedule, {**CRON, "text": "hourly"}, "", "mutually exclusive"),
     (m.MonitorUpdateRequest, {}, "", "at least one field"),
     (m.MonitorUpdateRequest, {"name": None}, "", "at least one field"),
-    (m.MonitorUpdateRequest, {"webhook": None, "name": "n"}, "", "only re-point it"),
+    (m.MonitorUpdateRequest, {"webhook": None, "name": "n"}, "", "only change it"),
     (m.MonitorUpdateRequest, {"targets": [SEARCH_TARGET], "goal": None, "judgeEnabled": True}, "",
      "needs a non-blank goal"),
-    (m.ExtractRequest, {"urls": [], "schema": {}, "enableWebSearch": True}, "", "'urls', 'prompt' or both"),
+    (m.ExtractRequest, {"urls": [], "schema": {}, "enableWebSearch": True}, "", "'urls' or 'prompt' is required"),
     (m.ScrapeInteractRequest, {"language": "bash"}, "", "'code' or 'prompt'"),
-    (m.AgentRequest, prompt(exchange=APPROVAL), "", "give its 'threadId' as well"),
-    (m.AgentRequest, prompt(exchange=REFUSAL, mode="chat"), "", "give its 'threadId' as well"),
-    (m.AgentRequest, prompt(exchange={**APPROVAL, **REFUSAL}, threadId=UUID), "exchange", "give one of them"),
-    (m.AgentRequest, prompt(exchange={"requireApproval": True}), "", "needs mode 'chat'"),
-    (m.AgentRequest, prompt(exchange={"requireApproval": True}, mode="extract"), "", "needs mode 'chat'"),
+    (m.AgentRequest, prompt(exchange=APPROVAL), "", "also set its 'threadId'"),
+    (m.AgentRequest, prompt(exchange=REFUSAL, mode="chat"), "", "also set its 'threadId'"),
+    (m.AgentRequest, prompt(exchange={**APPROVAL, **REFUSAL}, threadId=UUID), "exchange", "set one of them"),
+    (m.AgentRequest, prompt(exchange={"requireApproval": True}), "", "requires mode 'chat'"),
+    (m.AgentRequest, prompt(exchange={"requireApproval": True}, mode="extract"), "", "requires mode 'chat'"),
     (m.DeveloperSearchRequest, search(repos=["a/b"], types=["doc"]), "", "repos"),
     (m.DeveloperSearchRequest, search(sources=["a"], types=["issue", "readme"]), "", "sources"),
     (m.PaperRequest, {"k": 3}, "", "query"),
@@ -193,7 +193,7 @@ REFUSED: list[tuple[Model, Body, str, str]] = [
 WARNED: list[tuple[Model, Body | None, Body, list[str]]] = [
     (m.SearchRequest, search(scrapeOptions={"formats": ["markdown"]}), search(scrapeOptions={"mobile": True}),
      ["scrapeOptions: without formats"]),
-    (m.SearchRequest, None, search(scrapeOptions={"formats": ["markdown", "changeTracking"]}), ["formats: guides"]),
+    (m.SearchRequest, None, search(scrapeOptions={"formats": ["markdown", "changeTracking"]}), ["formats: according"]),
     (m.ScrapeRequest, at_site(storeInCache=True), at_site(storeInCache=True, headers={"A": "b"}), ["storeInCache"]),
     (m.ScrapeRequest, at_site(actions=[CLICK]), at_site(storeInCache=True, actions=[CLICK]), ["storeInCache"]),
     (m.ScrapeRequest, at_site(onlyCleanContent=True), at_site(onlyCleanContent=True, lockdown=True),
@@ -202,7 +202,7 @@ WARNED: list[tuple[Model, Body | None, Body, list[str]]] = [
     (m.ScrapeRequest,
      at_site(waitFor=30_000, actions=[{"type": "wait", "milliseconds": 29_000}, {"type": "wait", "selector": "a"}]),
      at_site(waitFor=30_000, actions=[{"type": "wait", "milliseconds": 29_001}, {"type": "wait", "selector": "a"}]),
-     ["actions: waits of more than 60 s"]),
+     ["actions: waits and waitFor exceed 60 s"]),
     (m.ScrapeRequest, at_site(formats=[{"type": "screenshot", "viewport": {"width": 7680, "height": 4320}}]),
      at_site(actions=[{"type": "screenshot", "viewport": {"width": 7681, "height": 1}}]), ["viewport"]),
     (m.ScrapeRequest, None, at_site(formats=[{"type": "screenshot", "viewport": {"width": 1, "height": 4321}}]),
@@ -212,7 +212,7 @@ WARNED: list[tuple[Model, Body | None, Body, list[str]]] = [
      ["urls: 2 of them", "lockdown"]),
     (m.CrawlRequest, at_site(limit=5), at_site(), ["limit"]),
     (m.CrawlRequest, at_site(limit=5, delay=60), at_site(limit=5, delay=61), ["delay: more than 60"]),
-    (m.CrawlRequest, at_site(limit=5, delay=0.5), at_site(limit=5, delay=0), ["delay: the service may refuse 0"]),
+    (m.CrawlRequest, at_site(limit=5, delay=0.5), at_site(limit=5, delay=0), ["delay: the service may reject 0"]),
     (m.CrawlRequest, at_site(limit=5, delay=1, maxConcurrency=1), at_site(limit=5, delay=1, maxConcurrency=2),
      ["maxConcurrency"]),
     (m.CrawlRequest, at_site(limit=5, includePaths=["^/$", "/blog/.*"]), at_site(limit=5, includePaths=["/blog/.*"]),
@@ -357,7 +357,7 @@ def test_a_monitor_fetches_pages_anew_by_default() -> None:
 
     assert notes() == []
     assert notes(maxAge=60_000) == [
-        "pages may be up to 1 minute old, from the service's cache; max_age=0 has them fetched anew"
+        "pages may be up to 1 minute old, from the service's cache; set max_age=0 to fetch them again"
     ]
 
 
@@ -407,9 +407,9 @@ def test_bad_urls_are_left_to_the_service_where_it_drops_them(model: Model) -> N
     body = {"urls": [SITE, "https://", "a b"]}
     request = model.model_validate({**body, "ignoreInvalidURLs": True})
     assert request.to_wire()["urls"] == body["urls"]
-    assert any(text.startswith("urls: 2 of 3 are no URLs") for text in request.warnings())
+    assert any(text.startswith("urls: 2 of 3 are invalid") for text in request.warnings())
     for unless in ({}, {"ignoreInvalidURLs": False}):
-        with pytest.raises(ValidationError, match="names no host"):
+        with pytest.raises(ValidationError, match="the URL has no host"):
             model.model_validate({**body, **unless})
 
 

@@ -20,13 +20,13 @@ TEXTS: list[tuple[dict[str, Any], str]] = [
         {"answer": "", "feedback": {"blockedBy": "No job has\x1b[2J this id."}},
         "The service has no answer: No job has this id.",
     ),
-    ({}, "The service has no answer: it does not say why"),
+    ({}, "The service has no answer: it gives no reason"),
     ({"answer": "\x1b[31mred\x1b[0m\u202e\x00"}, "red"),
     # Shapes that are not documented.
     ({"answer": {"text": "a"}, "feedback": "b", "fixParameters": ["c"]}, "{'text': 'a'} Try: ['c']"),
     (
         {"feedback": "b", "confidence": 0.5},
-        "The service has no answer: it does not say why (confidence: 0.5)",
+        "The service has no answer: it gives no reason (confidence: 0.5)",
     ),
 ]
 
