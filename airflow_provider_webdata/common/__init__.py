@@ -1,1 +1,1 @@
-"""Code that several rooms need and no library has."""
+"""Helpers shared by several packages of the provider."""

@@ -1,4 +1,4 @@
-"""Arguments of operators in one form: authors may choose between several, and templates turn all into text."""
+"""Normalization of operator arguments, which may have several forms or be text from a template."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FEW = 20
 def seconds(name: str, value: float | timedelta, *, zero: bool = False) -> float:
     """Return a time span in seconds.
 
-    :raises ArgumentError: it is no time span.
+    :raises ArgumentError: the value is not a time span.
     """
     span = value.total_seconds() if isinstance(value, timedelta) else value
     if (
@@ -30,9 +30,9 @@ def seconds(name: str, value: float | timedelta, *, zero: bool = False) -> float
 
 
 def whole_number(name: str, given: Any, least: int = 1) -> int:
-    """Return a whole number.
+    """Return a whole number of at least `least`.
 
-    :raises ArgumentError: it is no such number.
+    :raises ArgumentError: the value is not a whole number, or is too small.
     """
     if isinstance(given, bool) or not isinstance(given, int) or given < least:
         raise ArgumentError(f"{name} must be a whole number of at least {least} (given: {given!r})")
@@ -40,9 +40,9 @@ def whole_number(name: str, given: Any, least: int = 1) -> int:
 
 
 def count_or_share(name: str, given: Any) -> float | None:
-    """Return a count (a whole number of at least 0), a share (a float from 0 to 1), or None where none is given.
+    """Return a count (a whole number of at least 0), a share (a float from 0 to 1), or None if the value is None.
 
-    :raises ArgumentError: it is neither.
+    :raises ArgumentError: the value is neither a count nor a share.
     """
     is_count = isinstance(given, int) and not isinstance(given, bool) and given >= 0
     if given is None or is_count or (isinstance(given, float) and 0 <= given <= 1):
@@ -53,9 +53,9 @@ def count_or_share(name: str, given: Any) -> float | None:
 
 
 def removal_limit(max_removed: float | None, known: int) -> int:
-    """Return how many pages or rows may be removed.
+    """Return the maximum number of pages or rows to remove.
 
-    :param max_removed: see `count_or_share`; None: half of what is known, or all of 20 and fewer.
+    :param max_removed: see `count_or_share`; None: half of the known ones, or all if there are at most 20.
     """
     if max_removed is None:
         return known // 2 if known > _FEW else known
@@ -63,10 +63,10 @@ def removal_limit(max_removed: float | None, known: int) -> int:
 
 
 def number(name: str, given: Any, most: float = float("inf")) -> float | None:
-    """Return a number of at least 0, or None where none is given.
+    """Return a number of at least 0, or None if the value is None or empty.
 
-    :param most: the largest that is allowed; infinity itself never is.
-    :raises ArgumentError: it is no such number.
+    :param most: the maximum; infinity itself is never allowed.
+    :raises ArgumentError: the value is not a number, or is out of range.
     """
     if given is None or given == "":
         return None
@@ -81,9 +81,9 @@ def number(name: str, given: Any, most: float = float("inf")) -> float | None:
 
 
 def as_list(given: Any) -> list[Any]:
-    """Return a list argument as a list, also where its author or a template gave one item, or text.
+    """Return a list argument as a list, even if it is a single item or text.
 
-    :param given: items, one item, or text: a JSON list, or one item. Any other JSON is text like any other.
+    :param given: items, one item, or text: a JSON list, or one item. Other JSON is treated as plain text.
     """
     if isinstance(given, str):
         try:
@@ -100,7 +100,7 @@ def as_list(given: Any) -> list[Any]:
 
 
 def checked_text(value: Any) -> str | None:
-    """Return a rendered argument as text, or None where its template rendered to nothing."""
+    """Return a rendered argument as text, or None if it is blank or the text `None`."""
     text = "" if value is None else str(value).strip()
     return None if text in {"", "None"} else text
 

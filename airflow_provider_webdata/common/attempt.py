@@ -1,4 +1,4 @@
-"""One attempt of a task: its number, and the records that attempts leave for each other."""
+"""A task attempt: its number, and records that are shared between attempts."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _CLEARED = "maxTries"
 class Stored(NamedTuple):
     """A record of earlier attempts.
 
-    :param values: what it holds; empty if there is none since the task was cleared, or it is damaged.
-    :param damage: what keeps it from being read, if anything.
+    :param values: content of the record; empty if it is damaged, or missing since the task was cleared.
+    :param damage: description of the damage, if any.
     """
 
     values: dict[str, Any]
@@ -28,13 +28,13 @@ class Stored(NamedTuple):
 class Attempt:
     """One attempt of a task instance.
 
-    Airflow 3.3 has a task state store, which lasts over attempts and crashes and is not emptied when the task is
-    cleared. A record therefore holds `max_tries`, which a retry leaves and clearing the task raises: one with another
-    number is not read. Airflow 3.2 has no store: there nothing is recorded.
+    The task state store of Airflow 3.3 survives retries and crashes, but also clearing the task. A record therefore
+    contains `max_tries`, which changes when the task is cleared but not on a retry; records with another value are
+    ignored. Airflow 3.2 has no store, so nothing is recorded.
 
     :param context: the task's context; empty or None outside a task.
-    :ivar number: of the attempt, from 1; also counts the attempts before the task was cleared.
-    :ivar max_tries: Airflow's number of that name: clearing the task raises it, a retry does not.
+    :ivar number: number of the attempt, from 1, including attempts before the task was cleared.
+    :ivar max_tries: Airflow's `max_tries`: clearing the task increases it, a retry does not.
     """
 
     def __init__(self, context: Mapping[str, Any] | None) -> None:
@@ -46,7 +46,7 @@ class Attempt:
 
     @property
     def instance(self) -> tuple[object, ...]:
-        """Names of the task instance. Iterations of a loop (Airflow 3.4) share all but the region."""
+        """Identity of the task instance. Iterations of a loop (Airflow 3.4) differ only in the region."""
         names: tuple[str, ...] = ("dag_id", "run_id", "task_id", "map_index")
         if getattr(self.ti, "region_id", None) is not None:
             names = (*names, "region_id", "region_index")
@@ -59,17 +59,17 @@ class Attempt:
 
     @property
     def run_start(self) -> datetime | None:
-        """When the DAG run began."""
+        """Start time of the DAG run."""
         return getattr(self.context.get("dag_run"), "start_date", None)
 
     @property
     def reschedules(self) -> int:
-        """How often the attempt was rescheduled."""
+        """Number of reschedules of the attempt."""
         return int(self.context.get("task_reschedule_count") or 0)
 
     @property
     def first_reschedule(self) -> datetime | None:
-        """When the attempt was first rescheduled."""
+        """Time of the attempt's first reschedule."""
         first: datetime | None = None if self.ti is None else self.ti.get_first_reschedule_date(self.context)
         return first
 
@@ -83,11 +83,11 @@ class Attempt:
 
     @cached_property
     def key(self) -> tuple[object, ...]:
-        """What distinguishes the attempt from all others."""
+        """Unique key of the attempt."""
         return (getattr(self.ti, "id", None), *self.instance, getattr(self.ti, "try_number", None))
 
     def read(self, key: str, kind: Any) -> Stored:
-        """Return a record since the task was cleared.
+        """Return a record, unless it is older than the last clearing of the task.
 
         :param kind: type of the record, a `TypedDict`.
         """
@@ -96,7 +96,7 @@ class Attempt:
             return Stored({})
         damage = damage_of(record, dict[str, Any])
         if damage is None and type(record.get(_CLEARED)) is not int:
-            damage = f"{_CLEARED} is no number"
+            damage = f"{_CLEARED} is not a number"
         if damage is None and record[_CLEARED] != self.max_tries:
             return Stored({})
         values = {name: value for name, value in record.items() if name != _CLEARED} if damage is None else {}
@@ -104,18 +104,18 @@ class Attempt:
         return Stored({}, damage) if damage else Stored(values)
 
     def write(self, key: str, values: Mapping[str, Any]) -> None:
-        """Record JSON values, if there is a store."""
+        """Record JSON values, if Airflow has a store."""
         if self.store is not None:
             self.store.set(key, {**values, _CLEARED: self.max_tries})
 
     def delete(self, key: str) -> None:
-        """Delete a record, if there is a store."""
+        """Delete a record, if Airflow has a store."""
         if self.store is not None:
             self.store.delete(key)
 
 
 def attempt_of_process() -> Attempt | None:
-    """Return the attempt that this process runs; None outside a task."""
+    """Return the current attempt, or None outside a task."""
     from airflow.sdk import get_current_context
 
     try:

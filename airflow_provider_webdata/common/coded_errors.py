@@ -1,4 +1,4 @@
-"""Errors that end with a short code, under which docs/errors.md has their cause and cure."""
+"""Errors with a short code, for which docs/errors.md describes the cause and the remedy."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ from typing import Any, ClassVar
 
 
 class CodedError(Exception):
-    """Base of all errors that users see.
+    """Base class of all errors that users see.
 
-    A class has its own code if its readers must react differently; other classes inherit the code of their base. Codes
-    from 200 on are the HTTP status that the service answered.
+    A class has its own code if it requires a different reaction; otherwise, it inherits the code of its base class.
+    Codes from 200 are HTTP statuses of the service.
     """
 
     help_code: ClassVar[str] = ""
-    """What docs/errors.md explains the error under, such as `WD-429`. Not `APIError.code`, which is the service's."""
+    """Code of the error in docs/errors.md, such as `WD-429`. Not the service's `APIError.code`."""
 
     advice: str = ""
-    """What to do, where a task knows that."""
+    """Next step, if the task knows it."""
 
     def text(self) -> str:
-        """Return what happened, without the code."""
+        """Return the message without the code."""
         return super().__str__()
 
     def __str__(self) -> str:
         ending = f" ({self.help_code})" if self.help_code else ""
-        # What was made of another error's text has the code already.
+        # A message that was built from another error's message may already contain the code.
         text = self.text().removesuffix(ending)
         return f"{text.removesuffix('.')}. {self.advice}{ending}" if self.advice else text + ending
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # An initializer may ask for more than `args` holds.
+        # An initializer may require more arguments than `args` contains.
         return _restored, (type(self), self.args), self.__dict__
 
 
@@ -38,10 +38,10 @@ def _restored(kind: type[CodedError], args: tuple[Any, ...]) -> CodedError:
 
 
 class ArgumentError(CodedError, ValueError):
-    """An argument cannot work; the message names it, its rule and what was given."""
+    """An argument is invalid; the message contains its name, the rule, and the given value."""
 
     help_code = "WD-003"
 
 
 class UnknownArgumentError(ArgumentError, TypeError):
-    """There is no such argument; the message names the nearest one."""
+    """An argument is unknown; the message suggests the nearest one."""

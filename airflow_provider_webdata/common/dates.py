@@ -1,4 +1,4 @@
-"""Moments read from ISO 8601 text, and lengths of time written for people."""
+"""Parsing of ISO 8601 text, and human-readable durations."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 
 
 def moment(text: str | None, zone: tzinfo | None = timezone.utc) -> datetime | None:
-    """Return the moment that an ISO 8601 date or date-time names, or None for any other text.
+    """Parse an ISO 8601 date or datetime; return None for other text.
 
     :param text: for example `2026-01-31` or `2026-01-31T10:00:00.123Z`.
-    :param zone: time zone of a text that names none; None: the moment stays without one.
+    :param zone: time zone of a text without one; None: return a naive datetime.
     """
     if not text:
         return None
-    # Python 3.10 reads neither Z nor any count of digits but three and six.
+    # Python 3.10 does not support Z, nor fractions with other than three or six digits.
     plain = re.sub(r"[Zz]$", "+00:00", text.strip())
     plain = _FRACTION.sub(lambda match: f".{match[1][:6]:0<6}", plain, count=1)
     try:
@@ -29,7 +29,7 @@ def moment(text: str | None, zone: tzinfo | None = timezone.utc) -> datetime | N
 
 
 def utc_text(moment: float) -> str:
-    """Return a moment as ISO 8601 to the second.
+    """Format a time as ISO 8601, to the second.
 
     :param moment: seconds since the epoch.
     """
@@ -37,10 +37,10 @@ def utc_text(moment: float) -> str:
 
 
 def ago(value: datetime, now: datetime | None = None) -> str:
-    """Return how long ago a moment is, or how far ahead, such as `5 minutes ago` and `in 2 hours`.
+    """Format a time relative to now, such as `5 minutes ago` or `in 2 hours`.
 
-    :param value: aware.
-    :param now: aware; the present by default.
+    :param value: an aware datetime.
+    :param now: an aware datetime. Default: the current time.
     """
     ahead = (value - (now or datetime.now(timezone.utc))).total_seconds()
     length = span(abs(ahead))
@@ -48,10 +48,10 @@ def ago(value: datetime, now: datetime | None = None) -> str:
 
 
 def span(seconds: float, *, exact: bool = False) -> str:
-    """Return a length of time in its largest unit, such as `5 minutes`.
+    """Format a duration in its largest unit, such as `5 minutes`.
 
     :param seconds: at least 0.
-    :param exact: with a fraction of the unit, such as `1.5 hours`, instead of whole units only.
+    :param exact: include a fraction of the unit, such as `1.5 hours`.
     """
     units = (*_UNITS, (0.001, "millisecond")) if exact else _UNITS
     length, unit = next((one for one in units if seconds >= one[0]), units[-1])

@@ -1,4 +1,4 @@
-"""Operations that the hosted service shuts down: when, and what replaces them. See docs/service.md#extract-end."""
+"""Shutdown dates of operations of the hosted service, and their replacements. See docs/service.md#extract-end."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import msgspec
 from airflow_provider_webdata.get_provider_info import HOSTED_URL
 
 HOSTED_HOSTS = frozenset({urlsplit(HOSTED_URL).hostname})
-"""Hosts whose operations end; a self-hosted server may keep them."""
+"""Hosts that shut down operations; a self-hosted server may keep them."""
 
 
 class Ending(msgspec.Struct, frozen=True):
-    """The end of an operation on the hosted service.
+    """The shutdown of an operation on the hosted service.
 
     :param operation: the operation, such as `/v2/extract`.
-    :param successor: what to use instead, as an instruction.
+    :param successor: instruction that names the replacement.
     """
 
     operation: str
@@ -25,11 +25,11 @@ class Ending(msgspec.Struct, frozen=True):
     successor: str
 
     def concerns(self, base_url: str) -> bool:
-        """Return whether a base URL is that of the hosted service."""
+        """Return whether a base URL belongs to the hosted service."""
         return urlsplit(base_url).hostname in HOSTED_HOSTS
 
     def has_come(self) -> bool:
-        """Return whether the operation has ended by now."""
+        """Return whether the operation has been shut down."""
         return datetime.now(timezone.utc) >= self.at
 
     @property

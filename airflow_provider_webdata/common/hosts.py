@@ -1,7 +1,7 @@
-"""Host names and addresses in one spelling, and which of them are public.
+"""Normalization of host names and addresses, and the check for public ones.
 
-A name that a stranger chose is resolved once, its addresses are judged, and the connection is made to one of those: a
-name server that answers another address the next time gains nothing.
+An untrusted host name is resolved once, its addresses are checked, and the connection uses one of them. This prevents
+DNS rebinding.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.common.http_library import httpx
 
-# What programs read in different ways: one may see another host there than the next.
+# Characters that programs interpret differently, so that they may see different hosts.
 _AMBIGUOUS = re.compile(r"[\\\x00-\x20\x7f-\xa0\u2028\u2029\ud800-\udfff]")
 _HTTP = re.compile(r"https?://", re.IGNORECASE)
 _NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
 
 _GLOBAL_UNICAST = ipaddress.ip_network("2000::/3")
-"""All that IANA has allocated to public hosts; translation, site-local and IPv4-compatible prefixes are outside."""
+"""The global unicast range of IANA; excludes translation, site-local, and IPv4-compatible prefixes."""
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
 class HostRefusedError(Exception):
-    """No public address; the message names the host and its addresses."""
+    """A host has no public address; the message contains the host and its addresses."""
 
 
 def normal_host(host: str) -> str | None:
-    """Return a host as the URL standard reads it, or None if it is no host.
+    """Normalize a host according to the URL standard; return None if it is invalid.
 
-    Names are in lower case and punycode, without a dot at the end; IPv4 in four decimals, however written (short,
-    octal, hexadecimal, as one number, in full-width digits, mapped into IPv6); IPv6 without brackets.
+    Names are in lower case and punycode, without a trailing dot. IPv4 addresses in any notation (short, octal,
+    hexadecimal, a single number, full-width digits, mapped to IPv6) become dotted decimals. IPv6 has no brackets.
     """
     from ada_url import URL
 
@@ -54,9 +54,9 @@ def normal_host(host: str) -> str | None:
 
 
 def url_host(url: str) -> str | None:
-    """Return the host of an http(s) URL, see `normal_host`, or None if it has none that all programs agree on.
+    """Return the normalized host of an http(s) URL (see `normal_host`), or None if it is missing or ambiguous.
 
-    :param url: without a protocol, `http://` is assumed, as the service does.
+    :param url: the URL; without a protocol, `http://` is assumed, as in the service.
     """
     if "://" in url:
         if not _HTTP.match(url):
@@ -76,7 +76,7 @@ def url_host(url: str) -> str | None:
 
 
 def is_public(address: str) -> bool:
-    """Return whether an IP address is reached over the public internet."""
+    """Return whether an IP address belongs to the public internet."""
     found: ipaddress.IPv4Address | ipaddress.IPv6Address = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(found, ipaddress.IPv6Address):
         inner = _inner_ipv4(found) or found.sixtofour
@@ -87,10 +87,10 @@ def is_public(address: str) -> bool:
 
 
 def addresses_for(url: httpx.URL, allowed: Collection[str]) -> list[str]:
-    """Return the IP addresses at which a URL's host may be asked, best first.
+    """Return the permitted IP addresses of a URL's host, best first.
 
-    :param allowed: hosts, see `normal_host`, that may have any address.
-    :raises HostRefusedError: none is public.
+    :param allowed: normalized hosts (see `normal_host`) that may have any address.
+    :raises HostRefusedError: the host has no public address.
     :raises OSError: the name cannot be resolved.
     """
     host = normal_host(url.host)
@@ -108,14 +108,14 @@ def addresses_for(url: httpx.URL, allowed: Collection[str]) -> list[str]:
 
 
 def goes_through_proxy(url: httpx.URL, proxy: str | None) -> bool:
-    """Return whether a proxy, of the connection or of the environment, resolves the URL's host."""
+    """Return whether a proxy from the connection or the environment resolves the URL's host."""
     found = urllib.request.getproxies()
     in_environment = url.scheme in found or "all" in found
     return proxy is not None or (in_environment and not urllib.request.proxy_bypass(url.host))
 
 
 def _inner_ipv4(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
-    """Return the IPv4 address that an IPv6 address stands for, if it does."""
+    """Return the IPv4 address that is embedded in an IPv6 address, if any."""
     if address in _NAT64:
         return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
     return address.ipv4_mapped

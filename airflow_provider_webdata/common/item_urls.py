@@ -1,4 +1,4 @@
-"""The URL that identifies a page, a link, or a search result in all runs, and the failure of a page."""
+"""URLs that identify pages, links, and search results across runs, and page failures."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ _SITE_ERROR = 400
 
 
 def url_of(item: Any) -> str | None:
-    """Return the URL that an item is known by, or None if it has none.
+    """Return the URL that identifies an item, or None.
 
-    For a page, the requested URL (`metadata.sourceURL`), else the one after redirects (`metadata.url`); for a link, a
-    search result or a tombstone, its `url`.
+    For a page, this is the requested URL (`metadata.sourceURL`), or else the URL after redirects (`metadata.url`). For
+    a link, a search result, or a tombstone, it is `url`.
     """
     if not isinstance(item, Mapping):
         return None
@@ -27,18 +27,18 @@ def url_of(item: Any) -> str | None:
 
 
 def site_failed(metadata: Mapping[str, Any]) -> bool:
-    """Return True if a page has an error, or its site answered with a status of 400 or above.
+    """Return whether a page has an error, or its site returned a status of 400 or above.
 
-    :param metadata: of the page.
+    :param metadata: metadata of the page.
     """
     status = metadata.get("statusCode")
     return bool(metadata.get("error")) or (isinstance(status, int) and status >= _SITE_ERROR)
 
 
 def urls_in(value: Any) -> Any:
-    """Return the URL of a result, or the URLs of several; any other value unchanged.
+    """Return the URL of one result, or the URLs of several; return other values unchanged.
 
-    A removed page (`change` is `removed`) has none.
+    Removed pages (`change` is `removed`) are omitted.
 
     :param value: an item, a list of items, or the mapping that a task without `output` returned; lists may be nested.
     """
@@ -56,7 +56,7 @@ def urls_in(value: Any) -> Any:
 
 
 def _items(value: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield a mapping that has a URL, or those in its lists."""
+    """Yield the mapping if it has a URL, or otherwise those in its lists."""
     if url_of(value) is not None:
         yield value
         return

@@ -1,4 +1,4 @@
-"""The kinds of long jobs."""
+"""Kinds of long-running jobs."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any, Literal
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 
 JobKind = Literal["crawl", "batch_scrape", "extract", "agent"]
-"""The kinds of long jobs; also what the names of their events begin with."""
+"""Kinds of long-running jobs, which are also the prefixes of their events."""
 
 ALL_JOB_KINDS: tuple[JobKind, ...] = ("crawl", "batch_scrape", "extract", "agent")
 
 
 def checked_kind(given: Any) -> JobKind:
-    """Return the kind of a job.
+    """Validate a kind of job, and return it.
 
-    :raises ArgumentError: it is none of them.
+    :raises ArgumentError: the kind is unknown.
     """
     if given not in ALL_JOB_KINDS:
         raise ArgumentError(f"kind must be one of {', '.join(ALL_JOB_KINDS)} (given: {given!r})")

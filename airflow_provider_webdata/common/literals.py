@@ -1,4 +1,4 @@
-"""Literal arguments: only they are final when the DAG file is parsed, so that a task may start in the triggerer."""
+"""Literal arguments, which are final when the DAG file is parsed, so that a task can start in the triggerer."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _ONE_VALUE = r"\s*\{\{(?:(?!\}\}).)*\}\}\s*"
 
 
 def is_template(value: Any) -> bool:
-    """Return whether a value is text that Airflow renders."""
+    """Return whether a value is a template."""
     return isinstance(value, str) and any(mark in value for mark in _TEMPLATE_MARKS)
 
 
 def is_literal(value: Any) -> bool:
-    """Return whether an argument needs no worker: no template, nothing that is only known at run time.
+    """Return whether an argument is literal: it contains no template and no value that is only known at run time.
 
-    An argument that is rendered from XCom cannot be rendered in the triggerer: the task would stay deferred for ever.
+    The triggerer cannot render an argument from XCom; the task would stay deferred forever.
     """
     if value is None or isinstance(value, (bool, int, float, date, timedelta)):
         return True
@@ -31,14 +31,14 @@ def is_literal(value: Any) -> bool:
         return all(is_literal(part) for part in value)
     if callable(templated := getattr(value, "templated", None)):
         return all(map(is_literal, templated()))
-    # XComArg, a callable, a query builder: anything that resolves itself later.
+    # An XComArg, a callable, or another value that is resolved later.
     return False
 
 
 def templates_of_none(written: Any, rendered: Any) -> Iterator[str]:
-    """Yield the templates, of one value each, that rendered to the text None.
+    """Yield the single-value templates that rendered to the text `None`.
 
-    :param written: an argument as its author wrote it.
+    :param written: the argument before rendering.
     """
     if isinstance(written, str):
         if rendered == "None" and re.fullmatch(_ONE_VALUE, written, re.DOTALL):

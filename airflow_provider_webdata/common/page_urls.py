@@ -1,4 +1,4 @@
-"""Paths of the pages in Airflow's UI, below the API server's address. The pages are in `ui`; links lead there."""
+"""Paths of the provider's pages in Airflow's UI, relative to the API server's address. `ui` implements the pages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 UI_PATH = "/webdata-ui"
-"""Beside the inbox's mount: one below it would never be asked."""
+"""Must not be below the inbox's mount path, which would receive the requests."""
 
 
 def job_page(conn_id: str, operation: str, job_id: str) -> str:
@@ -41,7 +41,7 @@ def task_page(dag_id: str, run_id: str, task_id: str, map_index: int) -> str:
 
 
 def event_page(conn_id: str, event: Mapping[str, Any]) -> str:
-    """Return the path of the page that shows what an event of a trigger names; empty where it names nothing."""
+    """Return the path of the page for the object in a trigger event, or an empty string."""
     if delivery_id := event.get("delivery_id"):
         return delivery_page(int(delivery_id))
     if check_id := event.get("check_id"):
@@ -52,22 +52,22 @@ def event_page(conn_id: str, event: Mapping[str, Any]) -> str:
 
 
 def shown_id(page: str) -> str:
-    """Return the id of what a page shows."""
+    """Return the id of the object on a page."""
     return parse_qsl(urlsplit(page).query)[-1][1]
 
 
 def shown_monitor(page: str) -> str | None:
-    """Return the id of the monitor that a page, or that of one of its checks, shows; None of any other."""
+    """Return the monitor id of a monitor's or check's page; None for other pages."""
     return dict(parse_qsl(urlsplit(page).query)).get("monitor_id")
 
 
 def page_url(page: str) -> str:
-    """Return the address of a page: below `[api] base_url`, or a path alone where that is not set."""
+    """Return the URL of a page below `[api] base_url`, or only its path if that is not set."""
     from airflow.sdk.configuration import conf
 
     return (conf.get("api", "base_url", fallback="") or "").rstrip("/") + page
 
 
-# Ids go into the query: a connection's id may hold a slash.
+# Ids are in the query because a connection id may contain a slash.
 def _page(path: str, **query: str) -> str:
     return f"{UI_PATH}/{path}?{urlencode(query)}"

@@ -1,4 +1,4 @@
-"""Path filters of a crawl that cannot work: globs among regular expressions, and a start that they exclude."""
+"""Detection of ineffective path filters of a crawl: globs instead of regular expressions, or an excluded start."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
 
 def expression_of(text: str) -> re.Pattern[str] | None:
-    """Return a regular expression, or None if Python cannot read it."""
+    """Compile a regular expression; return None if Python cannot compile it."""
     try:
         return re.compile(text)
     except (re.error, OverflowError, RecursionError):
-        # The service reads them as JavaScript does; most of what fails here fails there too, such as '*.html'.
+        # The service uses JavaScript regular expressions. Most invalid ones, such as '*.html', are invalid in both.
         return None
 
 
 def expression_of_glob(text: str, *, full_url: bool = False) -> str | None:
-    """Return the regular expression that a glob stands for, such as `^/blog/.*$` for `/blog/*`; None for any other.
+    """Convert a glob to a regular expression, such as `/blog/*` to `^/blog/.*$`; return None for other text.
 
-    :param full_url: whether it is matched against the whole URL instead of its path.
+    :param full_url: match the whole URL instead of its path.
     """
     if re.search(r"[\^$()\[\]|+\\]|\.\*", text) or not re.search(r"(?:^|/)\*+(?:$|/|\.\w)", text):
         return None
@@ -38,10 +38,10 @@ def expression_of_glob(text: str, *, full_url: bool = False) -> str | None:
 
 
 def matches_start(url: str, expressions: Sequence[str], *, full_url: bool) -> bool | None:
-    """Return whether an expression matches the start of a crawl; None if none does and one cannot be read.
+    """Return whether an expression matches the start of a crawl, or None if one that cannot be compiled may match.
 
     :param url: the start, with or without a protocol.
-    :param full_url: whether they are matched against the whole URL instead of its path.
+    :param full_url: match the whole URL instead of its path.
     """
     start = url if "://" in url else f"http://{url}"
     try:
@@ -55,12 +55,12 @@ def matches_start(url: str, expressions: Sequence[str], *, full_url: bool) -> bo
 
 
 def globs(name: str, expressions: Iterable[str], *, full_url: bool = False) -> list[str]:
-    """Return a sentence for each glob among regular expressions.
+    """Return a message for each glob among regular expressions.
 
     :param full_url: see `expression_of_glob`.
     """
     return [
-        f"{name}: {text!r} is a glob, and regular expressions are expected: write {meant!r}"
+        f"{name}: {text!r} is a glob, not a regular expression; write {meant!r}"
         for text in expressions
         if (meant := expression_of_glob(text, full_url=full_url))
     ]

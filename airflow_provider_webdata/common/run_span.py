@@ -1,4 +1,4 @@
-"""The span of time that a DAG run's data is about, and the time zone of its days."""
+"""The time span of a DAG run's data, and the time zone of its days."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _PERIOD = re.compile(
 
 
 def run_span(dag_run: Any, tz: tzinfo | None = None) -> tuple[datetime, datetime]:
-    """Return the first moment of a run's data and the end of it, which is not part of it.
+    """Return the start (inclusive) and end (exclusive) of a run's data.
 
-    In this order: the run's partition, its data interval, and the time at which it was due (`run_after`). Of a
-    partition whose key names no period and of a run that was due, both moments are the same.
+    These are the run's partition, else its data interval, else its due time (`run_after`). For a partition key without
+    a period, and for a due time, start and end are equal.
 
     :param dag_run: a DAG run of Airflow's task SDK.
-    :param tz: time zone of the DAG's days, see `time_zone_of`; None: UTC for partitions, else that of the moments.
+    :param tz: time zone of the DAG's days, see `time_zone_of`; None: UTC for partitions, otherwise unchanged.
     """
     start, end = _partition(dag_run, tz or timezone.utc) or (
-        # Started by hand or by an asset, a run may have no data interval.
+        # A run that was triggered manually or by an asset may have no data interval.
         getattr(dag_run, "data_interval_start", None) or dag_run.run_after,
         getattr(dag_run, "data_interval_end", None) or dag_run.run_after,
     )
@@ -33,7 +33,7 @@ def run_span(dag_run: Any, tz: tzinfo | None = None) -> tuple[datetime, datetime
 
 
 def time_zone_of(dag: Any) -> tzinfo | None:
-    """Return the time zone of a DAG's days: that of its timetable, or else that of its start date."""
+    """Return the time zone of a DAG's days: that of its timetable, or else of its start date."""
     timetable = getattr(dag, "timetable", None)
     inner = [getattr(timetable, "timetable", None), *getattr(timetable, "timetables", ())]
     zones = (getattr(owner, "timezone", None) for owner in (timetable, *inner, dag))
@@ -45,7 +45,7 @@ def _partition(dag_run: Any, tz: tzinfo) -> tuple[datetime, datetime] | None:
     key = getattr(dag_run, "partition_key", None)
     # New in Airflow 3.3.
     date: datetime | None = getattr(dag_run, "partition_date", None)
-    # A number alone is a year only where Airflow has read it as one.
+    # A bare number is a year only if Airflow has parsed it as a date.
     if key is not None and re.match(r"[12]\d{3}-" if date is None else r"[12]\d{3}(-|$)", key):
         if (period := _period(key, tz)) is not None:
             return period
@@ -61,7 +61,7 @@ def _partition(dag_run: Any, tz: tzinfo) -> tuple[datetime, datetime] | None:
 
 
 def _period(key: str, tz: tzinfo) -> tuple[datetime, datetime] | None:
-    """Return the period that a key names, in the time zone of the DAG: the key has the day of its creator."""
+    """Return the period of a partition key, in the time zone of the DAG, whose days the key contains."""
     if not (match := _PERIOD.fullmatch(key)):
         return None
     quarter = match["quarter"]

@@ -1,4 +1,4 @@
-"""Values without the secrets that their author may have written into them."""
+"""Removal of secrets from values."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _SHORTEST = 5
-"""Shorter secrets stay: they are parts of ordinary words. Airflow's masker draws the line here too."""
+"""Shorter secrets are not removed, because they occur in ordinary words. Airflow's masker has the same limit."""
 
 
 def without_secrets(value: T, secrets: Iterable[str]) -> T:
-    """Return text, or a JSON value, with `***` in place of each secret of at least 5 characters."""
-    # The longer first: one may be the beginning of another.
+    """Replace each secret of at least 5 characters in text or a JSON value with `***`."""
+    # Longest first: a secret may be a prefix of another.
     ordered = sorted({secret for secret in secrets if len(secret) >= _SHORTEST}, key=len, reverse=True)
 
     def clean(part: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Suggestions for misspelt names."""
+"""Suggestions for misspelled names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is most like a word, ignoring case and underscores; None if no name is like it."""
+    """Return the most similar known name, ignoring case and underscores, or None."""
     import difflib
 
     plain = {name.replace("_", "").lower(): name for name in known}

@@ -1,4 +1,4 @@
-"""Records of earlier attempts in Airflow's task state store, which may be damaged."""
+"""Validation of records in Airflow's task state store, which may be damaged."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 def damage_of(value: Any, kind: Any) -> str | None:
-    """Return what keeps a stored JSON value from being of a type, without its content; None: it is of the type."""
+    """Describe why a stored JSON value does not have a type, without its content; return None if it does."""
     try:
         record = msgspec.convert(value, kind)
     except (msgspec.ValidationError, OverflowError, RecursionError, UnicodeEncodeError) as error:
         return str(error) if isinstance(error, msgspec.ValidationError) else type(error).__name__
     for name, item in record.items() if isinstance(record, dict) else ():
         if isinstance(item, datetime) and not _FIRST <= item.replace(tzinfo=timezone.utc) <= _LAST:
-            return f"{name}: no moment of this era"
+            return f"{name}: date out of range"
     return None
 
 
 def place_of(key: str) -> str:
-    """Return where a record is and what to do about it, for a message."""
+    """Return the instruction to delete a damaged record, for a message."""
     return f"delete the key {key} from the task's state store, and clear the task"

@@ -1,4 +1,4 @@
-"""Fields of msgspec structs."""
+"""Helpers for msgspec structs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def nondefault_fields(struct: msgspec.Struct) -> dict[str, Any]:
-    """Return the fields that are not at their defaults, by name."""
+    """Return the fields with non-default values, by name."""
     names, defaults = struct.__struct_fields__, struct.__struct_defaults__
     optional = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
     values = {name: getattr(struct, name) for name in names}

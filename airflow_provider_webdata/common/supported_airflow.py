@@ -1,4 +1,4 @@
-"""The supported versions of Airflow: rooms that import Airflow check first, so that the error names an older one."""
+"""Check for a supported Airflow version, before an import fails without a clear message."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import re
 from airflow_provider_webdata import __version__
 
 OLDEST_AIRFLOW = (3, 2, 1)
-"""The oldest version that is supported, as `pyproject.toml` says it."""
+"""The oldest supported version, as in `pyproject.toml`."""
 
 PARTITION_EVENTS = (3, 3)
-"""The first version in which a task can emit asset events of partitions."""
+"""The first version in which a task can emit asset events for partitions."""
 
 
 def airflow_release() -> tuple[int, ...]:
@@ -25,12 +25,12 @@ def _version() -> str:
 
 
 def require_airflow() -> None:
-    """Fail in one sentence where Airflow is missing or too old, before an import fails deep inside.
+    """Raise a clear error if Airflow is missing or too old.
 
-    Airflow's command line and its other DAGs go on: only a DAG file that imports this package does not load, and
-    the plugin is left out.
+    Airflow's command line and other DAGs keep working: only DAG files that import this package, and the plugin, fail to
+    load.
 
-    :raises RuntimeError: there is no Airflow here, or it is older than `OLDEST_AIRFLOW`.
+    :raises RuntimeError: Airflow is not installed, or is older than `OLDEST_AIRFLOW`.
     """
     oldest = ".".join(map(str, OLDEST_AIRFLOW))
     needs = f"airflow-provider-webdata {__version__} needs Apache Airflow {oldest} or newer"
@@ -40,9 +40,9 @@ def require_airflow() -> None:
         if error.name != "airflow":
             raise
         raise RuntimeError(
-            f"{needs}, and none is installed here: run `pip install 'apache-airflow>={oldest}'`"
+            f"{needs}, but Airflow is not installed; run `pip install 'apache-airflow>={oldest}'`"
         ) from None
     if found < OLDEST_AIRFLOW:
         raise RuntimeError(
-            f"{needs}, and this is Airflow {_version()}: upgrade Airflow, or uninstall airflow-provider-webdata"
+            f"{needs}, but this is Airflow {_version()}; upgrade Airflow, or uninstall airflow-provider-webdata"
         )

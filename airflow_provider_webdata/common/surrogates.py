@@ -1,4 +1,4 @@
-"""Halves of surrogate pairs: JSON may hold one, as JavaScript leaves when it cuts an emoji; UTF-8 cannot."""
+"""Lone surrogates, which JSON can contain but UTF-8 cannot. JavaScript produces them when it cuts an emoji."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ if TYPE_CHECKING:
 
 _FIRST, _SECOND = rb"u[dD][89abAB][0-9a-fA-F]{2}", rb"u[dD][c-fC-F][0-9a-fA-F]{2}"
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-# It begins with a plain character, for which `re` searches at the speed of C.
+# The pattern starts with a literal character, for which `re` has a fast search.
 _HALF = re.compile(rb"\\(?:(?=%b(?!\\%b))|(?<!\\%b\\)(?=%b))" % (_FIRST, _SECOND, _FIRST, _SECOND))
 _SECOND_HALF = re.compile(rb"\\%b" % _SECOND)
 _PIECE = 2**18
 
-# UTF-8 has no such byte. While it stands for escaped backslashes, each backslash that is left begins an escape.
+# UTF-8 never contains this byte. While it replaces escaped backslashes, each remaining backslash starts an escape.
 _BACKSLASHES = b"\xff\xff"
 
 
 def is_utf8(text: str) -> bool:
-    """Return whether UTF-8 can encode the text: there is no half of a surrogate pair in it."""
+    """Return whether UTF-8 can encode the text, which means that it contains no lone surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -29,11 +29,11 @@ def is_utf8(text: str) -> bool:
 
 
 def escape_halves(json: bytes) -> bytes:
-    r"""Return JSON text that every parser accepts: the escape of a half, such as `\ud83d`, becomes text itself.
+    r"""Convert the escape of a lone surrogate, such as `\ud83d`, into literal text, so that every parser accepts it.
 
     The value then contains those six characters, so nothing is lost. Everything else is unchanged.
 
-    :param json: the text, verbatim; anything that is not UTF-8 is returned unchanged.
+    :param json: JSON text; input that is not UTF-8 is returned unchanged.
     """
     if _SURROGATE.search(json) is None or _BACKSLASHES[:1] in json:
         return json
@@ -43,7 +43,7 @@ def escape_halves(json: bytes) -> bytes:
 
 
 def _pieces(marked: bytes) -> Iterator[bytes]:
-    """Yield JSON in pieces that part no pair: between two of them, other threads may run."""
+    """Yield JSON in pieces without splitting surrogate pairs; other threads can run between pieces."""
     start = 0
     while start < len(marked):
         end = marked.find(b"\\", start + _PIECE)

@@ -1,4 +1,4 @@
-"""Result items with tags in front: where one came from, and whether it is new."""
+"""Result items with tags such as their source and change."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _OWN = "own_"
 
 
 def tagged(item: Mapping[str, Any], **tags: Any) -> dict[str, Any]:
-    """Return a result with tags in front. An existing field named like a tag becomes `own_...`.
+    """Return a result with tags as its first fields. An existing field with the name of a tag becomes `own_...`.
 
-    :param tags: such as `source`, and `query` where there are several.
+    :param tags: tags such as `source` and `query`.
     """
     return tags | {f"{_OWN}{name}" if name in tags else name: value for name, value in item.items()}
 
 
 def untagged(item: Mapping[str, Any], *tags: str) -> dict[str, Any]:
-    """Return what `tagged` returned, or what was made of it, without its tags."""
+    """Remove the tags from an item that `tagged` returned, even if it was modified."""
     own = {f"{_OWN}{tag}": tag for tag in tags}
     return {own.get(name, name): value for name, value in item.items() if name not in tags}

@@ -1,12 +1,12 @@
-"""Text from other systems on a terminal."""
+"""Safe display of external text on a terminal."""
 
 from __future__ import annotations
 
 
 def terminal_text(text: str) -> str:
-    """Return a text on one line, with control characters escaped: they could fake lines or change the terminal.
+    """Return text on one line, with escaped control characters, which could fake output or control the terminal.
 
-    :param text: such as an error message of the service, or an id.
+    :param text: for example an error message of the service, or an id.
     """
     return "".join(
         character if character.isprintable() else character.encode("unicode_escape").decode()

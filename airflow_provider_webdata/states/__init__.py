@@ -1,5 +1,5 @@
-"""The meaning of the service's answers about a check or a job for a wait.
+"""States of checks and jobs, and their outcomes for a wait.
 
-Pure decisions, the same for trigger, sensor and operator, and how their criteria are stored: nothing here talks to the
-service or knows Airflow.
+Pure decisions, shared by triggers, sensors, and operators, and the storage of their criteria. This package neither
+calls the service nor depends on Airflow.
 """

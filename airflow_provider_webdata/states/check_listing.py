@@ -1,4 +1,4 @@
-"""The paging of a monitor's checks, back to a moment."""
+"""Pagination of a monitor's checks, back to a given time."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.models import MonitorCheck
 
 FIRST_LIMIT = 25
-"""Checks of the first page: mostly enough, and cheap for what is asked every minute."""
+"""Checks on the first page: usually sufficient, and cheap enough for a poll every minute."""
 
 NEXT_LIMIT = 100
-"""Checks of each further page: the most that the service gives."""
+"""Checks on each further page: the service's maximum."""
 
 
 class PageQuery(NamedTuple):
-    """Which part of the list to ask for."""
+    """Limit and offset of a page."""
 
     limit: int
     offset: int
 
 
 class CheckListing:
-    """Reads checks, newest first, until every check that finished after a moment was seen.
+    """Lists checks, newest first, until it has every check that finished after a given time.
 
-    The service sorts checks by their start and gives no link to the next page. Checks of one monitor follow upon each
-    other, so that all before one that finished at or before the moment finished earlier still; only a check that was
-    skipped because another one ran says nothing of that one. The listing ends with a page that holds such a check,
-    with a short page, or with one that brings nothing new. It has no other bound: a wait decides on the oldest check
-    first, and must not lose any. Without a moment one page is enough.
+    The service sorts checks by their start and returns no link to the next page. Checks of a monitor run one after the
+    other, so all checks before one that finished at or before that time also finished before it. A check that was
+    skipped because another one was running is no evidence of this. The listing ends with a page that contains a check
+    that finished at or before the time, with a short page, or with a page without new checks. It has no other limit: a
+    wait decides on the oldest check first, and must not miss any. Without a time, it reads one page.
 
-    Send the `query`, `take` the page, and go on until the `query` is None.
+    Send the `query`, pass the page to `take`, and repeat until `query` is None.
 
-    :param after: the moment.
+    :param after: the time.
     """
 
     def __init__(self, after: datetime | None) -> None:
@@ -46,11 +46,11 @@ class CheckListing:
 
     @property
     def checks(self) -> list[MonitorCheck]:
-        """All checks of the pages, each once."""
+        """All checks of the pages, without duplicates."""
         return list(self._checks.values())
 
     def take(self, page: list[MonitorCheck]) -> None:
-        """Take the page that answers `query`, and move on."""
+        """Add the page for the current `query`, and advance to the next."""
         if self.query is None:
             return
         known = len(self._checks)

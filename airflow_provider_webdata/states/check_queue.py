@@ -1,4 +1,4 @@
-"""The checks that a wait still has to decide on, in order, each once."""
+"""Queue of the checks that a wait has not yet decided on."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.states.checks import CheckCriteria, Decision
 
 LATE_CHECKS = timedelta(minutes=10)
-"""For so long a check still counts that shows up after one that finished later."""
+"""A check that appears late still counts if it finished within this time before a decided check."""
 
 
 class CheckQueue:
-    """The checks of one monitor that are over, the oldest first, until each is decided on.
+    """Queue of a monitor's finished checks, oldest first; each is decided once.
 
-    These are the checks that finished later than `after`, by the service's clock. With `check_id` that check comes
-    first, whenever it finished, and then those that finished after it.
+    It contains the checks that finished after `after`, by the service's clock. With `check_id`, that check is the
+    first, regardless of when it finished, followed by those that finished after it.
 
-    :param criteria: what checks mean.
-    :param after: only checks that finished later; None: all.
-    :param check_id: the check to begin with.
+    :param criteria: criteria for the decisions.
+    :param after: only checks that finished after this time; None: all.
+    :param check_id: the first check.
     :raises ValueError: `after` has no time zone.
     """
 
@@ -43,18 +43,18 @@ class CheckQueue:
 
     @property
     def head(self) -> MonitorCheck | None:
-        """The check to decide on now."""
+        """The next check to decide on."""
         return self._checks[0] if self._checks else None
 
     @property
     def needs_pages(self) -> bool:
-        """Whether the pages of the head must be read to decide on it."""
+        """Whether a decision on the head requires its pages."""
         return self.head is not None and self._criteria.needs_pages(self.head)
 
     def add(self, checks: Iterable[MonitorCheck]) -> None:
-        """Queue the checks that count and were not decided on; of one that is queued already, the latest version.
+        """Add the undecided checks that count; replace queued checks with their latest version.
 
-        :param checks: current checks of the monitor, in any order, over or not.
+        :param checks: current checks of the monitor, in any order, finished or not.
         """
         latest = {check.id: check for check in (*self._checks, *checks) if is_over(check)}
         named = latest.pop(self.check_id, None) if self.check_id is not None else None
@@ -72,9 +72,9 @@ class CheckQueue:
         self._checks = [*([named] if named is not None else []), *(check for _, check in later)]
 
     def decide(self, *, meaningful: bool | None = None) -> Decision:
-        """Return what the head means, and move on.
+        """Remove the head from the queue, and return the decision on it.
 
-        :param meaningful: whether one of its pages was judged meaningful, where `needs_pages`.
+        :param meaningful: whether a page was judged meaningful; required if `needs_pages`.
         """
         check = self._checks.pop(0)
         end = finished_at(check)
@@ -90,5 +90,5 @@ class CheckQueue:
         return self._criteria.decide(check, meaningful=meaningful)
 
     def was_decided(self, check_id: str) -> bool:
-        """Return whether a check was decided on lately."""
+        """Return whether a check was recently decided."""
         return check_id in self._decided

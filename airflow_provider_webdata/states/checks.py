@@ -1,4 +1,4 @@
-"""The meaning of a monitor's check for a wait: whether it has ended, and whether it counts."""
+"""Criteria and decisions of a wait for a monitor's checks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.models import MonitorCheck, MonitorCheckPage
 
 Choice = Literal["fail", "accept", "wait"]
-"""Effect of a check that failed or was partial: the wait fails, accepts it, or continues with the next one."""
+"""Effect of a failed, partial, or skipped check: the wait fails, accepts it, or continues with the next one."""
 
 Otherwise = Literal["wait", "skip"]
 """Effect of a successful check without changes: continue with the next one, or skip the downstream tasks."""
@@ -22,24 +22,24 @@ Otherwise = Literal["wait", "skip"]
 Outcome = Literal["done", "failed", "skip", "wait"]
 
 CHECK_COMPLETED = "monitor.check.completed"
-"""The event that says that a check is over."""
+"""The event that reports a finished check."""
 
 TERMINAL_CHECK_STATES = frozenset({"completed", "partial", "failed", "skipped_overlap", "skipped_no_credits"})
-"""States that a check does not leave. The set is open: any check with `finishedAt` is over."""
+"""Terminal states of a check. The set is open: any check with `finishedAt` has ended."""
 
 MEANINGFUL_STATUSES = ("changed", "new")
-"""Statuses of pages that a judgment can call meaningful."""
+"""Page statuses that can be judged meaningful."""
 
 CHANGED_STATUSES = (*MEANINGFUL_STATUSES, "removed")
-"""Statuses of pages that differ from the check before."""
+"""Page statuses that indicate a difference from the previous check."""
 
 
 class Decision(NamedTuple):
-    """The decision about a check.
+    """The decision on a check.
 
     :param outcome: `done`: the wait ends with this check. `failed`: it ends with this check and fails. `skip`: it ends
-        with this check, and downstream tasks are skipped. `wait`: not this check; continue.
-    :param reason: message for a log; empty if the outcome says it all.
+        with this check, and downstream tasks are skipped. `wait`: ignore this check and continue.
+    :param reason: log message; empty if the outcome is self-explanatory.
     """
 
     outcome: Outcome
@@ -51,11 +51,11 @@ class CheckCriteria(Stored, frozen=True):
 
     :param on_failed: decision for a failed check, and for one in an unknown state that has an `error`.
     :param on_partial: decision for a check with some page errors.
-    :param on_skipped: decision for a skipped check: the one before was still running, or credits are missing.
-    :param only_if_changed: only a check that found changed, new or removed pages counts.
-    :param only_if_meaningful: only a check with a page whose change was judged meaningful counts.
-    :param otherwise: decision for a check that these two exclude.
-    :raises ArgumentError: an unknown choice.
+    :param on_skipped: decision for a skipped check: the previous one was still running, or credits were insufficient.
+    :param only_if_changed: require changed, new, or removed pages.
+    :param only_if_meaningful: require a page whose change was judged meaningful.
+    :param otherwise: decision for a check that does not meet these two requirements.
+    :raises ArgumentError: a choice is unknown.
     """
 
     on_failed: Choice = "fail"
@@ -72,22 +72,22 @@ class CheckCriteria(Stored, frozen=True):
                 raise ArgumentError(f"{name} must be one of {', '.join(known)} (given: {given!r})")
 
     def needs_pages(self, check: MonitorCheck) -> bool:
-        """Return whether the check's pages must be read to decide: only they show which changes are meaningful."""
+        """Return whether a decision requires the check's pages, which contain the judgments."""
         if not self.only_if_meaningful or self._by_state(check) is not None:
             return False
         summary = check.summary
         return summary is None or summary.changed is None or bool(summary.changed) or bool(summary.new)
 
     def decide(self, check: MonitorCheck, *, meaningful: bool | None = None) -> Decision:
-        """Return what a check that is over means.
+        """Return the decision on a finished check.
 
-        :param meaningful: whether one of its pages was judged meaningful, where `needs_pages` asks for it.
+        :param meaningful: whether a page was judged meaningful; required if `needs_pages`.
         """
         by_state = self._by_state(check)
         if by_state is not None:
             return by_state
         if self.only_if_changed and not has_changes(check):
-            return Decision(self.otherwise, "no page is changed, new or removed")
+            return Decision(self.otherwise, "no page is changed, new, or removed")
         if self.only_if_meaningful and not meaningful:
             return Decision(self.otherwise, "no change was judged meaningful")
         return Decision("done")
@@ -103,9 +103,9 @@ class CheckCriteria(Stored, frozen=True):
         else:
             return None
         if choice == "accept":
-            # A skipped or failed check says nothing of changes; what a partial one found is judged as usual.
+            # A skipped or failed check has no data on changes. The changes of a partial check are evaluated as usual.
             return None if state == "partial" else Decision("done", reason)
-        # Imported here, for DAG files import this module.
+        # Imported here because DAG files import this module.
         from airflow_provider_webdata.api.errors import error_text
 
         why = f"{reason}: {error_text(check.error)}" if check.error else reason
@@ -113,12 +113,12 @@ class CheckCriteria(Stored, frozen=True):
 
 
 def is_over(check: MonitorCheck) -> bool:
-    """Return whether a check will not change any more."""
+    """Return whether a check has ended."""
     return check.status in TERMINAL_CHECK_STATES or check.finished_at is not None
 
 
 def finished_at(check: MonitorCheck) -> datetime | None:
-    """Return when a check that is over ended, or the nearest thing to it that the service says."""
+    """Return the end time of a finished check, or the closest known time."""
     for text in (check.finished_at, check.updated_at, check.created_at):
         if (found := moment(text)) is not None:
             return found
@@ -126,7 +126,7 @@ def finished_at(check: MonitorCheck) -> datetime | None:
 
 
 def has_changes(check: MonitorCheck) -> bool:
-    """Return whether a check found changed, new or removed pages."""
+    """Return whether a check found changed, new, or removed pages."""
     summary = check.summary
     return summary is not None and bool((summary.changed or 0) + (summary.new or 0) + (summary.removed or 0))
 
@@ -134,16 +134,16 @@ def has_changes(check: MonitorCheck) -> bool:
 def is_meaningful_change(page: MonitorCheckPage) -> bool:
     """Return whether the change of a page was judged meaningful.
 
-    :param page: of a check, with a status of `MEANINGFUL_STATUSES`.
+    :param page: page of a check, with a status in `MEANINGFUL_STATUSES`.
     """
     return page.judgment is not None and page.judgment.meaningful is True
 
 
 def event_of(check: MonitorCheck, decision: Decision, *, monitor_id: str, via: str) -> dict[str, Any]:
-    """Return the event of the trigger for the check that ends a wait.
+    """Return the trigger event for the check that ends a wait.
 
-    :param decision: what it means; never `wait`.
-    :param via: how it was learned: `webhook` or `polling`.
+    :param decision: the decision on the check; never `wait`.
+    :param via: source of the check: `webhook` or `polling`.
     """
     event: dict[str, Any] = {
         "status": decision.outcome,

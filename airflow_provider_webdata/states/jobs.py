@@ -1,4 +1,4 @@
-"""The state of a job, and its meaning for a wait. See docs/service.md#events."""
+"""Job states and their outcomes for a wait. See docs/service.md#events."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 JOB_COMPLETED = "completed"
-"""The event that reports a completed job, behind its kind."""
+"""The event that reports a completed job, without the prefix."""
 
 TERMINAL_JOB_STATES = frozenset({"completed", "failed", "cancelled"})
-"""States that a job does not leave."""
+"""Terminal states of a job."""
 
 PAGED_KINDS = frozenset({"crawl", "batch_scrape"})
-"""Jobs whose result is a list of pages, read apart, and which keep errors of single pages."""
+"""Kinds of jobs with a separately fetched list of pages as their result, and a list of page errors."""
 
 PROGRESS_SECONDS = 10.0
-"""Least seconds between two lines of a waiting task's log about its job."""
+"""Minimum number of seconds between two progress messages in the log of a waiting task."""
 
 _EVENTS: dict[JobKind, tuple[str, ...]] = {
     "crawl": ("started", "completed", "failed"),
@@ -39,33 +39,33 @@ _NAMES: dict[JobKind, str] = {
 
 
 def name_of(kind: JobKind) -> str:
-    """Return what messages call a job of a kind."""
+    """Return the name of a kind of job in messages."""
     return _NAMES[kind]
 
 
 def events_to_ask_for(kind: JobKind) -> list[str]:
-    """Return the events that the managed webhook asks for, without prefix, as requests want them.
+    """Return the events of the managed webhook, without prefix, as in a request.
 
-    `started` ties the job's id to the correlation key. `failed` costs nothing where the service never sends it.
-    Pages and actions are left out: they carry whole documents.
+    `started` links the job's id to the correlation key. `failed` does no harm if the service never sends it. Events for
+    pages and actions are omitted because they contain whole documents.
     """
     return list(_EVENTS[kind])
 
 
 def last_events(kind: JobKind) -> tuple[str, ...]:
-    """Return the events that say that a job is over, with prefix."""
+    """Return the events that report the end of a job, with prefix."""
     return tuple(f"{kind}.{name}" for name in _EVENTS[kind] if name != "started")
 
 
 class JobView(msgspec.Struct, frozen=True):
-    """How a job stands.
+    """The status of a job.
 
-    :param state: as the service names it; the set is open.
-    :param completed: pages done; None where the service does not count.
-    :param total: pages attempted; it may fall.
-    :param credits_used: so far; lags, None when unknown.
-    :param error: why it failed, where the service says so.
-    :param warning: what the service warns of.
+    :param state: state as the service reports it; the set is open.
+    :param completed: number of completed pages; None if the service does not count them.
+    :param total: number of attempted pages; it may decrease.
+    :param credits_used: credits used so far, updated with a delay; None if unknown.
+    :param error: reason for the failure, if the service reports one.
+    :param warning: warning of the service.
     """
 
     kind: JobKind
@@ -79,8 +79,8 @@ class JobView(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, kind: JobKind, job_id: str, status: Any) -> JobView:
-        """Return how a job stands."""
-        # Imported here, for DAG files import this module.
+        """Create a view from a status response."""
+        # Imported here because DAG files import this module.
         from airflow_provider_webdata.api.errors import error_text
 
         used = getattr(status, "credits_used", None)
@@ -90,7 +90,7 @@ class JobView(msgspec.Struct, frozen=True):
             getattr(status, "status", None),
             getattr(status, "completed", None),
             getattr(status, "total", None),
-            # -1 stands for unknown.
+            # -1 means unknown.
             used if isinstance(used, (int, float)) and used >= 0 else None,
             error_text(getattr(status, "error", None)) or None,
             getattr(status, "warning", None),
@@ -98,12 +98,12 @@ class JobView(msgspec.Struct, frozen=True):
 
     @property
     def is_over(self) -> bool:
-        """Whether the job will not change any more."""
+        """Whether the job has ended."""
         return self.state in TERMINAL_JOB_STATES
 
     @property
     def is_alive(self) -> bool:
-        """Whether the job runs, or has a result to take."""
+        """Whether the job is running or completed."""
         return self.state not in TERMINAL_JOB_STATES or self.state == "completed"
 
     def progress(self) -> str:
@@ -116,9 +116,9 @@ class JobView(msgspec.Struct, frozen=True):
         return ", ".join(parts)
 
     def event(self, via: str) -> dict[str, Any]:
-        """Return the event of the trigger for a job that is over.
+        """Return the trigger event for a job that has ended.
 
-        :param via: how it was learned: `webhook` or `polling`.
+        :param via: source of the state: `webhook` or `polling`.
         """
         event = {
             "status": "done" if self.state == "completed" else "failed",
@@ -137,9 +137,9 @@ class JobView(msgspec.Struct, frozen=True):
 
 
 class ProgressLog:
-    """Logs how far a job is: only what is new, and not too often.
+    """Logs the progress of a job if it has changed, at a limited rate.
 
-    :param every: least seconds between two lines.
+    :param every: minimum number of seconds between two messages.
     """
 
     __slots__ = ("_every", "_last", "_log", "_logged_at")
@@ -151,7 +151,7 @@ class ProgressLog:
         self._last = ""
 
     def update(self, view: JobView) -> None:
-        """Log how the job stands now."""
+        """Log the current progress."""
         text = view.progress()
         if text == self._last or (not view.is_over and time.monotonic() - self._logged_at < self._every):
             return
@@ -160,6 +160,6 @@ class ProgressLog:
 
 
 def first_few(items: Sequence[str], most: int = 10) -> str:
-    """Format a list as text, cut if it is long."""
+    """Format a list as text; truncate it if it is long."""
     rest = len(items) - most
     return ", ".join(items[:most]) + (f" and {rest} more" if rest > 0 else "")

@@ -1,4 +1,4 @@
-"""Arguments of a trigger that are one mapping: Airflow stores it while the task waits."""
+"""Trigger arguments that Airflow stores as a mapping while the task waits."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 class OtherReleaseError(CodedError, ValueError):
-    """What another release of this package stored has a field that this one does not know."""
+    """A value stored by another release of this package contains an unknown field."""
 
     help_code = "WD-007"
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """Base of values that are stored as a mapping of JSON values.
+    """Base class of values that are stored as a mapping of JSON values.
 
-    The mapping is made to be read by other releases. A field at its default is left out, so that one that is added
-    later is in no mapping before it is used; a default therefore never changes. A missing field has its default. An
-    unknown one is refused: a release that ignored what it does not know could end a wait with the wrong result.
+    Other releases must be able to read the mapping. It omits fields at their defaults, so that a new field appears only
+    when it is used; defaults therefore never change. A missing field has its default. An unknown field is an error: a
+    release that ignored it could end a wait with the wrong result.
     """
 
     def serialize(self) -> dict[str, Any]:
@@ -35,16 +35,16 @@ class Stored(msgspec.Struct, frozen=True):
 
     @classmethod
     def deserialize(cls, stored: Mapping[str, Any]) -> Self:
-        """Return what was stored, validated again.
+        """Create and validate a value from a stored mapping.
 
-        :param stored: as `serialize` returned it, in this release or another.
-        :raises OtherReleaseError: a field that this release does not know.
-        :raises ArgumentError: a value that it does not know.
+        :param stored: return value of `serialize`, from this release or another.
+        :raises OtherReleaseError: a field is unknown to this release.
+        :raises ArgumentError: a value is unknown to this release.
         """
         known = cls.__struct_fields__
         if unknown := sorted(set(stored) - set(known)):
             raise OtherReleaseError(
-                f"this release of the provider does not know {', '.join(unknown)} of {cls.__name__}, only "
-                f"{', '.join(known)}: install the release that deferred the task on the triggerer too"
+                f"this release of the provider does not support {', '.join(unknown)} of {cls.__name__}, only "
+                f"{', '.join(known)}; install the release that deferred the task on the triggerer as well"
             )
         return cls(**stored)

@@ -176,7 +176,7 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
     # Installation
     "an old Airflow": (
         lambda w: w.patch.setattr(airflow, "__version__", "3.1.7"),
-        {"versions": ("wrong", "Airflow 3.2.1 or newer, and this is Airflow 3.1.7", "Upgrade Airflow")},
+        {"versions": ("wrong", "Airflow 3.2.1 or newer, but this is Airflow 3.1.7", "Upgrade Airflow")},
     ),
     "a release candidate": (lambda w: w.patch.setattr(airflow, "__version__", "3.2.1rc1"), {}),
     "no plugin": (

@@ -325,7 +325,7 @@ def test_every_argument_survives() -> None:
     "given,word",
     [
         ({"otherwise": "fail"}, "otherwise"),
-        ({"only_if_new": True}, "does not know only_if_new of CheckCriteria"),
+        ({"only_if_new": True}, "does not support only_if_new of CheckCriteria"),
         ({"poll_interval": 0.0}, "poll_interval"),
         ({"after": "yesterday"}, "after"),
     ],

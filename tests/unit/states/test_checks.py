@@ -246,8 +246,8 @@ def test_events(decision: Decision, key: str, text: str | None) -> None:
         ({"otherwise": "fail"}, r"^otherwise must be one of wait, skip \(given: 'fail'\) \(WD-003\)$"),
         (
             {"only_if_new": True, "after_all": 1},
-            "does not know after_all, only_if_new of CheckCriteria, only on_failed, on_partial, on_skipped, "
-            "only_if_changed, only_if_meaningful, otherwise: install the release that deferred",
+            "does not support after_all, only_if_new of CheckCriteria, only on_failed, on_partial, on_skipped, "
+            "only_if_changed, only_if_meaningful, otherwise; install the release that deferred",
         ),
     ],
 )
@@ -285,13 +285,13 @@ def test_a_moment_without_a_time_zone_is_refused() -> None:
         ({}, "a-state-of-tomorrow", None, "done", ""),
         ({}, None, "x", "failed", "it failed: x"),
         ({}, "completed", "x", "done", ""),
-        ({"only_if_changed": True}, "completed", None, "wait", "no page is changed, new or removed"),
+        ({"only_if_changed": True}, "completed", None, "wait", "no page is changed, new, or removed"),
         (
             {"only_if_changed": True, "otherwise": "skip"},
             "partial",
             None,
             "skip",
-            "no page is changed, new or removed",
+            "no page is changed, new, or removed",
         ),
         ({"only_if_meaningful": True}, "completed", None, "wait", "no change was judged meaningful"),
     ],

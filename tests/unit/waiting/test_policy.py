@@ -30,7 +30,7 @@ GOOD: dict[str, Any] = {"wait_by": "webhook", "poll_interval": 60.0, "safety_pol
         ({"poll_interval": float("inf")}, "poll_interval must be"),
         ({"safety_poll": float("nan")}, "safety_poll must be"),
         ({"safety_poll": "1 h"}, "safety_poll must be"),
-        ({"jitter": 5}, "does not know jitter of PollingPolicy"),
+        ({"jitter": 5}, "does not support jitter of PollingPolicy"),
     ],
 )
 def test_what_cannot_work_is_refused(bad: dict[str, Any], words: str) -> None:
