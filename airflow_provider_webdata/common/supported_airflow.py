@@ -40,9 +40,9 @@ def require_airflow() -> None:
         if error.name != "airflow":
             raise
         raise RuntimeError(
-            f"{needs}, but Airflow is not installed; run `pip install 'apache-airflow>={oldest}'`"
+            f"{needs}, but Airflow is not installed: run `pip install 'apache-airflow>={oldest}'`"
         ) from None
     if found < OLDEST_AIRFLOW:
         raise RuntimeError(
-            f"{needs}, but this is Airflow {_version()}; upgrade Airflow, or uninstall airflow-provider-webdata"
+            f"{needs}, but this is Airflow {_version()}: upgrade Airflow, or uninstall airflow-provider-webdata"
         )

@@ -65,7 +65,7 @@ def test_every_module_that_needs_airflow_says_so(stub: Path) -> None:
     assert said.returncode == 0, said.stderr
     assert "BROKE" not in said.stdout, said.stdout
     lines = said.stdout.splitlines()
-    sentence = f"{NEEDS}, but this is Airflow 3.1.8; upgrade Airflow, or uninstall airflow-provider-webdata"
+    sentence = f"{NEEDS}, but this is Airflow 3.1.8: upgrade Airflow, or uninstall airflow-provider-webdata"
     refused = {line.split()[1] for line in lines if line.startswith("REFUSED") and line.endswith(sentence)}
     loaded = {line.split()[1].removeprefix("airflow_provider_webdata.") for line in lines if "LOADED" in line}
     rooms = {
@@ -106,7 +106,7 @@ def test_versions(monkeypatch: pytest.MonkeyPatch, version: str, supported: bool
     if supported:
         require_airflow()
     else:
-        with pytest.raises(RuntimeError, match=re.escape(f"{NEEDS}, but this is Airflow {version};")):
+        with pytest.raises(RuntimeError, match=re.escape(f"{NEEDS}, but this is Airflow {version}:")):
             require_airflow()
 
 
@@ -121,7 +121,7 @@ def test_no_airflow_at_all(tmp_path: Path) -> None:
         "import airflow_provider_webdata.operators.search"
     )
     said = run(block, tmp_path)
-    sentence = f"{NEEDS}, but Airflow is not installed; run `pip install 'apache-airflow>={OLDEST}'`"
+    sentence = f"{NEEDS}, but Airflow is not installed: run `pip install 'apache-airflow>={OLDEST}'`"
     assert said.stderr.splitlines()[-1] == f"RuntimeError: {sentence}"
 
 
