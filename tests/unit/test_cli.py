@@ -69,6 +69,6 @@ def test_a_login_in_an_address_fails_before_the_audit_log(
     with pytest.raises(SystemExit):
         parser.parse_args([flag, url])
     said = capsys.readouterr().err
-    assert f"argument {flag}: an address must have no user name" in said
+    assert f"argument {flag}: an address must not contain a user name" in said
     assert "hunt" not in said
     assert parser.parse_args([flag, "https://api.example/v2"])

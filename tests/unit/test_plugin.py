@@ -90,7 +90,7 @@ def test_the_days_are_those_of_the_dag_s_time_zone(template: str, day: str):
 
 
 def test_a_macro_says_what_to_write_for_a_run_without_data_interval():
-    with pytest.raises(ValueError, match=re.escape("write macros.webdata.tbs(dag_run)")):
+    with pytest.raises(ValueError, match=re.escape("use macros.webdata.tbs(dag_run)")):
         rendered("{{ macros.webdata.tbs(data_interval_start, data_interval_end) }}")
 
 

@@ -71,7 +71,7 @@ def test_form_has_every_extra(caplog):
         Connection(conn_id="c", conn_type="webdata", host="https://a.example", password="k", extra=extra)
     )
     [warning] = [message for message in caplog.messages if "is unknown" in message]
-    assert set(warning.rpartition("known are ")[2].split(", ")) == set(FIELDS)
+    assert set(warning.rpartition("known extras: ")[2].split(", ")) == set(FIELDS)
 
 
 def test_secrets_are_masked_in_the_form():

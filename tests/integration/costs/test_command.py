@@ -143,8 +143,8 @@ def test_of_some_dags_at_some_time(run: Any) -> None:
 def test_for_people(run: Any) -> None:
     printed = run("--since", SINCE, "--by", "task", "--output", "plain")
     assert "search 2, scrape 30" in printed
-    assert printed.endswith("38 credits in all\n")
-    assert run("--since", "2199-01-01") == "0 credits in all\n"
+    assert printed.endswith("38 credits in total\n")
+    assert run("--since", "2199-01-01") == "0 credits in total\n"
     assert "used: 38" in run("--since", SINCE, "--output", "yaml")
 
 
@@ -191,7 +191,7 @@ WRONG = {
         ["--since", "2026-01-01", "--conn-id", "other"],
         "is of type 'http'. Set --conn-id to one of type webdata",
     ),
-    "not reached": (["--since", "2026-01-01", "--conn-id", "away"], "What the service says is not known"),
+    "not reached": (["--since", "2026-01-01", "--conn-id", "away"], "The service's figures cannot be read"),
 }
 
 

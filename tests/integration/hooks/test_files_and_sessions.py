@@ -206,7 +206,7 @@ async def test_every_operation(serve: Start) -> None:
 
 # Method, arguments, and a part of the message.
 INVALID: list[tuple[str, tuple[Any, ...], str]] = [
-    ("start_extract", ({"schema": {}},), "'urls', 'prompt'"),
+    ("start_extract", ({"schema": {}},), "'urls' or 'prompt' is required"),
     ("start_agent", ({"prompt": "p" * 10_001},), "prompt"),
     ("start_agent", ({"prompt": "p", "schema": {"type": "nothing"}},), "schema"),
     ("open_session", ({"ttl": 29},), "ttl"),
@@ -350,6 +350,6 @@ async def test_a_stream_is_parsed(serve: Start) -> None:
 
 async def test_a_file_that_shrinks(serve: Start) -> None:
     server, hook = serve(PARSED)
-    with pytest.raises(UploadError, match="ended after 3 of the 10 bytes"):
+    with pytest.raises(UploadError, match="ended after 3 of the expected 10 bytes"):
         await settled(hook.parse(io.BytesIO(b"abc"), "a.csv", 10))
     assert server.requests == []

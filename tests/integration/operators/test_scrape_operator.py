@@ -96,7 +96,7 @@ def test_the_log_says_how_old_a_page_may_be_and_where_it_came_from(here, log):
     assert [document["metadata"]["cacheState"] for document in documents] == ["miss", "hit", "miss"]
     assert [document["metadata"]["creditsUsed"] for document in documents] == [1, 1, 1]
     logged = log()
-    assert logged.count("scrape: pages may be up to 2 days old, from the service's cache; max_age=0") == 2
+    assert logged.count("scrape: pages may be up to 2 days old, from the service's cache; set max_age=0") == 2
     cached = documents[1]["metadata"]["cachedAt"]
     told = rf"of {re.escape(PAGE)}, from the service's cache of {re.escape(cached)}, \d+ seconds old; credits used: 1"
     assert len(re.findall(told, logged)) == 1

@@ -247,7 +247,7 @@ WRONG = {
     "a limit below the price of a search": (
         WebDataBatchSearchOperator,
         {"queries": ["q", "r"], "limit": 20, "credit_limit": 3},
-        "credit_limit=3 is below what it may cost, 4: 4 for 20 results",
+        "credit_limit=3 is below the maximum price of 4 credits: 4 for 20 results",
     ),
     "a limit of what has no price": (
         WebDataExtractOperator,
