@@ -183,8 +183,8 @@ def _errors() -> str:
         parts += [f"## `{error.__name__}`", *facts, *body(doc, ROOT), "\n".join(fields)]
     return page(
         "Errors",
-        "Every error of the hooks is a `WebDataError` of `airflow_provider_webdata.api.errors`. What a task makes of "
-        f"each is said in [Errors and retries]({ROOT}errors.md).",
+        "Every error of the hooks is a `WebDataError` of `airflow_provider_webdata.api.errors`. "
+        f"[Errors and retries]({ROOT}errors.md) documents how tasks handle each of them.",
         *parts,
     )
 
@@ -254,8 +254,8 @@ def _configuration() -> str:
     return page(
         "Connection and configuration",
         "## Fields of the connection",
-        f"Connection type `{connection['connection-type']}`; the first two are fields of Airflow's own, the others "
-        f"stand in `extra`. How they are given: [The connection]({ROOT}connection.md).",
+        f"Connection type `{connection['connection-type']}`. The first two fields are Airflow's own; the others are in "
+        f"`extra`. [The connection]({ROOT}connection.md) shows how to set them.",
         table(("Field", "In the form", "Meaning"), rows),
         "## Options of Airflow's configuration",
         "Section `[webdata]` of `airflow.cfg`, or environment variables such as "
