@@ -1,8 +1,8 @@
-"""The pages in Airflow's UI: the service, the inbox, the waits and the credits, read-only.
+"""Read-only pages in Airflow's UI about the service, the inbox, waiting tasks, and credits.
 
-The plugin mounts them on the API server; nothing here is imported before the first visit. Pages read the inbox through
-`inbox_server.storage`, Airflow's tables through its own models, and the service through a connection's hook, with a
-deadline. Who may see what is Airflow's decision.
+The plugin mounts the pages on the API server and imports this package on the first visit. Pages read the inbox through
+`inbox_server.storage`, Airflow's tables through Airflow's models, and the service through a connection's hook, with a
+deadline. Airflow's auth manager controls access.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The pages as one ASGI application: routes, who may enter, and what is answered when something fails."""
+"""ASGI application of the pages: routes, permission checks, and error responses."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ _STATIC = {"webdata.css": "text/css", "webdata.js": "text/javascript"}
 class View(NamedTuple):
     """A page or a part of one.
 
-    Every view needs the right to view plugins, and checks each `conn_id` and `dag_id` in the address.
+    Every view requires permission to view plugins, and to read each `conn_id` and `dag_id` in the URL.
 
     :param respond: builds the response.
-    :param right: the right that it also requires: to read the `connection` or the `DAG` in the address, which must be
-        there, or that of each of the `rows` that it shows.
+    :param right: further permission: to read the `connection` or the `DAG`, which the URL must name, or each of the
+        `rows` that the view shows.
     """
 
     respond: Callable[[Page], Awaitable[Response]]
@@ -70,14 +70,14 @@ VIEWS: dict[str, View] = {
     "/task": View(task.page, "DAG"),
     "/run": View(task.run, "DAG"),
 }
-"""All pages and parts by their paths, below the mount."""
+"""All pages and parts, by path below the mount point."""
 MOST_OPEN = 64
-"""Pages and parts that are loaded at the same time; any further one is answered 503."""
+"""Maximum number of concurrent requests. Further requests receive 503."""
 RETRY_AFTER = "2"
 
 
 def create_application() -> Starlette:
-    """Return the pages of this Airflow, which read its database and its connections."""
+    """Return the application, which reads this Airflow's database and connections."""
     lookups, room = Lookups(), asyncio.Semaphore(MOST_OPEN)
     routes = [Route(path, _guarded(view, lookups, room)) for path, view in VIEWS.items()]
     routes.append(Route(f"/static/{__version__}/{{name}}", _static))
@@ -90,7 +90,7 @@ def _guarded(
     async def respond(request: Request) -> Response:
         page = Page(request, await Visitor.of(request), lookups)
         if room.locked():
-            return _message(request, 503, f"{MOST_OPEN} pages are being loaded. Try again in a moment.")
+            return _message(request, 503, f"{MOST_OPEN} pages are already loading. Try again in a moment.")
         try:
             async with room:
                 await in_thread(_check_rights, page, view)
@@ -98,9 +98,9 @@ def _guarded(
         except StoreUnavailableError as error:
             return _message(request, 503, f"The inbox cannot be read: {error}.")
         except SQLAlchemyError as error:
-            # Its text holds the statement with its values.
-            log.error("A page could not be made: %s", type(error).__name__)
-            return _message(request, 503, "Airflow's database does not answer. Try again.")
+            # The error's text contains the statement and its values.
+            log.error("Cannot read Airflow's database for a page: %s", type(error).__name__)
+            return _message(request, 503, "Airflow's database does not respond. Try again.")
 
     return respond
 
@@ -108,28 +108,28 @@ def _guarded(
 def _check_rights(page: Page, view: View) -> None:
     """Raise an `HTTPException` unless the visitor may open a view."""
     if not page.visitor.may_view():
-        raise HTTPException(403, "You have no right to view plugins.")
+        raise HTTPException(403, "You do not have permission to view plugins.")
     conn_id = page.required("conn_id") if view.right == "connection" else page.text("conn_id")
-    # Before a secrets backend sees it.
+    # Reject an invalid id before a secrets backend receives it.
     if conn_id and not is_conn_id(conn_id):
         raise HTTPException(
             400,
             r"conn_id must be 1 to 250 letters, digits, or any of _-.:/\#!(), without '.' and '..' as segments.",
         )
     if conn_id and not page.visitor.may_read_connection(conn_id):
-        raise HTTPException(403, f"You have no right to read connection {conn_id!r}.")
+        raise HTTPException(403, f"You do not have permission to read connection {conn_id!r}.")
     dag_id = page.required("dag_id") if view.right == "DAG" else page.text("dag_id")
     if dag_id:
         page.require_dags([dag_id])
 
 
 async def _static(request: Request) -> Response:
-    """Return the style sheet or the script, which hold no data: also to who is not logged in."""
+    """Return the style sheet or the script. They contain no data and require no login."""
     name = request.path_params["name"]
     if name not in _STATIC:
-        raise HTTPException(404, "There is nothing here.")
+        raise HTTPException(404, "This file does not exist.")
     content = files("airflow_provider_webdata.ui").joinpath("static").joinpath(name).read_bytes()
-    # The address changes with the version.
+    # The URL changes with the version.
     headers = {**HEADERS, "cache-control": "public, max-age=86400"}
     return Response(content, media_type=_STATIC[name], headers=headers)
 

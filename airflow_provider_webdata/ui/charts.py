@@ -1,4 +1,4 @@
-"""Charts as SVG."""
+"""SVG charts."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 SERIES = 6
-"""Colors in the style sheet: a column has no more parts."""
+"""Number of colors in the style sheet, and so of parts in a column."""
 
 _PLOT, _ABOVE, _BELOW, _AXIS = 160, 20, 20, 52
 _SPARK = 20
 _TICKS = 4
 _GAP = 0.2
 _LABELED = 10
-"""Columns up to which each has its value and its label."""
+"""Maximum number of columns that all have a value and a label."""
 _LABEL_EVERY = 7
 _LOWEST, _HIGHEST = 1e-9, 1e300
 _FARTHEST_LINE = 2.5
-"""Times the highest column up to which the line belongs to the scale."""
+"""Maximum ratio of the line to the highest column for the scale to include the line."""
 
 
 class Column(NamedTuple):
     """One column of a chart.
 
-    :param label: below it.
-    :param parts: stacked values, not negative, one for each series.
-    :param is_forecast: whether the value is expected instead of measured.
+    :param label: text below the column.
+    :param parts: stacked nonnegative values, one for each series.
+    :param is_forecast: whether the value is a forecast.
     """
 
     label: str
@@ -41,11 +41,11 @@ class Column(NamedTuple):
 def columns_chart(
     columns: Sequence[Column], title: str, unit: str, line: tuple[str, float] | None = None
 ) -> Markup:
-    """Return stacked columns with an axis, the oldest first; empty where there is nothing to draw.
+    """Return a stacked column chart with an axis, oldest column first; empty if all values are 0.
 
-    Positions across are in percent and text is in pixels, so that it is readable at every width.
+    Horizontal positions are in percent and text is in pixels, so that text is readable at every width.
 
-    :param unit: of the values, such as `credits`.
+    :param unit: unit of the values, such as `credits`.
     :param line: label and value of a horizontal line.
     """
     columns = [column._replace(parts=[drawable(part) for part in column.parts]) for column in columns]
@@ -102,10 +102,10 @@ def columns_chart(
 
 
 def sparkline(values: Sequence[float | None], title: str, top: float = 0) -> Markup:
-    """Return small columns without an axis, the oldest first; empty where there is nothing to draw.
+    """Return a small column chart without an axis, oldest column first; empty if all values are 0.
 
     :param values: None leaves a gap.
-    :param top: value of the full height; 0: the highest value.
+    :param top: value at full height; 0 for the highest value.
     """
     heights = [0.0 if value is None else drawable(value) for value in values]
     highest = max(top, *heights) if heights else 0
@@ -155,13 +155,13 @@ def _y(value: float, top: float) -> float:
 
 
 def _step(highest: float) -> float:
-    """Return the distance of an axis' ticks: 1, 2 or 5 with zeros."""
+    """Return the distance between ticks: 1, 2, or 5 times a power of ten."""
     size = 10.0 ** math.floor(math.log10(highest / _TICKS))
     return next(size * digit for digit in (1, 2, 5, 10) if size * digit * _TICKS >= highest)
 
 
 def drawable(value: float) -> float:
-    """Return a value that can be the height of a column: finite, and not negative."""
+    """Clamp a value to a finite, nonnegative column height."""
     try:
         return 0.0 if math.isnan(value) else min(max(float(value), 0.0), _HIGHEST)
     except OverflowError:

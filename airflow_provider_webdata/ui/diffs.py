@@ -1,4 +1,4 @@
-"""The findings of a check for a page: colored lines, and values side by side."""
+"""Findings of a monitor check for display: colored diff lines, and changed values side by side."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 MOST_LINES = 500
 LARGEST_PICTURE = 2**20
-"""Characters of a screenshot in a data URL."""
+"""Maximum characters of a screenshot's URL, which may be a `data:` URL."""
 _KINDS = {"+": "added", "-": "removed", "@": "place"}
 _CHANGE_KINDS = {"add": "added", "del": "removed"}
 
@@ -21,7 +21,7 @@ class Line(NamedTuple):
     """A line of a diff.
 
     :param kind: `added`, `removed`, `place` or `same`.
-    :param text: with its sign.
+    :param text: the line with its sign.
     """
 
     kind: str
@@ -29,11 +29,11 @@ class Line(NamedTuple):
 
 
 class Value(NamedTuple):
-    """A value that changed.
+    """A changed value.
 
-    :param path: where it stands in the extraction.
-    :param before: as JSON.
-    :param after: as JSON.
+    :param path: path in the extracted JSON.
+    :param before: previous value as JSON.
+    :param after: current value as JSON.
     """
 
     path: str
@@ -42,7 +42,7 @@ class Value(NamedTuple):
 
 
 def lines_of(page: MonitorCheckPage) -> list[Line]:
-    """Return the lines of a page's diff, at most `MOST_LINES` and one that says so; empty where there is none."""
+    """Return at most `MOST_LINES` lines of a page's diff, and one that counts the others; empty without a diff."""
     diff = page.diff
     text = diff if isinstance(diff, str) else diff.text if isinstance(diff, PageDiff) else None
     if text:
@@ -55,7 +55,7 @@ def lines_of(page: MonitorCheckPage) -> list[Line]:
 
 
 def values_of(page: MonitorCheckPage) -> list[Value]:
-    """Return the values that changed, of a check that compares JSON."""
+    """Return the changed values of a check that compares JSON."""
     tree = page.diff.json_ if isinstance(page.diff, PageDiff) else None
     if not isinstance(tree, dict) or "files" in tree:
         return []
@@ -67,7 +67,7 @@ def values_of(page: MonitorCheckPage) -> list[Value]:
 
 
 def screenshot_of(page: MonitorCheckPage) -> str | None:
-    """Return the page's screenshot: an address, or the picture itself in a data URL."""
+    """Return the page's screenshot as an http(s) or `data:` URL, or None."""
     snapshot = page.snapshot
     found = snapshot.get("screenshot") if isinstance(snapshot, dict) else None
     if not isinstance(found, str) or len(found) > LARGEST_PICTURE:

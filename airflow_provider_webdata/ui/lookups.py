@@ -1,4 +1,4 @@
-"""Calls of the service by the pages: with a deadline, and cached briefly, so that many viewers make one request."""
+"""The pages' requests to the service, with a deadline and a short-lived cache that all viewers share."""
 
 from __future__ import annotations
 
@@ -42,22 +42,22 @@ T = TypeVar("T")
 DEADLINE = 3.0
 """Seconds that a page waits for the service."""
 KEPT = 15.0
-"""Seconds for which an answer, or why there is none, is shown again."""
+"""Seconds for which a result or an error is cached."""
 SPENT_KEPT = 300.0
-"""Seconds for which the credits of DAGs are shown again: they are summed from the XComs of many tasks."""
+"""Seconds for which the credits of DAGs are cached. They are summed from the XComs of many tasks."""
 MOST_KEPT = 256
 MOST_BYTES = 32 * 2**20
-"""Bytes of memory that all kept answers may take."""
+"""Maximum memory of all cached results, in bytes."""
 LARGEST_ANSWER = 8 * 2**20
-"""Bytes of a response of the service to a page."""
+"""Maximum size of a service response, in bytes."""
 
 
 @dataclass(frozen=True)
 class Found(Generic[T]):
-    """An answer of the service, or the reason for its absence.
+    """A result from the service, or an error.
 
-    :param value: the answer; None if there is none.
-    :param problem: a message for the user.
+    :param value: the result, or None.
+    :param problem: error message for the user, or None.
     """
 
     value: T | None = None
@@ -66,10 +66,10 @@ class Found(Generic[T]):
 
 @dataclass(eq=False)
 class _Kept:
-    """An answer, or the task that still waits for it.
+    """A cache entry.
 
-    :param task: returns the answer.
-    :param size: bytes of memory; None while the task waits.
+    :param task: returns the result.
+    :param size: bytes of memory; None while the request is in flight.
     """
 
     task: asyncio.Task[Any]
@@ -77,7 +77,7 @@ class _Kept:
 
 
 class Lookups:
-    """One API server's requests for its pages."""
+    """Cached requests of one API server's pages."""
 
     def __init__(self) -> None:
         self._kept: dict[Hashable, _Kept] = {}
@@ -86,14 +86,14 @@ class Lookups:
     async def find(
         self, conn_id: str, what: Hashable, ask: Callable[[AsyncWebDataHook], Awaitable[T]]
     ) -> Found[T]:
-        """Return what the service says.
+        """Return a result from the service.
 
-        :param what: names the question among those of the connection.
+        :param what: identifies the request in the connection's cache.
         """
         return await self._remembered((conn_id, what), lambda: self._ask(conn_id, ask))
 
     async def conn_ids(self) -> list[str]:
-        """Return the connections that Airflow can list, and those that have deliveries; the default one first."""
+        """Return the ids of connections that Airflow can list or that have deliveries, the default first."""
         return await self._remembered("conn_ids", lambda: in_thread(_conn_ids))
 
     async def health(self, conn_id: str) -> list[Finding]:
@@ -103,7 +103,7 @@ class Lookups:
         )
 
     async def spent_by_day(self, since: date) -> dict[str, dict[date, Counter[str]]]:
-        """Return the credits of each DAG by connection and day of UTC, as the DAGs' tasks reported them.
+        """Return the credits that tasks reported, by connection, UTC day, and DAG.
 
         :param since: the first day.
         """
@@ -115,7 +115,7 @@ class Lookups:
         return found if found.state == "wrong" else None
 
     async def dashboard_url(self, conn_id: str) -> str | None:
-        """Return the address of the service's own dashboard, where the connection names it."""
+        """Return the URL of the service's dashboard, or None if the connection does not set it."""
         return await self._remembered((conn_id, "dashboard_url"), lambda: in_thread(_dashboard_url, conn_id))
 
     async def _remembered(
@@ -124,7 +124,7 @@ class Lookups:
         kept = self._kept.get(key)
         if kept is None:
             kept = self._kept[key] = _Kept(asyncio.create_task(self._measured(key, ask, seconds)))
-        # A viewer who goes away must not take the answer from the others.
+        # A viewer who leaves must not cancel the request for the others.
         answer: T = await asyncio.shield(kept.task)
         return answer
 
@@ -142,7 +142,7 @@ class Lookups:
         return answer
 
     def _keep(self, key: Hashable, size: int, seconds: float) -> None:
-        """Keep an answer for a while, and drop the oldest ones that are too many or too large together."""
+        """Schedule the expiry of a result, and evict the oldest results that exceed the cache's limits."""
         kept = self._kept[key]
         kept.size = size
         asyncio.get_running_loop().call_later(seconds, self._drop, key, kept)
@@ -150,7 +150,7 @@ class Lookups:
             total = sum(each.size or 0 for each in self._kept.values())
             if len(self._kept) <= MOST_KEPT and total <= MOST_BYTES:
                 break
-            # A question in flight stays, so that no page asks it again.
+            # Keep requests in flight, so that no page repeats them.
             if other.size is not None:
                 self._drop(one, other)
 
@@ -159,7 +159,7 @@ class Lookups:
             del self._kept[key]
 
     def settings(self, conn_id: str) -> ConnectionSettings | None:
-        """Return what a connection says, as it was when the service was last asked with it; None: never."""
+        """Return the connection's settings as of its last request, or None if it made no request."""
         return self._hooks[conn_id][0] if conn_id in self._hooks else None
 
     async def _ask(self, conn_id: str, ask: Callable[[AsyncWebDataHook], Awaitable[T]]) -> Found[T]:
@@ -167,7 +167,7 @@ class Lookups:
             with anyio.fail_after(DEADLINE):
                 return Found(await ask(await self._hook(conn_id)))
         except TimeoutError:
-            return Found(problem=f"The service did not answer within {DEADLINE:.0f} seconds.")
+            return Found(problem=f"The service did not respond within {DEADLINE:.0f} seconds.")
         except ConfigurationError as error:
             return Found(problem=str(error))
         except WebDataError as error:
@@ -192,7 +192,7 @@ class Lookups:
 
 
 def _memory_of(value: Any) -> int:
-    """Return the bytes that a value takes; the count stops beyond `MOST_BYTES`."""
+    """Return a value's memory in bytes. Counting stops beyond `MOST_BYTES`."""
     seen: set[int] = set()
     total, left = 0, [value]
     while left and total <= MOST_BYTES:
@@ -205,7 +205,7 @@ def _memory_of(value: Any) -> int:
 
 
 def _dashboard_url(conn_id: str) -> str | None:
-    # What is wrong with a connection is said where the service is asked.
+    # Requests to the service report errors of the connection.
     with contextlib.suppress(StoreUnavailableError, ConfigurationError):
         if (connection := find_webdata_connection(conn_id)) is not None:
             return settings_of(connection).dashboard_url
@@ -219,9 +219,9 @@ def _spent_by_day(since: date) -> dict[str, dict[date, Counter[str]]]:
 
 def _conn_ids() -> list[str]:
     found, _ = webdata_connections(TimeLimit(DEADLINE))
-    # Where the inbox cannot be read, its own parts of the page say so.
+    # Other parts of the page report an unavailable inbox.
     with contextlib.suppress(StoreUnavailableError):
         found += DeliveryStore(airflow_engine()).conn_ids()
-    # The first is what pages of one connection show where none is chosen.
+    # Pages of one connection show the first by default.
     default = AsyncWebDataHook.default_conn_name
     return sorted(set(found), key=lambda conn_id: (conn_id != default, conn_id))

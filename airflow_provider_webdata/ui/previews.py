@@ -13,7 +13,7 @@ _FIRST = ("url", "name", "title", "position", "status", "statusCode", "descripti
 
 _IDS = ("Id", "ID", "_id")
 _SOURCES = ("web", "news", "images")
-"""Lists of a search, whose rows belong together."""
+"""Result lists of a search, shown as one table."""
 _LISTS = ("data", *_SOURCES, "links", "results", "pages", "items", "steps")
 
 
@@ -21,8 +21,8 @@ class Preview(NamedTuple):
     """The first rows of results.
 
     :param columns: names of the columns.
-    :param rows: text of their cells.
-    :param total: number of all rows.
+    :param rows: cell texts of these rows.
+    :param total: total number of rows.
     """
 
     columns: list[str]
@@ -31,21 +31,21 @@ class Preview(NamedTuple):
 
 
 def preview(value: Any) -> Preview | None:
-    """Return the first rows of a return value, None if it holds none."""
+    """Return the first rows of a return value, or None if it has no rows."""
     items = _items(value)
     if not items:
         return None
     rows = [preview_row(item) for item in items[:_SAMPLED]]
     counts = Counter(name for row in rows for name in row)
     place = {name: number for number, name in enumerate(_FIRST)}
-    # Ids say nothing to people.
+    # Ids mean nothing to readers.
     named = [name for name in counts if name != "id" and not name.endswith(_IDS)] or list(counts)
     columns = sorted(named, key=lambda name: (place.get(name, len(place)), -counts[name]))[:COLUMNS]
     return Preview(columns, [[row.get(name, "") for name in columns] for row in rows[:ROWS]], len(items))
 
 
 def total(value: Any) -> int | None:
-    """Return the number of rows in a return value, None if it has no list of rows."""
+    """Return the number of rows in a return value, or None if it has no list of rows."""
     items = _items(value)
     is_empty = value == [] or (isinstance(value, dict) and any(value.get(name) == [] for name in _LISTS))
     return len(items) if items or is_empty else None
@@ -66,6 +66,6 @@ def _items(value: Any) -> list[Any]:
         if part and (found := _items(part)):
             return found
         if part and isinstance(part, dict):
-            # One answer, such as an agent's.
+            # A single result, such as an agent's answer.
             return [part]
     return []

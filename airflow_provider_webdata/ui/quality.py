@@ -1,4 +1,4 @@
-"""The checks of a task's data, as its XComs hold them, and the same facts of its earlier runs."""
+"""Data quality checks of a task and its earlier runs, read from XCom."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.ui.tasks import TaskFacts
 
 FACTS = ("quality", "qualityRejected", "changes")
-"""XComs of earlier runs that the charts show."""
+"""Keys of the XComs of earlier runs that the charts show."""
 _CHANGES = {"new": "New", "changed": "Changed", "removed": "Removed"}
 _MOST_SHOWN = 50
 
 
 class Measure(NamedTuple):
-    """A fact of a task's data.
+    """A measurement of a task's data.
 
-    :param name: of the fact, or of a field.
-    :param value: in this run.
-    :param course: its values in the last runs as a chart; empty if they are fewer than two.
+    :param name: name of the measurement or field.
+    :param value: value in this run.
+    :param course: chart of the values in the last runs; empty if there are fewer than two.
     """
 
     name: str
@@ -36,14 +36,14 @@ class Measure(NamedTuple):
 class Quality(NamedTuple):
     """The quality of a task's data.
 
-    :param is_rejected: whether the results were not published.
-    :param failed: each check that failed, as text.
-    :param blocked: substitute pages, by kind.
-    :param invalid: number of items that do not match the schema, and of those that were compared; None: no schema.
-    :param facts: of the results.
+    :param is_rejected: whether the results were rejected.
+    :param failed: failed checks as text.
+    :param blocked: number of substitute pages by kind.
+    :param invalid: numbers of items that do not match the schema and of validated items; None without a schema.
+    :param facts: measurements of the results.
     :param coverage: share of items that have a field, by field.
-    :param chart: items of the last runs; empty if they are fewer than two.
-    :param has_rejected: whether results of one of these runs were not published.
+    :param chart: chart of the items in the last runs; empty if there are fewer than two.
+    :param has_rejected: whether the results of one of these runs were rejected.
     """
 
     is_rejected: bool
@@ -57,9 +57,9 @@ class Quality(NamedTuple):
 
 
 def quality_of(facts: TaskFacts, past: Callable[[], list[tuple[str, dict[str, Any]]]]) -> Quality | None:
-    """Return what the checks of a task found, None if it has none.
+    """Return the data quality of a task, or None if it has no checks.
 
-    :param past: returns each of the last runs with its XComs `FACTS`, the oldest first.
+    :param past: returns the last runs with their XComs `FACTS`, oldest first.
     """
     rejected = facts.fact("qualityRejected")
     found = rejected if isinstance(rejected, dict) else facts.fact("quality")
@@ -76,7 +76,7 @@ def quality_of(facts: TaskFacts, past: Callable[[], list[tuple[str, dict[str, An
     measured, covered = _measured(found, facts.fact("changes")), _numbers(found.get("coverage"))
     earlier = [_measured(_quality(xcoms), xcoms.get("changes")) for _, xcoms in runs]
     columns = [
-        # Rejected results have another color.
+        # Rejected results have a different color.
         Column(
             run_id.partition("__")[2][:10] or run_id[:10],
             [0, 0, items] if "qualityRejected" in xcoms else [items],
@@ -91,7 +91,7 @@ def quality_of(facts: TaskFacts, past: Callable[[], list[tuple[str, dict[str, An
         invalid,
         _measures(measured, earlier),
         _measures(covered, [_numbers(_quality(xcoms).get("coverage")) for _, xcoms in runs], 1),
-        columns_chart(columns, "Items of the last runs", "items") if len(columns) > 1 else Markup(),
+        columns_chart(columns, "Items in the last runs", "items") if len(columns) > 1 else Markup(),
         any(len(column.parts) > 1 for column in columns),
     )
 
@@ -102,7 +102,7 @@ def _quality(xcoms: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _measured(quality: Mapping[str, Any], changes: Any) -> dict[str, float]:
-    """Return the facts of a run by their names on the page."""
+    """Return the measurements of a run by the names shown on the page."""
     changes = changes if isinstance(changes, dict) else {}
     return _numbers(
         {
@@ -114,15 +114,15 @@ def _measured(quality: Mapping[str, Any], changes: Any) -> dict[str, float]:
 
 
 def _measures(now: Mapping[str, float], runs: Sequence[Mapping[str, float]], top: float = 0) -> list[Measure]:
-    """Return facts with their course over runs.
+    """Return measurements with charts of their values over runs.
 
-    :param top: their highest possible value; 0: there is none.
+    :param top: highest possible value; 0 if unlimited.
     """
     return [
         Measure(
             name,
             value,
-            sparkline([run.get(name) for run in runs], f"{name} of the last runs", top)
+            sparkline([run.get(name) for run in runs], f"{name} in the last runs", top)
             if len(runs) > 1
             else Markup(),
         )

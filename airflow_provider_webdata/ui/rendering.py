@@ -1,4 +1,4 @@
-"""From values to HTML: the templates, and how moments, numbers, sizes and addresses are written."""
+"""HTML rendering: templates, and filters for times, numbers, sizes, and URLs."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ HEADERS = {
     "referrer-policy": "no-referrer",
     "cache-control": "no-store",
 }
-"""Of every page. Nothing is loaded from elsewhere, and nothing of it stays in the browser."""
+"""Response headers of every page. They forbid third-party content and caching."""
 
 _LONGEST_VALUE = 2000
 
 
 def render(template: str, request: Request, *, status: int = 200, **values: Any) -> HTMLResponse:
-    """Return a page."""
+    """Render a template as a response."""
     root = request.scope.get("root_path", "").rstrip("/")
     airflow = root.removesuffix(UI_PATH)
     text = _ENVIRONMENT.get_template(template).render(
@@ -49,10 +49,10 @@ def render(template: str, request: Request, *, status: int = 200, **values: Any)
 
 
 def moment_markup(value: datetime | None, *, missing: str = "never") -> Markup:
-    """Return how long ago a moment is, as an element whose title the page's script writes in the viewer's time zone.
+    """Return the age of a time as a `<time>` element. The page's script sets its title to the local time.
 
-    :param value: aware.
-    :param missing: what stands for None.
+    :param value: timezone-aware.
+    :param missing: text for None.
     """
     if value is None:
         return Markup('<span class="faint">{}</span>').format(missing)
@@ -63,9 +63,9 @@ def moment_markup(value: datetime | None, *, missing: str = "never") -> Markup:
 
 
 def in_utc(value: datetime) -> datetime:
-    """Return a moment in UTC; one in the first or the last hours of the calendar is cut to it.
+    """Convert a time to UTC, clamped to the range of `datetime`.
 
-    :param value: aware.
+    :param value: timezone-aware.
     """
     try:
         return value.astimezone(timezone.utc)
@@ -75,9 +75,9 @@ def in_utc(value: datetime) -> datetime:
 
 
 def number(value: float | None, *, missing: str = "unknown") -> str:
-    """Return a number with its thousands apart.
+    """Format a number with thousands separators.
 
-    :param missing: what stands for None.
+    :param missing: text for None.
     """
     if value is None:
         return missing
@@ -106,9 +106,9 @@ def size(value: int) -> str:
 
 
 def outside(url: Any) -> Markup:
-    """Return a link to another site, or the plain text where it is no address that a browser should open.
+    """Return a link to another site, or plain text if the URL is unsafe to open.
 
-    :param url: untrusted text from outside.
+    :param url: untrusted text.
     """
     text = str(url)
     try:
@@ -128,14 +128,14 @@ def outside(url: Any) -> Markup:
 
 
 def tree(value: Any, address: str, at: str = "", start: int = 0) -> Markup:
-    """Return a JSON value as a tree whose parts fold, of at most `MOST_NODES` values; links lead to the others.
+    """Render a JSON value as a collapsible tree of at most `MOST_NODES` values, with links to the others.
 
-    :param address: of the page that shows a part of it, with a query.
-    :param at: where the value is in the whole: the index of each child on the way, joined by dots.
-    :param start: how many of its children to skip.
+    :param address: URL of the page that shows a part of the value, with a query string.
+    :param at: path of the value in the whole document: the index of each child, joined by dots.
+    :param start: number of children to skip.
     """
     shown = {at: 0}
-    # Level by level, and the smallest parts first: a large one must not leave its neighbors without any.
+    # Breadth first, and the smallest parts first, so that a large part does not use up its siblings' share.
     level, left = [(at, value, start)], MOST_NODES
     while level and left:
         below = []
@@ -192,7 +192,7 @@ def _text(value: str, address: str, at: str, *, whole: bool) -> Markup:
             value[:80],
             number(len(value)),
             shown,
-            "" if whole else _more("all of it", address, at, 0),
+            "" if whole else _more("Show all", address, at, 0),
         )
     if value.startswith(("http://", "https://")):
         return outside(value)
@@ -218,7 +218,7 @@ def _below(at: str, index: int) -> str:
 
 
 def _cut(value: Any, longest: int = _LONGEST_VALUE) -> Any:
-    """Cut a long text; markup stays whole."""
+    """Truncate long text, but not markup."""
     if isinstance(value, str) and not isinstance(value, Markup) and len(value) > longest:
         return f"{value[:longest]}…"
     return value

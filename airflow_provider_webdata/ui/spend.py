@@ -1,4 +1,4 @@
-"""Credits of DAGs by day: sums, the forecast for the billing period, and the chart."""
+"""Credits by DAG and day: sums, forecast for the billing period, and chart."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.models import CreditUsage
 
 DAYS = 14
-"""Days until today that the chart shows, where they have credits, beside the days of the period."""
+"""Days up to today that the chart shows if they have credits, in addition to the billing period."""
 _LONGEST_PERIOD = 62
 _WEEK = 7
 _OTHERS = "other DAGs"
@@ -26,12 +26,12 @@ _OTHERS = "other DAGs"
 
 @dataclass(frozen=True)
 class Period:
-    """A billing period in days of UTC.
+    """A billing period in UTC days.
 
-    :param start: its first day.
-    :param end: the first day after it.
+    :param start: first day.
+    :param end: first day after the period.
     :param plan: credits of the plan; None if unknown.
-    :param left: credits left; None if unknown.
+    :param left: remaining credits; None if unknown.
     """
 
     start: date
@@ -62,7 +62,7 @@ class Period:
 
 @dataclass(frozen=True)
 class DagSpend:
-    """The credits of one DAG, or of all."""
+    """Credits of one DAG, or of all DAGs."""
 
     dag_id: str
     today: float
@@ -72,15 +72,15 @@ class DagSpend:
 
 @dataclass(frozen=True)
 class Spend:
-    """The credits that DAGs spent.
+    """Credits that DAGs spent.
 
-    :param total: of all DAGs.
-    :param dags: each DAG, the dearest first.
-    :param per_day: average of the last 7 days, or of the days since the first credit if those are fewer.
-    :param forecast: credits at the end of the period at this rate.
-    :param runway: days until no credits are left at this rate; None if that is unknown.
-    :param names: series of the chart.
-    :param columns: of the chart.
+    :param total: sum of all DAGs.
+    :param dags: each DAG, highest credits first.
+    :param per_day: daily average of the last 7 days, or of the days since the first credit if those are fewer.
+    :param forecast: projected credits at the end of the period at this rate.
+    :param runway: days until the credits run out at this rate; None if unknown.
+    :param names: names of the chart's series.
+    :param columns: columns of the chart.
     """
 
     total: DagSpend
@@ -95,7 +95,7 @@ class Spend:
     def chart(self) -> Markup:
         """Return the credits by day as a chart."""
         line = None if not self.plan_per_day else (f"Plan: {self.plan_per_day:,.0f} a day", self.plan_per_day)
-        return columns_chart(self.columns, "Credits of each day by DAG", "credits", line)
+        return columns_chart(self.columns, "Credits per day by DAG", "credits", line)
 
 
 def spend_of(
@@ -103,8 +103,8 @@ def spend_of(
 ) -> Spend:
     """Sum the credits of some DAGs.
 
-    :param by_day: credits by day of UTC and DAG.
-    :param today: day of UTC.
+    :param by_day: credits by UTC day and DAG.
+    :param today: current UTC day.
     """
     week = today - timedelta(days=_WEEK - 1)
     mine = {one for used_by in by_day.values() for one in used_by if one in dag_ids}
@@ -155,5 +155,5 @@ def _day(text: str | None) -> date | None:
 
 
 def today() -> date:
-    """Return the day of UTC."""
+    """Return the current UTC day."""
     return datetime.now(timezone.utc).date()

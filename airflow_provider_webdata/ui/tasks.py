@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.common.job_kinds import JobKind
 
 WAITS_SHOWN = 50
-"""Trigger arguments are encrypted: no more are decrypted for one page."""
+"""Maximum number of waits on a page. The trigger arguments of each must be decrypted."""
 
 _TRIGGERS = "airflow_provider_webdata.triggers."
 _KINDS = {f"WebData{kind.title().replace('_', '')}Operator": kind for kind in ALL_JOB_KINDS}
@@ -44,7 +44,7 @@ _FACTS = (
     *("credits", "creditsUsed", "path", "count", "bytes", "explanation", "recording"),
     *("validation", "quality", "qualityRejected", "preview"),
 )
-"""XComs that the pages show, beside the return value."""
+"""Keys of the XComs that the pages show, in addition to the return value."""
 _DIGITS = 10
 _LONGEST_XCOM = 2**16
 _LONGEST_OF_RUN = 2**13
@@ -52,11 +52,11 @@ _MOST_XCOMS = 5000
 _MOST_HAPPENED = 100
 _MOST_EVENTS = 200
 _EVENT_DELAY = timedelta(hours=1)
-"""For how long after a delivery the asset event that it made is looked for."""
+"""Maximum delay between a delivery and its asset event."""
 
 
 class TaskName(NamedTuple):
-    """A task instance, as Airflow names it."""
+    """The key of a task instance."""
 
     dag_id: str
     run_id: str
@@ -65,7 +65,7 @@ class TaskName(NamedTuple):
 
 
 def map_index_of(text: str) -> int:
-    """Return the index of a mapped task, -1 for text that is none."""
+    """Parse the index of a mapped task. Return -1 for other text."""
     return int(text) if text.isdecimal() and len(text) < _DIGITS else -1
 
 
@@ -75,9 +75,9 @@ class Wait:
 
     :param task: the task.
     :param conn_id: its connection.
-    :param what: as text.
-    :param how: as text.
-    :param since: when the wait began.
+    :param what: the event, as text.
+    :param how: the way of waiting, such as `by webhook`.
+    :param since: start of the wait.
     :param until: deadline of the wait; None: Airflow's timeout applies.
     :param given: the trigger's arguments.
     """
@@ -93,20 +93,20 @@ class Wait:
 
 @dataclass(frozen=True)
 class TaskFacts:
-    """A task of the provider, or of something else.
+    """A task instance, of this provider or any other.
 
-    :param name: the task.
-    :param state: Airflow's.
-    :param operator: name of its class.
-    :param label: name of a mapped task from its `map_index_template`, or the index; empty if it is not mapped.
-    :param started: when it began; None if it has not.
-    :param ended: when it ended; None if it has not.
-    :param conn_id: its connection; None: it is no task of the provider.
-    :param operation: the kind of its job, if it has one.
-    :param ids: those of `job_id`, `monitor_id` and `check_id` that it has.
-    :param subject: URL, query or name that its arguments give.
-    :param wait: what it waits for now.
-    :param pushed: its small XComs by key.
+    :param name: key of the task instance.
+    :param state: Airflow's state.
+    :param operator: class name of the operator.
+    :param label: rendered `map_index_template` of a mapped task, or its index; empty if not mapped.
+    :param started: start time; None before the start.
+    :param ended: end time; None before the end.
+    :param conn_id: connection of the task; None for tasks of other providers.
+    :param operation: kind of the task's job, if any.
+    :param ids: known ones of `job_id`, `monitor_id`, and `check_id`.
+    :param subject: name, query, URL, or prompt in the task's arguments; empty if none.
+    :param wait: current wait of the task, if any.
+    :param pushed: small XComs of the task, by key.
     """
 
     name: TaskName
@@ -124,21 +124,21 @@ class TaskFacts:
 
     @property
     def credits(self) -> float | None:
-        """Credits that the task reported."""
+        """Credits reported by the task."""
         credits = self.pushed.get("credits")
         used = credits.get("used") if isinstance(credits, dict) else self.fact("creditsUsed")
         return used if is_number(used) else None
 
     @property
     def count(self) -> float | None:
-        """Results that the task reported, or that its return value lists."""
+        """Number of results that the task reported or returned."""
         count = self.fact("count")
         if count is None:
             count = total(self.pushed.get("return_value"))
         return count if is_number(count) else None
 
     def fact(self, key: str) -> Any:
-        """Return an XCom, or the value of that name in the return value; None if neither is there."""
+        """Return an XCom, else the value of that key in the return value, else None."""
         result = self.pushed.get("return_value")
         return self.pushed.get(key, result.get(key) if isinstance(result, dict) else None)
 
@@ -146,9 +146,9 @@ class TaskFacts:
 class Happened(NamedTuple):
     """An event in the life of a task.
 
-    :param at: its time.
-    :param event: a state of Airflow, or `sent`.
-    :param attempt: number of the attempt.
+    :param at: time of the event.
+    :param event: one of Airflow's task states, or `sent`.
+    :param attempt: number of the attempt, from 1.
     """
 
     at: datetime
@@ -157,7 +157,7 @@ class Happened(NamedTuple):
 
 
 def is_number(value: Any) -> TypeGuard[float]:
-    """Return whether a value of JSON is a number."""
+    """Return whether a JSON value is a number."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
@@ -171,7 +171,7 @@ def sum_known(values: Iterable[float | None]) -> float | None:
 
 
 def waiting_dags() -> dict[str, int]:
-    """Return how many tasks of each DAG wait for the service now."""
+    """Return the number of tasks that wait for the service now, by DAG."""
     statement = (
         select(TaskInstance.dag_id, func.count())
         .join(Trigger, Trigger.id == TaskInstance.trigger_id)
@@ -183,7 +183,7 @@ def waiting_dags() -> dict[str, int]:
 
 
 def waits(dag_ids: Collection[str], offset: int = 0) -> list[Wait]:
-    """Return what tasks wait for, the longest wait first."""
+    """Return a page of waits, the longest first."""
     statement = (
         _waiting()
         .where(TaskInstance.dag_id.in_(dag_ids))
@@ -196,7 +196,7 @@ def waits(dag_ids: Collection[str], offset: int = 0) -> list[Wait]:
 
 
 def facts_of(name: TaskName) -> TaskFacts | None:
-    """Return what is known of a task, None where there is no such task."""
+    """Return the facts of a task, or None if it does not exist."""
     with create_session() as session:
         row = session.execute(_tasks().where(*_is(TaskInstance, name))).first()
         if row is None:
@@ -208,7 +208,7 @@ def facts_of(name: TaskName) -> TaskFacts | None:
 
 
 def facts_of_run(dag_id: str, run_id: str, most: int) -> list[TaskFacts]:
-    """Return the provider's tasks of a DAG run, in the order in which they started, mapped ones by their index."""
+    """Return the provider's tasks of a DAG run in the order of their start, and mapped ones by index."""
     with create_session() as session:
         rows = session.execute(
             _tasks()
@@ -237,7 +237,7 @@ def facts_of_run(dag_id: str, run_id: str, most: int) -> list[TaskFacts]:
 
 
 def happened_to(name: TaskName) -> list[Happened]:
-    """Return the states that Airflow logged for a task, and when it sent its job, the oldest first."""
+    """Return the logged states of a task and the start of its job, oldest first."""
     with create_session() as session:
         logged = session.execute(
             select(Log.dttm, Log.event, Log.try_number)
@@ -257,10 +257,10 @@ def happened_to(name: TaskName) -> list[Happened]:
 
 
 def past_facts(name: TaskName, keys: Collection[str], most: int) -> list[tuple[str, dict[str, Any]]]:
-    """Return each of the DAG's newest runs with XComs of the task, the oldest run first.
+    """Return the task's XComs in the DAG's newest runs, oldest run first.
 
-    :param keys: of the XComs.
-    :param most: runs.
+    :param keys: keys of the XComs.
+    :param most: maximum number of runs.
     """
     found: dict[str, dict[str, Any]] = {}
     with create_session() as session:
@@ -283,7 +283,7 @@ def past_facts(name: TaskName, keys: Collection[str], most: int) -> list[tuple[s
 
 
 def starters_of(job_ids: Collection[str]) -> dict[str, TaskName]:
-    """Return the tasks that pushed the ids of these jobs."""
+    """Return the tasks that pushed these job ids to XCom, by job id."""
     text = cast(XComModel.value, String)
     statement = select(*_name_columns(XComModel), text.label("text")).where(
         XComModel.key == "job_id", text.in_(texts := _stored_texts(job_ids))
@@ -293,9 +293,9 @@ def starters_of(job_ids: Collection[str]) -> dict[str, TaskName]:
 
 
 def dags_that_pushed(key: str, ids: Collection[str]) -> dict[str, set[str]]:
-    """Return the DAGs whose tasks pushed ids to XCom, by id.
+    """Return the DAGs whose tasks pushed these ids to XCom, by id.
 
-    :param key: of the XCom, such as `job_id`.
+    :param key: key of the XCom, such as `job_id`.
     """
     text = cast(XComModel.value, String)
     statement = (
@@ -312,12 +312,12 @@ def dags_that_pushed(key: str, ids: Collection[str]) -> dict[str, set[str]]:
 
 
 def _stored_texts(ids: Collection[str]) -> dict[str, str]:
-    """Return the ids by each text that an XCom may have in the database: JSON, or JSON of JSON."""
+    """Return the ids by their possible texts in the database: JSON, or doubly encoded JSON."""
     return {text: one for one in ids for text in (json.dumps(one), json.dumps(json.dumps(one)))}
 
 
 def runs_started_by(delivery_id: int, job_id: str | None, received_at: datetime) -> list[tuple[str, str]]:
-    """Return DAG and run of what the asset events of a delivery started."""
+    """Return DAG id and run id of the DAG runs that a delivery's asset events started."""
     with create_session() as session:
         asset_ids = session.scalars(
             select(AssetWatcherModel.asset_id)
@@ -372,7 +372,7 @@ def _wait(task: TaskName, trigger: Trigger, timeout: datetime | None) -> Wait:
         # Encrypted with another key.
         given = {}
     until = timeout
-    # Not a number, or one beyond the calendar.
+    # Not a number, or out of the range of datetime.
     with contextlib.suppress(KeyError, TypeError, ValueError, OverflowError, OSError):
         until = datetime.fromtimestamp(given["deadline"], timezone.utc)
     conn_id = str(given.get("webdata_conn_id", "unknown"))
@@ -390,7 +390,7 @@ def _what(classpath: str, given: Mapping[str, Any]) -> str:
         check = f"check {given['check_id']}" if given.get("check_id") else "the next check"
         return f"{check} of monitor {given.get('monitor_id')}"
     if classpath.endswith(".ResumeTrigger"):
-        return "the moment that the service named for the result"
+        return "the retry time that the service gave for the result"
     names = {"key": "key", "job_id": "job", "monitor_id": "monitor", "events": "events"}
     limits = [f"{word} {_joined(given[name])}" for name, word in names.items() if given.get(name)]
     return f"a delivery ({', '.join(limits) or 'any'})"
@@ -404,7 +404,7 @@ def _how(given: Mapping[str, Any]) -> str:
     if wait_by == "polling" or (wait_by == "auto" and given.get("reports") is False):
         return f"by polling every {poll:g} s" if is_number(poll) else "by polling"
     webhook = f"by webhook, polling every {safety:g} s in case one is lost" if safety else "by webhook"
-    return webhook if wait_by == "webhook" else f"{webhook}; by polling every {poll:g} s without one"
+    return webhook if wait_by == "webhook" else f"{webhook}; without a webhook, by polling every {poll:g} s"
 
 
 def _joined(value: Any) -> str:
@@ -467,7 +467,7 @@ def _xcom_length() -> Any:
 
 
 def _decoded(value: Any) -> Any:
-    # As JSON text in the database's JSON, or as the value itself.
+    # The database's JSON contains either the value or its JSON text.
     while isinstance(value, str):
         decoded = value
         with contextlib.suppress(ValueError):
@@ -488,7 +488,7 @@ def _is(table: Any, name: Iterable[Any]) -> list[Any]:
 
 def _its_rendered_fields() -> Any:
     table = RenderedTaskInstanceFields
-    # From Airflow 3.4 on each attempt has its own.
+    # Since Airflow 3.4, each attempt has its own rendered fields.
     if hasattr(table, "task_instance_id"):
         return table.task_instance_id == TaskInstance.id
     return and_(*_is(table, _name_columns(TaskInstance)))

@@ -1,4 +1,4 @@
-"""The pages' own threads: those of the API server also answer its other routes and the heartbeats of tasks."""
+"""Worker threads of the pages. The API server's own threads also serve its other routes and task heartbeats."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ _LIMITER = anyio.CapacityLimiter(4)
 
 
 async def in_thread(function: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
-    """Return the result of a function that blocks, from one of four threads that all pages share."""
+    """Run a blocking function in one of four threads that all pages share, and return its result."""
     return await anyio.to_thread.run_sync(partial(function, *args, **options), limiter=_LIMITER)

@@ -1,4 +1,4 @@
-"""The visitor of a page, and the rights that Airflow's auth manager grants."""
+"""The user who visits a page, and the permissions that Airflow's auth manager grants."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _BEARER = HTTPBearer(auto_error=False)
 
 
 class Visitor:
-    """A user who is logged in.
+    """A logged-in user.
 
-    Every answer may take a query or a call of the auth manager: ask from a thread, not from the event loop.
+    The methods may block on the database or the auth manager. Call them in a thread, not in the event loop.
 
-    :param user: as Airflow's auth manager knows them.
+    :param user: the auth manager's user.
     """
 
     def __init__(self, user: Any) -> None:
@@ -41,28 +41,28 @@ class Visitor:
 
     @classmethod
     async def of(cls, request: Request) -> Visitor:
-        """Return who asks, by the login cookie or a bearer token.
+        """Return the user of a request, authenticated by the login cookie or a bearer token.
 
-        :raises HTTPException: 401 or 403, no user that Airflow knows.
+        :raises HTTPException: 401 or 403, the authentication failed.
         """
         # Called as a function: Airflow's dependencies on its application state fail in a mounted application.
         return cls(await get_user(request, None, await _BEARER(request)))
 
     def may_view(self) -> bool:
-        """Return whether they may see the pages of plugins."""
+        """Return whether the user may view the pages of plugins."""
         return bool(get_auth_manager().is_authorized_view(access_view=AccessView.PLUGINS, user=self._user))
 
     def may_read_connection(self, conn_id: str) -> bool:
-        """Return whether they may read a connection.
+        """Return whether the user may read a connection.
 
-        :param conn_id: its id; the connection may not exist.
+        :param conn_id: id of the connection, which need not exist.
         """
         return conn_id in self.readable_connections([conn_id])
 
     def readable_connections(self, conn_ids: Iterable[str]) -> set[str]:
-        """Return the connections that they may read.
+        """Return the connections that the user may read.
 
-        :param conn_ids: ids of connections; what is no id is not readable.
+        :param conn_ids: ids of connections; invalid ids are unreadable.
         """
         conn_ids = set(conn_ids)
         unknown = [
@@ -80,14 +80,14 @@ class Visitor:
         return {conn_id for conn_id in conn_ids if self._connections.get(conn_id)}
 
     def may_read_dags(self, dag_ids: Iterable[str]) -> bool:
-        """Return whether they may read all of some DAGs."""
+        """Return whether the user may read all of these DAGs."""
         dag_ids = set(dag_ids)
         return self.readable(dag_ids) == dag_ids
 
     def readable(self, dag_ids: Iterable[str]) -> set[str]:
-        """Return the DAGs that they may read, with their task instances and XComs.
+        """Return the DAGs that the user may read, with their task instances and XComs.
 
-        :param dag_ids: ids of DAGs; a DAG may not exist.
+        :param dag_ids: ids of DAGs, which need not exist.
         """
         dag_ids = set(dag_ids)
         unknown = dag_ids - self._dags.keys()

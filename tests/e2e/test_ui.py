@@ -235,4 +235,4 @@ def _open_until_answered(frame: FrameLocator, heading: str, sign: Locator) -> No
 def _wait_for_parts(where: Page | FrameLocator) -> None:
     """Wait until the page has loaded all parts behind its frame."""
     expect(where.locator("main")).to_be_visible()
-    expect(where.get_by_text("Asking the service…")).to_have_count(0)
+    expect(where.get_by_text("Loading…")).to_have_count(0)

@@ -1,1 +1,1 @@
-"""One file per page: what it asks for, and what its template is given."""
+"""The pages, one module each: requests, permissions, and template values."""

@@ -1,4 +1,4 @@
-"""Webhook deliveries as the inbox holds them: a list that filters, and one of them."""
+"""Webhook deliveries in the inbox: a filterable list, and single deliveries."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
 ROWS = 50
 LARGEST_SHOWN = 2**20
-"""Bytes of a payload that is shown."""
+"""Maximum bytes of a payload that is shown."""
 
 _FILTERS = ("conn_id", "event", "find", "since", "until")
 
 
 async def page(page: Page) -> Response:
-    """List deliveries, the newest first, by connection, event, id, page and time.
+    """List deliveries, newest first, filtered by connection, event, id, page, and time.
 
-    Every filter has an index, which ends with the position: a page of a million deliveries reads as many rows of it as
-    it shows.
+    Every filter has an index that ends with the position. Among a million deliveries, a page reads only as many index
+    rows as it shows.
     """
     conn_id = page.text("conn_id")
     before = page.whole("before") or None
@@ -74,7 +74,7 @@ def _readable_conn_ids(page: Page) -> list[str]:
 
 
 def _by_id(wanted: DeliveryFilter, find: str) -> DeliveryFilter:
-    """Return the filter with each meaning that a text can have; the address of a webhook stands for its key."""
+    """Add a search text to the filter: an id, a key, a page URL, or a webhook URL, which contains the key."""
     if not find:
         return wanted
     if "://" in find:
@@ -86,7 +86,7 @@ def _by_id(wanted: DeliveryFilter, find: str) -> DeliveryFilter:
 
 
 async def one(page: Page) -> Response:
-    """Show one delivery: its envelope, its payload, its task, and the DAG runs that its asset event started."""
+    """Show a delivery: envelope, payload, task, and the DAG runs that its asset event started."""
     found = await in_thread(_checked, page)
     delivery = found.delivery
     now, _, _ = await in_thread(readable_waits, page)
@@ -103,7 +103,7 @@ async def one(page: Page) -> Response:
 
 
 async def one_part(page: Page) -> Response:
-    """Show a part of a delivery's payload that its page leaves out."""
+    """Show a part of a delivery's payload that the delivery's page omits."""
     found = await in_thread(_checked, page)
     at, start = page.text("at"), page.whole("start")
     value = found.payload
@@ -111,7 +111,7 @@ async def one_part(page: Page) -> Response:
         for index in map(int, at.split(".") if at else ()):
             value = next(islice(value.values() if isinstance(value, dict) else value, index, None))
     except (ValueError, TypeError, StopIteration):
-        raise HTTPException(404, "The payload has no such part.") from None
+        raise HTTPException(404, "The payload does not have this part.") from None
     return await page.render(
         "delivery_part.html",
         title="Payload",
@@ -132,11 +132,14 @@ class _Delivery(NamedTuple):
 
 
 def _checked(page: Page) -> _Delivery:
-    """Return the delivery in the address, if the visitor may read it."""
+    """Return the delivery that the URL names.
+
+    :raises HTTPException: 404, it does not exist; 403, the visitor may not read it.
+    """
     delivery_id = page.whole("id")
     delivery = page.store().get(None, delivery_id)
     if delivery is None:
-        raise HTTPException(404, f"There is no delivery {delivery_id}: it may have been pruned.")
+        raise HTTPException(404, f"Delivery {delivery_id} does not exist. It may have been pruned.")
     payload, problem = _payload(delivery)
     origin = task_named(payload)
     runs = runs_started_by(delivery.id, delivery.job_id, delivery.received_at)
@@ -145,7 +148,7 @@ def _checked(page: Page) -> _Delivery:
     page.require_dags(dag_ids)
     if not dag_ids and not page.visitor.may_read_connection(delivery.conn_id):
         raise HTTPException(
-            403, f"This delivery belongs to connection {delivery.conn_id!r}, which you have no right to read."
+            403, f"You do not have permission to read connection {delivery.conn_id!r} of this delivery."
         )
     return _Delivery(delivery, payload, problem, origin, runs)
 
@@ -160,9 +163,9 @@ def _waits_for(wait: Wait, delivery: StoredDelivery) -> bool:
 def _payload(delivery: StoredDelivery) -> tuple[Any, str | None]:
     if delivery.size > LARGEST_SHOWN or delivery.body is None:
         return None, (
-            f"The payload is too large to be shown here; `airflow webdata inbox show {delivery.id}` prints it."
+            f"The payload is too large for this page. To print it, run: airflow webdata inbox show {delivery.id}"
         )
     try:
         return parse_body(delivery.body), None
     except NotJSONError as error:
-        return None, f"The payload is no JSON: {error}"
+        return None, f"The payload is not JSON: {error}"

@@ -1,4 +1,4 @@
-"""Crawls, batch scrapes, extract jobs and agent runs of the last 24 hours, beside the tasks that started them."""
+"""Crawls, batch scrapes, extract jobs, and agent runs of the last 24 hours, with the tasks that started them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ERRORS_SHOWN = 50
 
 
 async def page(page: Page) -> Response:
-    """Show the frame; the service's part follows."""
+    """Show the page, which loads the list separately."""
     return await page.render(
         "jobs.html",
         title="Jobs",
@@ -43,7 +43,7 @@ async def page(page: Page) -> Response:
 
 
 async def list_part(page: Page) -> Response:
-    """Show the newest jobs of a connection's team, each with its state."""
+    """Show the newest jobs of a connection's team with their states."""
     conn_id = page.required("conn_id")
     operation = page.text("operation")
     kinds = [_kind(operation)] if operation else list(ALL_JOB_KINDS)
@@ -91,7 +91,7 @@ async def list_part(page: Page) -> Response:
 
 
 async def one(page: Page) -> Response:
-    """Show the frame of a job's page, and its deliveries."""
+    """Show a job's page with its deliveries. The page loads the state separately."""
     conn_id, job_id = page.required("conn_id"), page.required("job_id")
     kind = _kind(page.required("operation"))
     task = await _checked_task(page, conn_id, job_id)
@@ -110,7 +110,7 @@ async def one(page: Page) -> Response:
 
 
 async def one_part(page: Page) -> Response:
-    """Show how a job stands, and why pages of it failed."""
+    """Show a job's state, and the errors of its failed pages."""
     conn_id, job_id = page.required("conn_id"), page.required("job_id")
     kind = _kind(page.required("operation"))
     await _checked_task(page, conn_id, job_id)
@@ -137,16 +137,19 @@ async def one_part(page: Page) -> Response:
 
 
 async def _checked_task(page: Page, conn_id: str, job_id: str) -> TaskName | None:
-    """Return the task that started a job, unless it is of a DAG that the visitor may not read."""
+    """Return the task that started a job, if known.
+
+    :raises HTTPException: 403, the visitor may not read its DAG.
+    """
     tasks, hidden = await in_thread(_owners, page, conn_id, [job_id])
     if hidden:
-        raise HTTPException(403, "This job belongs to a DAG that you have no right to read.")
+        raise HTTPException(403, "This job belongs to a DAG that you do not have permission to read.")
     return tasks.get(job_id)
 
 
 async def _look(page: Page, conn_id: str, kind: JobKind, job_id: str) -> Found[JobView]:
     async def ask(hook: Any) -> JobView:
-        # One document at the most comes along.
+        # The response then contains at most one document.
         limit = {"limit": 1} if kind in PAGED_KINDS else {}
         return JobView.of(kind, job_id, await hook.job_status(kind, job_id, **limit))
 
@@ -154,7 +157,7 @@ async def _look(page: Page, conn_id: str, kind: JobKind, job_id: str) -> Found[J
 
 
 def _pace(page: Page, conn_id: str, view: JobView | None) -> tuple[float | None, timedelta | None]:
-    """Return pages a minute since the delivery that said that the job began, and the time that the rest takes."""
+    """Return pages per minute since the delivery that reported the job's start, and the estimated remaining time."""
     if view is None or view.is_over or not view.completed or not view.total:
         return None, None
     wanted = DeliveryFilter(job_ids=(view.job_id,), events=(f"{view.kind}.started",))

@@ -1,4 +1,4 @@
-"""Monitors, their checks over time, and what a check found."""
+"""Monitors, their check history, and the findings of a check."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _WORDS.verbose = True
 
 
 async def page(page: Page) -> Response:
-    """Show the frame; the service's part follows."""
+    """Show the page, which loads the list separately."""
     return await page.render(
         "monitors.html",
         title="Monitors",
@@ -45,12 +45,12 @@ async def page(page: Page) -> Response:
 
 
 async def list_part(page: Page) -> Response:
-    """Show a connection's monitors, the newest first."""
+    """Show a connection's monitors, newest first."""
     conn_id, offset = page.required("conn_id"), page.whole("offset")
     found = await page.lookups.find(
         conn_id, ("monitors", offset), lambda hook: hook.list_monitors(limit=ROWS, offset=offset)
     )
-    # A service may return more than was requested.
+    # The service may return more than requested.
     monitors = (found.value or [])[:ROWS]
     owners = await in_thread(monitor_owners, monitors)
     readable = await in_thread(page.visitor.readable, set().union(*owners.values()))
@@ -68,7 +68,7 @@ async def list_part(page: Page) -> Response:
 
 
 async def one(page: Page) -> Response:
-    """Show the frame of a monitor's page, and its deliveries."""
+    """Show a monitor's page with its deliveries. The page loads the checks separately."""
     conn_id, monitor_id = page.required("conn_id"), page.required("monitor_id")
     wanted = DeliveryFilter(monitor_ids=(monitor_id,))
     return await page.render(
@@ -82,7 +82,7 @@ async def one(page: Page) -> Response:
 
 
 async def one_part(page: Page) -> Response:
-    """Show a monitor and its checks over time."""
+    """Show a monitor and its check history."""
     conn_id, monitor_id = page.required("conn_id"), page.required("monitor_id")
     found = await _checked_monitor(page, conn_id, monitor_id)
     checks = await page.lookups.find(
@@ -94,7 +94,7 @@ async def one_part(page: Page) -> Response:
         {"check": check, "finished": moment(check.finished_at), "outcome": _outcome(check)}
         for check in listed
     ]
-    # The newest one that has something to show.
+    # The newest check with findings.
     telling = next((check.id for check in listed if _outcome(check) != "same"), None)
     return await page.render(
         "monitor_part.html",
@@ -111,7 +111,7 @@ async def one_part(page: Page) -> Response:
 
 
 async def check(page: Page) -> Response:
-    """Show the frame of a check's page."""
+    """Show a check's page, which loads the findings separately."""
     return await page.render(
         "check.html",
         title="Check",
@@ -122,10 +122,10 @@ async def check(page: Page) -> Response:
 
 
 async def check_part(page: Page) -> Response:
-    """Show what a check found, page by page."""
+    """Show the findings of a check by page."""
     conn_id, monitor_id = page.required("conn_id"), page.required("monitor_id")
     check_id, skip, status = page.required("check_id"), page.whole("skip"), page.text("status")
-    # Of a monitor that cannot be read it is unknown whose it is.
+    # The DAG of an unreadable monitor is unknown.
     monitor = await _checked_monitor(page, conn_id, monitor_id)
     found: Found[Any] = Found(problem=monitor.problem)
     if monitor.value is not None:
@@ -156,7 +156,10 @@ async def check_part(page: Page) -> Response:
 
 
 async def _checked_monitor(page: Page, conn_id: str, monitor_id: str) -> Found[Monitor]:
-    """Return a monitor, unless it is of a DAG that the visitor may not read."""
+    """Return a monitor.
+
+    :raises HTTPException: 403, the visitor may not read its DAG.
+    """
     pushed = await in_thread(dags_that_pushed, "monitor_id", [monitor_id])
     await in_thread(page.require_dags, pushed.get(monitor_id, set()))
     found = await page.lookups.find(
@@ -177,19 +180,19 @@ def _row(page: Page, conn_id: str, monitor: Monitor) -> dict[str, Any]:
         ours = settings is not None and key_of(settings, url) is not None
         reports.append("this Airflow" if ours else "another webhook")
     if email is not None and email.enabled:
-        reports.append("mail")
+        reports.append("email")
     return {
         "monitor": monitor,
         "schedule": _schedule(monitor),
         "next": moment(monitor.next_run_at),
         "last": moment(monitor.last_run_at),
-        "reports": ", ".join(reports) or "nobody",
+        "reports": ", ".join(reports) or "none",
         "task": task_of_monitor(monitor),
     }
 
 
 def _outcome(check: MonitorCheck) -> str:
-    """Return the gravest finding of a check."""
+    """Return the most severe outcome of a check."""
     if check.status not in {"completed", "partial"}:
         return check.status or "unknown"
     counts = check.summary
@@ -205,7 +208,7 @@ def _schedule(monitor: Monitor) -> str:
     try:
         words = get_description(cron, _WORDS)
     except Exception:  # noqa: BLE001
-        # Whatever the service stores is no reason to show no page.
+        # An invalid expression must not break the page.
         words = cron
     zone = monitor.schedule.timezone if monitor.schedule else None
     return f"{words} ({zone or 'UTC'})"

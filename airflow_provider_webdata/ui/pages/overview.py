@@ -1,4 +1,4 @@
-"""The service, what it costs, and the inbox at a glance."""
+"""Overview of the connections, their credits, and the inbox."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from .page import Page
 
 COUNTED = 10_000
-"""Deliveries of one event that are counted at most."""
+"""Maximum number of deliveries that are counted for one event."""
 _PERIODS = 12
 _DAGS = 8
 
 
 async def page(page: Page) -> Response:
-    """Show each connection, what waits, and the credits of one connection."""
+    """Show each connection with its waiting tasks, and the credits of one connection."""
     conn_ids = await page.conn_ids()
     now, total, _ = await in_thread(readable_waits, page)
     inbox = [await in_thread(_inbox, page, conn_id) for conn_id in conn_ids]
@@ -43,7 +43,7 @@ async def page(page: Page) -> Response:
 
 
 async def spend_part(page: Page) -> Response:
-    """Show the credits that DAGs spent with a connection, in its billing period."""
+    """Show the credits that DAGs spent with a connection in its billing period."""
     conn_id, day = page.required("conn_id"), today()
     usage, history = await asyncio.gather(
         page.lookups.find(conn_id, "credits", lambda hook: hook.credit_usage()),
@@ -57,7 +57,7 @@ async def spend_part(page: Page) -> Response:
     readable = await in_thread(page.visitor.readable, dag_ids | unknown.keys())
     spend = await in_thread(spend_of, by_day, readable, period, day)
     listed = await page.conn_ids()
-    # Connections that only a secrets backend has are not listed.
+    # Airflow cannot list connections of a secrets backend.
     others = await in_thread(page.visitor.readable_connections, spent.keys() - {"", *listed})
     return await page.render(
         "overview_spend.html",
@@ -77,7 +77,7 @@ async def spend_part(page: Page) -> Response:
 
 
 async def service_part(page: Page) -> Response:
-    """Show credits and queue of a connection, as the service has them."""
+    """Show the credits and the queue that the service reports for a connection."""
     conn_id = page.required("conn_id")
     usage, queue = await asyncio.gather(
         page.lookups.find(conn_id, "credits", lambda hook: hook.credit_usage()),
@@ -92,7 +92,7 @@ async def service_part(page: Page) -> Response:
 
 
 async def health_part(page: Page) -> Response:
-    """Show in one word that a connection works, or what to do."""
+    """Show the health of a connection, and its problems with their remedies."""
     conn_id = page.required("conn_id")
     findings = await page.lookups.health(conn_id)
     return await page.render(
@@ -103,7 +103,7 @@ async def health_part(page: Page) -> Response:
         doubtful=[one for one in findings if one.state == "warning"],
         fine=[one for one in findings if one.state == "ok"],
         unknown=[one for one in findings if one.state == "unknown"],
-        # Before the first delivery, one check has no answer; without the service's answer, several have none.
+        # Before the first delivery, one check is unknown. If the service does not respond, several are.
         has_answer=any(one.check == "key" and one.state == "ok" for one in findings),
     )
 

@@ -1,4 +1,4 @@
-"""The DAGs that jobs, monitors and deliveries belong to: what belongs to a DAG follows the right to read that DAG.
+"""The DAGs that jobs, monitors, and deliveries belong to. Reading these requires permission to read the DAG.
 
 All functions block.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .page import Page
 
 LARGEST_READ = 2**18
-"""Bytes of a delivery that is read only for the task that it names."""
+"""Maximum bytes of a delivery that is read only for its task."""
 
 
 def deliveries_of(
@@ -33,13 +33,13 @@ def deliveries_of(
     """Return the newest deliveries that the visitor may read.
 
     :param conn_id: connections that the visitor may read.
-    :param limit: most deliveries, before those of other DAGs are left out.
+    :param limit: maximum number of deliveries, before those of unreadable DAGs are omitted.
     """
     return readable_deliveries(page, page.store().newest(conn_id, wanted, limit))
 
 
 def readable_deliveries(page: Page, deliveries: Sequence[StoredDelivery]) -> list[StoredDelivery]:
-    """Return deliveries without those that belong to a DAG which the visitor may not read.
+    """Omit the deliveries of DAGs that the visitor may not read.
 
     :param deliveries: of connections that the visitor may read.
     """
@@ -49,7 +49,7 @@ def readable_deliveries(page: Page, deliveries: Sequence[StoredDelivery]) -> lis
 
 
 def tasks_named(store: DeliveryStore, deliveries: Iterable[StoredDelivery]) -> dict[int, TaskName]:
-    """Return the tasks that deliveries name in their metadata, by id of the delivery."""
+    """Return the tasks that deliveries name in their metadata, by delivery id."""
     found = {}
     ids = [one.id for one in deliveries]
     for delivery_id, body in (store.bodies(ids, LARGEST_READ) if ids else {}).items():
@@ -60,7 +60,7 @@ def tasks_named(store: DeliveryStore, deliveries: Iterable[StoredDelivery]) -> d
 
 
 def delivery_owners(deliveries: Iterable[StoredDelivery], named: dict[int, TaskName]) -> dict[int, set[str]]:
-    """Return the DAGs that deliveries belong to, by id of the delivery."""
+    """Return the DAGs that deliveries belong to, by delivery id."""
     deliveries = list(deliveries)
     by_job = dags_that_pushed("job_id", {one.job_id for one in deliveries if one.job_id})
     by_monitor = dags_that_pushed("monitor_id", {one.monitor_id for one in deliveries if one.monitor_id})
@@ -75,10 +75,10 @@ def delivery_owners(deliveries: Iterable[StoredDelivery], named: dict[int, TaskN
 def job_owners(
     store: DeliveryStore, conn_id: str, job_ids: Collection[str]
 ) -> tuple[dict[str, set[str]], dict[str, TaskName]]:
-    """Return the DAGs that jobs belong to, and the tasks that their deliveries name, by id of the job."""
+    """Return the DAGs that jobs belong to, and the tasks that their deliveries name, both by job id."""
     owners = dags_that_pushed("job_id", job_ids)
     named = {}
-    # Without the inbox's tables no delivery names a task.
+    # Without the inbox's tables, there are no deliveries.
     with contextlib.suppress(TablesMissingError):
         for job_id in set(job_ids) - set(owners):
             newest = store.newest(conn_id, DeliveryFilter(job_ids=(job_id,)), 1)
@@ -89,7 +89,7 @@ def job_owners(
 
 
 def monitor_owners(monitors: Iterable[Monitor]) -> dict[str, set[str]]:
-    """Return the DAGs that declare monitors, by id of the monitor."""
+    """Return the DAGs that declare monitors, by monitor id."""
     monitors = list(monitors)
     owners = dags_that_pushed("monitor_id", {one.id for one in monitors})
     for one in monitors:
@@ -105,7 +105,7 @@ def task_of_monitor(monitor: Monitor) -> TaskName | None:
 
 
 def task_named(payload: Any) -> TaskName | None:
-    """Return the task that a delivery names in its metadata; a monitor's names no run."""
+    """Return the task that a delivery names in its metadata. A monitor's delivery names no DAG run."""
     metadata = payload.get("metadata") if isinstance(payload, dict) else None
     if not isinstance(metadata, dict):
         return None

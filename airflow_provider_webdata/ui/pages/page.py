@@ -1,4 +1,4 @@
-"""Base of the pages: query, visitor, and sources."""
+"""Base of the pages: parameters, permissions, and data sources."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _LAST = datetime(2999, 1, 1, tzinfo=timezone.utc)
 class Page:
     """A request for a page.
 
-    :param request: what was asked.
-    :param visitor: who asks.
-    :param lookups: what the service was asked before.
+    :param request: the HTTP request.
+    :param visitor: the user and their permissions.
+    :param lookups: cached requests to the service.
     """
 
     def __init__(self, request: Request, visitor: Visitor, lookups: Lookups) -> None:
@@ -41,9 +41,9 @@ class Page:
         self.lookups = lookups
 
     def text(self, name: str) -> str:
-        """Return a parameter, empty where it is not given.
+        """Return a query parameter, or empty text if it is missing.
 
-        :raises HTTPException: it is too long, or holds what no id holds.
+        :raises HTTPException: the value is too long or not printable.
         """
         given = self.request.query_params.get(name, "").strip()
         if len(given) > _LONGEST_PARAMETER or not given.isprintable():
@@ -53,64 +53,64 @@ class Page:
         return given
 
     def required(self, name: str) -> str:
-        """Return a parameter that the page cannot do without.
+        """Return a required parameter.
 
-        :raises HTTPException: it is missing.
+        :raises HTTPException: the parameter is missing.
         """
         given = self.text(name)
         if not given:
-            raise HTTPException(400, f"{name} is missing in the address.")
+            raise HTTPException(400, f"The URL lacks the parameter {name}.")
         return given
 
     def whole(self, name: str, default: int = 0) -> int:
-        """Return a whole number.
+        """Return a whole-number parameter.
 
-        :raises HTTPException: it is none, or negative.
+        :raises HTTPException: the value is not a whole number, or is negative.
         """
         given = self.text(name)
         if not given:
             return default
         try:
-            # More digits than the database's numbers have are no id of a row.
+            # Longer numbers exceed the range of the database's ids.
             value = int(given) if len(given) <= 18 else -1
         except ValueError:
             value = -1
         if value < 0:
-            raise HTTPException(400, f"{name} must be a whole number, at least 0.")
+            raise HTTPException(400, f"{name} must be a whole number of at least 0.")
         return value
 
     def moment(self, name: str) -> datetime | None:
-        """Return a moment; one without a time zone is UTC's.
+        """Return a time parameter, in UTC if it has no time zone.
 
-        :raises HTTPException: it is none.
+        :raises HTTPException: the value is not a time.
         """
         given = self.text(name)
         if not given:
             return None
         if (value := moment(given)) is None:
-            raise HTTPException(400, f"{name} must be a moment such as 2026-01-31T10:00.")
-        # Databases and clocks know less than the calendar; no delivery is beyond these.
+            raise HTTPException(400, f"{name} must be a time such as 2026-01-31T10:00.")
+        # Databases and clocks have a smaller range than datetime. All deliveries are within these limits.
         return min(max(in_utc(value), _FIRST), _LAST)
 
     def require_dags(self, dag_ids: Iterable[str]) -> None:
-        """Check the right to read all of some DAGs. Blocks.
+        """Check that the visitor may read all of these DAGs. Blocks.
 
         :raises HTTPException: 403, the visitor may not read one of them.
         """
-        # The text names none: the id may come from a job or a monitor.
+        # Do not name the DAG: its id may come from a job or a monitor.
         if not self.visitor.may_read_dags(dag_ids):
-            raise HTTPException(403, "This belongs to a DAG that you have no right to read.")
+            raise HTTPException(403, "This belongs to a DAG that you do not have permission to read.")
 
     async def conn_ids(self) -> list[str]:
-        """Return the connections that the visitor may read, the default one first."""
+        """Return the ids of connections that the visitor may read, the default first."""
         listed = await self.lookups.conn_ids()
         readable = await in_thread(self.visitor.readable_connections, listed)
         return [conn_id for conn_id in listed if conn_id in readable]
 
     async def render(self, template: str, **values: Any) -> Response:
-        """Return the page. A thread renders it: a large one must not hold up the API server."""
+        """Render a template in a thread, so that a large page does not block the API server."""
         return await in_thread(render, template, self.request, **values)
 
     def store(self) -> DeliveryStore:
-        """Return the deliveries of this Airflow."""
+        """Return the delivery store of this Airflow."""
         return DeliveryStore(airflow_engine())

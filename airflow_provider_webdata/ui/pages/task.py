@@ -1,4 +1,4 @@
-"""The tab on a task instance and on a DAG run: what the provider's tasks do there."""
+"""The tabs of task instances and DAG runs, which show the provider's tasks."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ if TYPE_CHECKING:
 
 TASKS = 500
 RUNS = 30
-"""Runs of which the checks of data are compared."""
+"""Number of runs whose data checks are compared."""
 
 
 class Step(NamedTuple):
     """A line of a task's timeline.
 
-    :param at: when it happened.
-    :param state: one of Airflow's states, `sent` or `delivered`.
-    :param text: what happened.
-    :param delivery: the delivery that arrived.
+    :param at: time of the event.
+    :param state: one of Airflow's task states, `sent`, or `delivered`.
+    :param text: description of the event.
+    :param delivery: the delivery, for `delivered`.
     """
 
     at: datetime
@@ -61,11 +61,11 @@ class Step(NamedTuple):
 class Group(NamedTuple):
     """The instances of one task in a run.
 
-    :param task_id: the task.
-    :param tasks: its instances by index.
-    :param states: how many of them are in which state, and how many have a warning.
-    :param credits: of all, each job counted once; None if none reported any.
-    :param results: of all; None if none reported any, or a successful one reported none.
+    :param task_id: id of the task.
+    :param tasks: instances in the order of their index.
+    :param states: number of instances in each state, and with a `warning`.
+    :param credits: total credits, each job counted once; None if no instance reported credits.
+    :param results: total results; None if no instance reported a number, or a successful one did not.
     """
 
     task_id: str
@@ -76,7 +76,7 @@ class Group(NamedTuple):
 
 
 async def page(page: Page) -> Response:
-    """Show what one task does, wrote, cost, and went through."""
+    """Show a task instance: wait, results, credits, data checks, and timeline."""
     name = TaskName(
         page.required("dag_id"),
         page.required("run_id"),
@@ -106,7 +106,7 @@ async def page(page: Page) -> Response:
         link=_link(facts),
         stopped=await page.lookups.stopped_triggerer() if facts.wait else None,
         running_for=None if facts.ended or not facts.started else datetime.now(timezone.utc) - facts.started,
-        # What the service says, and its dashboard, are the connection's.
+        # The service's data and dashboard belong to the connection.
         may_read_connection=own,
         dashboard=await page.lookups.dashboard_url(facts.conn_id) if own else None,
     )
@@ -134,18 +134,18 @@ async def run(page: Page) -> Response:
 
 
 def _warnings(facts: TaskFacts) -> Iterator[str]:
-    """Yield what a task that succeeded has left undone."""
+    """Yield warnings about a successful task whose work is incomplete."""
     if facts.state != "success":
         return
     if _is_count(count := facts.fact("notBegun")):
-        yield f"{count:,.0f} searches were not begun, because of credit_limit. XCom left lists them."
+        yield f"{count:,.0f} searches were not started because of credit_limit. The XCom key left lists them."
     if facts.fact("overCreditLimit") is True:
-        yield "The job exceeded credit_limit. The results are the pages that it had by then."
+        yield "The job exceeded credit_limit. The results contain the pages scraped until then."
     changes = _mapping(facts.fact("changes"))
     if _is_count(count := changes.get("knownBefore")):
-        yield f"This run has no results, and earlier ones knew {count:,.0f} pages. Check the site and the filters."
+        yield f"This run has no results, but earlier runs found {count:,.0f} pages. Check the site and the filters."
     if _is_count(count := changes.get("heldBack")):
-        yield f"{count:,.0f} pages seem to be gone; max_removed allows fewer, so none was removed."
+        yield f"{count:,.0f} pages seem to be gone, more than max_removed allows. No page was removed."
 
 
 def _is_count(value: Any) -> bool:
@@ -153,7 +153,7 @@ def _is_count(value: Any) -> bool:
 
 
 def _groups(tasks: Iterable[TaskFacts]) -> list[Group]:
-    """Return tasks grouped by their task, in the order in which the first instance of each started."""
+    """Group task instances by task, in the order in which the first instance of each task started."""
     tasks = list(tasks)
     order = {task_id: place for place, task_id in enumerate(dict.fromkeys(one.name.task_id for one in tasks))}
     tasks.sort(key=lambda one: (order[one.name.task_id], one.name.map_index))
@@ -183,7 +183,7 @@ def _used(tasks: Iterable[TaskFacts]) -> float | None:
 
 
 def _steps(page: Page, facts: TaskFacts) -> list[Step]:
-    """Return what happened to a task, the oldest first."""
+    """Return a task's timeline, oldest first."""
     steps: list[Step] = []
     happened = happened_to(facts.name)
     for number, one in enumerate(happened):
@@ -199,7 +199,7 @@ def _steps(page: Page, facts: TaskFacts) -> list[Step]:
         Step(one.received_at, "delivered", "Delivered", one) for one in reversed(_deliveries(page, facts))
     ]
     if delivered:
-        # A job is recorded after the service's answer, when its first delivery may already be here.
+        # The job's first delivery may arrive before the job is recorded.
         steps = [
             step._replace(at=min(step.at, delivered[0].at)) if step.state == "sent" else step
             for step in steps
@@ -212,7 +212,7 @@ def _said(one: Happened, facts: TaskFacts, *, resumed: bool) -> str:
         return f"Sent the {name_of(facts.operation)}" if facts.operation else "Started the check"
     if one.event == "running":
         return "Resumed" if resumed else "Started" if one.attempt < 2 else f"Started attempt {one.attempt}"
-    return {"deferred": "Deferred: the wait holds no worker", "success": "Succeeded"}.get(
+    return {"deferred": "Deferred: the wait uses no worker slot", "success": "Succeeded"}.get(
         one.event, one.event.replace("_", " ").capitalize()
     )
 
@@ -230,7 +230,7 @@ def _deliveries(page: Page, facts: TaskFacts) -> list[StoredDelivery]:
 
 
 def _parts(facts: TaskFacts) -> list[tuple[str, float]]:
-    """Return what the credits of a task were spent on."""
+    """Return a task's credits by operation."""
     parts = _mapping(_mapping(facts.pushed.get("credits")).get("byOperation"))
     return [(name.replace("_", " "), used) for name, used in parts.items() if is_number(used)]
 
@@ -240,7 +240,7 @@ def _mapping(value: Any) -> dict[str, Any]:
 
 
 def _link(facts: TaskFacts) -> tuple[str, str, dict[str, str]] | None:
-    """Return name, page and query of the task's job, check or monitor."""
+    """Return name, page, and query parameters of the task's job, check, or monitor."""
     ids = {"conn_id": str(facts.conn_id), **facts.ids}
     if facts.operation and "job_id" in ids:
         query = {"conn_id": ids["conn_id"], "operation": facts.operation, "job_id": ids["job_id"]}

@@ -1,4 +1,4 @@
-"""The waits of deferred tasks."""
+"""Waits of deferred tasks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def page(page: Page) -> Response:
 
 
 def readable_waits(page: Page, offset: int = 0) -> tuple[list[Wait], int, int]:
-    """Return waits of the DAGs that the visitor may read, the number of all those, and that of the other waits.
+    """Return a page of readable waits, the number of all readable waits, and the number of unreadable waits.
 
     Blocks.
     """

@@ -1,5 +1,5 @@
 "use strict";
-// Airflow shows the pages in a frame of the same origin, and keeps its theme in the root element of the window above.
+// Airflow shows the pages in a frame of the same origin. The root element of the parent window has the theme.
 const above = (() => {
   try {
     return window.parent !== window && window.parent.document ? window.parent : null;
@@ -24,7 +24,7 @@ function localTimes(within) {
   }
 }
 
-// Below a certain width each cell stands on its own line, with the head of its column.
+// On a narrow screen, each cell is on a separate line, labeled with the heading of its column.
 function labelCells(within) {
   for (const table of within.querySelectorAll("table")) {
     const heads = [...table.querySelectorAll("th")].map((head) => head.textContent);
@@ -43,14 +43,14 @@ async function load(part) {
       setTimeout(() => { if (part.isConnected) load(part); }, seconds * 1000);
     }
     const parsed = new DOMParser().parseFromString(text, "text/html");
-    // A refusal is a whole page: its main part says why.
+    // An error response is a whole page. Show its main part.
     const found = parsed.querySelector("main") || parsed.body;
     const open = [...part.querySelectorAll("details")].map((details) => details.open);
     part.replaceChildren(...found.childNodes);
     part.querySelectorAll("details").forEach((details, index) => { details.open = open[index] ?? details.open; });
     ready(part);
   } catch {
-    part.textContent = "Airflow does not answer. Load the page again.";
+    part.textContent = "Airflow does not respond. Reload the page.";
   }
 }
 
@@ -64,7 +64,7 @@ function ready(within) {
     }
   }
   if (above) {
-    // The frame opens no other site: the address stays to be read and copied.
+    // The frame cannot open other sites. The URL remains as text to copy.
     for (const link of within.querySelectorAll("a.outside")) link.removeAttribute("href");
   }
 }
@@ -81,7 +81,7 @@ document.addEventListener("click", async (event) => {
 document.addEventListener("click", (event) => {
   const link = event.target.closest ? event.target.closest("a.airflow") : null;
   if (!link || !above || event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return;
-  // The frame may not navigate the window above; Airflow's own router can.
+  // The frame may not navigate the parent window; Airflow's router can.
   event.preventDefault();
   above.history.pushState({}, "", link.href);
   above.dispatchEvent(new PopStateEvent("popstate", { state: {} }));

@@ -199,7 +199,7 @@ def test_a_hidden_dag(pages: Pages, ids: dict[str, Any]) -> None:
 
 def test_the_tab_of_a_task_without_the_right_to_its_connection(pages: Pages, ids: dict[str, Any]) -> None:
     text = pages.get("/task", "viewer", dag_id="shop", run_id="run", task_id="crawl").text
-    assert "You have no right to read the connection" in text
+    assert "You do not have permission to read the connection" in text
     assert "data-src" not in text
     assert DASHBOARD not in text
     assert DASHBOARD in pages.get("/task", "op", dag_id="shop", run_id="run", task_id="crawl").text

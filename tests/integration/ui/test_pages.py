@@ -127,7 +127,7 @@ def test_a_service_that_hangs_is_not_waited_for(pages: Pages) -> None:
     # No answer of this page is cached.
     text = pages.get("/monitors/list", conn_id=CONN_ID, offset=50).text
     pages.sandbox.control.clear_faults()
-    assert f"did not answer within {SECONDS:.0f} seconds" in text
+    assert f"did not respond within {SECONDS:.0f} seconds" in text
     assert f"with a deadline of {lookups.DEADLINE:.0f} seconds" in (ROOT / "docs" / "ui.md").read_text()
 
 
@@ -291,7 +291,7 @@ def test_a_running_job_shows_its_rate_and_the_time_left(pages: Pages) -> None:
     pages.deliver({"type": "crawl.started", "id": "paced"}, conn_id=EMPTY)
     text = pages.get("/jobs/job/part", conn_id=EMPTY, operation="crawl", job_id="paced").text
     assert "10 of 30 pages" in text
-    assert re.search(r"[\d,.]+ pages a minute, about \d+ (second|minute|hour)s? left", text), text
+    assert re.search(r"[\d,.]+ pages per minute, about \d+ (second|minute|hour)s? left", text), text
 
 
 def test_waits(pages: Pages) -> None:
@@ -310,18 +310,18 @@ def test_the_tab_of_a_task(pages: Pages, ids: dict[str, Any]) -> None:
     assert "s3://bucket/pages.jsonl" in text
     assert f'href="{DASHBOARD}"' in text
     assert "s3://bucket/session-1" in text
-    assert "Why the job failed" in text
+    assert "Reason for the failure" in text
     assert HOSTILE not in text
     assert "A queue. &lt;script&gt;" in text
     assert "A queue." not in pages.get("/task", "viewer", **params).text
     assert (stat(text, "Results"), stat(text, "Credits")) == ("7", "3")
     assert "1 of 7 rows" in text
-    assert "1,234 searches were not begun, because of credit_limit" in text
-    assert "The job exceeded credit_limit. The results are the pages that it had by then." in text
+    assert "1,234 searches were not started because of credit_limit" in text
+    assert "The job exceeded credit_limit. The results contain the pages scraped until then." in text
     assert "2 pages seem to be gone" in text
-    assert "earlier ones knew" not in text, "no number of pages"
+    assert "earlier runs found" not in text, "no number of pages"
     assert "https://river.example/</a></td>" in text
-    assert "Checks of the data" in text
+    assert "Data checks" in text
     steps = re.findall(r"</span> <div>([A-Z][a-z]+)", text.partition('class="timeline"')[2])
     assert [step for step in steps if step not in {"Sent", "Delivered"}] == [
         "Started",
@@ -337,8 +337,8 @@ def test_the_tab_of_a_task(pages: Pages, ids: dict[str, Any]) -> None:
 
 def test_the_tab_of_a_task_whose_results_are_too_large(pages: Pages) -> None:
     text = pages.get("/task", dag_id="shop", run_id="run", task_id="scrape", map_index="1").text
-    assert "is above 64 KiB" in text
-    assert "This run has no results, and earlier ones knew 3 pages." in text
+    assert "exceeds 64 KiB" in text
+    assert "This run has no results, but earlier runs found 3 pages." in text
 
 
 def test_the_tab_of_a_failed_task(pages: Pages) -> None:
@@ -368,7 +368,7 @@ def test_the_tab_of_a_run(pages: Pages, ids: dict[str, Any]) -> None:
     assert "4 credits, 4 results" in group
     assert ">bridges</a>" in group
     # What a task left undone stands beside its state; a failed one has its error.
-    assert "1,234 searches were not begun" in text.partition(">crawl</a>")[2].partition("</tr>")[0]
+    assert "1,234 searches were not started" in text.partition(">crawl</a>")[2].partition("</tr>")[0]
     assert "not begun" not in group
     # Two tasks report the same crawl.
     assert stat(text, "Credits") == "7"
