@@ -1,8 +1,8 @@
-"""Keeping screenshots, audio, video and PDFs before their links expire.
+"""Download of screenshots, audio, video, and PDFs before their links expire.
 
-Links to screenshots live 24 hours, those to audio and video one hour (docs/service.md#document-media-expires). Each
-file goes to the author's folder, under a name that is the same in every attempt, and the item's link is replaced by
-the kept file's URL. The item's key `keptMedia` says what became of each link.
+Links to screenshots expire after 24 hours, and links to audio and video after one hour
+(docs/service.md#document-media-expires). Each file is written to the configured folder under a name that is the same in
+every attempt, and its URL replaces the item's link. The item's key `keptMedia` has the outcome of each link.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ _FIELDS: Mapping[str, MediaKind] = {
     "actions.pdfs": "pdf",
     "rawBase64": "pdf",
 }
-# How `%PDF-` begins in base64; what else comes under `rawBase64` is not known to be a file.
+# `%PDF-` in base64. Other content of `rawBase64` may not be a file.
 _PDF_IN_BASE64 = "JVBERi0"
 
 KEPT_MEDIA = "keptMedia"
-# Items whose files are fetched together; the next ones are taken when these are done.
+# Number of items whose files are fetched concurrently, before the next items are read.
 _ITEMS_AT_ONCE = 16
 REPORTED_ERRORS = 20
 
 
 @dataclass(frozen=True)
 class _MediaLink:
-    """Media in an item.
+    """A link to media in an item.
 
-    :param path: names and positions from the outside in, such as `("actions", "screenshots", 0)`.
-    :param kind: what is expected there.
+    :param path: path of keys and indexes in the item, such as `("actions", "screenshots", 0)`.
+    :param kind: expected kind of media.
     :param link: an http(s) or `data:` URL, or base64 text.
-    :param name: for the kept file, without suffix: the same in every attempt for the same page and path.
+    :param name: name of the kept file without suffix, the same in every attempt for the same page and path.
     """
 
     path: tuple[str | int, ...]
@@ -70,7 +70,7 @@ class _MediaLink:
 
 @dataclass
 class MediaReport:
-    """How many media files were kept, their total size, how many were not, and messages of the first 20 failures."""
+    """Number and total bytes of kept media files, number of failed files, and errors of the first 20."""
 
     kept: int = 0
     bytes: int = 0
@@ -78,7 +78,7 @@ class MediaReport:
     errors: list[str] = field(default_factory=list)
 
     def to_wire(self) -> dict[str, Any]:
-        """Return its form in XCom."""
+        """Return the report as pushed to XCom."""
         return asdict(self)
 
 
@@ -88,16 +88,16 @@ def keep_media(
     settings: MediaSettings,
     report: MediaReport | None = None,
 ) -> Iterator[Any]:
-    """Keep the media of items and yield the items, in their order, with the links replaced.
+    """Download the media of items, and yield the items in order with the links replaced.
 
-    An item without media is yielded unchanged, and none is changed in place. Under `keptMedia`, each file has `field`
-    (where its link was), `source` (the original link; `data:` for a file that was in the answer itself), and `url`,
-    `contentType` and `bytes`, or `error`. The link of a file that could not be kept stays.
+    Items are not changed in place, and items without media are yielded unchanged. `keptMedia` has for each file `field`
+    (the path of the link), `source` (the original link; `data:` for a file embedded in the response), and either `url`,
+    `contentType`, and `bytes`, or `error`. The link of a failed file is unchanged.
 
     :param items: pages or search results, as the service sent them; consumed a few at a time.
     :param folder: path or URL of the folder for the files; see `storage.storage_path`.
-    :param report: counts the outcomes for the media of all items.
-    :raises OutputError: the folder's storage cannot be used here.
+    :param report: counts of all items' media, updated.
+    :raises OutputError: the folder's storage is unavailable here.
     """
     report = report if report is not None else MediaReport()
     target = storage_path(folder)
@@ -187,9 +187,9 @@ def _link(item: Mapping[str, Any], path: tuple[str | int, ...], kind: MediaKind,
 
 
 def _identity(item: Mapping[str, Any], link: str) -> str:
-    """Return what tells the page from others and stays the same when it is scraped again.
+    """Return an identifier of the page that stays the same when the page is scraped again.
 
-    The signatures in links change, and so do the ids of scrapes.
+    Signatures in links and scrape ids change.
     """
     metadata = item.get("metadata")
     metadata = metadata if isinstance(metadata, Mapping) else {}

@@ -1,4 +1,4 @@
-"""Fetches media files: streamed, checked, and without sending their hosts anything of the service's."""
+"""Streaming download of media files with type and size checks. Their hosts receive no data of the service."""
 
 from __future__ import annotations
 
@@ -32,29 +32,29 @@ _TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
 class MediaError(CodedError):
-    """One file could not be kept; the rest is not affected."""
+    """A media file could not be kept. Other files are not affected."""
 
     help_code = "WD-015"
 
 
 class _TransientError(MediaError):
-    """The same request may succeed in a moment."""
+    """The same request may succeed shortly."""
 
 
 @dataclass(frozen=True)
 class MediaSettings:
-    """How media is fetched.
+    """Settings for fetching media.
 
-    :param max_bytes: largest file that is kept.
-    :param concurrency: how many files are fetched at once.
-    :param timeout: seconds that a host may be silent.
-    :param max_seconds: seconds that one file may take in all.
-    :param attempts: how often a file is requested where its host is unreachable or overloaded.
+    :param max_bytes: maximum size of a file.
+    :param concurrency: maximum number of files fetched concurrently.
+    :param timeout: timeout in seconds for connecting and for each read.
+    :param max_seconds: maximum seconds for one file in total.
+    :param attempts: maximum requests for a file if its host is unreachable or overloaded.
     :param verify: whether TLS certificates are verified.
-    :param ca_file: path of a CA bundle to verify against instead of the usual one.
+    :param ca_file: path of a CA bundle that replaces the default one.
     :param proxy: URL of an HTTP proxy.
-    :param hosts: names or addresses, see `hosts.normal_host`, that media is fetched from though they are not public.
-    :param keep_svg: whether an SVG is kept as an image; it may hold scripts.
+    :param hosts: names or addresses of non-public hosts that are allowed; see `hosts.normal_host`.
+    :param keep_svg: whether an SVG is kept as an image; it may contain scripts.
     """
 
     max_bytes: int = 500 * 2**20
@@ -71,7 +71,7 @@ class MediaSettings:
 
 @dataclass(frozen=True)
 class Kept:
-    """A file that was kept, and its size in bytes."""
+    """A kept file, with its size in bytes."""
 
     url: str
     content_type: str
@@ -79,7 +79,7 @@ class Kept:
 
 
 class MediaFetcher:
-    """Fetches media files over separate connections, which carry no key, cookie or header of the service."""
+    """Fetches media files over separate connections, without the service's key, cookies, and headers."""
 
     def __init__(self, settings: MediaSettings) -> None:
         self._settings = settings
@@ -90,13 +90,13 @@ class MediaFetcher:
             proxy=settings.proxy,
             timeout=settings.timeout,
             follow_redirects=False,
-            # Connections are made by address: none that one host's certificate was checked for serves another.
+            # Requests address hosts by IP. Without keep-alive, a connection verified for one host serves no other.
             limits=httpx.Limits(max_connections=settings.concurrency, max_keepalive_connections=0),
             headers={"User-Agent": "airflow-provider-webdata", "Accept": "*/*"},
         )
 
     def stop(self) -> None:
-        """End what other threads are fetching, at their next chunk."""
+        """Stop the downloads in other threads at their next chunk."""
         self._stopped.set()
 
     def close(self) -> None:
@@ -104,11 +104,11 @@ class MediaFetcher:
         self._http.close()
 
     def keep(self, link: str, kind: MediaKind, path_for: Callable[[str], ObjectStoragePath]) -> Kept:
-        """Keep what a link leads to, or what it holds itself.
+        """Fetch a link, or decode its embedded content, and store the file.
 
-        :param link: an http(s) URL, a `data:` URL or base64 text.
+        :param link: an http(s) URL, a `data:` URL, or base64 text.
         :param path_for: returns the file's path for its content type.
-        :raises MediaError: it cannot be kept; the message says why.
+        :raises MediaError: the file cannot be kept; the message has the reason.
         """
         if not link.startswith(("http://", "https://")):
             declared, content = decoded(link)
@@ -130,7 +130,7 @@ class MediaFetcher:
             announced = response.headers.get("content-length", "")
             if announced.isdigit() and int(announced) > self._settings.max_bytes:
                 raise MediaError(f"has {announced} bytes, more than the {self._settings.max_bytes} allowed")
-            # In any size: a host that sends byte by byte would never fill a chunk of a set size.
+            # Without a chunk size: a host that sends byte by byte would never fill a chunk.
             chunks = self._in_time(response.iter_bytes(), deadline)
             return self._store(response.headers.get("content-type", ""), chunks, kind, path_for)
 
@@ -139,7 +139,7 @@ class MediaFetcher:
         url = httpx.URL(link)
         for _ in range(MAX_REDIRECTS + 1):
             with closing(self._asked(url)) as response:
-                # No host gets the cookies of another.
+                # Do not send a host's cookies to another.
                 self._http.cookies.clear()
                 if not response.has_redirect_location:
                     _check_status(response)
@@ -152,16 +152,16 @@ class MediaFetcher:
         raise MediaError(f"redirects more than {MAX_REDIRECTS} times")
 
     def _asked(self, url: httpx.URL) -> httpx.Response:
-        """Ask a host for a file, at an address that was judged."""
+        """Request a file from an allowed address of the host."""
         is_proxied = goes_through_proxy(url, self._settings.proxy)
         try:
             addresses = addresses_for(url, self._settings.hosts)
         except HostRefusedError as error:
             raise MediaError(
-                f"is not fetched: {error}. To allow it, name it in the connection's media_hosts"
+                f"is not fetched: {error}. To allow the host, add it to the connection's media_hosts"
             ) from None
         except OSError as error:
-            # A name that only the proxy knows is the proxy's to judge.
+            # Only the proxy may be able to resolve the name, and then decides.
             if not is_proxied:
                 raise _TransientError(
                     f"could not be fetched: {url.host} cannot be resolved: {error}"
@@ -175,7 +175,7 @@ class MediaFetcher:
         return self._http.send(self._request(url, addresses[-1]), stream=True)
 
     def _request(self, url: httpx.URL, address: str) -> httpx.Request:
-        # The host receives the name, and its certificate is checked against it.
+        # Send the host name, and verify the certificate for it.
         return self._http.build_request(
             "GET",
             url.copy_with(host=address),
@@ -186,7 +186,7 @@ class MediaFetcher:
     def _in_time(self, chunks: Iterator[bytes], deadline: float) -> Iterator[bytes]:
         for chunk in chunks:
             if self._stopped.is_set():
-                raise MediaError("was not fetched, because the task ends")
+                raise MediaError("was not fetched because the task is ending")
             if time.monotonic() > deadline:
                 raise MediaError(f"took longer than {self._settings.max_seconds:g} seconds")
             yield chunk
@@ -207,9 +207,10 @@ class MediaFetcher:
             raise MediaError("is empty")
         content_type = type_of(declared, first, kind, keep_svg=self._settings.keep_svg)
         if content_type is None:
-            begins = sniffed(first) or "no file of a known kind"
+            begins = sniffed(first) or "unknown"
             raise MediaError(
-                f"is no {kind}: its content type is {declared or 'not given'!r}, and it begins like {begins}"
+                f"is not of kind {kind}: its Content-Type is {declared or 'missing'!r}, and the type of its first bytes "
+                f"is {begins}"
             )
         path = path_for(content_type)
         with WholeFile(path) as file:
@@ -231,9 +232,9 @@ def _check_status(response: httpx.Response) -> None:
 
 
 def decoded(link: str) -> tuple[str, bytes]:
-    """Return the content type and the bytes of a `data:` URL, or of base64 text.
+    """Return the content type and the bytes of a `data:` URL or base64 text.
 
-    :raises MediaError: it is neither.
+    :raises MediaError: the link is neither.
     """
     if link.startswith("data:"):
         head, comma, body = link[5:].partition(",")

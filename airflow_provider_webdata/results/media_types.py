@@ -1,4 +1,4 @@
-"""The content type of a media file, by what its server declares and by its first bytes."""
+"""The content type of a media file, from its Content-Type header and its first bytes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal
 
 MediaKind = Literal["image", "audio", "video", "pdf"]
 
-# Offset and first bytes; longer ones first where one begins like another.
+# Offset and magic bytes; a longer prefix precedes a shorter one.
 _BEGINNINGS: tuple[tuple[int, bytes, str], ...] = (
     (0, b"\x89PNG\r\n\x1a\n", "image/png"),
     (0, b"\xff\xd8\xff", "image/jpeg"),
@@ -25,7 +25,7 @@ _BEGINNINGS: tuple[tuple[int, bytes, str], ...] = (
     (4, b"ftyp", "video/mp4"),
     (4, b"styp", "video/mp4"),
     (4, b"moof", "video/mp4"),
-    # The tables that a segment of a transport stream begins with: programs, or services.
+    # A transport stream segment begins with the program or service table.
     (0, b"G@\x00", "video/mp2t"),
     (0, b"G@\x11", "video/mp2t"),
     (0, b"\x1a\x45\xdf\xa3", "video/webm"),
@@ -66,17 +66,17 @@ _EXTENSIONS = {
     "video/quicktime": "mov",
     "application/pdf": "pdf",
 }
-# What hosts say of files that they do not look at.
+# Generic types that servers declare for any file.
 _ALSO_FOR_FILES = frozenset({"application/octet-stream", "application/x-download", "application/ogg"})
 
 FIRST_BYTES = 512
-"""How many bytes `type_of` needs."""
+"""Number of bytes that `type_of` needs."""
 
 _SVG = "image/svg+xml"
 
 
 def sniffed(first: bytes) -> str | None:
-    """Return the content type that a file's first bytes show, or None."""
+    """Detect the content type from a file's first bytes, or return None."""
     for offset, beginning, content_type in _BEGINNINGS:
         if first[offset : offset + len(beginning)] == beginning:
             return _SVG if content_type == "text/xml" and b"<svg" in first[:FIRST_BYTES] else content_type
@@ -84,18 +84,19 @@ def sniffed(first: bytes) -> str | None:
 
 
 def fits(content_type: str, kind: MediaKind) -> bool:
-    """Return whether a content type, without parameters and in lower case, is of a kind."""
+    """Return whether a content type, in lower case and without parameters, matches a kind."""
     if kind == "pdf":
         return content_type in {"application/pdf", "application/x-pdf"}
-    # Audio may come in a container that is named for video, and the other way around.
+    # Audio may be in a container named for video, and vice versa.
     families = {"image": ("image/",), "audio": ("audio/", "video/"), "video": ("video/", "audio/")}[kind]
     return content_type.startswith(families)
 
 
 def type_of(declared: str, first: bytes, kind: MediaKind, *, keep_svg: bool = False) -> str | None:
-    """Return the content type of a file, or None if its first bytes do not show one of the kind.
+    """Return the content type of a file, or None if its first bytes do not match the kind.
 
-    :param declared: what the server says; it decides only between types that begin alike, such as audio and video.
+    :param declared: the server's Content-Type, used only to choose between types with the same first bytes, such as
+        audio and video.
     :param first: the file's first bytes.
     :param keep_svg: whether an SVG counts as an image.
     """
@@ -110,5 +111,5 @@ def type_of(declared: str, first: bytes, kind: MediaKind, *, keep_svg: bool = Fa
 
 
 def extension_of(content_type: str) -> str:
-    """Return the suffix of a file's name for its content type, without the dot."""
+    """Return the file name suffix of a content type, without the dot."""
     return _EXTENSIONS.get(content_type) or (mimetypes.guess_extension(content_type) or ".bin")[1:]

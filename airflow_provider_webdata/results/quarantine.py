@@ -1,4 +1,4 @@
-"""The quarantine beside an output: results that were billed and not accepted, until someone publishes them."""
+"""Quarantine beside an output: rejected results, which are already billed and can still be published."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from airflow_provider_webdata.results.storage import move_file
 
 
 def publish(url: str) -> None:
-    """Move quarantined results to the place of their output, which they replace.
+    """Replace an output by its quarantined results.
 
-    A file is replaced atomically. Of a partitioned output, the list of files is replaced last.
+    A file is replaced atomically. The list of a partitioned output is replaced last.
 
-    :param url: path or URL of the output; of a partitioned one, of its list (`.files.json`).
-    :raises OutputError: nothing is quarantined there, or its storage is unknown here.
+    :param url: path or URL of the output, or of the list (`.files.json`) of a partitioned output.
+    :raises OutputError: the output has no quarantined results, or its storage is unavailable here.
     """
     url = url.removesuffix(QUARANTINE)
     before: list[str] = []
@@ -26,14 +26,14 @@ def publish(url: str) -> None:
         with suppress(OutputError):
             before = files_of(url)
         for path in files:
-            # An interrupted call has moved it.
+            # An interrupted call may have moved the file already.
             with suppress(FileNotFoundError):
                 move_file(f"{path}{QUARANTINE}", path)
     try:
         move_file(f"{url}{QUARANTINE}", url)
     except FileNotFoundError as error:
         raise OutputError(
-            f"{url}{QUARANTINE} does not exist; name the output of a task whose checks failed, on the machine or in "
+            f"{url}{QUARANTINE} does not exist. Specify the output of a task whose checks failed, on the machine or in "
             "the storage where it was written"
         ) from error
     delete_stale(before, files)

@@ -24,7 +24,7 @@ _LONGEST_HTML = 200_000
 
 
 class Rule(NamedTuple):
-    """A mark of a substitute page.
+    """A sign of a substitute page.
 
     :param kind: kind of the substitute page.
     :param place: `title`: a part of the title between separators is the phrase. `text`: the visible text contains it.

@@ -82,21 +82,21 @@ class SessionBrowser:
         """Run code in the session."""
         return self._hook.execute(self._id or "", step)  # type: ignore[arg-type]
 
-    def close(self, hook: WebDataHook, *, in_haste: bool = False) -> SessionClosed | None:
+    def close(self, hook: WebDataHook, *, best_effort: bool = False) -> SessionClosed | None:
         """Close the session if it may be open, and return its reported cost; never fails.
 
         :param hook: a hook of the same connection whose client is idle.
-        :param in_haste: search only once for a session whose id is not known.
+        :param best_effort: search only once for a session whose id is unknown.
         """
         closed = None
         if self._id is not None:
             session_id, self._id = self._id, None
             closed = _close(hook, session_id)
         elif self._may_be_open:
-            closed = self._close_lost(hook, 0 if in_haste else _LOST_SECONDS)
-            # In haste, the response that contains the id may still arrive.
-            self._may_be_open = in_haste
-        if not in_haste:
+            closed = self._close_lost(hook, 0 if best_effort else _LOST_SECONDS)
+            # The response that contains the id may still arrive.
+            self._may_be_open = best_effort
+        if not best_effort:
             self._intent.forget()
         return closed
 
@@ -171,12 +171,12 @@ class ScrapeBrowser:
         self.secrets.update(result.secrets())
         return result
 
-    def close(self, hook: WebDataHook, *, in_haste: bool = False) -> SessionClosed | None:
+    def close(self, hook: WebDataHook, *, best_effort: bool = False) -> SessionClosed | None:
         """Close the browser if a step was started; never fails."""
         if not self._may_be_open:
             return None
-        # In haste, a step in flight may still open the browser.
-        self._may_be_open = in_haste
+        # A step in flight may still open the browser.
+        self._may_be_open = best_effort
         return _close(hook, self._scrape_id, of_scrape=True)
 
 

@@ -100,7 +100,7 @@ class InteractRun(Run):
     def _close_killed(self, browser: Browser) -> None:
         # The signal may interrupt a call of the task's own hook.
         with self.hook.sibling() as hook:
-            browser.close(hook, in_haste=True)
+            browser.close(hook, best_effort=True)
 
     def _run(
         self, browser: Browser, named: Sequence[tuple[str, RequestModel]], done: list[dict[str, Any]]

@@ -1,4 +1,4 @@
-"""Trigger that waits for a check of a monitor."""
+"""Trigger that waits for a monitor check."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class WebDataMonitorCheckTrigger(WaitTrigger):
-    """Waits until a check of a monitor has ended, by webhook, by polling, or both.
+    """Waits for a monitor check to end, by webhook, by polling, or both.
 
     Emits one event with a `status`: `done`, `failed` (with `error`), or `skip`, all with `check_id`, `monitor_id`,
     `check_status`, and `via` (`webhook` or `polling`); `timeout`, with a `message` about the last observed state; or
@@ -29,7 +29,7 @@ class WebDataMonitorCheckTrigger(WaitTrigger):
     :param webdata_conn_id: id of a connection of type `webdata`.
     :param monitor_id: the monitor's UUID.
     :param policy: how to detect the end, as returned by `PollingPolicy.serialize`.
-    :param criteria: which checks count, as returned by `CheckCriteria.serialize`.
+    :param criteria: conditions that a check must meet, as returned by `CheckCriteria.serialize`.
     :param check_id: the check to wait for; None: the next one that finishes.
     :param after: ISO 8601 time by the service's clock; accept only checks that finished later. None: the start of the
         DAG run if the triggerer knows it (tasks that start in the triggerer), otherwise now.

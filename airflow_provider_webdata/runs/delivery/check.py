@@ -1,4 +1,4 @@
-"""The checks that results must pass before they are committed; see `options.Checks`."""
+"""Checks that results must pass before they are committed; see `options.Checks`."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ _LONGEST_FIELD = 64
 
 
 class Check(Step):
-    """Measures the items as they pass, and judges them after the last one.
+    """Measures items as they stream, and judges them after the last one.
 
-    :param checks: the option.
-    :param compare: the comparison with earlier runs, if the task has one.
+    :param checks: the operator's `checks`.
+    :param compare: the comparison with earlier runs, if any.
     """
 
     def __init__(self, checks: Checks, context: Context, log: Any, compare: Compare | None) -> None:
@@ -59,7 +59,7 @@ class Check(Step):
         self._blocked: Counter[str] = Counter()
         self._mistyped: Counter[str] = Counter()
         self._examples: dict[tuple[str, str | None], str] = {}
-        """The first result that fails, by check and field, without its content: they are logged and pushed to XCom."""
+        """The first failed result by check and field, without its content, for the log and XCom."""
         self._assertions: list[Assertion] = []
         self._credits: float | None = None
         self._unfinished = ""
@@ -67,7 +67,7 @@ class Check(Step):
 
     @property
     def holds_back(self) -> bool:
-        """True if results that fail are held back."""
+        """True if failed results are held back."""
         return self.checks.on_fail == "fail"
 
     def items(self, items: Iterable[Any], results: Results) -> Iterator[Any]:
@@ -78,15 +78,15 @@ class Check(Step):
             yield item
         self._found["known"] = len(results.known)
         if number := results.summary.get("notBegun"):
-            self._unfinished = f"{number} searches not begun"
+            self._unfinished = f"{number} searches not started"
         elif results.summary.get("status") == "cancelled":
-            self._unfinished = "a job cancelled at the limit"
+            self._unfinished = "a job canceled at the limit"
         used = results.summary.get("creditsUsed")
         if isinstance(used, (int, float)) and self._found["items"]:
             self._credits = round(used / self._found["items"], 4)
 
     def facts(self) -> Mapping[str, Any]:
-        """Return the measurements, under another name if the results are rejected, since no run compares with those."""
+        """Return the measurements. Rejected ones have another key, because later runs must not compare with them."""
         run, items = run_of(self._context), self._found["items"]
         facts = {
             "items": items + self._found["known"],
@@ -109,7 +109,7 @@ class Check(Step):
     def judge(self, url: str | None) -> RejectedResultsError | None:
         """Judge the items, log and count the outcome; return an error if they must not be committed.
 
-        :param url: of the output; None: the results go to XCom.
+        :param url: URL of the output; None if the results are pushed to XCom.
         """
         self._assertions = [*self._judged()]
         self._report()
@@ -121,7 +121,7 @@ class Check(Step):
         )
         text = f"{len(self._failed)} of {len(self._assertions)} checks failed: {listed}"
         if not self.holds_back:
-            self._log.warning("%s. The results are delivered, because of Checks(on_fail='warn')", text)
+            self._log.warning("%s. The results are delivered anyway because of Checks(on_fail='warn')", text)
             return None
         accept = (
             "The results are in XCom; to accept them anyway, mark the task as success"
@@ -178,7 +178,7 @@ class Check(Step):
         age = None if cached is None else datetime.now(timezone.utc) - cached
         if age is not None and age > self.checks.fresher_than:  # type: ignore[operator]
             self._found["old"] += 1
-            self._examples.setdefault(("fresher_than", None), f"one of an age of {span(age.total_seconds())}")
+            self._examples.setdefault(("fresher_than", None), f"one that is {span(age.total_seconds())} old")
 
     def _judged(self) -> Iterator[Assertion]:
         checks, found = self.checks, self._found
@@ -195,7 +195,7 @@ class Check(Step):
             )
         if checks.drop_vs_last is not None and (before := self._items_before()):
             least = math.ceil(round(before * (1 - checks.drop_vs_last), 6))
-            expected = f"at least {least}, since the run before had {before}"
+            expected = f"at least {least}, because the previous run had {before}"
             yield Assertion("drop_vs_last", None, expected, str(total), total >= least)
         for field, share in (checks.coverage or {}).items() if items else ():
             filled = self._filled[field]
@@ -251,20 +251,20 @@ class Check(Step):
         return getattr(self._context.get("dag_run"), "logical_date", None) is not None
 
     def _items_before(self) -> int | None:
-        """Return how many results the run before had, by the manifest or by XCom; None if neither has it."""
+        """Return the number of results of the previous run from the manifest or XCom, or None if it is unknown."""
         compare = self._compare
         if compare is not None and not compare.changes.shared and compare.known.items is not None:
             return compare.known.items
         ti: Any = self._context["ti"]
         run = run_of(self._context)
-        # The newest by logical date. Databases sort runs without one first or last: then all are read.
+        # The newest by logical date. Databases sort runs without one first or last, so these require reading all.
         found = ti.xcom_pull(key=FACTS, include_prior_dates=True, map_indexes=run.map_index)
         if found and not (_precedes(found, run) and found.get("hasLogicalDate") == self._has_logical_date):
             every = ti.xcom_pull(task_ids=[ti.task_id], key=FACTS, include_prior_dates=True)
             before = (facts for facts in every if _precedes(facts, run))
             found = max(before, key=lambda facts: facts["until"], default=None)
         if not found:
-            self._log.info("No run before this one has its number of results: drop_vs_last passes")
+            self._log.info("drop_vs_last passes because no earlier run recorded its number of results")
             return None
         return int(found["items"])
 

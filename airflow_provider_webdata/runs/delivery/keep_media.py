@@ -1,4 +1,4 @@
-"""Media of the items are kept before their links expire; see `options.Media`."""
+"""Media of items, downloaded before their links expire; see `options.Media`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class KeepMedia(Step):
-    """Keeps media in a folder and replaces their links."""
+    """Downloads media to a folder and replaces their links."""
 
     def __init__(self, media: Media, connection: Callable[[], ConnectionSettings], log: Any) -> None:
         self._media = media
@@ -41,21 +41,21 @@ class KeepMedia(Step):
         check_folder(str(self._media.folder))
 
     def items(self, items: Iterable[Any], results: Results) -> Iterator[Any]:
-        """Yield the items, a few at a time, with their links replaced."""
+        """Yield the items with their media links replaced, a few at a time."""
         if results.media_kept:
             return self._counted(items)
         return self.keep(items, self._report)
 
     def keep(self, items: Iterable[Any], report: MediaReport | None = None) -> Iterator[Any]:
-        """Yield items with their links replaced.
+        """Yield items with their media links replaced.
 
         :param items: a part of the results.
-        :param report: counts the files.
+        :param report: counts of kept and failed files, updated.
         """
         return keep_media(items, str(self._media.folder), self.settings(), report)
 
     def settings(self) -> MediaSettings:
-        """Return how media is fetched."""
+        """Return the settings for fetching media."""
         connection = self._connection()
         client = connection.client
         return MediaSettings(
@@ -76,7 +76,7 @@ class KeepMedia(Step):
         """Log the counts."""
         report = self._report
         if report.failed:
-            self._log.warning("%d media files could not be kept: %s", report.failed, "; ".join(report.errors))
+            self._log.warning("%d media files were not kept: %s", report.failed, "; ".join(report.errors))
         self._log.info("Kept %d media files, %d bytes, in %s", report.kept, report.bytes, self._media.folder)
 
     def _counted(self, items: Iterable[Any]) -> Iterator[Any]:

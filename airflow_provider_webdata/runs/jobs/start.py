@@ -237,7 +237,7 @@ class JobStart:
     def _after_lost_answer(self, error: WebDataError) -> TaskJob:
         self.log.warning("%s. Searching for a job that may have started anyway", error)
         try:
-            found = self._find_patiently()
+            found = self._find_with_retries()
         except WebDataError as trouble:
             found = Found(doubts=[str(trouble)])
         if job := self._alive(found.jobs):
@@ -251,13 +251,13 @@ class JobStart:
         raise self._uncertain(found, "the service does not list it", f"{error}; ")
 
     def _started_with_this_key(self) -> list[str]:
-        found = self._find_patiently()
+        found = self._find_with_retries()
         if found.jobs and self._record.generation < _MOST_GENERATIONS:
             return found.jobs
         why = "; ".join(found.doubts) or "neither the inbox nor the team's activity names it"
         raise self._uncertain(Found(), f"the idempotency key was used, but {why}")
 
-    def _find_patiently(self) -> Found:
+    def _find_with_retries(self) -> Found:
         found = Found()
 
         def lookup() -> list[str]:

@@ -56,7 +56,7 @@ def test_a_run_compares_with_the_one_before_it_by_data_interval(
         (5, 1),
     ]
     for count in (6, 5):
-        assert f"expected at least 7, since the run before had 10, got {count}" in done.log_of("t")
+        assert f"expected at least 7, because the previous run had 10, got {count}" in done.log_of("t")
 
 
 # Operator, arguments, path, and credits.
@@ -116,7 +116,7 @@ def test_results_of_unfinished_work_are_rejected(here: SandboxServer) -> None:
     store = direct.StateStore()
     outcome = direct.run(WebDataBatchSearchOperator(credit_limit=3, **arguments), store)
     assert outcome.ended == ("failed", 1)
-    assert "unfinished: expected all work within credit_limit, got 1 searches not begun" in str(outcome.error)
+    assert "unfinished: expected all work within credit_limit, got 1 searches not started" in str(outcome.error)
     assert (outcome.xcom["left"], outcome.xcom["notBegun"]) == (["bridge"], 1)
     assert direct.run(WebDataBatchSearchOperator(**arguments), store).ended == ("success", 1)
     assert [call["body"]["query"] for call in here.control.requests("/v2/search")] == ["river", "bridge"]

@@ -428,7 +428,7 @@ def test_a_job_beyond_its_credit_limit_is_cancelled_and_its_pages_are_kept(
     assert (outcome.xcom["overCreditLimit"], outcome.xcom["credits"]["used"]) == (True, 12)
     assert "has used 12 credits, more than credit_limit=10: it was cancelled" in log()
     rejected = direct.run(job("crawl", **arguments, checks=1, deferrable=deferrable))
-    assert "unfinished: expected all work within credit_limit, got a job cancelled at the limit" in str(
+    assert "unfinished: expected all work within credit_limit, got a job canceled at the limit" in str(
         rejected.error
     )
 

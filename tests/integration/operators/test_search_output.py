@@ -129,7 +129,7 @@ def test_media_is_kept(here, tmp_path, log):
     assert lost["screenshot"] == f"{here.url}/expired.png"
     assert "HTTP 404" in lost["keptMedia"][0]["error"]
     assert {name: value["media"][name] for name in ("kept", "failed")} == {"kept": 1, "failed": 1}
-    assert "1 media files could not be kept" in log()
+    assert "1 media files were not kept" in log()
 
 
 @pytest.mark.parametrize("hosts", ["", "localhost"], ids=["not allowed", "allowed"])

@@ -146,10 +146,10 @@ FAULTS = {
     "not found": (status(404), "is gone (HTTP 404)"),
     "gone": (status(410), "is gone (HTTP 410)"),
     "forbidden to us": (status(401), "HTTP 401"),
-    "error page": (serve(b"<html>Sorry</html>", "text/html"), "is no image: its content type is 'text/html'"),
-    "error page that says it is an image": (serve(b"<!DOCTYPE html>", "image/png"), "begins like text/html"),
-    "sound in place of an image": (serve(MP3, "audio/mpeg"), "is no image"),
-    "unknown bytes of unknown type": (serve(b"who knows what this is", None), "is no image"),
+    "error page": (serve(b"<html>Sorry</html>", "text/html"), "is not of kind image: its Content-Type is 'text/html'"),
+    "error page that says it is an image": (serve(b"<!DOCTYPE html>", "image/png"), "the type of its first bytes is text/html"),
+    "sound in place of an image": (serve(MP3, "audio/mpeg"), "is not of kind image"),
+    "unknown bytes of unknown type": (serve(b"who knows what this is", None), "is not of kind image"),
     "empty": (serve(b""), "is empty"),
     "too large, announced": (serve(PNG * 20), "more than the 10000 allowed"),
     "too large, not announced": (unannounced(lambda: [PNG] * 20, "image/png"), "more than the 10000 bytes"),
@@ -384,7 +384,7 @@ def test_what_is_inside_is_not_asked(server, tmp_path, link):
     link = link.format(port=server.url.rpartition(":")[2])
     ((item,), report) = kept([document(screenshot=link)], tmp_path, STRICT)
     assert "is no public host" in item["keptMedia"][0]["error"]
-    assert "name it in the connection's media_hosts" in report.errors[0]
+    assert "add it to the connection's media_hosts" in report.errors[0]
     assert server.requests == []
 
 
