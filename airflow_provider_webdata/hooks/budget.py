@@ -147,8 +147,8 @@ class Budget:
         stored = self._attempt.read(self._key, _Record)
         if stored.damage:
             raise CallRefusedError(
-                f"no request was sent, because the credits spent by earlier attempts are unknown. The record {self._key} "
-                f"is damaged ({stored.damage}). To discard it, {place_of(self._key)}"
+                f"no request was sent, because the credits spent by earlier attempts are unknown. The record "
+                f"{self._key} is damaged ({stored.damage}). To discard it, {place_of(self._key)}"
             )
         self._is_read = True
         if not stored.values:

@@ -207,10 +207,9 @@ class MediaFetcher:
             raise MediaError("is empty")
         content_type = type_of(declared, first, kind, keep_svg=self._settings.keep_svg)
         if content_type is None:
-            begins = sniffed(first) or "unknown"
+            begins = sniffed(first) or "an unknown type"
             raise MediaError(
-                f"is not of kind {kind}: its Content-Type is {declared or 'missing'!r}, and the type of its first bytes "
-                f"is {begins}"
+                f"is not of kind {kind}: its Content-Type is {declared or 'missing'!r}, and its first bytes show {begins}"
             )
         path = path_for(content_type)
         with WholeFile(path) as file:

@@ -116,7 +116,9 @@ def test_results_of_unfinished_work_are_rejected(here: SandboxServer) -> None:
     store = direct.StateStore()
     outcome = direct.run(WebDataBatchSearchOperator(credit_limit=3, **arguments), store)
     assert outcome.ended == ("failed", 1)
-    assert "unfinished: expected all work within credit_limit, got 1 searches not started" in str(outcome.error)
+    assert "unfinished: expected all work within credit_limit, got 1 searches not started" in str(
+        outcome.error
+    )
     assert (outcome.xcom["left"], outcome.xcom["notBegun"]) == (["bridge"], 1)
     assert direct.run(WebDataBatchSearchOperator(**arguments), store).ended == ("success", 1)
     assert [call["body"]["query"] for call in here.control.requests("/v2/search")] == ["river", "bridge"]

@@ -146,8 +146,14 @@ FAULTS = {
     "not found": (status(404), "is gone (HTTP 404)"),
     "gone": (status(410), "is gone (HTTP 410)"),
     "forbidden to us": (status(401), "HTTP 401"),
-    "error page": (serve(b"<html>Sorry</html>", "text/html"), "is not of kind image: its Content-Type is 'text/html'"),
-    "error page that says it is an image": (serve(b"<!DOCTYPE html>", "image/png"), "the type of its first bytes is text/html"),
+    "error page": (
+        serve(b"<html>Sorry</html>", "text/html"),
+        "is not of kind image: its Content-Type is 'text/html'",
+    ),
+    "error page that says it is an image": (
+        serve(b"<!DOCTYPE html>", "image/png"),
+        "its first bytes show text/html",
+    ),
     "sound in place of an image": (serve(MP3, "audio/mpeg"), "is not of kind image"),
     "unknown bytes of unknown type": (serve(b"who knows what this is", None), "is not of kind image"),
     "empty": (serve(b""), "is empty"),
