@@ -209,7 +209,8 @@ class MediaFetcher:
         if content_type is None:
             begins = sniffed(first) or "an unknown type"
             raise MediaError(
-                f"is not of kind {kind}: its Content-Type is {declared or 'missing'!r}, and its first bytes show {begins}"
+                f"is not of kind {kind}: its Content-Type is {declared or 'missing'!r}, and its first bytes "
+                f"show {begins}"
             )
         path = path_for(content_type)
         with WholeFile(path) as file:

@@ -1,4 +1,4 @@
-"""Results files into tables: what the files hold, and how each kind of database takes it, in one transaction."""
+"""Loads of results files into tables: file readers, layouts, and one transactional loader for each database."""
 
 from airflow_provider_webdata.common.supported_airflow import require_airflow
 

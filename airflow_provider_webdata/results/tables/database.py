@@ -1,4 +1,4 @@
-"""Base of the databases for a load."""
+"""Base classes of databases for loads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BATCH_CHARACTERS = 2**23
 
 
 def batches(rows: Iterator[Values], most: int = 10_000) -> Iterator[list[Values]]:
-    """Yield rows in lists of at most `most` rows, each of which ends once its texts have 8 Mi characters."""
+    """Yield rows in lists of at most `most` rows. A list ends early when its texts reach 8 Mi characters."""
     batch: list[Values] = []
     held = 0
     for values in rows:
@@ -34,7 +34,7 @@ def batches(rows: Iterator[Values], most: int = 10_000) -> Iterator[list[Values]
 
 
 def without_nul(values: Values) -> Values:
-    """Replace NUL in texts by U+FFFD, as browsers do: not every database accepts it."""
+    """Replace NUL in texts by U+FFFD, as browsers do. Some databases reject NUL."""
     if not any(isinstance(value, str) and "\0" in value for value in values):
         return values
     return tuple(value.replace("\0", "\ufffd") if isinstance(value, str) else value for value in values)
@@ -42,10 +42,10 @@ def without_nul(values: Values) -> Values:
 
 @dataclass(frozen=True)
 class Existing:
-    """A column of a table that is there.
+    """A column of an existing table.
 
-    :param type: as the database calls it.
-    :param required: whether a new row must say something for it.
+    :param type: the database's name of the type.
+    :param required: whether a new row must have a value.
     """
 
     type: str
@@ -54,13 +54,13 @@ class Existing:
 
 @dataclass
 class Loaded:
-    """What a load did.
+    """The outcome of a load.
 
-    :param rows: that the table has from the file.
-    :param deleted: rows whose page is gone.
-    :param held_back: rows whose page is said to be gone, where these were too many to delete.
-    :param duplicates: rows of the file that a later one with the same key replaced.
-    :param columns: that the rows have, with their types.
+    :param rows: number of the file's rows in the table.
+    :param deleted: number of deleted rows of removed pages.
+    :param held_back: number of rows of removed pages that were not deleted, because there were too many.
+    :param duplicates: number of the file's rows that a later row with the same key replaced.
+    :param columns: columns of the rows, with their types.
     """
 
     rows: int = 0
@@ -71,27 +71,27 @@ class Loaded:
 
 
 class Database(ABC):
-    """A connection, on which one load is one transaction.
+    """A database connection for one load in one transaction.
 
-    :param connection: of the hook, for exclusive use.
+    :param connection: the hook's connection, for exclusive use.
     """
 
     types: ClassVar[Mapping[ColumnType, str]]
-    """What a new table's columns are."""
+    """SQL types of a new table's columns."""
 
     accepted: ClassVar[Mapping[ColumnType, Collection[str]]] = {}
-    """Types that hold a column's values, without what is in parentheses; of a kind that is not here, any does."""
+    """Accepted SQL types of existing columns, without parameters in parentheses; for missing types, any is accepted."""
 
     def __init__(self, connection: Any) -> None:
         self.connection = connection
 
     @abstractmethod
     def begin(self, table: TableName) -> None:
-        """Begin a transaction, during which no other load writes to the table."""
+        """Begin a transaction that excludes other loads into the table."""
 
     @abstractmethod
     def existing(self, table: TableName) -> dict[str, Existing]:
-        """Return a table's columns by name; none where there is no such table."""
+        """Return a table's columns by name, empty if the table does not exist."""
 
     @abstractmethod
     def load(
@@ -99,18 +99,18 @@ class Database(ABC):
     ) -> Loaded:
         """Load rows.
 
-        :param layout: of a table that is there and fits.
+        :param layout: layout of an existing, compatible table.
         :param removed: values of the layout's `removal_key` whose rows are deleted; filled while the rows are read, and
-            final after the last one.
-        :param replace: whether the former rows of the table are deleted, if there are new rows.
+            complete after the last row.
+        :param replace: whether the table's existing rows are deleted, if there are new rows.
         """
 
     @abstractmethod
     def delete_pages(self, table: str, column: str, urls: Sequence[str]) -> int:
-        """Delete rows by the values of a column, and return how many there were.
+        """Delete rows by the values of a column, and return their number.
 
-        :param table: in SQL.
-        :param column: in SQL.
+        :param table: quoted name of the table.
+        :param column: quoted name of the column.
         """
 
     def execute(self, statement: str, values: Values | None = None) -> Any:
@@ -123,29 +123,29 @@ class Database(ABC):
         return cursor
 
     def cursor(self) -> Any:
-        """Return a cursor on this very transaction."""
+        """Return a cursor of this transaction."""
         return self.connection.cursor()
 
     def quoted(self, name: str) -> str:
-        """Return a name as an identifier that means nothing else."""
+        """Return a name as a quoted identifier."""
         if "\0" in name:
             raise TableError(f"a name in SQL cannot hold the character NUL (given: {name!r})")
         return '"' + name.replace('"', '""') + '"'
 
     def path_of(self, table: TableName) -> str:
-        """Return a table's name in SQL."""
+        """Return a table's quoted name."""
         return ".".join(map(self.quoted, table.parts))
 
     def listed(self, names: Sequence[str]) -> str:
-        """Return names in SQL, with commas between them."""
+        """Return quoted names, separated by commas."""
         return ", ".join(map(self.quoted, names))
 
     def definition(self, column: TableColumn) -> str:
-        """Return a column as SQL defines it."""
+        """Return a column's definition in SQL."""
         return f"{self.quoted(column.name)} {self.types[column.type]}"
 
     def create_statement(self, layout: Layout) -> str:
-        """Return the statement that makes the table."""
+        """Return the statement that creates the table."""
         parts = [
             self.definition(column) + (" NOT NULL" if column.name in layout.key else "")
             for column in layout.columns
@@ -159,37 +159,37 @@ class Database(ABC):
         return f"ALTER TABLE {self.path_of(table)} ADD COLUMN {self.definition(column)}"
 
     def check_key(self, layout: Layout) -> None:  # noqa: B027 - not every kind needs it
-        """Check that the key distinguishes rows.
+        """Check that the key identifies rows.
 
-        :raises TableError: no unique constraint or index is on these columns.
+        :raises TableError: the key has no unique constraint or index.
         """
 
     def commit(self) -> None:
-        """End the transaction well."""
+        """Commit the transaction."""
         self.connection.commit()
 
     def rollback(self) -> None:
-        """Undo the transaction."""
+        """Roll the transaction back."""
         self.connection.rollback()
 
 
 class StagingDatabase(Database):
-    """A database that takes the rows into a temporary table first, and from there into the table by one statement."""
+    """A database that loads rows into a temporary table first, and from there into the table with one statement."""
 
     row_number: ClassVar[str]
-    """The hidden column that says which of two rows came later."""
+    """The hidden column that orders rows by insertion."""
 
     stage = "webdata_rows_of_one_load"
     stage_ends = ""
 
     @abstractmethod
     def fill_stage(self, layout: Layout, rows: Iterator[Values]) -> int:
-        """Put the rows into the temporary table, and return how many there are."""
+        """Insert the rows into the temporary table, and return their number."""
 
     def upsert_statement(self, layout: Layout) -> str:
-        """Return the statement that takes over what is in the temporary table."""
+        """Return the statement that upserts the rows of the temporary table."""
         names = self.listed(layout.names)
-        # SQLite takes ON for part of a join if there is no WHERE.
+        # Without WHERE, SQLite would parse ON as part of a join.
         insert = (
             f"INSERT INTO {self.path_of(layout.table)} ({names}) SELECT {names} FROM {self.stage} WHERE true"
         )
@@ -208,7 +208,7 @@ class StagingDatabase(Database):
         key = self.listed(layout.key)
         table = self.path_of(layout.table)
         try:
-            # It changes nothing, but is refused where the real one would be.
+            # This changes nothing, but fails where the real statement would.
             self.execute(
                 f"INSERT INTO {table} ({key}) SELECT {key} FROM {table} WHERE 1 = 0 ON CONFLICT ({key}) DO NOTHING"
             )
@@ -232,7 +232,7 @@ class StagingDatabase(Database):
         loaded = Loaded()
         if removed and layout.removal_key is not None:
             column = self.quoted(layout.removal_key)
-            # Such a page came first, and its end later.
+            # The file has the page first, and its removal later.
             count -= self.delete_pages(self.stage, column, [*removed])
             loaded.deleted = self.delete_pages(table, column, [*removed])
         if layout.key:

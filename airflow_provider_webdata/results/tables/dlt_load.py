@@ -1,4 +1,4 @@
-"""Loads through dlt: results files into any destination that dlt supports."""
+"""Loads of results files through dlt into any of its destinations."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 REMOVED = "webdata_removed"
 """The column whose value `true` makes dlt delete a row; it is never true in the destination."""
 
-# dlt would report each run to its makers, and look each option up among Airflow's variables, one request each.
+# By default, dlt sends telemetry for each run, and requests an Airflow variable for each option.
 _OFF = ("RUNTIME__DLTHUB_TELEMETRY", "PROVIDERS__ENABLE_AIRFLOW_SECRETS")
 _LIBRARY_BY_TABLE_FORMAT = {"delta": "deltalake", "iceberg": "pyiceberg"}
 _BY_CONN_TYPE = {"fs": "filesystem", "gcpbigquery": "bigquery"}
@@ -67,8 +67,8 @@ class _Keys:
 
     @property
     def kept(self) -> dict[int, int]:
-        """Numbers of the rows that are loaded, with the counts of rows that have their keys."""
-        # Rows of removed pages came first, and their end later.
+        """Numbers of the rows to load, with the counts of rows that have the same keys."""
+        # The files have the rows of removed pages first, and their removal later.
         return {number: count for number, count, page in self.rows.values() if page not in self.removed}
 
 
@@ -92,7 +92,7 @@ def _read_keys(source: Source) -> _Keys | None:
 def _arrow_tables(
     source: Source, made: Layout, kept: Container[int], gone: Sequence[Values]
 ) -> Iterator[Any]:
-    """Yield the rows, and one row for each key that is deleted."""
+    """Yield the rows to load, and one row for each key to delete."""
     fields = [
         pa.field(column.name, arrow_type(column.type), nullable=column.name not in made.key)
         for column in made.columns
@@ -150,7 +150,7 @@ def webdata_resource(
     :param columns: columns to load, or a mapping of these to names in the table. Default: all but `change`,
         `last_seen`, and `page`.
     :return: a `DltResource` with the write disposition `merge`; None if the files have no items.
-    :raises TableError: a file is no results file, an item has no key, or the key cannot delete a removed page.
+    :raises TableError: a file is not a results file, an item has no key, or the key cannot delete a removed page.
     """
     source = Source(as_list(path), TableName(None, name), kind, result_schema, key, columns)
     keys = _read_keys(source)
@@ -158,8 +158,8 @@ def webdata_resource(
         return None
     if keys.removed and keys.layout.key != (keys.layout.removal_key,):
         raise TableError(
-            f"key: dlt deletes rows by their whole key ({', '.join(keys.layout.key)}), and the file names removed "
-            f"pages by {keys.layout.removal_key} alone; use only that column as key"
+            f"key: dlt deletes rows by the whole key ({', '.join(keys.layout.key)}), but the file identifies removed "
+            f"pages only by {keys.layout.removal_key}; use only that column as key"
         )
     return _resource(source, keys.layout, {*keys.kept}, [(page,) for page in keys.removed])
 
@@ -180,7 +180,7 @@ def load_by_dlt(
     :param connection: Airflow's connection.
     :param destination: dlt's name of the destination; None: by the connection's type.
     :param contract: handling of columns that the table lacks; None: `evolve` with `add_columns`, else `freeze`.
-    :raises TableError: a file or the table does not fit, or the destination is not configured.
+    :raises TableError: a file or the table is incompatible, or the destination is not configured.
     """
     for name in _OFF:
         os.environ.setdefault(name, "false")
@@ -227,7 +227,7 @@ def load_by_dlt(
                 if is_iceberg and gone:
                     _delete_from_iceberg(pipeline, keys.layout, gone)
                 if discarded := len(kept) - loaded.rows:
-                    log.warning("%d rows have values in columns that %s lacks; discarded", discarded, table)
+                    log.warning("Discarded %d rows with values in columns that %s lacks", discarded, table)
             loaded.deleted = len(gone)
             loaded.columns = {column.name: column.type for column in keys.layout.columns}
             return loaded
@@ -236,8 +236,8 @@ def load_by_dlt(
         except PipelineStepFailed as error:
             if isinstance(error.exception, DataValidationError):
                 raise TableError(
-                    f"The table {table} does not fit: {error.exception}. Add columns with schema_contract='evolve', or "
-                    "name the columns to load in columns"
+                    f"The table {table} is incompatible: {error.exception}. Add columns with schema_contract='evolve', "
+                    "or list the columns to load in columns"
                 ) from error
             raise
 
@@ -255,7 +255,7 @@ def _rows_of_pages(pipeline: Any, keys: _Keys) -> tuple[list[Values], int]:
 def _existing_keys(pipeline: Any, made: Layout) -> Iterator[Values]:
     name, key = _names(pipeline, made)
     if pipeline.destination.destination_name == "filesystem":
-        # DuckDB, by which dlt would read the table, downloads an extension for that.
+        # dlt would read the table through DuckDB, which downloads an extension for this.
         if table := pipeline.default_schema.tables.get(name):
             opened = load_open_tables(pipeline, table["table_format"], name)[name]
             found = (
@@ -325,7 +325,7 @@ def _target(connection: Any, table: TableName, name: str | None) -> tuple[Any, s
         fields |= {"port": connection.port, "database": connection.schema}
         credentials = {field: value for field, value in fields.items() if value is not None}
         if name in {"postgres", "redshift"}:
-            # Their drivers are connected by a URL, whose query has the driver's parameters.
+            # Their drivers connect by URL. Its query string has the driver's parameters.
             ignored = hook_of(connection).ignored_extra_options if connection.conn_type == "postgres" else ()
             credentials["query"] = {key: value for key, value in extra.items() if key not in ignored}
         else:
@@ -345,4 +345,6 @@ def _check_names(made: Layout) -> None:
     names: dict[str, str] = {}
     for name in made.names:
         if (other := names.setdefault(normalized(name), name)) != name:
-            raise TableError(f"columns: {other!r} and {name!r} are one name to dlt; rename one in columns")
+            raise TableError(
+                f"columns: {other!r} and {name!r} are the same name in dlt; rename one in columns"
+            )

@@ -1,4 +1,4 @@
-"""DuckDB: Arrow tables into a temporary table, and `ON CONFLICT` from there."""
+"""DuckDB: loads Arrow tables into a temporary table, and upserts from there with `ON CONFLICT`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TEXTS = ("VARCHAR",)
 
 
 class DuckDB(StagingDatabase):
-    """DuckDB, by its own module; without pyarrow, rows go one by one."""
+    """DuckDB, by the module `duckdb`. Without pyarrow, rows are inserted one by one."""
 
     types: ClassVar[Mapping[ColumnType, str]] = {
         "text": "VARCHAR",
@@ -35,7 +35,7 @@ class DuckDB(StagingDatabase):
     row_number = "rowid"
 
     def begin(self, table: TableName) -> None:  # noqa: ARG002
-        # One process writes to a file at a time, as DuckDB sees to it.
+        # DuckDB lets only one process write to a file at a time.
         self.execute("BEGIN TRANSACTION")
 
     def cursor(self) -> Any:

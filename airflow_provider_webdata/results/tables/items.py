@@ -1,4 +1,4 @@
-"""Results files of any format, read as rows."""
+"""Results files of any format, as rows."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ if TYPE_CHECKING:
 
 _LINK = frozenset({"url", "title", "description", "change", "page"})
 _FLAT = frozenset({"id", "text", "digest"})
-# So many items say what kind they are.
+# Number of items from which the kind is detected.
 _PROBE = 100
 _DAMAGE = (ValueError, EOFError, gzip.BadGzipFile, zlib.error)
 
 
 @dataclass(frozen=True)
 class Removed:
-    """A page that is gone.
+    """A removed page.
 
-    :param known_by: values of the file's columns, any of which tells its row from others.
+    :param known_by: values of the file's columns, each of which identifies the page's row.
     """
 
     known_by: Mapping[str, str]
@@ -62,11 +62,11 @@ class ResultsFile:
     """A results file, open for reading; use it as a context manager.
 
     :param url: path or URL, see `results.storage.storage_path`.
-    :param kind: of its items, see `results.columns.columns_of`; None: found from the items, or from the names
+    :param kind: kind of the items, see `results.columns.columns_of`; None: detected from the items, or from the names
         of the columns.
-    :param schema: what the items were validated by; its properties become columns.
-    :ivar columns: of its rows; none where nothing says what they would be.
-    :raises TableError: it does not exist, or is no results file.
+    :param schema: schema by which the items were validated; its properties become columns.
+    :ivar columns: columns of the rows; empty if unknown, because the file has no items.
+    :raises TableError: the file does not exist, or is not a results file.
     """
 
     def __init__(self, url: str, kind: str | None = None, schema: ResultSchema | None = None) -> None:
@@ -78,15 +78,15 @@ class ResultsFile:
         self._rows: Iterator[Row | Removed] = iter(())
 
     def __enter__(self) -> Self:
-        """Open it, and find out what its columns are."""
+        """Open the file, and detect its columns."""
         try:
             path: Any = storage_path(self.url)
-            # The file of `path.open` imports Airflow's hook lineage at the first read, for some 40 MB; a load reports
-            # its files to OpenLineage itself.
+            # The file of `path.open` imports Airflow's hook lineage at the first read, which needs about 40 MB. A load
+            # reports its files to OpenLineage itself.
             file = self._open.enter_context(path.fs.open(path.path, "rb"))
         except FileNotFoundError as error:
             raise TableError(
-                f"path: {self.url} does not exist; name a file that output= has written"
+                f"path: {self.url} does not exist; specify a file that a task with output= has written"
             ) from error
         file_format = format_of(self.url)
         read = file_format.load("reader")
@@ -105,11 +105,11 @@ class ResultsFile:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close it."""
+        """Close the file."""
         self._open.close()
 
     def rows(self) -> Iterator[Row | Removed]:
-        """Yield its rows and removed pages, in the file's order, once."""
+        """Yield the rows and removed pages in the file's order. Can be iterated only once."""
         return self._rows
 
     def _columns_named(self, names: Iterable[str]) -> tuple[Column, ...]:
@@ -130,18 +130,18 @@ class ResultsFile:
             raise self._damaged(error, read) from error
 
     def _damaged(self, error: Exception, read: int) -> TableError:
-        return TableError(f"path: {self.url} is no results file: after item {read}: {error}")
+        return TableError(f"path: {self.url} is not a results file: after item {read}: {error}")
 
     def _rows_of_items(self, items: Iterator[Any]) -> Iterator[Row | Removed]:
         first = [*islice(items, _PROBE)]
         kind = self._kind or kind_of(first)
         of_pages = any(isinstance(item, Mapping) and ("json" in item or MARK in item) for item in first)
         if first and self._kind is None and self._schema is not None and not of_pages:
-            # What was extracted may have a url as well.
+            # Extracted data may also have a `url`.
             kind = "generic"
         if kind is not None:
             self.columns = columns_of(kind) if self._schema is None else self._schema.columns(kind)
-        # An item of any shape may have a key of that name.
+        # A generic item may have its own key of this name.
         has_changes = kind != "generic"
         return self._rows_of(chain(first, items), has_changes=has_changes)
 
@@ -165,7 +165,7 @@ class ResultsFile:
     def _rows_of_columns(self, rows: Iterable[Row]) -> Iterator[Row | Removed]:
         known = url_column([column.name for column in self.columns])
         for number, values in enumerate(rows, 1):
-            # What has no column, such as the mark, is in `extra`.
+            # Fields without a column, such as the tombstone's mark, are in `extra`.
             extra = values.get(EXTRA.name) or ""
             item = json.loads(extra) if MARK in extra else None
             if isinstance(item, Mapping) and MARK in item:
@@ -179,26 +179,26 @@ class ResultsFile:
         column = url_column([column.name for column in TABLES.get(str(item[MARK]), ())])
         if column is None or not isinstance(item.get("url"), str):
             raise TableError(
-                f"path: item {number} of {self.url} stands for a removed page in a way that is unknown ({MARK}: "
-                f"{item[MARK]!r}); upgrade this package on the workers, or run the task that wrote the file again"
+                f"path: item {number} of {self.url} is a tombstone of an unknown kind ({MARK}: {item[MARK]!r}); "
+                "upgrade this package on the workers, or rerun the task that wrote the file"
             )
         known_by = {"id": item.get("id"), column: item["url"]}
         return Removed({name: value for name, value in known_by.items() if isinstance(value, str)})
 
     def _check_unmarked(self, item: Mapping[str, Any], number: int) -> None:
-        """Check that an item which is no tombstone is not one of an older version either."""
+        """Check that an item without a mark is not a tombstone of an older version."""
         if item.get("change") == "removed" and self._kind != "generic":
             raise TableError(
-                f'path: item {number} of {self.url} has "change": "removed" without the mark of a task with a manifest '
-                f"({MARK}), and rows are deleted for marked items alone. If an older version wrote the file, run its "
-                "task again; if the field is the item's own, say kind='generic'"
+                f'path: item {number} of {self.url} has "change": "removed" but not the tombstone mark {MARK}. Rows '
+                "are deleted only for marked items. If an older version wrote the file, rerun its task; if the field "
+                "is part of the data, set kind='generic'"
             )
 
 
 def kind_of(items: Sequence[Any]) -> str | None:
-    """Return the kind of items as operators write them to files, or None where there are none.
+    """Return the kind of items that an operator wrote, or None without items.
 
-    :param items: the first ones of a file.
+    :param items: the first items of a file.
     """
     if not items:
         return None
@@ -217,7 +217,7 @@ def kind_of(items: Sequence[Any]) -> str | None:
 
 
 def _of_run(item: Mapping[str, Any]) -> Row:
-    """Return what a manifest says of an item; nothing where these fields are the item's own."""
+    """Return the fields that a manifest added to an item; empty if these fields are part of the data."""
     page = item.get("page")
     if item.get("change") not in CHANGES or not (page is None or is_canonical(page, url_of(item))):
         return {}
@@ -233,11 +233,11 @@ def _known_by(values: Row, known: str | None) -> Row:
 
 
 def urls_of_file(url: str) -> list[str]:
-    """Return the URLs of the results in a file, or in the files of a list, without those of removed pages.
+    """Return the URLs of the results in a file, or in the files of a list, without removed pages.
 
-    They are those of `item_urls.url_of`: of a page, the requested one.
+    The URL of an item is that of `item_urls.url_of`; for a page, the requested one.
 
-    :raises OutputError: a file is missing, or no results file.
+    :raises OutputError: a file is missing, or is not a results file.
     """
     urls: list[str] = []
     for one in files_of(url):

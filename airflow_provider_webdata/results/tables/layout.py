@@ -1,4 +1,4 @@
-"""The layout of a load: table, columns, and key, decided from the names of a file's columns."""
+"""The layout of a load (table, columns, and key), derived from a file's column names."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.results.columns import Column, ColumnType
 
 OF_A_RUN = ("change", "last_seen", "page")
-"""What an item says of its run, and a table of the newest state has no use for; loaded where `columns` names it."""
+"""Fields about an item's run, which a table of the newest state does not need; loaded if `columns` names them."""
 
 
 @dataclass(frozen=True)
 class TableName:
-    """A table, and its schema where one is named."""
+    """A table name with an optional schema."""
 
     schema: str | None
     table: str
 
     def __str__(self) -> str:
-        """Return it as its author writes it."""
+        """Return `name` or `schema.name`."""
         return self.table if self.schema is None else f"{self.schema}.{self.table}"
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """Its names, from the outside in."""
+        """The schema, if any, and the table."""
         return (self.table,) if self.schema is None else (self.schema, self.table)
 
 
 def table_name(given: str) -> TableName:
-    """Return the table that `name` or `schema.name` names.
+    """Parse `name` or `schema.name`.
 
-    :raises TableError: it names none.
+    :raises TableError: the text has another form.
     """
     *schema, table = given.split(".")
     if len(schema) > 1 or not all((*schema, table)) or "\0" in given:
@@ -45,10 +45,10 @@ def table_name(given: str) -> TableName:
 
 @dataclass(frozen=True)
 class TableColumn:
-    """A column that is loaded.
+    """A column to load.
 
-    :param source: its name in the file.
-    :param name: its name in the table.
+    :param source: name in the file.
+    :param name: name in the table.
     """
 
     source: str
@@ -58,11 +58,11 @@ class TableColumn:
 
 @dataclass(frozen=True)
 class Layout:
-    """What is loaded where.
+    """The table, columns, and key of a load.
 
-    :param key: names, in the table, of the columns that tell rows apart; none where the whole table is replaced.
-    :param removal_key: name, in the table, of the column of the key by which rows of removed pages are deleted; None if
-        the key has none that tombstones know.
+    :param key: table columns that identify a row; empty if the whole table is replaced.
+    :param removal_key: table column, part of the key, by which rows of removed pages are deleted; None if tombstones
+        contain no column of the key.
     """
 
     table: TableName
@@ -77,9 +77,9 @@ class Layout:
 
 
 def url_column(names: Sequence[str]) -> str | None:
-    """Return the column by which a page, link or search result is known over all runs.
+    """Return the column that identifies a page, link, or search result across runs.
 
-    :param names: a file's columns.
+    :param names: columns of a file.
     """
     # The page of a search result is described in separate columns; the requested URL is the result's URL.
     if "source_url" in names and "page_url" not in names:
@@ -95,40 +95,40 @@ def layout(
     *,
     replace: bool,
 ) -> Layout:
-    """Return what is loaded where.
+    """Return the layout of a load.
 
     :param found: the file's columns.
-    :param key: the file's columns that tell rows apart; None: what `url_column` says, or `id` of flat documents.
-    :param chosen: the file's columns that are loaded, or their names in the table by those; None: all.
+    :param key: the file's columns that identify a row; None: the result of `url_column`, or `id` for flat documents.
+    :param chosen: the file's columns to load, or a mapping of these to names in the table; None: all.
     :raises TableError: `key` or `chosen` names a missing column, or no column identifies a row.
     """
     types = {column.name: column.type for column in found}
     names = [name for name in types if name not in OF_A_RUN]
     if chosen is not None:
         renamed = dict(chosen) if isinstance(chosen, Mapping) else {name: name for name in chosen}
-        # Files of items have them where the items do, which is not known before the last one.
+        # Any item of a file may have these fields, which is unknown before the last item.
         types = {**dict.fromkeys(OF_A_RUN, "text"), **types}
     else:
         renamed = {name: name for name in names}
     if unknown := [name for name in renamed if name not in types]:
-        raise TableError(
-            f"columns: the file has no column {unknown[0]!r}; it has {', '.join(names)}. Name one of these"
-        )
+        raise TableError(f"columns: the file has no column {unknown[0]!r}. Choose from {', '.join(names)}")
     if len(set(renamed.values())) < len(renamed):
-        raise TableError(f"columns: two columns have one name in the table ({', '.join(renamed.values())})")
+        raise TableError(
+            f"columns: two columns have the same name in the table ({', '.join(renamed.values())})"
+        )
     identity = url_column(names)
     default = "id" if {"id", "digest"} <= {*names} else identity
     if key is None:
         key = () if default is None or (replace and default not in renamed) else (default,)
     if not key and not replace:
         raise TableError(
-            "key: these items have no column that tells them apart; name one, or say mode='replace', which makes "
-            "the table hold what the file holds"
+            "key: these items have no default key. Set key, or mode='replace', which replaces all rows of the table "
+            "by those of the file"
         )
     if missing := [name for name in key if name not in renamed]:
         raise TableError(
-            f"key: the column {missing[0]!r} is not among those that are loaded ({', '.join(renamed)}); name one of "
-            "these, add it to columns, or, if it is a property of your items, declare it by result_schema="
+            f"key: the column {missing[0]!r} is not loaded. Choose from {', '.join(renamed)}, add the column to "
+            "columns, or, if it is a property of your items, declare it in result_schema"
         )
     removal_key = next((name for name in (default, identity) if name in key), None)
     return Layout(

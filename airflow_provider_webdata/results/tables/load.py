@@ -1,4 +1,4 @@
-"""One load: files into a table, whole or not at all."""
+"""Atomic loads of files into a table."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.results.tables.layout import Layout, TableName
 
 _HELD: Mapping[ColumnType, str] = {
-    "text": "texts of any length as they are",
-    "json": "JSON as it is",
-    "integer": "whole numbers of 64 bits",
-    "number": "binary numbers of 64 bits",
-    "boolean": "true and false",
+    "text": "text of any length unchanged",
+    "json": "JSON unchanged",
+    "integer": "64-bit integers",
+    "number": "64-bit floating-point numbers",
+    "boolean": "booleans",
 }
 
 
 def hook_of(connection: Any) -> Any:
     """Return the hook of an Airflow connection to a SQL database.
 
-    :raises TableError: the connection leads to no SQL database.
+    :raises TableError: the connection is not one to a SQL database.
     """
     conn_id, conn_type = connection.conn_id, connection.conn_type
     try:
@@ -56,19 +56,19 @@ def hook_of(connection: Any) -> Any:
         ) from error
     if not isinstance(hook, DbApiHook):
         raise TableError(
-            f"conn_id: the connection {conn_id!r} leads to no SQL database ({type(hook).__name__}); name one that does"
+            f"conn_id: the connection {conn_id!r} has no SQL database ({type(hook).__name__}); specify one that does"
         )
     return hook
 
 
 def dataset_of_table(connection: Any, table: TableName) -> tuple[str, str]:
-    """Return OpenLineage's namespace and name of a table, as its hook's own operators name it.
+    """Return OpenLineage's namespace and name of a table, as the hook's operators report it.
 
-    Without a hook that names it, the namespace is the connection's type, host and port. It may ask the database for the
-    schema that holds where none is named.
+    If the hook does not support OpenLineage, the namespace is the connection's type, host, and port. May query the
+    database for the default schema.
     """
     hook: Any = None
-    # Not every type has a hook, and not every hook is one of a SQL database.
+    # Not every connection type has a hook, and not every hook is for a SQL database.
     with suppress(AirflowException, ImportError):
         hook = connection.get_hook()
     info = getattr(hook, "get_openlineage_database_info", lambda _: None)(connection)
@@ -82,9 +82,9 @@ def dataset_of_table(connection: Any, table: TableName) -> tuple[str, str]:
 
 
 def database_of(connection: Any) -> Database:
-    """Return the database of an Airflow connection, connected, in the way that it is loaded.
+    """Connect to the database of an Airflow connection, and return the loader for its kind.
 
-    :raises TableError: the connection leads to no SQL database.
+    :raises TableError: the connection is not one to a SQL database.
     """
     hook = hook_of(connection)
     session: Any = hook.get_conn()
@@ -104,7 +104,7 @@ def database_of(connection: Any) -> Database:
 class Source:
     """Results files of one kind, and their rows in a table.
 
-    :param kind: kind of the items, see `results.columns.columns_of`; None: found from the items.
+    :param kind: kind of the items, see `results.columns.columns_of`; None: detected from the items.
     :param result_schema: schema by which the items were validated; its properties become columns.
     :param key: column or columns that identify a row; see `layout.layout`.
     :param columns: columns to load, or their names in the table; see `layout.layout`.
@@ -123,7 +123,7 @@ class Source:
     def open(self) -> Iterator[list[ResultsFile]]:
         """Open the files.
 
-        :raises TableError: one is no results file.
+        :raises TableError: a file is not a results file.
         :raises OutputError: `result_schema` is invalid.
         """
         schema = None if self.result_schema is None else ResultSchema.of(self.result_schema)
@@ -151,12 +151,12 @@ def load_files(
 ) -> Loaded:
     """Load files of one kind into a table, in one transaction; the table is unchanged if anything fails.
 
-    :param database: closed in the end.
+    :param database: the database, closed afterwards.
     :param create_table: whether a missing table is created.
-    :param add_columns: whether columns that the table lacks are added.
-    :param max_removed: most rows that are deleted since their pages are gone, see `removal_limit`; if there are more,
-        none is.
-    :raises TableError: a file is no results file, or the table does not fit.
+    :param add_columns: whether missing columns are added to the table.
+    :param max_removed: maximum rows of removed pages to delete, see `removal_limit`; if there are more, no row is
+        deleted.
+    :raises TableError: a file is not a results file, or the table is incompatible.
     """
     table, replace = source.table, source.replace
 
@@ -171,7 +171,7 @@ def load_files(
                 statement = database.create_statement(made)
                 if not create_table:
                     raise TableError(
-                        f"The table {table} does not exist, and create_table=False; create it, for example by: "
+                        f"The table {table} does not exist, and create_table=False; create it, for example with: "
                         f"{statement}"
                     )
                 database.execute(statement)
@@ -181,7 +181,7 @@ def load_files(
             removed: dict[str, None] = {}
             rows = values_of(files, made, removed, delete=delete)
             loaded = database.load(made, rows, removed, replace=replace)
-            # A table that is replaced has no other rows than the file's anyway.
+            # A replaced table has only the file's rows anyway.
             if loaded.deleted and not (replace and loaded.rows):
                 [[left]] = database.execute(f"SELECT count(*) FROM {database.path_of(table)}").fetchall()
                 known = int(left) + loaded.deleted
@@ -195,23 +195,23 @@ def load_files(
             return load(delete=True)
         except _TooManyDeletesError as error:
             warn_held_back(log, table, *error.args)
-            # The transaction was rolled back: the number of rows is unknown until they are deleted.
+            # The transaction was rolled back. The number of rows to delete is known only after the delete.
             loaded = load(delete=False)
             loaded.held_back = error.args[0]
             return loaded
 
 
 def warn_held_back(log: Any, table: TableName, count: int, known: int, most: int) -> None:
-    """Warn that no row is deleted, because `count` of `known` rows would be, and `most` may be."""
+    """Warn that no row is deleted, because `count` of `known` rows exceed the limit `most`."""
     log.warning(
-        "%d of %d rows of %s belong to removed pages, and max_removed allows %d: none is deleted. Check the site and "
-        "the files; if the pages are gone, raise max_removed for one run",
+        "%d of %d rows of %s belong to removed pages, but max_removed allows %d, so none is deleted. Check the site "
+        "and the files; if the pages are gone, raise max_removed for one run",
         *(count, known, table, most),
     )
 
 
 class _TooManyDeletesError(Exception):
-    """Has how many rows would be deleted, how many there are, and how many may be deleted."""
+    """A load would delete too many rows. The arguments are the rows to delete, all rows, and the limit."""
 
 
 @contextmanager
@@ -220,7 +220,7 @@ def _transaction(database: Database, table: TableName) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        # The error that led here is the one to raise; a connection that is closed undoes as well.
+        # Raise the original error. Closing the connection also rolls back.
         with suppress(Exception):
             database.rollback()
         raise
@@ -233,13 +233,13 @@ def columns_of_all(files: Sequence[ResultsFile]) -> tuple[Column, ...]:
     if not known:
         return ()
     first, *others = known
-    # Files of items have those of a run as well.
+    # Files of items may also have the fields of a run.
     names = {*OF_A_RUN, *(column.name for column in first.columns)}
     for other in others:
         if more := [column.name for column in other.columns if column.name not in names]:
             raise TableError(
-                f"path: {other.url} has the column {more[0]!r}, which {first.url} has not; load files of one kind "
-                "together, or say which by kind"
+                f"path: {other.url} has the column {more[0]!r}, but {first.url} does not; load only files of one kind "
+                "together, or set kind"
             )
     return first.columns
 
@@ -252,15 +252,15 @@ def _fit(
     *,
     add_columns: bool,
 ) -> None:
-    """Check that a table takes the rows, and add the columns that it lacks where that is wanted."""
+    """Check that a table is compatible with the rows, and add missing columns if `add_columns` is set."""
     for column in made.columns:
         there = existing.get(column.name)
         if there is None:
             statement = database.add_statement(made.table, column)
             if not add_columns:
                 raise TableError(
-                    f"The table {made.table} has no column {column.name!r}: {statement}; or let the task do that with "
-                    "add_columns=True; or name the columns to load in columns"
+                    f"The table {made.table} has no column {column.name!r}. Run: {statement}; or set add_columns=True; "
+                    "or list the columns to load in columns"
                 )
             database.execute(statement)
             log.info("Added the column %s to the table %s", column.name, made.table)
@@ -268,23 +268,24 @@ def _fit(
         accepted = database.accepted.get(column.type)
         if accepted is not None and there.type.partition("(")[0].strip() not in accepted:
             raise TableError(
-                f"The column {column.name!r} of the table {made.table} has the type {there.type}, which does not hold "
-                f"{_HELD[column.type]}: make it {database.types[column.type]}, or leave it out of columns"
+                f"The column {column.name!r} of the table {made.table} has the type {there.type}, which cannot store "
+                f"{_HELD[column.type]}. Change it to {database.types[column.type]}, or omit it from columns"
             )
     loaded = {*made.names}
     if empty := [name for name, column in existing.items() if column.required and name not in loaded]:
         raise TableError(
-            f"The column {empty[0]!r} of the table {made.table} must not be null, and the file has nothing for it: "
-            "give it a default, or allow null"
+            f"The column {empty[0]!r} of the table {made.table} must not be null, but the file has no values for it. "
+            "Add a default to the column, or allow null"
         )
 
 
 def values_of(
     files: Sequence[ResultsFile], made: Layout, removed: dict[str, None], *, delete: bool
 ) -> Iterator[Values]:
-    """Yield the rows of files in the layout's order; fill `removed` with what is gone after the last one.
+    """Yield the rows of files with values in the layout's order; `removed` is complete after the last row.
 
-    :param delete: whether rows of pages that are gone are deleted.
+    :param removed: filled with the values of the layout's `removal_key` whose rows are deleted.
+    :param delete: whether rows of removed pages are deleted.
     """
     sources = [column.source for column in made.columns]
     names = {column.name: column.source for column in made.columns}
@@ -294,13 +295,13 @@ def values_of(
         for number, row in enumerate(file.rows(), 1):
             if isinstance(row, Removed):
                 value = None if known is None else row.known_by.get(known)
-                # Without a key, the table holds what the files hold, and nothing is deleted by a column.
+                # Without a key, the files replace the table, so no row is deleted by a column.
                 if key and value is None:
                     by = " or ".join(row.known_by)
                     raise TableError(
-                        f"key: item {number} of {file.url} names a removed page by its {by}, and rows are told apart "
-                        f"by {', '.join(key)}; rows are deleted by the key alone. Name {by} in key, and load files of "
-                        "one kind only"
+                        f"key: item {number} of {file.url} identifies a removed page by its {by}, but the key is "
+                        f"{', '.join(key)}. Rows are deleted only by key. Use {by} in key, and load only files of one "
+                        "kind"
                     )
                 if delete and value is not None:
                     removed[value] = None
@@ -308,10 +309,10 @@ def values_of(
             for name in key:
                 if row.get(name) is None:
                     raise TableError(
-                        f"key: item {number} of {file.url} has no {name}, so that no row can be told by it; name "
-                        "another key, or mode='replace' without one"
+                        f"key: item {number} of {file.url} has no {name}. Set another key, or use mode='replace' "
+                        "without a key"
                     )
-            # It has come again after its end.
+            # The page reappeared after its removal.
             if removed and known is not None:
                 removed.pop(row.get(known), None)  # type: ignore[arg-type]
             yield tuple(map(row.get, sources))

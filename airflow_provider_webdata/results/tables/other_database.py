@@ -1,4 +1,4 @@
-"""Any other database: delete by key and insert, in standard SQL, a thousand rows at a time."""
+"""Other databases: deletes by key and inserts in standard SQL, 1,000 rows at a time."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.results.tables.layout import Layout, TableColumn, TableName
 
 _BATCH_ROWS = 1_000
-# What an index of MySQL takes at four bytes a character.
+# Maximum for an index in MySQL at four bytes per character.
 _KEY_CHARACTERS = 700
 
 
 class OtherDatabase(Database):
-    """A database of which only the hook's SQLAlchemy dialect is known.
+    """A database known only by its hook's SQLAlchemy dialect.
 
-    The keys of a file are in memory while it is loaded.
+    The keys of a file are in memory during the load.
     """
 
     types: ClassVar[Mapping[ColumnType, str]] = {}
@@ -41,7 +41,7 @@ class OtherDatabase(Database):
         self._hook = hook
         self._dialect = hook.get_sqlalchemy_engine().dialect
         self._mark: str = hook.placeholder
-        # Some dialects write names for statements that have values.
+        # Some dialects escape percent signs in names, as statements with parameters require.
         self._doubles = "%%" in self._dialect.identifier_preparer.quote_identifier("%")
 
     def quoted(self, name: str) -> str:
@@ -54,10 +54,10 @@ class OtherDatabase(Database):
             self._hook.set_autocommit(self.connection, False)
 
     def existing(self, table: TableName) -> dict[str, Existing]:
-        """Return its columns by name; of their types, only the database itself knows what it takes."""
+        """Return the columns by name, with empty types, because the accepted types are unknown."""
         try:
             cursor = self.execute(f"SELECT * FROM {self.path_of(table)} WHERE 1 = 0")
-        except Exception:  # noqa: BLE001 - each driver has its own; what else it was shows when the table is made
+        except Exception:  # noqa: BLE001 - each driver has its own; other errors recur when the table is created
             self.rollback()
             return {}
         return {column[0]: Existing("", required=False) for column in cursor.description}
@@ -107,7 +107,7 @@ class OtherDatabase(Database):
         if removed and layout.removal_key is not None:
             loaded.deleted = self.delete_pages(table, self.quoted(layout.removal_key), [*removed])
             if layout.key == (layout.removal_key,):
-                # Such a page came first, and its end later.
+                # The file has the page first, and its removal later.
                 came_first = len(seen & {(url,) for url in removed})
                 loaded.rows -= came_first
                 loaded.deleted -= came_first
@@ -129,7 +129,7 @@ class OtherDatabase(Database):
         return sql.replace("%", "%%") if self._mark == "%s" else sql
 
     def _type(self, column: TableColumn, of_key: int) -> Any:
-        """Return a column's type; `of_key` is how many columns the key has that it is one of, else 0."""
+        """Return a column's type. `of_key` is the number of columns in its key, or 0 if it is not in the key."""
         if column.type == "integer":
             return BigInteger()
         if column.type == "number":
@@ -137,7 +137,7 @@ class OtherDatabase(Database):
         if column.type == "boolean":
             return Boolean()
         if of_key:
-            # No index takes texts of any length; MySQL's own order takes /A and /a for one.
+            # Indexes require a maximum length. MySQL's default collation considers /A and /a equal.
             short = String(_KEY_CHARACTERS // of_key)
             exact = mysql.VARCHAR(_KEY_CHARACTERS // of_key, collation="utf8mb4_bin")
             return short.with_variant(exact, "mysql", "mariadb")

@@ -1,4 +1,4 @@
-"""PostgreSQL: `COPY` into a temporary table, and `ON CONFLICT` from there."""
+"""PostgreSQL: loads rows into a temporary table with `COPY`, and upserts from there with `ON CONFLICT`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SELECT attname, format_type(atttypid, NULL), attnotnull AND NOT atthasdef AND at
 FROM pg_catalog.pg_attribute
 WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
 """
-# With the schema, whether or not the author of the DAG names it.
+# The lock's name contains the schema even if the DAG does not specify it.
 _LOCK = """
 SELECT pg_advisory_xact_lock(hashtext('webdata table ' || coalesce(
   %s::text,
@@ -36,7 +36,7 @@ SELECT pg_advisory_xact_lock(hashtext('webdata table ' || coalesce(
 class PostgreSQL(StagingDatabase):
     """PostgreSQL, by psycopg2 or psycopg 3."""
 
-    # `json` keeps what the service sent to the letter; `jsonb` refuses some of it.
+    # `json` stores the service's JSON verbatim; `jsonb` rejects some of it.
     types: ClassVar[Mapping[ColumnType, str]] = {
         "text": "text",
         "json": "json",
@@ -55,14 +55,14 @@ class PostgreSQL(StagingDatabase):
     stage_ends = " ON COMMIT DROP"
 
     def quoted(self, name: str) -> str:
-        # PostgreSQL would cut it, and take two columns for one.
+        # PostgreSQL would truncate the name, which could make two columns the same.
         if len(name.encode()) > _NAME_BYTES:
             raise TableError(f"a name in PostgreSQL has at most {_NAME_BYTES} bytes (given: {name!r})")
         return super().quoted(name)
 
     def begin(self, table: TableName) -> None:
         self.connection.autocommit = False
-        # Two loads into one table wait for each other; readers and other writers do not.
+        # Loads into the same table wait for each other; readers and other writers do not.
         self.execute(_LOCK, (table.schema, self.path_of(table), table.table))
 
     def existing(self, table: TableName) -> dict[str, Existing]:
@@ -83,7 +83,7 @@ class PostgreSQL(StagingDatabase):
         return deleted
 
     def cursor(self) -> Any:
-        # Whatever cursor the connection's settings ask for, rows are tuples here.
+        # Rows must be tuples, even if the connection's settings specify another cursor.
         if type(self.connection).__module__.startswith("psycopg2"):
             from psycopg2.extensions import cursor as plain
 
@@ -124,13 +124,13 @@ def _chunks(rows: Iterable[Values]) -> Iterator[bytes]:
 
 
 def _encoded(lines: Sequence[str]) -> bytes:
-    # PostgreSQL has no NUL in texts; browsers, too, read it as U+FFFD.
+    # PostgreSQL rejects NUL in text. Browsers also read it as U+FFFD.
     return ("\n".join(lines) + "\n").replace("\0", "\ufffd").encode()
 
 
 def _escaped(value: Any) -> str:
     text = value if isinstance(value, str) else repr(value)
-    # The backslash first: the others add some. A loop over the four would take twice as long.
+    # Escape backslashes first, because the others add some. A loop over the four takes twice as long.
     if "\\" in text:
         text = text.replace("\\", "\\\\")
     if "\n" in text:

@@ -1,4 +1,4 @@
-"""SQLite: many inserts by one call into a temporary table, and `ON CONFLICT` from there."""
+"""SQLite: loads rows into a temporary table with `executemany`, and upserts from there with `ON CONFLICT`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.results.columns import ColumnType
     from airflow_provider_webdata.results.tables.layout import Layout, TableName
 
-# A type that turns texts into numbers where they look like some would lose what they were.
+# Other types convert text that looks like a number, which loses the original text.
 _TEXTS = ("TEXT", "CLOB", "VARCHAR", "CHARACTER", "NVARCHAR", "JSONTEXT", "BLOB", "")
 
 
 class SQLite(StagingDatabase):
-    """SQLite, by Python's own module."""
+    """SQLite, by the module `sqlite3`."""
 
     types: ClassVar[Mapping[ColumnType, str]] = {
         "text": "TEXT",
@@ -36,7 +36,7 @@ class SQLite(StagingDatabase):
     row_number = "rowid"
 
     def begin(self, table: TableName) -> None:  # noqa: ARG002
-        # Python would begin a transaction by itself, but not before the table is made; IMMEDIATE keeps others out.
+        # Python would begin a transaction implicitly, but not before CREATE TABLE. IMMEDIATE excludes other writers.
         self.connection.isolation_level = None
         self.execute("BEGIN IMMEDIATE")
 

@@ -244,11 +244,11 @@ def test_what_cannot_work_fails_without_a_retry(
     for destination in ("paper", "destination", "dummy"):
         with pytest.raises(TableError, match="destination must be one of"):
             load(path, destination=destination)
-    with pytest.raises(TableError, match="are one name to dlt"):
+    with pytest.raises(TableError, match="are the same name in dlt"):
         load(path, columns={"source_url": "pageUrl", "url": "page_url"}, key="source_url")
     with monkeypatch.context() as patch:
         patch.setenv("AIRFLOW_CONN_WAREHOUSE", "http://x.example")
-        with pytest.raises(TableError, match="leads to no SQL database"):
+        with pytest.raises(TableError, match="has no SQL database"):
             load(path)
     monkeypatch.setitem(sys.modules, "dlt", None)
     monkeypatch.delitem(sys.modules, dlt_load.__name__)

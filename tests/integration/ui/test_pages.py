@@ -300,7 +300,7 @@ def test_waits(pages: Pages) -> None:
     assert "by polling every 30 s" in text
     assert "by webhook" in text
     assert "airflow triggerer" in text
-    assert "of DAGs that you may not read" in pages.get("/waits", "viewer").text
+    assert "in DAGs that you may not read" in pages.get("/waits", "viewer").text
 
 
 def test_the_tab_of_a_task(pages: Pages, ids: dict[str, Any]) -> None:

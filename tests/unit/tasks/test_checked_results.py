@@ -76,7 +76,7 @@ CHECKS: list[tuple[Checks, list[Any], str]] = [
     (Checks(), [], "min_items: expected at least 1, got 0"),
     (Checks(min_items=11), PAGES, "min_items: expected at least 11, got 10"),
     (Checks(max_items=9), PAGES, "max_items: expected at most 9, got 10"),
-    (Checks(drop_vs_last=0.45), PAGES, "drop_vs_last: expected at least 11, since the run before had 20, got 10"),
+    (Checks(drop_vs_last=0.45), PAGES, "drop_vs_last: expected at least 11, because the previous run had 20, got 10"),
     (
         Checks(coverage={"json.price": 0.95}),
         [*PAGES, page(11, " "), page(12, []), {"metadata": {}}],
@@ -102,7 +102,7 @@ CHECKS: list[tuple[Checks, list[Any], str]] = [
     (
         Checks(fresher_than=timedelta(days=2)),
         [*PAGES, page(11, cacheState="hit", cachedAt=OLD)],
-        "fresher_than: expected no page older than 2 days, got 1, such as one of an age of 4 days",
+        "fresher_than: expected no page older than 2 days, got 1, such as one that is 4 days old",
     ),
     (
         Checks(types={"json.price": "number"}),
@@ -234,8 +234,8 @@ def test_the_manifest_knows_the_run_before_and_does_not_advance(tmp_path: Path) 
     assert of_day(5, PAGES)["count"] == 6
     # Compared with the fifth day, it would be rejected.
     assert of_day(3, PAGES[:5])["count"] == 1
-    assert "since the run before had 10, got 3" in str(of_day(6, PAGES[:3]))
-    assert "since the run before had 10, got 6" in str(of_day(7, PAGES[:6]))
+    assert "because the previous run had 10, got 3" in str(of_day(6, PAGES[:3]))
+    assert "because the previous run had 10, got 6" in str(of_day(7, PAGES[:6]))
     # Pages that an incremental crawl knows and did not read count too.
     known = [f"https://{'ab'[number % 2]}.example/{number}" for number in range(1, 9)]
     day = DAY + timedelta(days=8)
@@ -355,7 +355,7 @@ def test_the_run_before(earlier: Any, items: int | None) -> None:
         for assertion in run.delivery.checks.quality.assertions
         if assertion.check == "drop_vs_last"
     ]
-    assert told == ([] if items is None else [f"at least 0, since the run before had {items}"])
+    assert told == ([] if items is None else [f"at least 0, because the previous run had {items}"])
     assert len(result["data"]) == 10
 
 

@@ -83,10 +83,10 @@ def test_columns_are_chosen_and_named() -> None:
 @each_row(
     "kind, key, chosen, words",
     [
-        ("generic", None, None, "key: these items have no column that tells them apart"),
-        ("link", ["urls"], None, "key: the column 'urls' is not among those that are loaded"),
-        ("link", None, ["title"], "key: the column 'url' is not among"),
-        ("link", None, ["url", "titel"], "columns: the file has no column 'titel'; it has url, title"),
+        ("generic", None, None, "key: these items have no default key"),
+        ("link", ["urls"], None, "key: the column 'urls' is not loaded"),
+        ("link", None, ["title"], "key: the column 'url' is not loaded"),
+        ("link", None, ["url", "titel"], "columns: the file has no column 'titel'. Choose from url, title"),
         ("link", None, {"url": "a", "title": "a"}, "two columns have one name"),
     ],
 )
