@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 
 class OptionArgument(NamedTuple):
-    """An argument that takes an option.
+    """An argument that accepts an option.
 
-    :param type: of the parameter, as source text.
-    :param value: what the attribute is set to, as source text.
-    :param text: its description.
+    :param type: type of the parameter, as source code.
+    :param value: value of the attribute, as source code.
+    :param text: description of the argument.
     """
 
     type: str
@@ -27,13 +27,12 @@ OPTIONS = {
     "media": OptionArgument(
         "Media | str | None",
         "Media.of(media)",
-        "path or URL of a folder for screenshots and other media, or `Media` (templated). Default: they are not kept.",
+        "path or URL of a folder for screenshots and other media, or `Media` (templated). Default: media is not kept.",
     ),
     "changes": OptionArgument(
         "Changes | str | None",
         "Changes.of(changes)",
-        "path or URL of a folder in which each run writes what it saw, or `Changes` (templated). Default: no "
-        "comparison.",
+        "path or URL of a folder for the runs' manifests, or `Changes` (templated). Default: no comparison.",
     ),
     "result_schema": OptionArgument(
         "Schema | Mapping[str, Any] | type | str | None",
@@ -44,15 +43,15 @@ OPTIONS = {
     "checks": OptionArgument(
         "Checks | int | None",
         "Checks.of(checks)",
-        "conditions that the results must meet before they replace those of earlier runs: the fewest results, or "
-        "`Checks`. Default: none.",
+        "conditions that the results must meet before they replace those of earlier runs: minimum number of results, "
+        "or `Checks`. Default: no checks.",
     ),
     "credit_limit": OptionArgument(
         "float | str | None",
         "checked_limit(credit_limit)",
-        "most credits that all attempts may spend until the task is cleared; on Airflow 3.2, each attempt (templated). "
-        "A call of a killed attempt counts with the most that it may cost. Nothing is sent that may cost more by the "
-        "documented prices, or whose price has no documented bound; the task then fails with WD-034. Default: none.",
+        "maximum credits for all attempts until the task is cleared; on Airflow 3.2, for each attempt (templated). A "
+        "call of a killed attempt counts with its maximum cost. A call whose documented price may exceed the limit or "
+        "is unbounded is not sent, and the task fails with WD-034. Default: no limit.",
     ),
 }
-"""What `RequestFields(options=...)` names."""
+"""Options by their names in `RequestFields(options=...)`."""

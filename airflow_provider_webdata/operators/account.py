@@ -24,8 +24,8 @@ class WebDataAccountOperator(WebDataOperator):
         task warns if the interval begins earlier. `credits`: the billing periods that overlap the interval, each with
         its credits so far. `checks`: the checks of all monitors that ended in the interval, each with `monitorName`.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
-    :param checks: conditions that the results must meet before they replace those of earlier runs: the fewest results,
-        or `Checks`. Default: none.
+    :param checks: conditions that the results must meet before they replace those of earlier runs: minimum number of
+        results, or `Checks`. Default: no checks.
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     :raises ArgumentError: `what` is invalid.
     """

@@ -54,16 +54,15 @@ class WebDataAgentOperator(
     :param origin: label of the caller for the service's statistics. Default: `api`.
     :param integration: second label, with the same purpose.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
-    :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: they are not
+    :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: media is not
         kept.
     :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: the
         schema that the request contains, if any.
-    :param checks: conditions that the results must meet before they replace those of earlier runs: the fewest results,
-        or `Checks`. Default: none.
-    :param credit_limit: most credits that all attempts may spend until the task is cleared; on Airflow 3.2, each
-        attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
-        cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.
-        Default: none.
+    :param checks: conditions that the results must meet before they replace those of earlier runs: minimum number of
+        results, or `Checks`. Default: no checks.
+    :param credit_limit: maximum credits for all attempts until the task is cleared; on Airflow 3.2, for each attempt
+        (templated). A call of a killed attempt counts with its maximum cost. A call whose documented price may exceed
+        the limit or is unbounded is not sent, and the task fails with WD-034. Default: no limit.
     :param kwargs: arguments of `WebDataJobOperator`, `WebDataOperator`, and `BaseOperator`.
     """
 

@@ -59,12 +59,11 @@ class WebDataInteractOperator(
     :param record_session: record the session; `GET /v2/interact/{sessionId}/replay` returns the recording.
     :param origin: label of the caller for the service's statistics. Default: `api`.
     :param integration: second label, with the same purpose.
-    :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: they are not
+    :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: media is not
         kept.
-    :param credit_limit: most credits that all attempts may spend until the task is cleared; on Airflow 3.2, each
-        attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
-        cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.
-        Default: none.
+    :param credit_limit: maximum credits for all attempts until the task is cleared; on Airflow 3.2, for each attempt
+        (templated). A call of a killed attempt counts with its maximum cost. A call whose documented price may exceed
+        the limit or is unbounded is not sent, and the task fails with WD-034. Default: no limit.
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`. `extra_body` is merged into the request that opens
         the session or, with `scrape_id`, into the request of each step.
     """

@@ -41,8 +41,8 @@ class WebDataJobSensor(WebDataSensor):
     :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: they are not
         kept.
     :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: none.
-    :param checks: conditions that the results must meet before they replace those of earlier runs: the fewest results,
-        or `Checks`. Default: none.
+    :param checks: conditions that the results must meet before they replace those of earlier runs: minimum number of
+        results, or `Checks`. Default: no checks.
     :param max_error_ratio: fail the task if a larger part of the pages than this, from 0 to 1, failed (templated). None
         (default): never. The result is stored and pushed anyway.
     :param kwargs: arguments of `WebDataSensor` and `BaseSensorOperator`, such as `deferrable`, `timeout`, `mode`, and
