@@ -229,10 +229,10 @@ def test_a_file_of_an_older_version_fails(database: Target, tmp_path: Path) -> N
     "items, arguments, words",
     [
         ([gone(1)], {"key": "title"}, "key: item 1 .*by its source_url, .*is title.* Use source_url in key"),
-        ([gone(1)], {"key": ["title"], "mode": "replace"}, "Name source_url in key"),
+        ([gone(1)], {"key": ["title"], "mode": "replace"}, "Use source_url in key"),
         ([gone(1)], {"columns": ["url", "markdown"]}, "key: the column 'source_url' is not loaded"),
         ([page(1), gone(1, "link")], {"kind": "document"}, "key: item 2 .*by its url, .*is source_url"),
-        ([gone(1, "retrieval", id="7")], {"kind": "document"}, "by its id or url, .*by source_url"),
+        ([gone(1, "retrieval", id="7")], {"kind": "document"}, "by its id or url, .*is source_url"),
         ([page(1), gone(1, "pages")], {}, "path: item 2 .* unknown kind .webdataTombstone: 'pages'"),
         ([gone(1, "generic")], {"kind": "document"}, "path: item 1 .* unknown"),
         ([gone(1, ["document"])], {}, "path: item 1 .* unknown"),

@@ -87,7 +87,7 @@ def test_columns_are_chosen_and_named() -> None:
         ("link", ["urls"], None, "key: the column 'urls' is not loaded"),
         ("link", None, ["title"], "key: the column 'url' is not loaded"),
         ("link", None, ["url", "titel"], "columns: the file has no column 'titel'. Choose from url, title"),
-        ("link", None, {"url": "a", "title": "a"}, "two columns have one name"),
+        ("link", None, {"url": "a", "title": "a"}, "two columns have the same name"),
     ],
 )
 def test_a_layout_that_cannot_be_names_the_argument(kind: str, key: Any, chosen: Any, words: str) -> None:
