@@ -38,7 +38,11 @@ async def test_jobs_are_judged_by_their_status(serve: Any, name: str, body: dict
 @pytest.mark.parametrize(
     "name, body, why",
     [
-        ("execute", {"success": True, "stdout": "half", "exitCode": 1, "stderr": "boom"}, "exited with code 1"),
+        (
+            "execute",
+            {"success": True, "stdout": "half", "exitCode": 1, "stderr": "boom"},
+            "exited with code 1",
+        ),
         ("execute", {"success": False, "stdout": "half", "exitCode": None, "killed": True}, "timeout"),
         ("interact_with_scrape", {"success": False, "error": "NameError"}, "NameError"),
     ],
