@@ -121,8 +121,8 @@ def test_the_page_names_every_check() -> None:
 
 def test_the_figures_of_the_page() -> None:
     figures = [
-        f"at most {SECONDS:g} seconds each",
-        f"ends within {service_answer.CERTIFICATE_DAYS} days",
+        f"a time limit of {SECONDS:g} seconds each",
+        f"an expiry within {service_answer.CERTIFICATE_DAYS} days",
         f"less than {service_answer.FEW_CREDITS:.0%} of the plan".replace("%", " %"),
         f"more than {LEEWAY} seconds is a warning",
         f'"version": {command.JSON_VERSION},',
