@@ -25,6 +25,7 @@ import psutil
 from tests.support.airflow_api import AirflowAPI
 from tests.support.airflow_settings import DATABASE_URL, Ports, airflow_environment, login
 from tests.support.errors import StackError
+from tests.support.ports import free_port
 from tests.support.processes import Session, stop_all
 from tests.support.service import CONNECTION_ID
 from tests.support.waiting import PATIENCE, wait_until
@@ -270,7 +271,9 @@ class Stack:
 
     def _start_sandbox(self, port: int = 0) -> None:
         argv = [sys.executable, "-m", "airflow_provider_webdata.sandbox"]
-        argv += ["--host", "127.0.0.1", "--port", str(port), "--api-key", self.api_key, *self.sandbox_flags]
+        # No other test's server gets the port while the sandbox is down: this Airflow would call it.
+        address = ["--host", "127.0.0.1", "--port", str(port or free_port())]
+        argv += [*address, "--api-key", self.api_key, *self.sandbox_flags]
         log = self.home / "output" / "sandbox.log"
         said_before = len(_text(str(log))) if log.exists() else 0
         environment = os.environ if self.warm is None else self.warm.environ
