@@ -85,18 +85,26 @@ class CrawlScope(RequestModel):
             )
         if self.delay and self.max_concurrency is not None and self.max_concurrency > 1:
             found.append("maxConcurrency: with a delay, the service fetches one page at a time")
-        found += unreadable_expressions("includePaths", self.include_paths)
-        found += unreadable_expressions("excludePaths", self.exclude_paths)
+        full_url = bool(self.regex_on_full_url)
+        found += unreadable_expressions("includePaths", self.include_paths, full_url=full_url)
+        found += unreadable_expressions("excludePaths", self.exclude_paths, full_url=full_url)
         return found
 
 
-def unreadable_expressions(name: str, expressions: Sequence[str] | None) -> list[str]:
-    """Return a warning for each invalid regular expression and each glob."""
-    return globs(name, expressions or ()) or [
+def unreadable_expressions(
+    name: str, expressions: Sequence[str] | None, *, full_url: bool = False
+) -> list[str]:
+    """Return a warning for each glob and each other invalid regular expression.
+
+    :param full_url: see `expression_of_glob`.
+    """
+    texts = expressions or ()
+    invalid = [
         f"{name}: {text[:80]!r} is not a valid regular expression; the service may reject it"
-        for text in expressions or ()
-        if expression_of(text) is None
+        for text in texts
+        if expression_of(text) is None and not globs(name, [text])
     ]
+    return [*globs(name, texts, full_url=full_url), *invalid]
 
 
 class CrawlRequest(CrawlScope):
