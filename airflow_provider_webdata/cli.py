@@ -214,14 +214,14 @@ def _providers() -> tuple[ActionCommand, ...]:
         ActionCommand(
             name="list",
             help="List capabilities of data providers with their prices",
-            description="Read the service's catalogue. This bills nothing.",
+            description="Read the service's catalog. This bills nothing.",
             func=lazy_load_command(f"{_CATALOGUE}.list_tools"),
             args=(_QUERY, _PROVIDERS, _MOST_TOOLS, _CATALOGUE_CONN_ID, ARG_OUTPUT, ARG_VERBOSE),
         ),
         ActionCommand(
             name="show",
             help="Show price, options, and columns of a capability, and a task that calls it",
-            description="Read the contract of a capability from the service's catalogue. This bills nothing.",
+            description="Read the contract of a capability from the service's catalog. This bills nothing.",
             func=lazy_load_command(f"{_CATALOGUE}.show_tool"),
             args=(_TOOL, _CATALOGUE_CONN_ID, ARG_OUTPUT, ARG_VERBOSE),
         ),

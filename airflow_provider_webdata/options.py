@@ -148,10 +148,10 @@ class Changes(Option):
     :param manifest: path or URL of a folder that belongs to this task, in any storage that Airflow knows (templated). A
         task fails before it bills if the folder belongs to another one.
     :param emit: `all` results, or only `changed` ones: new, changed, and removed items.
-    :param compare: the part of an item that decides: `content` (its markdown; without it, all requested formats),
-        `url` (never changed), `changeTracking` (the service's verdict; request that format), or a list of paths in an
-        item, such as `["json.price"]`. White space and tracking parameters of links never count. Default: pages by
-        `content`, links and search results by `url`.
+    :param compare: the part of an item whose difference counts as a change: `content` (its markdown; without it, all
+        requested formats), `url` (never changed), `changeTracking` (the service's verdict; request that format), or a
+        list of paths in an item, such as `["json.price"]`. White space and tracking parameters of links never count.
+        Default: pages by `content`, links and search results by `url`.
     :param ignore_query: treat URLs that differ only in their query as one page. Tracking parameters such as
         `utm_source` never count.
     :param removed_after: number of runs without a page after which it counts as removed, at least 1.

@@ -269,7 +269,7 @@ FIND_TOOLS = Endpoint(
     starts_nothing=True,
     service_seconds=service_time.providers,
 )
-"""The same endpoint with a call to the catalogue, which is free."""
+"""The same endpoint with a call to the catalog, which is free."""
 
 BATCH_SCRAPE_STATUS, BATCH_SCRAPE_DOCUMENTS, CANCEL_BATCH_SCRAPE, BATCH_SCRAPE_ERRORS = _page_job_calls(
     "batch_scrape", "/v2/batch/scrape/{job_id}"

@@ -442,7 +442,8 @@ class IdempotencyKeyUsedError(ConflictError):
     verdict = "never"
 
     def text(self) -> str:
-        return f"{super().text()}. Look for the job that an earlier call started with this key"
+        text = super().text().removesuffix(".")
+        return f"{text}. Look for the job that an earlier call started with this key"
 
 
 class GoneError(ClientError):

@@ -41,7 +41,7 @@ _X = (".x.com", ".twitter.com")
 _BROWSER_MINUTE, _BROWSER_MINUTE_WITH_PROMPT = 2, 7
 
 CATALOGUE = "firecrawl"
-"""The data provider of the catalogue and of terms."""
+"""The data provider of the catalog and of terms."""
 
 _FREE_CAPABILITIES = frozenset({f"{CATALOGUE}/find-tools", f"{CATALOGUE}/terms/show"})
 

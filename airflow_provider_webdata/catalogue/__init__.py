@@ -1,4 +1,4 @@
-"""The catalogue of data providers: `airflow webdata providers`."""
+"""The catalog of data providers: `airflow webdata providers`."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def show_tool(args: argparse.Namespace) -> None:
         tool = hook.data_tool(provider, capability)
     if tool is None:
         raise SystemExit(
-            f"The catalogue has no {args.tool}: `airflow webdata providers list` shows its capabilities"
+            f"The catalog has no {args.tool}: `airflow webdata providers list` shows its capabilities"
         )
     if args.output in {"json", "yaml"}:
         _write(tool.to_wire(), args.output)
@@ -85,7 +85,7 @@ def _catalogue(conn_id: str) -> Iterator[WebDataHook]:
         with WebDataHook.of(named_connection(conn_id)) as hook:
             yield hook
     except (StoreUnavailableError, WebDataError) as error:
-        raise SystemExit(f"The catalogue cannot be read: {terminal_text(str(error))}") from None
+        raise SystemExit(f"The catalog cannot be read: {terminal_text(str(error))}") from None
 
 
 def _write(document: Any, output: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, MutableSequence, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -93,10 +93,14 @@ def as_list(given: Any) -> list[Any]:
         given = parsed if isinstance(parsed, list) else [given] if given.strip() else []
     if given is None:
         return []
-    if isinstance(given, Sequence):
-        # The results of a mapped task in one request.
-        given = given[:]
-    return list(given) if isinstance(given, Collection) and not isinstance(given, Mapping) else [given]
+    return items_of(given) if isinstance(given, Collection) and not isinstance(given, Mapping) else [given]
+
+
+def items_of(given: Collection[Any]) -> list[Any]:
+    """Return the items of a collection. The results of a mapped task are read in one request."""
+    # Airflow's sequence of them sends one request per item unless it is sliced.
+    is_lazy = isinstance(given, Sequence) and not isinstance(given, MutableSequence)
+    return list(given[:] if is_lazy else given)  # type: ignore[index]
 
 
 def checked_text(value: Any) -> str | None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from airflow_provider_webdata.common.arguments import items_of
+
 _SITE_ERROR = 400
+_LISTS = ("data", "web", "news", "images", "links", "results")
+"""Keys of the lists of results in what a task returns."""
 
 
 def url_of(item: Any) -> str | None:
@@ -38,7 +42,7 @@ def site_failed(metadata: Mapping[str, Any]) -> bool:
 def urls_in(value: Any) -> Any:
     """Return the URL of one result, or the URLs of several; return other values unchanged.
 
-    Removed pages (`change` is `removed`) are omitted.
+    Removed pages (`change` is `removed`) are omitted. A mapping whose list of results is empty has no URLs.
 
     :param value: an item, a list of items, or the mapping that a task without `output` returned; lists may be nested.
     """
@@ -46,12 +50,14 @@ def urls_in(value: Any) -> Any:
         items = [*_items(value)]
         urls = [url_of(item) for item in items if item.get("change") != "removed"]
         if not items:
-            # A file of results, or none at all.
-            return [] if "path" not in value and [] in value.values() else value
+            # The run reads the file at `path`.
+            is_empty = any(value.get(name) == [] for name in _LISTS)
+            return [] if "path" not in value and is_empty else value
         return urls[0] if urls and items[0] is value else urls
     if isinstance(value, Collection) and not isinstance(value, (str, bytes)):
-        value = value[:] if isinstance(value, Sequence) else value
-        return [url for one in map(urls_in, value) for url in (one if isinstance(one, list) else [one])]
+        return [
+            url for one in map(urls_in, items_of(value)) for url in (one if isinstance(one, list) else [one])
+        ]
     return value
 
 

@@ -69,7 +69,7 @@ def globs(name: str, expressions: Iterable[str], *, full_url: bool = False) -> l
 def literal_filters(fields: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return the literal expressions of `include_paths` and `exclude_paths`.
 
-    :param fields: of a request, by their Python names.
+    :param fields: fields of a request, by their Python names.
     """
     return {
         name: [text for text in given if isinstance(text, str) and not is_template(text)]

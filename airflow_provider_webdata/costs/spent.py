@@ -82,7 +82,7 @@ def spent(
     """
     found: dict[tuple[Any, ...], Spent] = {}
     jobs: dict[str, float] = {}
-    for row, credits in _told(session, dag_ids, since, until):
+    for row, credits in _reported(session, dag_ids, since, until):
         names = {name: getattr(row, name) for name in _NAMES[by]}
         found.setdefault(tuple(names.values()), Spent(names)).add(_without_known(credits, jobs))
     return sorted(found.values(), key=lambda one: (-one.used, *map(str, one.names.values())))
@@ -95,7 +95,7 @@ def spent_by_day(session: Session, since: datetime) -> dict[str, dict[date, Coun
     """
     found: dict[str, dict[date, Counter[str]]] = {}
     jobs: dict[str, float] = {}
-    for row, credits in _told(session, (), since, None):
+    for row, credits in _reported(session, (), since, None):
         day = row.timestamp.astimezone(timezone.utc).date()
         used = _without_known(credits, jobs)["used"]
         shares = credits["byConnection"] or {"": 1}
@@ -119,7 +119,7 @@ def used_once(values: Iterable[Any]) -> float | None:
     return sum(known) if known else None
 
 
-def _told(
+def _reported(
     session: Session, dag_ids: Sequence[str], since: datetime, until: datetime | None
 ) -> Iterator[tuple[Any, dict[str, Any]]]:
     wanted = select(

@@ -88,8 +88,8 @@ def examine(conn_id: str) -> ExaminedConnection:
 
 def _usable(settings: ConnectionSettings, warnings: Sequence[str]) -> Finding:
     if warnings:
-        told = "; ".join(text.removeprefix(f"connection {settings.conn_id!r}: ") for text in warnings)
-        return Finding("fields", "warning", told, _FORM, settings.conn_id)
+        seen = "; ".join(text.removeprefix(f"connection {settings.conn_id!r}: ") for text in warnings)
+        return Finding("fields", "warning", seen, _FORM, settings.conn_id)
     url = settings.client.base_url
     return Finding("fields", "ok", f"the Base URL is {url}; all fields are valid", conn_id=settings.conn_id)
 

@@ -149,7 +149,10 @@ class CallGuard:
             leaves = body.get("allowExternalLinks") or body.get("prompt")
             acts = body.get("actions") or (body.get("scrapeOptions") or {}).get("actions")
             if endpoint.visits == "any" or leaves or acts:
-                raise _refused(endpoint, "the call may visit any domain; use a hook without domain limits")
+                omit = "" if endpoint.visits == "any" else "omit actions, allowExternalLinks, and prompt, or "
+                raise _refused(
+                    endpoint, f"the call may visit any domain; {omit}use a hook without domain limits"
+                )
         for url in (body.get("url"), *(body.get("urls") or ())):
             if url is not None and (problem := self.hosts.problem(url, resolve=True)):
                 raise _refused(endpoint, problem)

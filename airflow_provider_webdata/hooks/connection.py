@@ -380,7 +380,7 @@ class _Reader:
         number = self._number(name, value)
         if not number.is_integer() or number < 1:
             self._refuse(
-                name, f"must be an integer of at least 1 (given: {value!r})", "write one, or clear it"
+                name, f"must be a whole number of at least 1 (given: {value!r})", "write one, or clear it"
             )
         return int(number)
 

@@ -72,4 +72,4 @@ def advised(text: str, conn_id: str) -> str:
         return text
     message, code = coded.groups()
     advice = advice_for(code, message, conn_id)
-    return f"{message}. {advice} ({code})" if advice else text
+    return f"{message.removesuffix('.')}. {advice} ({code})" if advice else text

@@ -48,7 +48,7 @@ class WebDataParseOperator(
     :param timeout: the service's time limit in milliseconds, 1 to 300,000. Default: 30,000, or none.
     :param parsers: `pdf` and `image` parsers, as names or mappings with `type`; an empty list returns PDFs unparsed.
         Default: `pdf`.
-    :param skip_tls_verification: accept invalid certificates for such resources. Default: true.
+    :param skip_tls_verification: accept invalid certificates for resources that the file refers to. Default: true.
     :param remove_base64_images: replace inline base64 images. Default: true.
     :param block_ads: block advertisements. Default: true.
     :param redact_pii: true, or a mapping with `mode`, `entities`, `replaceStyle`. Default: false.

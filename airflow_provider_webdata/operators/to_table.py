@@ -143,8 +143,10 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
         given = [None] if self.path is None else as_list(self.path)
         paths = [str(one.get("path") if isinstance(one, dict) else one) for one in given]
         if "None" in paths:
-            sources = ", ".join(sorted(self.upstream_task_ids)) or "its template"
-            raise ArgumentError(f"path: no file comes from {sources}; give that task output='file.jsonl'")
+            sources = ", ".join(sorted(self.upstream_task_ids)) or "this value"
+            raise ArgumentError(
+                f"path: {sources} has no file; set it to a path, or to the result of a task with output='file.jsonl'"
+            )
         endings = (*SUFFIXES, LIST_SUFFIX)
         readable = (*endings, *(suffix + QUARANTINE for suffix in SUFFIXES))
         if wrong := [path for path in paths if not path.endswith(readable)]:

@@ -146,10 +146,10 @@ def columns_of(kind: str) -> tuple[Column, ...]:
 
     :param kind: `document` (a scraped page), `search_web`, `search_news`, `search_images`, `search` (results of several
         sources together), `data_tool` (a tool of a data provider), `provider_record` (any record of a data provider),
-            `developer` and `paper` (results of those indexes), `link` (of a site map), `activity`,
-            `credit_period`, and `monitor_check` (of the team's account), `retrieval` (see `retrieval.flat_documents`),
-            or `generic` (any item, all in `extra`).
-        :raises ValueError: the kind is unknown.
+        `developer` and `paper` (results of those indexes), `link` (of a site map), `activity`, `credit_period`, and
+        `monitor_check` (of the team's account), `retrieval` (see `retrieval.flat_documents`), or `generic` (any item,
+        all in `extra`).
+    :raises ValueError: the kind is unknown.
     """
     if kind not in TABLES:
         raise ValueError(f"kind must be one of {', '.join(TABLES)} (given: {kind!r})")

@@ -74,7 +74,7 @@ class DocumentRun(CallRun):
         self.count(used, summary["scrapeId"], formats=formats)
         self.push(**summary)
         return self.deliver(
-            Results([document], "document", summary, [source]),
+            Results([document], "document", summary, [source], source=source),
             lambda documents, _: documents[0] if documents else None,
         )
 

@@ -118,12 +118,13 @@ class JobRun(WaitRun):
 
     def resume(self, event: Mapping[str, Any]) -> Any:
         """Finish the task after its wait in the triggerer; see `WaitRun.resume`."""
-        self.read_urls(
-            f". Job {event.get('job_id')} was billed: to get its result, pass its id to WebDataJobSensor"
-        )
         if event.get("status") == "timeout":
             with self.calling():
                 event = self._at_timeout(event)
+        outcome = event.get("message") or event.get("error") or ""
+        if event.get("status") == "done":
+            outcome = f"Job {event['job_id']} was billed: to get its result, pass its id to WebDataJobSensor"
+        self.read_urls(f". {outcome}")
         self._count_lost(event)
         return self.finished(super().resume(event))
 

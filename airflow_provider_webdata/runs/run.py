@@ -65,9 +65,11 @@ class Run:
                 found = [url for one in given for url in urls_of_file(one["path"])]
             except (OutputError, TableError) as error:
                 self.refuse(f"{name}: {error.text()}{otherwise}")
-            if name == "url" and len(found) != 1:
+            if name == "url" and not found:
+                self.refuse("url: the result has no URLs; skip this task if there are none")
+            if name == "url" and len(found) > 1:
                 self.refuse(
-                    f"url: one is expected, and the result has {len(found)}; pass them to urls= of "
+                    f"url: must be one URL, but the result has {len(found)}; pass them to urls= of "
                     "WebDataBatchScrapeOperator"
                 )
             setattr(self.task, name, found[0] if name == "url" else found)

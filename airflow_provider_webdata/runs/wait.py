@@ -88,7 +88,7 @@ class WaitRun(Run):
     def resume(self, event: Mapping[str, Any]) -> Any:
         """Finish the task after its wait in the triggerer.
 
-        :raises AirflowSkipException: the check ended with a status that the task skips.
+        :raises AirflowSkipException: the check does not meet the sensor's conditions, and `otherwise` is `skip`.
         :raises AirflowFailException: a retry cannot succeed.
         :raises WaitTimeoutError: the wait timed out.
         """
@@ -110,7 +110,10 @@ class WaitRun(Run):
         if status == "done":
             return
         if status == "skip":
-            raise AirflowSkipException(f"Check {event.get('check_id')} ended and is skipped: {text}")
+            raise AirflowSkipException(
+                f"Check {event.get('check_id')} does not meet the conditions: {text}. The task is skipped "
+                "(otherwise='skip')"
+            )
         if status == "timeout":
             raise self.explained(WaitTimeoutError(text))
         if status == "failed" and "check_id" in event:

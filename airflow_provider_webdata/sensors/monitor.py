@@ -90,7 +90,7 @@ class WebDataMonitorCheckSensor(SinceSensor):
         self.start_in_triggerer(knows_when=check_id is not None or after is not None)
 
     def rendered(self, written: Mapping[str, Any]) -> None:
-        """Take the monitor's id from the result of another task."""
+        """Replace the result of another task by the monitor's id."""
         super().rendered(written)
         self.monitor_id = monitor_of(self.monitor_id)
 

@@ -48,7 +48,7 @@ class CheckedArguments(BaseOperatorMeta):
 _SYNONYMS = {
     **dict.fromkeys(("max_results", "max_pages", "num_results", "page_limit"), ("limit", "write limit=...")),
     "firecrawl_conn_id": ("webdata_conn_id", "write webdata_conn_id=..."),
-    "queries": ("query", "WebDataBatchSearchOperator takes several queries"),
+    "queries": ("query", "use WebDataBatchSearchOperator for several queries"),
 }
 
 

@@ -46,6 +46,6 @@ class ExistingMonitorOperator(WebDataOperator):
         self.replica_wait = seconds("replica_wait", replica_wait, zero=True)
 
     def rendered(self, written: Mapping[str, Any]) -> None:
-        """Take the monitor's id from the result of another task."""
+        """Replace the result of another task by the monitor's id."""
         super().rendered(written)
         self.monitor_id = monitor_of(self.monitor_id)

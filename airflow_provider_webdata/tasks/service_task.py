@@ -107,7 +107,7 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
         :param context: the task's context.
         """
         return [
-            f"{name} is None: it comes from {source}. Return a value there"
+            f"{name} is None: its value comes from {source}. Return a value there"
             for name, source in self._sources.items()
             if name in SUBJECTS and getattr(self, name) is None
         ]

@@ -123,7 +123,7 @@ class AgentAccount:
 
     def _push(self, credits: Mapping[str, Any]) -> None:
         task = self.context.get("task")
-        # OpenLineage calls this method of the task, whose class belongs to another package.
+        # OpenLineage calls this method of the task. The class of the task belongs to another package and lacks it.
         if task is not None and not hasattr(type(task), _LINEAGE):
             setattr(task, _LINEAGE, self._lineage)
         if self._attempt.ti is None or not getattr(task, "do_xcom_push", True):

@@ -443,7 +443,8 @@ def _facts(row: Any, wait: Wait | None, pushed: Mapping[str, Any]) -> TaskFacts:
         ids={key: value for key, value in ids.items() if value},
         subject=next((rendered[key] for key in _SUBJECTS if isinstance(rendered.get(key), str)), ""),
         wait=wait,
-        pushed=pushed,
+        # Other tasks may have XComs with these keys.
+        pushed=pushed if conn_id is not None else {},
     )
 
 

@@ -39,7 +39,7 @@ class ExpiredError(Exception):
 
 
 class Mailbox:
-    """What arrives for one wait, in order. Not thread-safe: it belongs to one event loop.
+    """Findings for one wait, in order. Not thread-safe: it belongs to one event loop.
 
     :param on_exit: called at the end of the block that the mailbox opens as a context manager.
     """

@@ -1,4 +1,4 @@
-"""Calls of data providers, and the catalogue of their capabilities."""
+"""Calls of data providers, and the catalog of their capabilities."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class ProviderRequest(RequestModel):
 
 
 class FindToolsRequest(RequestModel):
-    """Options of the catalogue; all are optional. An item must match all filters.
+    """Options of the catalog; all are optional. An item must match all filters.
 
     :param query: description of the data, at most 2,000 characters.
     :param urls: sites of the data, at most 100.
@@ -133,7 +133,7 @@ class ProviderResponse(Answer):
 
 
 class DataTool(ResponseModel):
-    """An item of the catalogue: a capability, provider, group, or category.
+    """An item of the catalog: a capability, provider, group, or category.
 
     :ivar id: `provider/capability` of a tool.
     :ivar credits_cost: credits per call, or per record with `per_record`; None: only the response states the cost.
@@ -184,7 +184,7 @@ class DataTool(ResponseModel):
 
 
 class ToolPage(ResponseModel):
-    """A page of the catalogue.
+    """A page of the catalog.
 
     :ivar next: a complete call for the next page; None on the last page.
     """

@@ -217,7 +217,7 @@ def _check(address: InboxAddress, response: httpx.Response) -> None:
 
 def _missing(address: InboxAddress, words: str) -> InboxMissingError:
     return InboxMissingError(
-        f"there is no inbox at {address.url} ({words}); the API server must have this provider installed, and "
+        f"{address.url} has no inbox ({words}); the API server must have this provider installed, and "
         "[webdata] inbox_url, or inbox_url of the connection, must name its address"
     )
 

@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 DEFAULT_MOST_BYTES = 16 * 2**20
 
 DRAIN_SECONDS, DRAIN_BYTES = 1.0, 2**20
-"""Maximum bytes of a request body to drain after the response is decided."""
+"""Maximum seconds and bytes for draining a request body after the response is decided."""
 
 _MOUNT = "webdata"
 _HEALTH_SECONDS = 1.0

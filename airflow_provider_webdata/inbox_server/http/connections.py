@@ -29,7 +29,7 @@ MOST_KNOWN = MOST_UNKNOWN = 1000
 """Maximum number of cached ids, each for existing and for missing connections."""
 
 LOOKUPS_PER_SECOND, LOOKUPS_AT_ONCE = 20.0, 40.0
-"""Maximum concurrent lookups of unknown ids without deliveries."""
+"""Rate limit and burst of lookups of unknown ids without deliveries."""
 
 LOG_LINES_PER_SECOND, LOG_LINES_AT_ONCE = 1 / 60, 5.0
 

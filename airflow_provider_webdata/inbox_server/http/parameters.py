@@ -27,7 +27,7 @@ LONGEST_WAIT = 30.0
 DEFAULT_LIMIT, LARGEST_LIMIT = 200, 1000
 
 TEXT_PATTERN = "[^\\u0000-\\u001f\\u007f]{1,255}"
-"""Maximum characters of requested keys, ids, and events."""
+"""Regular expression of requested keys, ids, and events."""
 
 _TEXT = re.compile(TEXT_PATTERN)
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")

@@ -244,7 +244,7 @@ class DeliveryStore:
                     .subquery()
                 )
                 if count := connection.execute(select(func.count()).select_from(rows)).scalar_one():
-                    event = ".".join(part for part in (operation, name) if part) or "without a name"
+                    event = ".".join(part for part in (operation, name) if part) or "unnamed"
                     counts.append(EventCount(event, count))
         return sorted(counts, key=lambda found: -found.count)
 
@@ -361,7 +361,7 @@ def _conn_ids(connection: Connection) -> list[str]:
 
 
 def _event_names(connection: Connection, conn_id: str) -> Iterator[tuple[str | None, str]]:
-    """Yield operation and name of the connection's events, with one index step per event."""
+    """Yield name and operation of the connection's events, with one index step per event."""
     columns = (delivery.c.name, delivery.c.operation)
     mine = select(*columns).where(delivery.c.conn_id == conn_id)
     if connection.execute(mine.where(delivery.c.name.is_(None)).limit(1)).first():

@@ -208,10 +208,11 @@ def load_by_dlt(
                     warn_held_back(log, table, len(gone), known, most)
                     loaded.held_back, gone = len(gone), []
                     keys.removed.clear()
-            counts = keys.kept.values()
-            loaded.duplicates = sum(counts) - len(counts)
-            kept = {*keys.kept}
-            # A row takes four times as much there.
+            counts = keys.kept
+            loaded.duplicates = sum(counts.values()) - len(counts)
+            kept = {*counts}
+            # Free the keys before the load: they need four times the memory of `kept`.
+            del counts
             keys.rows.clear()
             if kept or gone:
                 limits = {

@@ -132,9 +132,7 @@ class Delivery:
                     "Output(documents=True) has no effect: the results are not pages, search results, or links"
                 )
             else:
-                # A parsed file has no URL.
-                source = results.inputs[0] if kind == "document" else None
-                items, value = flat_documents(items, source), None
+                items, value = flat_documents(items, results.source), None
                 kind, columns = DOCUMENTS, columns_of(DOCUMENTS)
         for step in reversed(steps):
             columns = step.columns(columns, kind)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Results:
-    """What a call or a job returned.
+    """The results of a call or a job.
 
     :param items: JSON objects as the service sent them, possibly fetched page by page.
     :param kind: of the items; see `results.columns.columns_of`.
@@ -25,6 +25,7 @@ class Results:
     :param media_kept: True if the media links are already replaced.
     :param columns: table columns of the items. Default: those of the kind.
     :param key: returns the identity of an item across runs. Default: its URL.
+    :param source: URL or path of an item that has no URL.
     """
 
     items: Iterable[Any]
@@ -36,6 +37,7 @@ class Results:
     media_kept: bool = False
     columns: tuple[Column, ...] | None = None
     key: Callable[[Mapping[str, Any]], str | None] | None = None
+    source: str | None = None
 
 
 class Step:

@@ -137,9 +137,8 @@ class JobStart:
         moved = record.account != self._account
         name = f"job {record.job_id}" if record.job_id else "a job that it may have started"
         self.log.warning(
-            "The task's %s changed since an earlier attempt, which sent another request. The task abandons %s "
-            "and sends a new request; both are billed",
-            "account" if moved else "arguments",
+            "%s changed since an earlier attempt. The task abandons %s and sends a new request; both are billed",
+            "The account of the connection" if moved else "The arguments",
             name,
         )
         if record.job_id is None:

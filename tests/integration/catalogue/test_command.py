@@ -88,7 +88,7 @@ def test_a_contract_and_a_task_that_works(run: Any, tool: str, most: float | Non
     ("flags", "words"),
     [
         (("show", "market-prices"), "Name a provider and a capability"),
-        (("show", "market-prices/nothing"), "The catalogue has no market-prices/nothing"),
+        (("show", "market-prices/nothing"), "The catalog has no market-prices/nothing"),
         (("list", "--conn-id", "nowhere"), "onnection 'nowhere'"),
         (("list", "--conn-id", "other"), "is of type 'http'"),
     ],
@@ -99,4 +99,4 @@ def test_what_cannot_be_shown(run: Any, flags: tuple[str, ...], words: str) -> N
 
 def test_a_service_that_fails(run: Any, sandbox: SandboxServer) -> None:
     sandbox.control.add_fault("status", path="/v2/scrape", status=401)
-    assert "The catalogue cannot be read: find tools: HTTP 401" in run("list")
+    assert "The catalog cannot be read: find tools: HTTP 401" in run("list")

@@ -507,7 +507,7 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
         {
             "reader": (
                 "wrong",
-                "there is no inbox at http://127.0.0.1",
+                "has no inbox (HTTP 404",
                 "The API server must have this provider",
             )
         },

@@ -12,6 +12,7 @@ from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOp
 from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.options import Output, Wait
 from airflow_provider_webdata.sandbox.server import SandboxServer
+from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from tests.support import direct
 
 
@@ -56,6 +57,17 @@ def test_flat_documents() -> None:
         ids.append({row["id"] for row in found})
     assert ids[0] == ids[1]
     assert len(ids[0]) == 2
+
+
+def test_flat_documents_of_a_finished_job() -> None:
+    job_id = batch()["id"]
+    sensor = WebDataJobSensor(
+        task_id="t", kind="batch_scrape", job_id=job_id, deferrable=False, output=Output(documents=True)
+    )
+    assert {row["url"] for row in direct.run(sensor).value["data"]} == {
+        "https://one.example/",
+        "https://two.example/",
+    }
 
 
 def test_an_edited_file_keeps_its_id(tmp_path: Path) -> None:

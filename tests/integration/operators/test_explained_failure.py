@@ -161,7 +161,9 @@ def test_the_command(asking: SandboxServer, capsys: pytest.CaptureFixture[str]) 
 
 def test_the_command_without_an_answer(asking: SandboxServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_OTHER", '{"conn_type": "http"}')
-    with pytest.raises(SystemExit, match="Connection 'other' is of type 'http'"):
+    with pytest.raises(
+        SystemExit, match=r"Connection 'other' is of type 'http'\. Set --conn-id to one of type webdata"
+    ):
         told(NO_JOB, "--conn-id", "other")
     asking.control.add_fault("status", path=ASK, status=503)
     with pytest.raises(SystemExit, match="The service did not explain the job"):

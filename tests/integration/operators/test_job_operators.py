@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_provider_webdata.operators.agent import WebDataAgentOperator
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
@@ -412,6 +413,25 @@ def test_a_timeout_while_polling(service: JobService, kind: str, cancel: bool, c
     with pytest.raises(WaitTimeoutError, match="The job was cancelled" if cancelled else "The job continues"):
         task.execute(context_of(TaskInstance()))
     assert len(service.cancels()) == cancelled
+
+
+def test_a_timeout_cancels_a_job_whose_file_of_urls_is_gone(service: JobService, tmp_path: Path) -> None:
+    service.ends_after, store = None, StateStore()
+    file = tmp_path / "urls.jsonl"
+    file.write_text(json.dumps({"url": URL}) + "\n")
+
+    def batch(**arguments: Any) -> Any:
+        task = job("batch_scrape", **arguments)
+        # As the result of another task renders.
+        task.urls = {"path": str(file)}
+        return task
+
+    job_id = batch(wait_for_completion=False).execute(context_of(TaskInstance(), store))
+    file.unlink()
+    event = {"status": "timeout", "job_id": job_id, "message": "Timed out waiting for the batch"}
+    with pytest.raises(AirflowFailException, match=r"urls: .*Timed out.*was cancelled.*WebDataJobSensor"):
+        batch().resume_execution("execute_complete", {"event": event}, context_of(TaskInstance(), store))
+    assert len(service.cancels()) == 1
 
 
 @pytest.mark.parametrize("deferrable", [True, False])

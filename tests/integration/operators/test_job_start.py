@@ -227,10 +227,7 @@ def test_a_job_of_another_request_is_given_up(
     former, new = service.started()
     assert job.job_id == new
     assert task.discarded == [(kind, former)]
-    assert (
-        f"arguments changed since an earlier attempt, which sent another request. The task abandons job {former}"
-        in caplog.text
-    )
+    assert f"The arguments changed since an earlier attempt. The task abandons job {former}" in caplog.text
     assert task.start().job_id == new, "which later attempts find"
 
 
@@ -254,7 +251,7 @@ def test_a_job_of_another_account_is_given_up_and_left_alone(
     )
     assert task.start().job_id == service.started()[1]
     assert task.discarded == []
-    assert "The task's account changed" in caplog.text
+    assert "The account of the connection changed" in caplog.text
     assert f"Cancel job {service.started()[0]} manually" in caplog.text
     assert "If you only rotated the team's API key" in caplog.text
     assert task.store is not None

@@ -477,7 +477,7 @@ def test_missing_monitor(here: SandboxServer) -> None:
         ({"monitor_name": "nobody"}, "The monitor named 'nobody' does not exist"),
         (
             {"monitor_id": "00000000-0000-4000-8000-000000000000"},
-            "The monitor with the id '00000000",
+            "The monitor with the id '00000000-0000-4000-8000-000000000000' does not exist",
         ),
     ):
         task = WebDataUpdateMonitorOperator(task_id="t", status="paused", replica_wait=0, **which)

@@ -86,13 +86,14 @@ def test_the_xcom_of_a_task_names_its_file(written: Written) -> None:
     for xcom in ({"path": one, "count": 1}, [{"path": one}, {"path": other}], json.dumps([{"path": one}])):
         task = WebDataToTableOperator(task_id="t", path=xcom, table="t", conn_id="warehouse")
         assert task.paths() == ([one, other] if isinstance(xcom, list) else [one])
-    with pytest.raises(ArgumentError, match="path: no file comes from its template; give that task output="):
+    advice = "set it to a path, or to the result of a task with output="
+    with pytest.raises(ArgumentError, match=f"path: this value has no file; {advice}"):
         WebDataToTableOperator(task_id="t", path={"data": []}, table="t", conn_id="warehouse")
     with DAG("d", schedule=None):
         crawl = WebDataCrawlOperator(task_id="crawl", url="https://river.example/")
         task = WebDataToTableOperator(task_id="t", path=crawl.output, table="t", conn_id="warehouse")
     task.path = None  # As of a task that returned nothing.
-    with pytest.raises(AirflowFailException, match="path: no file comes from crawl; give that task output="):
+    with pytest.raises(AirflowFailException, match=f"path: crawl has no file; {advice}"):
         task.execute({})
 
 

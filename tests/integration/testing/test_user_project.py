@@ -132,7 +132,7 @@ def test_a_project_as_documented(project: Project, migrated_database: MigratedDa
     # One is run for four ways of waiting, and one for each DAG; of those, one file has two, and one is not run.
     more = 2 + len([*(project.folder / "dags").glob("*.py")])
     assert f"{len(re.findall('^def test_', code, re.MULTILINE)) + more} passed" in done.stdout
-    assert "Airflow makes its database" not in done.stdout
+    assert "creating Airflow's database" not in done.stdout
     assert [path for path in temporary.iterdir() if path.name.startswith("webdata")] == []
 
 

@@ -369,7 +369,7 @@ def test_the_tab_of_a_run(pages: Pages, ids: dict[str, Any]) -> None:
     assert ">bridges</a>" in group
     # What a task left undone stands beside its state; a failed one has its error.
     assert "1,234 searches were not started" in text.partition(">crawl</a>")[2].partition("</tr>")[0]
-    assert "not begun" not in group
+    assert "not started" not in group
     # Two tasks report the same crawl.
     assert stat(text, "Credits") == "7"
     partial = text.partition("<summary><strong>scrape</strong>")[2].partition("</summary>")[0]

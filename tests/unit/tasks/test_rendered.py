@@ -118,7 +118,10 @@ def test_a_task_is_not_executed_about_nothing(operator: Any, name: str, argument
         upstream = WebDataScrapeOperator(task_id="pick", url="https://a.example/")
         task = operator(task_id="t", **arguments, **{name: upstream.output})
     error = str(direct.run(task).error)
-    assert f"{name} is None: it comes from XCom 'return_value' of task 'pick'. Return a value there" in error
+    assert (
+        f"{name} is None: its value comes from XCom 'return_value' of task 'pick'. Return a value there"
+        in error
+    )
 
 
 MONITOR_ID = "0190c0de-0000-7000-8000-000000000001"
