@@ -114,7 +114,7 @@ def _sandbox_flags(home: Path) -> Sequence[str]:
 def _look_after(running: Stack) -> None:
     """Start the sandbox again if it has died; raises `StackError` if a part of Airflow has."""
     if dead := [name for name in running.ended if name != "sandbox"]:
-        raise StackError(f"Airflow's {' and '.join(dead)} died; make down, then make up, starts anew.")
+        raise StackError(f"Airflow's {' and '.join(dead)} died; make down, then make up, starts again.")
     print("Already up.")
     if "sandbox" in running.ended:
         print("The sandbox has died; starting it again.")

@@ -87,7 +87,7 @@ def run_wait(stack: Stack) -> str:
             return
         # The triggerer looks once, and leaves the rest to the webhook.
         if not wait_until(lambda: is_waited_for(sandbox)):
-            raise StackError(f"Nobody looked at the check within {PATIENCE:.0f} s.")
+            raise StackError(f"No task polled the check within {PATIENCE:.0f} s.")
         stack.say("  no worker is held; the service ends the check and reports it by webhook")
         sandbox.advance(CHECK_SECONDS)
         for line in deliveries(sandbox):

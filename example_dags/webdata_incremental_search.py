@@ -1,4 +1,4 @@
-"""Search once for each month, for what was published in that month alone, and keep the results in a file of its own.
+"""Search once for each month, for pages published in that month, and store the results in a separate file.
 
 The time filter comes from the run's data interval, not from the clock. So runs that come late (catch-up), again
 (a cleared task) or out of order (`airflow backfill create --dag-id webdata_incremental_search ...`) ask for the same

@@ -1,4 +1,4 @@
-"""Run once for every completed crawl that reports to this Airflow, whoever started it.
+"""Run once for every completed crawl that reports to this Airflow, regardless of who started it.
 
 The API server that receives the delivery registers one event of the asset per crawl. `WebDataCrawlOperator` attaches
 the webhook itself; for a crawl that you start elsewhere, give it this Airflow's inbox as its webhook.

@@ -1,4 +1,4 @@
-"""One task for each of the service's other operations, behind a guard that looks at the credits first.
+"""One task for each of the service's other operations, behind a guard that first checks the credits.
 
 The jobs (crawl, extract, agent) wait without a worker: by webhook where the connection can receive deliveries, else by
 polling. Each is started once, however often its task is tried, and is cancelled if a user ends the task.

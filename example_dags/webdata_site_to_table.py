@@ -1,11 +1,11 @@
 """Turn a site into a table: list its pages, scrape them in batches, and leave one Parquet file for each batch.
 
 Each batch is one job at the service and one mapped task here. The tasks share the pool `webdata`, which limits how
-many jobs of all DAGs are under way at once; make it before the first run:
+many jobs of all DAGs run concurrently; create it before the first run:
 
     airflow pools set webdata 8 "Jobs at the web data service" --include-deferred
 
-Deferred tasks must count, because a job goes on while its task waits without a worker. Parquet needs
+Deferred tasks must count, because a job continues while its task waits without a worker. Parquet needs
 `pip install 'airflow-provider-webdata[parquet]'`.
 """
 
@@ -63,7 +63,7 @@ def webdata_site_to_table():
         max_age=0,
         # Of all the team's browsers, so many for each batch: others get their turn.
         max_concurrency=5,
-        # The batch fails if more than a tenth of its pages do; what came is in its file all the same.
+        # The batch fails if more than a tenth of its pages do; the results are still in its file.
         max_error_ratio=0.1,
         output="{{ params.folder }}/{{ dag.dag_id }}/{{ run_id | replace(':', '_') }}/{{ ti.map_index }}.parquet",
         deferrable=True,

@@ -169,7 +169,7 @@ def _hang(stack: ScaleStack, name: str) -> None:
     time.sleep(HANG)
     for process in processes:
         process.resume()
-    stack.say(f"  {name} hung for {HANG:.0f} s, and goes on")
+    stack.say(f"  {name} hung for {HANG:.0f} s, and continues")
     # It must notice that its triggers now belong to the other.
     time.sleep(HANG / 2)
 

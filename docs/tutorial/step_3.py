@@ -12,7 +12,7 @@ from airflow_provider_webdata.operators.search import WebDataSearchOperator
     schedule="@daily",
     start_date=pendulum.datetime(2026, 11, 1, tz="UTC"),
     catchup=False,
-    max_active_runs=1,  # two runs at once could make two monitors
+    max_active_runs=1,  # two concurrent runs could create two monitors
 )
 def river_watch():
     search = WebDataSearchOperator(

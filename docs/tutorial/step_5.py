@@ -14,7 +14,7 @@ from airflow_provider_webdata.operators.search import WebDataSearchOperator
     schedule=CronDataIntervalTimetable("@daily", timezone="UTC"),
     start_date=pendulum.datetime(2026, 11, 19, tz="UTC"),  # the first day that you want
     catchup=True,
-    max_active_runs=1,  # two runs at once could make two monitors
+    max_active_runs=1,  # two concurrent runs could create two monitors
 )
 def river_watch():
     search = WebDataSearchOperator(

@@ -28,7 +28,7 @@ def alert(context):
     schedule=CronDataIntervalTimetable("@daily", timezone="UTC"),
     start_date=pendulum.datetime(2026, 11, 19, tz="UTC"),  # the first day that you want
     catchup=True,
-    max_active_runs=1,  # two runs at once could make two monitors
+    max_active_runs=1,  # two concurrent runs could create two monitors
     default_args={"retries": 3, "on_failure_callback": alert},
 )
 def river_watch():

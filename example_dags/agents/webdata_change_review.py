@@ -26,7 +26,7 @@ from airflow_provider_webdata.toolsets.webdata import WebDataToolset
     schedule="@daily",
     start_date=pendulum.datetime(2025, 1, 1, tz="UTC"),
     catchup=False,
-    # Two runs at once could both find no monitor of that name.
+    # Two concurrent runs could both find no monitor of that name.
     max_active_runs=1,
     tags=["webdata", "example"],
 )

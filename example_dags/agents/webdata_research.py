@@ -1,6 +1,6 @@
 """Have an agent research a topic on the web, and keep what it found in a table, each statement with its source.
 
-A statement whose source the agent has not read is left out: what was read, the toolset says, not the model.
+It omits statements whose source the agent did not read, according to the toolset's record.
 
 It takes `pip install 'airflow-provider-webdata[ai]'`, the provider of a model (such as
 `apache-airflow-providers-common-ai[anthropic]`) with its connection `pydanticai_default`, and a connection to the
@@ -49,13 +49,13 @@ def webdata_research():
         toolsets=[
             WebDataToolset(
                 tools=["web_search", "read_page", "read_file"],
-                # Whatever the model, or a page, asks for: no more than this.
+                # A hard limit, regardless of the model's or a page's requests.
                 max_credits=60,
                 max_calls=30,
             )
         ],
         usage_limits={"request_limit": 40},
-        # A retry goes on where the run failed, and pays for nothing again.
+        # A retry continues where the run failed, and is not billed again.
         durable=True,
         retries=2,
         retry_delay=timedelta(minutes=1),

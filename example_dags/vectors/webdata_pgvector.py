@@ -78,12 +78,12 @@ def webdata_pgvector():
             "{{ params.folder }}/{{ dag.dag_id }}/{{ run_id | replace(':', '_') }}.jsonl", documents=True
         ),
     )
-    # It leaves the columns alone that the file does not have.
+    # Columns that are not in the file are unchanged.
     load = WebDataToTableOperator(task_id="load", path=crawl.output, table="web_pages", conn_id=CONNECTION)
 
     @task
     def embed() -> int:
-        """Embed the pages whose text has no vector yet; an attempt goes on where the one before it ended."""
+        """Embed the pages whose text has no vector yet; an attempt continues where the previous one ended."""
         hook = BaseHook.get_connection(CONNECTION).get_hook()
         stale = hook.get_records(
             "SELECT id, text, digest FROM web_pages WHERE embedded IS DISTINCT FROM digest"

@@ -62,7 +62,6 @@ def as_in_the_docs(world: World, output: str) -> str:
         world.inbox.url, "http://127.0.0.1:8080"
     )
     output = re.sub(r"Airflow \d\S*, Python \S+$", "Airflow 3.3.2, Python 3.12.11", output, flags=re.M)
-    output = re.sub(r"revision [0-9a-f]{12}", "revision 4c1f0a7d9b21", output)
     output = re.sub(r"differ by \d+ s", "differ by 0 s", output)
     return re.sub(r"arrived .* ago \(.*\)", "arrived 2 minutes ago (2026-11-22 08:30:00+00:00)", output)
 
