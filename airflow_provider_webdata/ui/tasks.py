@@ -217,6 +217,8 @@ def facts_of_run(dag_id: str, run_id: str, most: int) -> list[TaskFacts]:
             .order_by(TaskInstance.start_date, TaskInstance.task_id, TaskInstance.map_index)
             .limit(most)
         ).all()
+        # In other tasks' fields, the text may be in a nested value.
+        rows = [row for row in rows if _rendered(row).get("webdata_conn_id")]
         if not rows:
             return []
         waits = _waiting().where(TaskInstance.dag_id == dag_id, TaskInstance.run_id == run_id)
@@ -423,9 +425,13 @@ def _tasks() -> Any:
     ).outerjoin(RenderedTaskInstanceFields, _its_rendered_fields())
 
 
+def _rendered(row: Any) -> dict[str, Any]:
+    return row.rendered_fields if isinstance(row.rendered_fields, dict) else {}
+
+
 def _facts(row: Any, wait: Wait | None, pushed: Mapping[str, Any]) -> TaskFacts:
     name = TaskName(*row[:4])
-    rendered = row.rendered_fields if isinstance(row.rendered_fields, dict) else {}
+    rendered = _rendered(row)
     conn_id = rendered.get("webdata_conn_id") or (wait.conn_id if wait else None)
     given = wait.given if wait else {}
     kind = given.get("kind") or _KINDS.get(row.operator or "") or rendered.get("kind")
@@ -443,8 +449,7 @@ def _facts(row: Any, wait: Wait | None, pushed: Mapping[str, Any]) -> TaskFacts:
         ids={key: value for key, value in ids.items() if value},
         subject=next((rendered[key] for key in _SUBJECTS if isinstance(rendered.get(key), str)), ""),
         wait=wait,
-        # Other tasks may have XComs with these keys.
-        pushed=pushed if conn_id is not None else {},
+        pushed=pushed,
     )
 
 

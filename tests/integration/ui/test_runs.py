@@ -25,7 +25,9 @@ def test_sums_of_a_run(database: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """A job counts once, and other tasks' XComs do not use up the limit."""
     job = told(crawl=4) | {"jobs": {"crawl/j": 4}}
     with settings.Session() as session:
-        add_task(session, "sums", "another", operator="B", xcoms={"count": 9, "credits": 9, "creditsUsed": 9})
+        others = {"count": 9, "credits": 9, "creditsUsed": 9}
+        add_task(session, "sums", "another", operator="B", xcoms=others)
+        add_task(session, "sums", "nested", operator="B", rendered={"conf": OURS}, xcoms=others)
         for index in range(2):
             add_task(
                 session,
