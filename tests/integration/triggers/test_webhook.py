@@ -182,7 +182,7 @@ async def test_an_inbox_that_was_reset_is_searched_again(world: Any, tools: Any)
     "extra,words",
     [
         ({"inbox_url": "http://127.0.0.1:9"}, "does not respond"),
-        ({"inbox_url": "the sandbox"}, "there is no inbox"),
+        ({"inbox_url": "the sandbox"}, "has no inbox"),
     ],
     ids=["unreachable", "missing"],
 )

@@ -169,7 +169,7 @@ def test_unusual_bodies(serve: Serve, body: str) -> None:
 FAILURES: dict[str, tuple[Any, type[InboxError], str]] = {
     "token rejected": (reply(401, {"error": "no"}), InboxRefusedError, "webhook_secret"),
     "reset": (reply(410, {"error": "reset", "cursor": "3"}), CursorAheadError, "reset"),
-    "no plugin": (reply(404, {"detail": "Not Found"}), InboxMissingError, "there is no inbox"),
+    "no plugin": (reply(404, {"detail": "Not Found"}), InboxMissingError, "has no inbox"),
     "a page of something else": (
         reply(200, b"<html>", content_type="text/html"),
         InboxMissingError,
