@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.waiting.policy import PollingPolicy
 
+RATE_LIMIT_TIMEOUT_SECONDS = 6 * 3600.0
+"""Maximum time for which an attempt is rescheduled, unless the task sets `rate_limit_timeout`."""
+
 REPLICA_WAIT_SECONDS = 15.0
 """Longest wait, unless the task says otherwise, for what the service does not show yet."""
 

@@ -11,7 +11,7 @@ import random
 import re
 import time
 from collections.abc import Callable, Mapping
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +43,9 @@ LONGEST_PROCESSING_SECONDS = 20 * 60.0
 
 LONGEST_NAMED_WAIT_SECONDS = 24 * 3600.0
 """Cap on a wait that the service specifies; a request after it gets the same response. See docs/errors.md."""
+
+_RATE_WINDOW_SECONDS = 60.0
+"""The window of the service's rate limits; the delay after a 429 without `Retry-After`."""
 
 _NUMBER = re.compile(r"\s*\d+(\.\d*)?\s*")
 _WAIT_IN_TEXT = re.compile(r"retry\s+(?:after|in)\s+(\d+(?:\.\d+)?)\s*s", re.IGNORECASE)
@@ -166,3 +169,14 @@ def pause_between(error: WebDataError, failed: int) -> float:
         return named + random.uniform(0, min(1.0, 0.1 * named + 0.05))  # noqa: S311
     ceiling = min(FIRST_PAUSE_SECONDS * 2.0 ** (failed - 1), LONGEST_PAUSE_SECONDS)
     return random.uniform(ceiling / 2, ceiling)  # noqa: S311
+
+
+def reschedule_delay(error: WebDataError) -> timedelta:
+    """Return the delay of a task after a 429, a 503 with a retry time, or an unavailable inbox.
+
+    A random jitter of up to a quarter of the retry time prevents tasks that were rate limited together from calling
+    together again.
+    """
+    asked: float | None = getattr(error, "retry_after", None)
+    named = _RATE_WINDOW_SECONDS if asked is None else max(asked, 1.0)
+    return timedelta(seconds=named + random.uniform(0, max(2.0, named / 4)))  # noqa: S311

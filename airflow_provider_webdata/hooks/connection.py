@@ -165,7 +165,7 @@ class _Reader:
     def __init__(self, connection: AirflowConnection, warn: Callable[[str], None]) -> None:
         self.conn_id = str(connection.conn_id)
         self._connection = connection
-        self._tell = warn
+        self._on_warning = warn
         extra = connection.extra or {}
         # Airflow 3.2 leaves the extras of a URI unserialized.
         if isinstance(extra, str):
@@ -176,12 +176,17 @@ class _Reader:
         if not isinstance(extra, dict):
             self._refuse("extra", f"is a JSON {type(extra).__name__}", "write a JSON object, or clear it")
         # Older Airflow forms prefix the names of their fields.
-        self._extra = {key.removeprefix("extra__webdata__"): value for key, value in extra.items()}
+        named = {key.removeprefix("extra__webdata__"): value for key, value in extra.items()}
         known = [*_CLIENT_EXTRAS, *_WEBHOOK_EXTRAS, _MEDIA_HOSTS, _DASHBOARD_URL, _ASK_ON_FAILURE]
-        for name in self._extra.keys() - set(known):
+        for name in named.keys() - set(known):
             near = nearest(name, known)
             hint = f"did you mean {near!r}?" if near else f"known extras: {', '.join(known)}"
             self._warn(f"extra {name!r} is unknown and has no effect; {hint}")
+        self._extra = {
+            name: value
+            for name, value in named.items()
+            if not (value is None or (isinstance(value, str) and not value.strip()))
+        }
 
     def _refuse(self, name: str, rule: str, remedy: str) -> NoReturn:
         raise ConfigurationError(f"connection {self.conn_id!r}: {name} {rule}; {remedy}")
@@ -197,20 +202,20 @@ class _Reader:
             )
 
     def _warn(self, text: str) -> None:
-        self._tell(f"connection {self.conn_id!r}: {text}")
+        self._on_warning(f"connection {self.conn_id!r}: {text}")
 
     def client_options(self) -> dict[str, Any]:
         options: dict[str, Any] = {"base_url": self._base_url(), "api_key": self._api_key()}
         for name, (option, read) in _CLIENT_EXTRAS.items():
-            if (value := self._given(name)) is not None:
-                options[option] = read(self, name, value)
+            if name in self._extra:
+                options[option] = read(self, name, self._extra[name])
         return options
 
     def webhook(self) -> WebhookSettings:
         given = {
-            option: self._text(name, value)
+            option: self._text(name, self._extra[name])
             for name, option in _WEBHOOK_EXTRAS.items()
-            if (value := self._given(name)) is not None
+            if name in self._extra
         }
         if url := given.get("url"):
             parts = self._address("webhook_url", url, "webhook_secret authenticates deliveries")
@@ -235,7 +240,7 @@ class _Reader:
         return WebhookSettings(**given)
 
     def media_hosts(self) -> frozenset[str]:
-        given = self._given(_MEDIA_HOSTS) or ()
+        given = self._extra.get(_MEDIA_HOSTS) or ()
         hosts = given.split(",") if isinstance(given, str) else given
         if not isinstance(hosts, (list, tuple)) or not all(isinstance(host, str) for host in hosts):
             self._refuse(_MEDIA_HOSTS, "must be comma-separated host names", "write media.example, 10.0.0.5")
@@ -252,10 +257,9 @@ class _Reader:
         return frozenset(named)
 
     def dashboard_url(self) -> str | None:
-        given = self._given(_DASHBOARD_URL)
-        if given is None:
+        if _DASHBOARD_URL not in self._extra:
             return None
-        url = self._text(_DASHBOARD_URL, given)
+        url = self._text(_DASHBOARD_URL, self._extra[_DASHBOARD_URL])
         if self._api_key() in url:
             self._refuse(
                 _DASHBOARD_URL, "must not contain the API key", "remove it: Airflow's UI shows the links"
@@ -263,8 +267,7 @@ class _Reader:
         return self._http_address(_DASHBOARD_URL, url, "users sign in on the dashboard")
 
     def ask_on_failure(self) -> bool:
-        given = self._given(_ASK_ON_FAILURE)
-        return given is not None and self._switch(_ASK_ON_FAILURE, given)
+        return self._switch(_ASK_ON_FAILURE, self._extra.get(_ASK_ON_FAILURE, False))
 
     def _http_address(self, name: str, url: str, without_login: str) -> str:
         parts = self._address(name, url, without_login)
@@ -305,10 +308,6 @@ class _Reader:
                 self._warn(
                     f"{name} has fewer than {_SHORTEST_SECRET} characters and can be guessed; use a longer one"
                 )
-
-    def _given(self, name: str) -> Any:
-        value = self._extra.get(name)
-        return None if isinstance(value, str) and not value.strip() else value
 
     def _api_key(self) -> str:
         # Secret stores and copied text often add a line break, which a key never contains.

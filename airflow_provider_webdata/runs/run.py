@@ -12,6 +12,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleExcept
 
 from airflow_provider_webdata.api.endpoints import label_of
 from airflow_provider_webdata.api.errors import InvalidRequestError, WebDataError
+from airflow_provider_webdata.api.retry import reschedule_delay
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.coded_errors import ArgumentError, CodedError
 from airflow_provider_webdata.hooks.remedies import advice_for
@@ -24,7 +25,6 @@ from airflow_provider_webdata.runs.billing import Billing
 from airflow_provider_webdata.runs.delivery.delivery import Delivery
 from airflow_provider_webdata.runs.failures import InvalidResultsError, RejectedResultsError
 from airflow_provider_webdata.runs.request import request_body
-from airflow_provider_webdata.runs.reschedule import reschedule_delay
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

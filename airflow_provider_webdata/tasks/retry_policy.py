@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import airflow.sdk
 
 from airflow_provider_webdata.common.coded_errors import ArgumentError
-from airflow_provider_webdata.runs.reschedule import RATE_LIMIT_TIMEOUT_SECONDS, reschedule_delay
+from airflow_provider_webdata.options import RATE_LIMIT_TIMEOUT_SECONDS
 
 if TYPE_CHECKING:
     from airflow.sdk import Context, RetryDecision, RetryPolicy
@@ -49,6 +49,7 @@ class WebDataRetryPolicy(_Base):
         """
         from airflow_provider_webdata.api.errors import RateLimitError, UnavailableError, WebDataError
         from airflow_provider_webdata.api.query import QueryError
+        from airflow_provider_webdata.api.retry import reschedule_delay
 
         if isinstance(exception, (RateLimitError, UnavailableError)):
             return _wait(reschedule_delay(exception), str(exception), context)

@@ -11,8 +11,7 @@ from airflow.sdk import BaseOperator, XComArg
 from airflow.sdk.configuration import conf
 
 from airflow_provider_webdata.common.arguments import seconds
-from airflow_provider_webdata.options import Option
-from airflow_provider_webdata.runs.reschedule import RATE_LIMIT_TIMEOUT_SECONDS
+from airflow_provider_webdata.options import RATE_LIMIT_TIMEOUT_SECONDS, Option
 from airflow_provider_webdata.tasks.checked_arguments import CheckedArguments, naming_unknown
 from airflow_provider_webdata.tasks.links import DashboardLink
 
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
 HAS_RETRY_POLICIES = hasattr(BaseOperator, "retry_policy")
 """Whether this Airflow supports retry policies (3.3 and later)."""
-
 
 SUBJECTS = frozenset(
     (
