@@ -1,8 +1,9 @@
-"""The first results of a task as short strings, for its page in Airflow's UI."""
+"""The first results of a task, shortened, for its page in Airflow's UI."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 PREVIEW = "preview"
@@ -13,26 +14,26 @@ _MOST_VALUES = 20
 _MOST_CHARACTERS = 160
 
 
-def preview_row(item: Any) -> dict[str, str]:
-    """Return the scalar values of a result as strings, with the URL and title of its metadata.
+def preview_row(item: Any) -> dict[str, Any]:
+    """Return the values of a result with their JSON types, and the URL and title of its metadata.
 
-    :return: at most 20 values of at most 160 characters each.
+    :return: at most 20 values. Text has at most 160 characters. Lists and objects are empty.
     """
     if not isinstance(item, Mapping):
-        return {"value": _text(item)}
+        return {"value": _short(item)}
     metadata = item.get("metadata")
     page = metadata if isinstance(metadata, Mapping) else {}
-    values = {
-        **{name: page.get(name) for name in ("title", "statusCode")},
-        **item,
-        "url": item.get("url") or page.get("sourceURL") or page.get("url"),
-    }
-    plain = {
-        _text(name): _text(value)
-        for name, value in values.items()
-        if isinstance(value, (str, int, float)) and value != ""
-    }
-    return dict([*plain.items()][:_MOST_VALUES])
+    values = {name: page[name] for name in ("title", "statusCode") if name in page} | dict(item)
+    if url := item.get("url") or page.get("sourceURL") or page.get("url"):
+        values["url"] = url
+    return {_text(name): _short(value) for name, value in islice(values.items(), _MOST_VALUES)}
+
+
+def _short(value: Any) -> Any:
+    # XCom in PostgreSQL cannot store NaN.
+    if value is None or (isinstance(value, (int, float)) and -(2**63) <= value < 2**63):
+        return value
+    return {} if isinstance(value, Mapping) else [] if isinstance(value, list) else _text(value)
 
 
 def _text(value: Any) -> str:

@@ -1,11 +1,15 @@
-"""The first rows of a task's results, from its return value or the XCom `preview`."""
+"""The first rows of a task's results and their schema, from its return value or the XCom `preview`."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.results.preview import ROWS, preview_row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 COLUMNS = 5
 _SAMPLED = 50
@@ -15,6 +19,17 @@ _IDS = ("Id", "ID", "_id")
 _SOURCES = ("web", "news", "images")
 """Result lists of a search, shown as one table."""
 _LISTS = ("data", *_SOURCES, "links", "results", "pages", "items", "steps")
+_TYPES = {
+    str: "text",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    list: "list",
+    dict: "object",
+    type(None): "null",
+}
+_EMPTY: tuple[Any, ...] = (None, "", [], {})
+"""Values that have no cell text. Lists and objects are empty in a preview."""
 
 
 class Preview(NamedTuple):
@@ -22,11 +37,13 @@ class Preview(NamedTuple):
 
     :param columns: names of the columns.
     :param rows: cell texts of these rows.
+    :param schema: types of all columns, by name.
     :param total: total number of rows.
     """
 
     columns: list[str]
     rows: list[list[str]]
+    schema: dict[str, str]
     total: float
 
 
@@ -36,12 +53,15 @@ def preview(value: Any) -> Preview | None:
     if not items:
         return None
     rows = [preview_row(item) for item in items[:_SAMPLED]]
-    counts = Counter(name for row in rows for name in row)
+    counts = Counter(name for row in rows for name, value in row.items() if value not in _EMPTY)
     place = {name: number for number, name in enumerate(_FIRST)}
     # Ids mean nothing to readers.
     named = [name for name in counts if name != "id" and not name.endswith(_IDS)] or list(counts)
     columns = sorted(named, key=lambda name: (place.get(name, len(place)), -counts[name]))[:COLUMNS]
-    return Preview(columns, [[row.get(name, "") for name in columns] for row in rows[:ROWS]], len(items))
+    cells = [["" if row.get(name) in _EMPTY else str(row[name]) for name in columns] for row in rows]
+    names = dict.fromkeys(name for row in rows for name in row)
+    schema = {name: _type(row[name] for row in rows if name in row) for name in names}
+    return Preview(columns, cells[:ROWS], schema, len(items))
 
 
 def total(value: Any) -> int | None:
@@ -49,6 +69,18 @@ def total(value: Any) -> int | None:
     items = _items(value)
     is_empty = value == [] or (isinstance(value, dict) and any(value.get(name) == [] for name in _LISTS))
     return len(items) if items or is_empty else None
+
+
+def _type(values: Iterable[Any]) -> str:
+    """Return the JSON types of a column's values. Text that is a date or a time has the type `time`."""
+    found = {
+        "time" if isinstance(value, str) and value[4:5] == "-" and moment(value) else _TYPES[type(value)]
+        for value in values
+    }
+    for narrow, wide in (("integer", "number"), ("time", "text")):
+        found -= {narrow} if wide in found else set()
+    nullable = ["nullable"] if "null" in found and len(found) > 1 else []
+    return ", ".join([" or ".join(sorted(found - {"null"} or found)), *nullable])
 
 
 def _items(value: Any) -> list[Any]:

@@ -58,6 +58,7 @@ class Shown:
             "job": job_page(CONNECTION_ID, "crawl", self.job_id),
             "waits": f"{UI_PATH}/waits",
             "task": f"{UI_PATH}/task?{urlencode(task)}",
+            "results": f"{UI_PATH}/task?{urlencode(task | {'task_id': 'search'})}",
             "run": f"{UI_PATH}/run?{urlencode(task)}",
         }
 

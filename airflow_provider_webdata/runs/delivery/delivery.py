@@ -80,7 +80,7 @@ class Delivery:
         self.media = None if media is None else KeepMedia(media, connection, log)
         self._steps: Sequence[Step] = ()
         self.facts: dict[str, Any] = {}
-        self.preview: Sequence[Mapping[str, str]] = ()
+        self.preview: Sequence[Mapping[str, Any]] = ()
         self.rejection: RejectedResultsError | None = None
         self.written: WrittenFile | None = None
         self.inputs: Sequence[str] = ()

@@ -254,7 +254,11 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
         "overCreditLimit": True,
         "changes": {"heldBack": 2, "knownBefore": 10**400},
     }
-    preview = [{"url": "https://river.example/", "title": HOSTILE}]
+    preview = [
+        {"url": "https://river.example/", "title": HOSTILE, "price": 1, "tags": [], HOSTILE: True},
+        {"price": 2.5},
+        {"price": None},
+    ]
     credits = spent(3) | {"jobs": {f"crawl/{jobs['crawl']}": 3}}
     quality = {
         "items": 1,

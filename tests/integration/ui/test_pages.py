@@ -315,12 +315,20 @@ def test_the_tab_of_a_task(pages: Pages, ids: dict[str, Any]) -> None:
     assert "A queue. &lt;script&gt;" in text
     assert "A queue." not in pages.get("/task", "viewer", **params).text
     assert (stat(text, "Results"), stat(text, "Credits")) == ("7", "3")
-    assert "1 of 7 rows" in text
+    assert "3 of 7 rows" in text
     assert "1,234 searches were not started because of credit_limit" in text
     assert "The job exceeded credit_limit. The results contain the pages scraped until then." in text
     assert "2 pages seem to be gone" in text
     assert "earlier runs found" not in text, "no number of pages"
     assert "https://river.example/</a></td>" in text
+    columns = re.findall(r"<tr><td><code>([^<]*)</code></td><td>([^<]*)</td></tr>", text)
+    assert columns == [
+        ("url", "text"),
+        ("title", "text"),
+        ("price", "number, nullable"),
+        ("tags", "list"),
+        (str(escape(HOSTILE)), "boolean"),
+    ]
     assert "Data checks" in text
     steps = re.findall(r"</span> <div>([A-Z][a-z]+)", text.partition('class="timeline"')[2])
     assert [step for step in steps if step not in {"Sent", "Delivered"}] == [

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.results.lineage import Assertion
+from airflow_provider_webdata.results.preview import preview_row
 from airflow_provider_webdata.ui.previews import preview
 from airflow_provider_webdata.ui.quality import quality_of
 from airflow_provider_webdata.ui.tasks import TaskFacts, TaskName
@@ -40,6 +41,38 @@ def test_preview(value: Any, columns: list[str], first: list[str]) -> None:
     assert found is not None
     assert (found.columns, found.rows[0]) == (columns, first)
     assert len(found.rows) <= 5
+
+
+def test_schema() -> None:
+    rows = [
+        {
+            "url": "u",
+            "price": 1,
+            "paid": None,
+            "tags": ["a"],
+            "page": {"a": 1},
+            "at": "2026-01-31",
+            "none": None,
+        },
+        {"url": "", "price": 2.5, "paid": True, "mixed": [], "at": "2026-01-31T10:00:00.1Z"},
+        {"id": "20260131", "mixed": "2026-01-31"},
+        {"id": "2026-01-31"},
+    ]
+    types = {
+        "url": "text",
+        "price": "number",
+        "paid": "boolean, nullable",
+        "tags": "list",
+        "page": "object",
+        "at": "time",
+        "none": "null",
+        "mixed": "list or time",
+        "id": "text",
+    }
+    for value in (rows, [preview_row(row) for row in rows]):
+        found = preview(value)
+        assert found is not None
+        assert found.schema == types
 
 
 @pytest.mark.parametrize("value", [None, 7, "text", [], {}, {"path": "s3://bucket/a"}, {"data": []}])
