@@ -135,7 +135,8 @@ _BY = _arg(
 )
 _BILLED_CONN_ID = _arg(
     "--conn-id",
-    help="Also show the service's figures for the team of this connection (default: send no request)",
+    help="Only credits of this connection, and the service's figures for its team (default: all connections, "
+    "without a request)",
 )
 
 _QUERY = _arg("query", help="Words that describe the data (default: list all)", nargs="?")
@@ -202,8 +203,9 @@ def _costs() -> ActionCommand:
     return ActionCommand(
         name="costs",
         help="Show the credits that each DAG, run, or task spent",
-        description="Sum the credits that tasks pushed to XCom; with --conn-id, also show what the service billed the "
-        "team. Airflow keeps the XComs of a run as long as the run; clearing a task replaces its XComs.",
+        description="Sum the credits that tasks pushed to XCom; with --conn-id, those of one connection, and what the "
+        "service billed its team. Airflow keeps the XComs of a run as long as the run; clearing a task replaces its "
+        "XComs.",
         func=lazy_load_command(f"{_COSTS}.costs"),
         args=(_DAG_IDS, _SINCE, _UNTIL, _BY, _BILLED_CONN_ID, ARG_OUTPUT, ARG_VERBOSE),
     )

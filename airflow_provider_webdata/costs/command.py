@@ -43,7 +43,7 @@ def costs(args: argparse.Namespace) -> None:
         raise SystemExit(f"--until must be later than --since (given: {args.until!r} and {args.since!r})")
     try:
         with create_session() as session:
-            found = spent(session, args.by, args.dag_id, since, until)
+            found = spent(session, args.by, args.dag_id, since, until, args.conn_id)
     except SQLAlchemyError as error:
         raise SystemExit(f"Airflow's metadata database cannot be read: {type(error).__name__}") from None
     service = None if args.conn_id is None else _service(args.conn_id, since, until)
@@ -61,8 +61,8 @@ def costs(args: argparse.Namespace) -> None:
         return
     if found:
         AirflowConsole().print_as([_row(one) for one in found], args.output)
-    sys.stdout.write(f"{total(found):g} credits in total\n")
-    for line in _lines(service or {}):
+    of_connection = "" if args.conn_id is None else f" with connection {args.conn_id}"
+    for line in (f"{total(found):g} credits in total{of_connection}", *_lines(service or {})):
         sys.stdout.write(f"{terminal_text(line)}\n")
 
 

@@ -49,14 +49,17 @@ class Spent:
     operations: Counter[str] = field(default_factory=Counter)
     formats: Counter[str] = field(default_factory=Counter)
 
-    def add(self, credits: dict[str, Any]) -> None:
-        """Add the credits that a task instance reported."""
+    def add(self, credits: dict[str, Any], share: float = 1) -> None:
+        """Add the credits that a task instance reported.
+
+        :param share: part of the credits to add. The calls of unknown cost are not divided.
+        """
         self.tasks += 1
-        self.used += credits["used"]
-        self.saved += credits.get("saved") or 0
+        self.used += credits["used"] * share
+        self.saved += (credits.get("saved") or 0) * share
         self.unknown += credits.get("unknown") or 0
-        self.operations.update(credits["byOperation"])
-        self.formats.update(credits.get("byFormat") or {})
+        for sums, name in ((self.operations, "byOperation"), (self.formats, "byFormat")):
+            sums.update({part: used * share for part, used in (credits.get(name) or {}).items()})
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figures as JSON."""
@@ -72,19 +75,27 @@ class Spent:
 
 
 def spent(
-    session: Session, by: By, dag_ids: Sequence[str], since: datetime, until: datetime | None
+    session: Session,
+    by: By,
+    dag_ids: Sequence[str],
+    since: datetime,
+    until: datetime | None,
+    conn_id: str | None = None,
 ) -> list[Spent]:
     """Return what was spent, the highest amount first.
 
     :param dag_ids: only these DAGs; empty: all.
     :param since: only credits reported at or after this time.
     :param until: only credits reported before this time.
+    :param conn_id: only credits of this connection; None: of all connections.
     """
     found: dict[tuple[Any, ...], Spent] = {}
     jobs: dict[str, float] = {}
     for row, credits in _reported(session, dag_ids, since, until):
         names = {name: getattr(row, name) for name in _NAMES[by]}
-        found.setdefault(tuple(names.values()), Spent(names)).add(_without_known(credits, jobs))
+        credits = _without_known(credits, jobs)
+        if share := 1 if conn_id is None else _shares(credits).get(conn_id, 0):
+            found.setdefault(tuple(names.values()), Spent(names)).add(credits, share)
     return sorted(found.values(), key=lambda one: (-one.used, *map(str, one.names.values())))
 
 
@@ -98,10 +109,8 @@ def spent_by_day(session: Session, since: datetime) -> dict[str, dict[date, Coun
     for row, credits in _reported(session, (), since, None):
         day = row.timestamp.astimezone(timezone.utc).date()
         used = _without_known(credits, jobs)["used"]
-        shares = credits["byConnection"] or {"": 1}
-        whole = sum(shares.values()) or 1
-        for conn_id, share in shares.items():
-            found.setdefault(conn_id, {}).setdefault(day, Counter())[row.dag_id] += used * share / whole
+        for conn_id, share in _shares(credits).items():
+            found.setdefault(conn_id, {}).setdefault(day, Counter())[row.dag_id] += used * share
     return found
 
 
@@ -139,6 +148,13 @@ def _reported(
     for row in session.execute(wanted.execution_options(yield_per=_AT_ONCE)):
         if (credits := _credits(row.value)) is not None:
             yield row, credits
+
+
+def _shares(credits: dict[str, Any]) -> dict[str, float]:
+    """Return the connections' parts of credits; an unknown connection is the empty string."""
+    used_by = credits["byConnection"] or {"": 1}
+    whole = sum(used_by.values()) or 1
+    return {conn_id: used / whole for conn_id, used in used_by.items()}
 
 
 def _without_known(credits: dict[str, Any], jobs: dict[str, float]) -> dict[str, Any]:

@@ -158,17 +158,37 @@ def test_control_characters_are_escaped(database: None, run: Any) -> None:
     assert "a\\x1b[2Jb\\nc 1" in printed
 
 
-def test_beside_what_the_service_says(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_a_connection_beside_what_the_service_says(
+    database: None, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with settings.Session() as session:
+        for task, credits, by_connection in (
+            ("1_operator", told(crawl=4), {"billed": 4}),
+            # The same job, then credits of both connections.
+            ("2_sensor", told(crawl=4), {"billed": 4}),
+            ("3_both", told(search=6, scrape=2), {"billed": 6, "other": 2}),
+            ("4_other", told(search=9), {"other": 9}),
+        ):
+            jobs = {"jobs": {"crawl/j": 4}} if "crawl" in credits["byOperation"] else {}
+            xcom = credits | {"byConnection": by_connection} | jobs
+            add_task(session, "shared", task, operator="S", xcoms={"credits": xcom})
+        session.commit()
     with SandboxServer() as sandbox:
         monkeypatch.setenv("AIRFLOW_CONN_BILLED", connection_text(sandbox.url))
         body = {"url": "https://docs.pipeline.example/"}
         headers = {"Authorization": f"Bearer {SANDBOX_KEY}"}
         assert httpx.post(f"{sandbox.url}/v2/scrape", json=body, headers=headers).status_code == 200
         printed = run("--since", SINCE, "--conn-id", "billed", "--output", "json")
-        service = json.loads(printed)["service"]
+        document = json.loads(printed)
+        assert document["used"] == 10
+        (shared,) = document["spent"]
+        assert (shared["dag_id"], shared["used"], shared["tasks"]) == ("shared", 10, 3)
+        assert shared["by_operation"] == {"crawl": 4, "search": 4.5, "scrape": 1.5}
+        service = document["service"]
         assert [period["used"] for period in service["periods"]] == [1]
         assert service["remaining"] == 99_999
         table = run("--since", SINCE, "--conn-id", "billed")
+        assert "10 credits in total with connection billed" in table
         assert "The service: 1 credits from" in table
         assert "99999 credits are left" in table
         assert SANDBOX_KEY not in printed + table
