@@ -18,7 +18,7 @@
 #   make stalls      the tests while random processes of them stall for MEAN=0.7 s, from a SEED that is printed; ARGS= are pytest's
 #   make lint        style, types, import walls, generated files, and what was forgotten; every stage, summed up
 #   make docs        the documentation site, in build/docs/html
-#   make screenshot  the connection form as a browser shows it, written to docs/images
+#   make screenshot  the pictures of the UI in docs/images, each in light and in dark colors
 
 PYTHON ?= python3
 VENV := .venv

@@ -11,7 +11,7 @@ source_suffix = {".md": "markdown"}
 extensions = ["myst_parser", "sphinx_copybutton", "tools.docs_site.extension"]
 
 nitpicky = True
-myst_enable_extensions = ["deflist"]
+myst_enable_extensions = ["attrs_inline", "deflist"]
 myst_heading_anchors = 5
 
 html_theme = "furo"

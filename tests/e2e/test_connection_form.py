@@ -50,7 +50,7 @@ def test_connection_made_with_the_form_works(page: Page, stack: Stack, sandbox: 
         expect(form.locator(f"[name={name}]")).to_have_attribute("type", kind)
     for hidden in ("login", "schema"):
         expect(form.locator(f"[name={hidden}]")).to_have_count(0)
-    _picture(page, form, "connection-form.png")
+    _picture(page, form, "connection-form")
 
     form.get_by_role("button", name="Extra Fields", exact=True).click()
     shown = {
@@ -61,7 +61,7 @@ def test_connection_made_with_the_form_works(page: Page, stack: Stack, sandbox: 
     form.locator("[name=element_retry_budget]").fill("5")
     form.locator("[name=element_secret_headers]").fill(f'{{"X-Team": "{CONNECTION_HEADER}"}}')
     fields = form.locator("[data-part=item]").filter(has=page.locator("[name=element_retry_budget]"))
-    _picture(page, fields, "connection-form-extras.png")
+    _picture(page, fields, "connection-form-extras")
     assert API_KEY not in form.inner_text()
     assert CONNECTION_HEADER not in form.inner_text()
 

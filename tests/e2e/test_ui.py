@@ -94,7 +94,7 @@ def test_in_airflows_menu(page: Page, stack: Stack, shown: Shown) -> None:
     page.goto("/plugin/webdata")
     frame = page.frame_locator("iframe[title='Web Data']")
     _wait_for_parts(frame)
-    picture(page, "ui-overview.png")
+    picture(page, "ui-overview")
     # The frame follows the theme that is chosen in Airflow, while it is shown.
     expect(frame.locator("html")).to_have_attribute("data-theme", "light")
     page.evaluate("document.documentElement.className = 'dark'")
@@ -147,8 +147,8 @@ def test_tabs(page: Page, stack: Stack, shown: Shown) -> None:
     page.goto(run)
     # As the README shows it.
     expect(page.get_by_text("wait_for_check").first).to_be_visible()
-    picture(page, "dag-run.png")
-    page.set_viewport_size({"width": 1300, "height": 900})
+    picture(page, "dag-run")
+    page.set_viewport_size({"width": 1300, "height": 1040})
     page.get_by_role("link", name="Web Data").last.click()
     frame = page.frame_locator("iframe[title='Web Data']")
     expect(frame.get_by_role("heading", name="Tasks that use the web data service")).to_be_visible()
@@ -158,7 +158,7 @@ def test_tabs(page: Page, stack: Stack, shown: Shown) -> None:
     expect(frame.get_by_role("link", name=shown.run_check_id).first).to_be_visible()
     _open_tab_of_task(page, run, "search")
     expect(frame.get_by_role("cell", name="https://shop.example/plans")).to_be_visible()
-    picture(page, "ui-task.png")
+    picture(page, "ui-task")
     _open_tab_of_task(page, run, "report_changes")
     expect(frame.get_by_text("This task does not use the web data service")).to_be_visible()
     expect(frame.get_by_role("navigation")).to_have_count(0)
@@ -191,7 +191,7 @@ def test_every_page(page: Page, shown: Shown, scheme: str) -> None:
         ]
         assert serious == [], name
         if (name, scheme) == ("monitor", "light"):
-            picture(page.locator("main"), "ui-check.png")
+            picture(page.locator("main"), "ui-check")
     page.remove_listener("console", note)
     assert errors == []
 

@@ -6,7 +6,9 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Locator, Page, expect, sync_playwright
@@ -60,6 +62,18 @@ def logged_in(stack: Stack) -> Iterator[Page]:
 
 
 def picture(part: Page | Locator, name: str) -> None:
-    """Take a picture for the docs, if pictures are requested."""
+    """Take a picture for the docs in light and in dark colors, `<name>.png` and `<name>-dark.png`, if requested."""
     if PICTURES:
-        part.screenshot(path=Path(PICTURES) / name, animations="disabled")
+        # Only in environments with Python 3.11 or newer.
+        from PIL import Image
+
+        page = part if isinstance(part, Page) else part.page
+        schemes: dict[Literal["dark", "light"], str] = {"dark": "-dark", "light": ""}
+        for scheme, suffix in schemes.items():
+            page.emulate_media(color_scheme=scheme)
+            page.wait_for_timeout(500)
+            shot = Image.open(BytesIO(part.screenshot(animations="disabled"))).convert("RGB")
+            # 256 colors without dithering: a third of the size.
+            shot.quantize(256, dither=Image.Dither.NONE).save(
+                Path(PICTURES) / f"{name}{suffix}.png", optimize=True
+            )

@@ -1,4 +1,7 @@
-"""The drawings in the docs: every text stays within its box, and every box within the drawing."""
+"""The drawings and pictures in the docs.
+
+Every text of a drawing stays within its box, and every box within the drawing. Every picture follows the color scheme.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,9 @@ import pytest
 
 from tests.support.snippets import ROOT, name_of
 
-DRAWINGS = sorted((ROOT / "docs" / "images").glob("*.svg"))
+IMAGES = ROOT / "docs" / "images"
+DRAWINGS = sorted(IMAGES.glob("*.svg"))
+PICTURE = re.compile(r'dark\)" srcset="[^"]*/([\w-]+)\.png">\s*<img alt="[^"]+" src="[^"]*/([\w-]+)\.png">')
 SVG = "{http://www.w3.org/2000/svg}"
 WIDTHS = {"ijl.,:;'’!|()[]/ ft": 0.38, "mwMW@…": 0.98, "ABCDEFGHIKLNOPQRSTUVXYZ0123456789_": 0.72}
 """Widths of characters in ems, of a wide sans serif; all others 0.62."""
@@ -67,3 +72,10 @@ def test_a_drawing_is_readable_on_any_background(drawing: Path) -> None:
     assert "sans-serif" in light
     assert all(".page { fill:" in styles for styles in (light, dark))
     assert root.findtext(f"{SVG}title")
+
+
+def test_every_picture_is_shown_in_the_readers_color_scheme() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    pairs = [pair for page in pages for pair in PICTURE.findall(page.read_text(encoding="utf-8"))]
+    assert all(dark == f"{light}-dark" for dark, light in pairs)
+    assert {name for pair in pairs for name in pair} == {path.stem for path in IMAGES.glob("*.png")}

@@ -38,6 +38,9 @@ NOT_SEARCHED = {"contributing/coverage.md"}
 """Pages that are not searched: this one contains every word."""
 
 _LINK = re.compile(r"(?<=\]\()[^()\s#]+(?=(?:#[^()\s]*)?\))")
+_PICTURE = re.compile(
+    r'<picture>\s*<source [^>]*srcset="([^"]+)">\s*<img alt="([^"]+)" src="([^"]+)">\s*</picture>'
+)
 _FENCED = re.compile(r"^(```.*?^```)$", re.MULTILINE | re.DOTALL)
 _LANGUAGES = {
     ".py": "python",
@@ -161,6 +164,8 @@ def _turned(text: str, name: str, place: str, places: dict[str, str], files: dic
             return match[0]
         return posixpath.relpath(found, posixpath.dirname(place) or ".")
 
+    # Furo has its own switch between light and dark.
+    text = _PICTURE.sub(r"![\2](\3){.only-light}\n![\2](\1){.only-dark}", text)
     parts = _FENCED.split(text)
     return "".join(part if number % 2 else _LINK.sub(turned, part) for number, part in enumerate(parts))
 

@@ -39,6 +39,10 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "README.md": "# Read me\n\n![p](docs/images/p.svg) [w](docs/waiting.md#waiting)\n",
         "CONTRIBUTING.md": "# How\n\n[rules](docs/service.md#ids), [top](README.md)\n",
         "docs/index.md": "# Index\n\n![p](images/p.svg)\n",
+        "docs/ui.md": (
+            '# Pages\n\n<picture>\n  <source media="(prefers-color-scheme: dark)" srcset="images/p-dark.png">\n'
+            '  <img alt="A page" src="images/p.png">\n</picture>\n'
+        ),
         "docs/service.md": "# Rules\n\n[a](#a) [self](service.md) [web](https://example.com/x.md)\n",
         "docs/contributing/coverage.md": "# Coverage\n",
         "docs/cookbook/README.md": "# Cookbook\n",
@@ -77,11 +81,14 @@ def test_links_are_turned_towards_the_site() -> None:
         "reference/hook.md",
         "searching.md",
         "service.md",
+        "ui.md",
         "waiting.md",
     }
     assert "[rules](../service.md#ids), [top](../readme.md)" in found["contributing/guide.md"]
     assert "![p](images/p.svg)" in found["index.md"]
     assert "![p](images/p.svg) [w](waiting.md#waiting)" in found["readme.md"]
+    pictures = "![A page](images/p.png){.only-light}\n![A page](images/p-dark.png){.only-dark}"
+    assert pictures in found["ui.md"]
     assert "[a](#a) [self](service.md) [web](https://example.com/x.md)" in found["service.md"]
     for link in (
         "[`dag.py`](files/example_dags/dag.py.md)",
