@@ -201,6 +201,7 @@ def load_by_dlt(
             )
             stack.callback(pipeline.deactivate)
             pipeline.sync_destination()
+            _check_format(pipeline, table, hints)
             # Without a schema, dlt has not loaded anything yet. A table that is replaced keeps no row.
             if keys.removed and pipeline.default_schema_name and not (source.replace and keys.kept):
                 gone, known = _rows_of_pages(pipeline, keys)
@@ -241,6 +242,18 @@ def load_by_dlt(
                     "or list the columns to load in columns"
                 ) from error
             raise
+
+
+def _check_format(pipeline: Any, table: TableName, hints: Mapping[str, str]) -> None:
+    if not pipeline.default_schema_name:
+        return
+    schema, wanted = pipeline.default_schema, hints.get("table_format")
+    existing = schema.tables.get(schema.naming.normalize_table_identifier(table.table), {})
+    if wanted and (found := existing.get("table_format", wanted)) != wanted:
+        raise TableError(
+            f"conn_id: the extra's table_format is {wanted}, but the existing table {table} has format {found}. Set "
+            f"table_format to {found}, or load into a table of another name"
+        )
 
 
 def _rows_of_pages(pipeline: Any, keys: _Keys) -> tuple[list[Values], int]:

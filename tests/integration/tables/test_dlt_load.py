@@ -210,6 +210,12 @@ def test_a_folder_holds_delta_or_iceberg_tables(
     assert run(gone(1), gone(3), max_removed=1) == (counts(0, 0, heldBack=2), {"1": "new", "3": "text"})
     assert run(gone(3)) == (counts(0, 1), {"1": "new"})
     assert run(page(5), mode="replace") == (counts(1, 0), {"5": "text"})
+    other = "delta" if extra else "iceberg"
+    connect(table_format=other)
+    with pytest.raises(TableError, match=rf"table_format is {other}, but the existing table web\.pages has"):
+        load(written([page(6)]), table="web.pages")
+    connect(**extra)
+    assert run(gone(7)) == (counts(0, 0), {"5": "text"})
 
 
 def test_a_pipeline_of_one_s_own_loads_the_resource(written: Written, tmp_path: Path) -> None:
