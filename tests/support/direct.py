@@ -56,6 +56,9 @@ class TaskInstance:
         # Of all runs and map indexes; of one task, a single value is no list.
         return every if isinstance(task_ids, list) or len(every) > 1 else every[0]
 
+    def get_previous_dagrun(self) -> Any:
+        return SimpleNamespace() if self.earlier else None
+
     def get_first_reschedule_date(self, context: Any) -> Any:
         return self.first_reschedule
 

@@ -257,8 +257,11 @@ class Check(Step):
             return compare.known.items
         ti: Any = self._context["ti"]
         run = run_of(self._context)
-        # The newest by logical date. Databases sort runs without one first or last, so these require reading all.
-        found = ti.xcom_pull(key=FACTS, include_prior_dates=True, map_indexes=run.map_index)
+        found = None
+        # Airflow logs an error for a missing XCom, as in the first run.
+        if not self._has_logical_date or ti.get_previous_dagrun() is not None:
+            # The newest by logical date. Databases sort runs without one first or last, so these require reading all.
+            found = ti.xcom_pull(key=FACTS, include_prior_dates=True, map_indexes=run.map_index)
         if found and not (_precedes(found, run) and found.get("hasLogicalDate") == self._has_logical_date):
             every = ti.xcom_pull(task_ids=[ti.task_id], key=FACTS, include_prior_dates=True)
             before = (facts for facts in every if _precedes(facts, run))

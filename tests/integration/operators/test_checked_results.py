@@ -57,6 +57,7 @@ def test_a_run_compares_with_the_one_before_it_by_data_interval(
     ]
     for count in (6, 5):
         assert f"expected at least 7, because the previous run had 10, got {count}" in done.log_of("t")
+    assert "XCom not found" not in done.log, "the first run reads none"
 
 
 # Operator, arguments, path, and credits.
