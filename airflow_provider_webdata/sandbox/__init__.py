@@ -1,6 +1,5 @@
-"""An emulator of the service, with its own small web, for demos, tests, and DAG development.
+"""An emulator of the service with its own small web, for demos, tests, and DAG development.
 
-It imports nothing from the rest of the package. It checks requests against its own statement of the service's rules,
-so a wrong model elsewhere cannot agree with itself here. It is a development tool and refuses what it cannot emulate
-faithfully.
+It does not import the rest of the package: it validates requests with a separate implementation of the service's
+rules, so it detects errors in the models. It rejects requests that it cannot emulate faithfully.
 """

@@ -1,4 +1,4 @@
-"""The ASGI application: the service's operations under ``/v2``, the control API under ``/_sandbox``."""
+"""The ASGI application: the service under ``/v2``, the control API under ``/_sandbox``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def build(sandbox: Sandbox) -> Starlette:
-    """Return the ASGI application of a sandbox; its agenda runs as long as the application does."""
+    """Build the ASGI application of a sandbox. Its lifespan runs the agenda."""
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:

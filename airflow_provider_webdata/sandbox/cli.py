@@ -1,4 +1,4 @@
-"""The command line of the sandbox."""
+"""Command line of the sandbox."""
 
 from __future__ import annotations
 
@@ -19,59 +19,68 @@ DEFAULTS = SandboxConfig()
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the sandbox's flags to a parser."""
     parser.add_argument("--host", default=DEFAULTS.host, help="address to listen on (default: %(default)s)")
-    parser.add_argument("--port", type=int, default=0, help="port; 0 takes a free one (default: %(default)s)")
     parser.add_argument(
-        "--api-key", default=DEFAULT_API_KEY, help="the key that is accepted (default: %(default)s)"
+        "--port", type=int, default=0, help="port to listen on; 0 selects a free port (default: %(default)s)"
     )
-    parser.add_argument("--state", metavar="FILE", help="SQLite file that keeps the state (default: memory)")
-    parser.add_argument("--pages", metavar="DIR", help="directory of more pages: HOST/PATH.html")
+    parser.add_argument(
+        "--api-key", default=DEFAULT_API_KEY, help="API key that clients must send (default: %(default)s)"
+    )
+    parser.add_argument("--state", metavar="FILE", help="SQLite file for the state (default: in memory)")
+    parser.add_argument("--pages", metavar="DIR", help="directory of additional pages: HOST/PATH.html")
     parser.add_argument(
         "--quirk",
         action="append",
         default=[],
         metavar="NAME[=N]",
-        help="show a quirk of the service; may be repeated; `list` prints all",
+        help="emulate a quirk of the service; can be repeated; `list` prints all quirks",
     )
     parser.add_argument("--speed", type=float, default=1.0, help="sandbox seconds per real second")
-    parser.add_argument("--latency-ms", type=float, default=0.0, help="milliseconds each call takes")
-    parser.add_argument("--credits", type=int, default=DEFAULTS.credits, help="credits at the start")
+    parser.add_argument("--latency-ms", type=float, default=0.0, help="latency of each call in milliseconds")
+    parser.add_argument("--credits", type=int, default=DEFAULTS.credits, help="initial credits")
     parser.add_argument(
         "--rate-limit",
         action="append",
         default=[],
         type=_rate_limit,
         metavar="CLASS=N",
-        help=f"calls a minute; may be repeated; CLASS is one of {', '.join(RATE_CLASSES)}",
+        help=f"limit of calls per minute; can be repeated; CLASS is one of {', '.join(RATE_CLASSES)}",
     )
     parser.add_argument(
         "--entitlement",
         action="append",
         default=[],
         choices=ENTITLEMENTS,
-        help="grant a feature; may be repeated",
+        help="grant the team an entitlement; can be repeated",
     )
     parser.add_argument(
         "--bulk",
         type=_bulk,
         metavar="NxBYTES",
-        help="every web search answers N generated results of BYTES markdown",
+        help="return N generated results from every web search, each with BYTES bytes of markdown",
     )
-    parser.add_argument("--no-gzip", action="store_true", help="never compress answers")
-    parser.add_argument("--queue-seconds", type=float, default=0.0, help="how long a check stays queued")
-    parser.add_argument("--check-seconds", type=float, default=0.0, help="how long a check runs")
+    parser.add_argument("--no-gzip", action="store_true", help="do not compress responses")
     parser.add_argument(
-        "--page-seconds", type=float, default=0.0, help="how long a page of a crawl or batch takes"
+        "--queue-seconds", type=float, default=0.0, help="queue time of a check or job, in sandbox seconds"
+    )
+    parser.add_argument(
+        "--check-seconds", type=float, default=0.0, help="duration of a check, in sandbox seconds"
+    )
+    parser.add_argument(
+        "--page-seconds",
+        type=float,
+        default=0.0,
+        help="duration of each page of a crawl or batch scrape, in sandbox seconds",
     )
     parser.add_argument("--webhook-secret", help="sign webhook deliveries with this key")
     parser.add_argument(
-        "--webhook-timeout", type=float, default=10.0, help="seconds a receiver has to answer"
+        "--webhook-timeout", type=float, default=10.0, help="timeout of webhook deliveries in seconds"
     )
     parser.add_argument("--verbose", action="store_true", help="log each call to stderr")
 
 
 def run(args: argparse.Namespace) -> int:
     """Run a sandbox until SIGINT or SIGTERM; return the exit status."""
-    # Airflow's command line adds the flags each time it starts, so imports that only a run needs are here.
+    # Imported late: every start of Airflow's command line imports this module to add the flags.
     if "list" in args.quirk:
         from airflow_provider_webdata.sandbox.state.quirks import listing
 
@@ -100,7 +109,7 @@ def run(args: argparse.Namespace) -> int:
     logging.getLogger("airflow_provider_webdata.sandbox").setLevel(
         logging.INFO if args.verbose else logging.WARNING
     )
-    # `--help` and `--quirk list` need neither.
+    # `--help` and `--quirk list` work without these libraries.
     try:
         from .reference.urls import is_loopback
         from .server import serve
@@ -108,12 +117,12 @@ def run(args: argparse.Namespace) -> int:
         missing = str(error.name).partition(".")[0]
         if missing == "airflow_provider_webdata":
             raise
-        text = f"sandbox: {missing} is missing; pip install 'airflow-provider-webdata[sandbox]' brings it"
+        text = f"sandbox: {missing} is not installed; run: pip install 'airflow-provider-webdata[sandbox]'"
         print(text, file=sys.stderr)  # noqa: T201
         return 2
 
     if not is_loopback(args.host):
-        text = "sandbox: the control API has no authentication; do not run it where others reach it"
+        text = "sandbox: the control API has no authentication; do not expose it to other machines"
         print(text, file=sys.stderr)  # noqa: T201
     try:
         serve(config, _announce)
@@ -132,14 +141,16 @@ def _announce(address: str) -> None:
 def _rate_limit(text: str) -> tuple[str, int]:
     name, _, number = text.partition("=")
     if name not in RATE_CLASSES or not number.isdigit():
-        raise argparse.ArgumentTypeError(f"not CLASS=N with CLASS one of {', '.join(RATE_CLASSES)}: {text!r}")
+        raise argparse.ArgumentTypeError(
+            f"expected CLASS=N, not {text!r}; CLASS is one of {', '.join(RATE_CLASSES)}"
+        )
     return name, int(number)
 
 
 def _bulk(text: str) -> tuple[int, int]:
     results, _, size = text.partition("x")
     if not (results.isdigit() and size.isdigit()):
-        raise argparse.ArgumentTypeError(f"not NxBYTES: {text!r}")
+        raise argparse.ArgumentTypeError(f"expected NxBYTES, not {text!r}")
     return int(results), int(size)
 
 
@@ -150,7 +161,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m airflow_provider_webdata.sandbox",
         description="An emulator of the web data service, for development and tests.",
-        epilog=f"{len(QUIRKS)} quirks of the real service can be switched on.",
+        epilog=f"The sandbox can emulate {len(QUIRKS)} quirks of the real service; `--quirk list` prints them.",
     )
     add_arguments(parser)
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")

@@ -1,4 +1,4 @@
-"""The settings of a sandbox."""
+"""Sandbox settings."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ class SandboxConfig:
     """Settings of one sandbox.
 
     :param host: address to listen on.
-    :param port: port to listen on; 0 selects a free one.
-    :param api_key: the only key that is accepted.
-    :param state: SQLite file that holds the state; memory when absent.
-    :param pages: directory of more pages (see ``engine/web.py``), laid over the built-in ones.
-    :param quirks: names (or ``name=value``) of the quirks to show from the start.
-    :param speed: how many times faster than real time the sandbox's clock runs.
-    :param latency_ms: milliseconds each call of the service takes, in real time.
-    :param credits: credits of the team at the start.
-    :param rate_limits: calls per minute by rate class; a class that is absent is not limited.
-    :param entitlements: features the team has: ``enterprise``, ``threatProtection``, ``zeroDataRetention``,
+    :param port: port to listen on; 0 selects a free port.
+    :param api_key: the only accepted API key.
+    :param state: SQLite file for the state; in memory when absent.
+    :param pages: directory of additional pages (see ``engine/web.py``), overlaid on the built-in pages.
+    :param quirks: names (or ``name=value``) of the quirks to emulate initially.
+    :param speed: sandbox seconds per real second.
+    :param latency_ms: latency of each service call, in real milliseconds.
+    :param credits: initial credits of the team.
+    :param rate_limits: calls per minute by rate class; absent classes are unlimited.
+    :param entitlements: entitlements of the team: ``enterprise``, ``threatProtection``, ``zeroDataRetention``,
         ``robots``.
-    :param bulk: ``(results, bytes)``: every web search, for any query, returns that many generated results with that
-        many bytes of markdown each; for measurements.
-    :param compress: gzip answers for callers that accept it.
-    :param queue_seconds: how long a check stays queued (sandbox time).
-    :param check_seconds: how long a check runs (sandbox time).
-    :param parse_seconds: how long an uploaded file is worked on (sandbox time).
-    :param page_seconds: how long each page of a crawl or batch takes (sandbox time).
-    :param pdf_seconds: how long a PDF is worked on when it is scraped alone (sandbox time).
-    :param settle: whether the sandbox does all due work before it answers a call. A job that takes no time has then
-        ended when the call that started it returns.
-    :param concurrency: pages the team may have scraped at a time.
-    :param step_seconds: how long each step of an extract or agent job takes (sandbox time).
-    :param free_runs: agent runs a day that cost nothing.
-    :param max_sessions: browser sessions the team may have open at a time.
-    :param webhook_secret: key of the signature on webhook deliveries; unsigned when absent.
-    :param webhook_timeout: real seconds a webhook receiver has to answer.
+    :param bulk: ``(results, bytes)``: every web search, for any query, returns this many generated results, each with
+        this many bytes of markdown; for benchmarks.
+    :param compress: whether to gzip responses for clients that accept it.
+    :param queue_seconds: queue time of a check or job, in sandbox time.
+    :param check_seconds: duration of a check, in sandbox time.
+    :param parse_seconds: processing time of an uploaded file, in sandbox time.
+    :param page_seconds: duration of each page of a crawl or batch scrape, in sandbox time.
+    :param pdf_seconds: processing time of a PDF in a single-page scrape, in sandbox time.
+    :param settle: whether each call completes all due work before it returns. A job without a duration then ends
+        within the call that starts it.
+    :param concurrency: maximum number of pages that the team scrapes concurrently.
+    :param step_seconds: duration of each step of an extract or agent job, in sandbox time.
+    :param free_runs: free agent runs per day.
+    :param max_sessions: maximum number of open browser sessions.
+    :param webhook_secret: key that signs webhook deliveries; unsigned when absent.
+    :param webhook_timeout: timeout of a webhook delivery, in real seconds.
     """
 
     host: str = "127.0.0.1"

@@ -1,4 +1,4 @@
-"""Running a sandbox: in a thread of this process, or as the process itself."""
+"""Sandbox servers: in a thread of this process, or as the main program."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class _Uvicorn(uvicorn.Server):
 
 def _listen(config: SandboxConfig) -> socket.socket:
     family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
-    # The protocol is named because asyncio switches Nagle's algorithm off only for sockets that say they are TCP.
+    # asyncio disables Nagle's algorithm only for sockets with an explicit TCP protocol.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind((config.host, config.port))
@@ -72,9 +72,9 @@ def _uvicorn(config: SandboxConfig, on_ready: Callable[[], None]) -> _Uvicorn:
 def serve(config: SandboxConfig, on_ready: Callable[[str], None]) -> None:
     """Run a sandbox until SIGINT or SIGTERM.
 
-    :param on_ready: called with the address once the sandbox answers.
-    :raises OSError: when the address is taken or does not exist here.
-    :raises ValueError: when a setting is wrong.
+    :param on_ready: called with the address when the sandbox accepts requests.
+    :raises OSError: the address is in use, or does not belong to this machine.
+    :raises ValueError: a setting is invalid.
     """
     with _listen(config) as listener:
         address = _address(listener)
@@ -90,7 +90,7 @@ def serve(config: SandboxConfig, on_ready: Callable[[str], None]) -> None:
 
 
 class SandboxServer:
-    """A sandbox in a thread of this process, on a free port; a context manager.
+    """Context manager that runs a sandbox in a thread, by default on a free port.
 
     :param settings: fields of :class:`~airflow_provider_webdata.sandbox.config.SandboxConfig`.
     """
@@ -105,18 +105,18 @@ class SandboxServer:
 
     @property
     def api_key(self) -> str:
-        """The key that the sandbox accepts."""
+        """The accepted API key."""
         return self.config.api_key
 
     @property
     def control(self) -> SandboxControl:
-        """The client of this sandbox's control API."""
+        """A client of this sandbox's control API."""
         return SandboxControl(self.url)
 
     def start(self) -> None:
-        """Start the sandbox; when this returns, it answers.
+        """Start the sandbox and wait until it accepts requests.
 
-        :raises RuntimeError: when it does not start.
+        :raises RuntimeError: the sandbox did not start.
         """
         listener = _listen(self.config)
         self.url = _address(listener)
@@ -130,7 +130,7 @@ class SandboxServer:
             raise RuntimeError("the sandbox did not start") from self._failure
 
     def stop(self) -> None:
-        """Stop the sandbox and wait until it has ended."""
+        """Stop the sandbox and wait for its thread."""
         if self._server is not None:
             self._server.should_exit = True
         if self._thread is not None:
@@ -149,7 +149,7 @@ class SandboxServer:
             with listener:
                 self._server = _uvicorn(self.config, self._ready.set)
                 asyncio.run(self._server.serve(sockets=[listener]))
-        except BaseException as error:  # noqa: BLE001 - handed to the thread that waits in start()
+        except BaseException as error:  # noqa: BLE001 - start() reports it
             self._failure = error
         finally:
             self._ready.set()

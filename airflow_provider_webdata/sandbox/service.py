@@ -1,4 +1,4 @@
-"""All parts of one emulated service, put together."""
+"""Assembly of an emulated service from its parts."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
 
 
 class Sandbox:
-    """One emulated service: its state, its engine, its operations, and its HTTP application.
+    """An emulated service: its state, engine, operations, and HTTP application.
 
-    :raises ValueError: when a setting is wrong.
+    :raises ValueError: a setting is invalid.
     """
 
     def __init__(self, config: SandboxConfig) -> None:
@@ -107,7 +107,7 @@ class Sandbox:
         )
 
     def resume(self) -> None:
-        """Resume the unfinished work in the state."""
+        """Resume the unfinished work of the stored state."""
         self._checks.resume()
         self.webhooks.resume()
         for jobs in (self.crawl, self.batch_scrape, self.interact, self.extract, self.agent):
@@ -116,9 +116,9 @@ class Sandbox:
     def configure(self, settings: Json) -> None:
         """Change settings while the sandbox runs.
 
-        :param settings: any of :data:`~airflow_provider_webdata.sandbox.state.settings.Settings.NAMES`, ``credits``
-            and ``rate_limits``; as in :class:`SandboxConfig`.
-        :raises ValueError: when a name is unknown or a value is wrong.
+        :param settings: any of :data:`~airflow_provider_webdata.sandbox.state.settings.Settings.NAMES`, ``credits``,
+            and ``rate_limits``, as in :class:`SandboxConfig`.
+        :raises ValueError: a name is unknown or a value is invalid.
         """
         core = self.core
         unknown = settings.keys() - {*core.settings.NAMES, "credits", "rate_limits"}
@@ -131,7 +131,7 @@ class Sandbox:
             self.rate_limits.set(settings["rate_limits"])
 
     async def reset(self) -> None:
-        """Go back to the start: no monitors, requests or faults; all credits; the first pages and settings."""
+        """Restore the initial state: credits, pages, and settings; no monitors, requests, or faults."""
         await self.core.reset()
         self.recorder.clear()
         self.sites.clear()
@@ -139,7 +139,7 @@ class Sandbox:
         self.rate_limits.set(self._config.rate_limits)
 
     async def close(self) -> None:
-        """Stop all work and let go of the state."""
+        """Stop all work and close the store."""
         await self.core.agenda.close()
         await self.webhooks.close()
         self.core.close()

@@ -1,6 +1,6 @@
-"""The control API, by which tests and demos control a running sandbox and read the requests it received.
+"""Control API of a running sandbox, for tests and demos.
 
-:class:`SandboxControl` is its client, ``routes.py`` its routes under ``/_sandbox``.
+:class:`SandboxControl` is the client; ``routes.py`` defines the routes under ``/_sandbox``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The control API: how tests and demos steer a sandbox. No authentication; it is for this machine only."""
+"""Routes of the control API. They have no authentication and are for this machine only."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Answer = Callable[["Request"], Awaitable[Any]]
 
 
 class _Control:
-    """One method per call of the control API."""
+    """One method per route of the control API."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
@@ -67,7 +67,7 @@ class _Control:
     async def jobs(self, request: Request) -> Any:
         kind = request.path_params["kind"]
         if kind not in _JOBS:
-            raise ValueError(f"there are no jobs of kind {kind!r}; kinds are {', '.join(_JOBS)}")
+            raise ValueError(f"unknown job kind {kind!r}; use one of {', '.join(_JOBS)}")
         return getattr(self._sandbox, kind).all()
 
     async def put_site(self, request: Request) -> Any:
@@ -84,7 +84,7 @@ class _Control:
             page = compose(**asked)
             self._sandbox.web.put(page)
         elif self._sandbox.web.get(url) is None:
-            raise ValueError(f"there is no page at {url}; give html or markdown too")
+            raise ValueError(f"page {url} does not exist; pass html or markdown to create it")
         self._sandbox.canned.put(url, answers)
         return {"url": canonical(url)}
 
@@ -164,7 +164,7 @@ def routes(sandbox: Sandbox) -> list[Route]:
 
 def _index(paths: list[str]) -> Callable[[Request], Awaitable[HTMLResponse]]:
     links = "\n".join(f'<li><a href="{path[1:]}">{path[1:]}</a></li>' for path in paths)
-    page = f"<!doctype html>\n<title>Sandbox</title>\n<h1>What the sandbox holds</h1>\n<ul>\n{links}\n</ul>\n"
+    page = f"<!doctype html>\n<title>Sandbox</title>\n<h1>Sandbox state</h1>\n<ul>\n{links}\n</ul>\n"
 
     async def endpoint(_: Request) -> HTMLResponse:
         return HTMLResponse(page)

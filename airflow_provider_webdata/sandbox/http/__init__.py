@@ -1,1 +1,1 @@
-"""The service as HTTP: its routes, the steps of each call before and after its operation, uploads, and downloads."""
+"""The HTTP layer: routing, the processing around each operation, uploads, and downloads."""

@@ -1,6 +1,7 @@
-"""The way of every call: faults, authentication, limits, parsing, its operation, and the answer.
+"""The request pipeline: faults, authentication, rate limits, parsing, the operation, and the response.
 
-Starlette's own request and gzip were tried: they save no line, and gzip takes the length off an answer to be cut.
+It does not use Starlette's request and gzip middleware: they save no code, and the middleware removes the
+Content-Length from a response to truncate.
 """
 
 from __future__ import annotations
@@ -43,14 +44,14 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}
 
 
 class _DroppedError(Exception):
-    """The connection must be closed without an answer."""
+    """Close the connection without a response."""
 
 
 class Dispatcher:
-    """The ASGI application of all calls under ``/v2``.
+    """The ASGI application of the service, under ``/v2``.
 
-    :param api_key: the only key that is accepted.
-    :param endpoints: the first that matches a call answers it.
+    :param api_key: the only accepted API key.
+    :param endpoints: the first match handles a request.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class Dispatcher:
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one call."""
+        """Handle one request."""
         started = time.perf_counter()
         request = Request(scope, receive)
         raw, body, readable = await self._read(request)
@@ -84,7 +85,7 @@ class Dispatcher:
                 body.close()
 
     async def _read(self, request: Request) -> tuple[bytes | None, Any, bool]:
-        """Return the raw body, its parsed form, and whether it could be read."""
+        """Return the raw body, its parsed form, and whether it is readable."""
         endpoint, _ = self._match(request)
         is_json = request.headers.get("content-type", "").startswith("application/json")
         if endpoint is not None and endpoint.raw:
@@ -114,7 +115,7 @@ class Dispatcher:
             return
         record["status"] = reply.status
         apply_quirks(reply, self._core.quirks)
-        # Log first: a client that has the answer must find the line.
+        # Log first: the line must exist when the client receives the response.
         _log(request, reply.status, started)
         compress = self._core.settings.compress and request.accepts_gzip
         cut = any(fault.kind == "truncate" for fault in faults)
@@ -213,9 +214,9 @@ class Dispatcher:
         return reply
 
     def _match(self, request: Request) -> tuple[Endpoint | None, dict[str, str]]:
-        """Return the endpoint that answers the request, or None, and the parts of its path."""
+        """Return the endpoint of a request, or None, and its path parameters."""
         for endpoint in self._endpoints:
-            # Undecoded: an id may have a slash in it.
+            # The raw path: an id may contain an encoded slash.
             match = endpoint.pattern.fullmatch(request.raw_path)
             if match and endpoint.method == request.method:
                 return endpoint, {name: unquote(value) for name, value in match.groupdict().items()}
@@ -238,6 +239,6 @@ class Dispatcher:
 
 
 def _log(request: Request, status: int | None, started: float) -> None:
-    # Neither the headers nor the body: they may hold secrets.
+    # Do not log headers or the body: they may contain secrets.
     spent = (time.perf_counter() - started) * 1000
     log.info("%s %s %s %.0f ms", request.method, request.path, status, spent)

@@ -1,4 +1,4 @@
-"""Files of pages, served at their signed addresses."""
+"""Page files, served at signed URLs."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _BEGINNINGS = {
 
 
 class Downloads:
-    """Answers ``GET /media/{key}``."""
+    """Handles ``GET /media/{key}``."""
 
     def __init__(self, media: Media) -> None:
         self._media = media
 
     async def serve(self, request: Request) -> Response:
-        """Answer a call for a file: 403 when the address is wrong or has expired, 404 when the file is gone."""
+        """Return a file: 403 if the URL is invalid or expired, 404 if the file does not exist."""
         key, query = request.path_params["key"], request.query_params
         expires = whole_number(query.get("expires", ""))
         if expires is None or not self._media.has_signed(key, expires, query.get("signature", "")):

@@ -18,9 +18,9 @@ WINDOW = 60.0
 
 
 class RateLimits:
-    """Counters of the calls in the present window, by class.
+    """Counters of the calls in the current window, by class.
 
-    :param limits: calls per minute by class; a class that is absent is not limited.
+    :param limits: calls per minute by class; absent classes are unlimited.
     """
 
     def __init__(self, clock: Clock, quirks: Quirks, limits: dict[str, int]) -> None:
@@ -29,20 +29,21 @@ class RateLimits:
         self.set(limits)
 
     def set(self, limits: dict[str, int]) -> None:
-        """Replace the limits and start counting anew.
+        """Replace the limits and reset the counters.
 
-        :raises ValueError: when a class is unknown or a limit is under 0.
+        :raises ValueError: a class is unknown or a limit is negative.
         """
         for name, limit in limits.items():
             if name not in RATE_CLASSES or limit < 0:
-                raise ValueError(f"a rate limit is CLASS=N with CLASS one of {', '.join(RATE_CLASSES)}")
+                classes = ", ".join(RATE_CLASSES)
+                raise ValueError(f"invalid rate limit {name}={limit}: use a limit of 0 or more for {classes}")
         self._limits = dict(limits)
         self._windows.clear()
 
     def count(self, rate_class: str) -> None:
         """Count one call.
 
-        :raises ServiceError: 429 when the window is full.
+        :raises ServiceError: 429: the limit is exceeded.
         """
         limit = self._limits.get(rate_class)
         if limit is None:
@@ -57,7 +58,7 @@ class RateLimits:
 
 
 def too_many(quirks: Quirks, consumed: int, wait: float, resets: float) -> ServiceError:
-    """Return the 429 that asks to wait ``wait`` seconds, until the epoch time ``resets``."""
+    """Return a 429 error with a retry after ``wait`` seconds, at epoch time ``resets``."""
     seconds = max(1, math.ceil(wait))
     moment = datetime.fromtimestamp(resets, timezone.utc)
     text = f"Rate limit exceeded. Consumed (req/min): {consumed}, Remaining (req/min): 0."
@@ -72,5 +73,5 @@ def too_many(quirks: Quirks, consumed: int, wait: float, resets: float) -> Servi
 
 
 def javascript_date(moment: datetime) -> str:
-    """Write a time as JavaScript's Date does, which is not ISO."""
+    """Format a time like JavaScript's ``Date.toString``."""
     return moment.strftime("%a %b %d %Y %H:%M:%S GMT+0000 (Coordinated Universal Time)")

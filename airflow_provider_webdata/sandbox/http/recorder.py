@@ -1,4 +1,4 @@
-"""The requests that the sandbox received, for tests to read."""
+"""A log of received requests, for tests."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.sandbox.reference.wire import Json
 
 KEPT = 5000
-"""Requests that are remembered; older ones are forgotten."""
+"""Requests to keep; older requests are dropped."""
 
 
 class Recorder:
-    """Remembers requests, without the secret of their Authorization header."""
+    """Keeps the latest requests and redacts their Authorization headers."""
 
     def __init__(self) -> None:
         self._requests: deque[Json] = deque(maxlen=KEPT)
@@ -25,7 +25,7 @@ class Recorder:
     def add(
         self, method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str], body: Any
     ) -> Json:
-        """Remember a request; its ``status`` is None until it is answered."""
+        """Record a request; its ``status`` is None until the response."""
         self.total += 1
         record: Json = {
             "method": method,
@@ -39,7 +39,7 @@ class Recorder:
         return record
 
     def select(self, path: str | None = None, method: str | None = None) -> list[Json]:
-        """Return requests, oldest first; ``path`` is a regular expression from the start of the path."""
+        """Return requests, oldest first; ``path`` is a regular expression, matched from the start."""
         return [
             record
             for record in self._requests
@@ -47,7 +47,7 @@ class Recorder:
         ]
 
     def clear(self) -> None:
-        """Forget all requests."""
+        """Remove all requests."""
         self._requests.clear()
         self.total = 0
 

@@ -1,4 +1,4 @@
-"""The parts of an HTTP request that matter to the service."""
+"""HTTP requests, reduced to the parts that the service uses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_BODY = 10 * 1024 * 1024
 
 
 class Request:
-    """One request, its body yet to be read."""
+    """A request with an unread body."""
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self._receive = receive
@@ -29,7 +29,7 @@ class Request:
         self.accepts_gzip = "gzip" in self.headers.get("accept-encoding", "")
 
     async def read(self) -> bytes | None:
-        """Return the body; None when it is larger than the service accepts."""
+        """Return the body, or None if it is larger than 10 MB."""
         parts: list[bytes] = []
         size = 0
         async for chunk in self.chunks():
@@ -39,7 +39,7 @@ class Request:
         return b"".join(parts) if size <= MAX_BODY else None
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """Yield the body in chunks, on arrival."""
+        """Yield the chunks of the body as they arrive."""
         more = True
         while more:
             message = await self._receive()
@@ -49,18 +49,18 @@ class Request:
             more = message.get("more_body", False)
 
     async def hang_up(self) -> None:
-        """Close the connection under the answer, as a crashed server would.
+        """Close the connection before the response ends, like a crashing server.
 
-        ASGI has no such message; uvicorn's ``receive`` belongs to the object that holds the transport.
+        ASGI has no message for this. uvicorn's ``receive`` is a method of the object that holds the transport.
         """
         cycle: Any = getattr(self._receive, "__self__", None)
-        cycle.transport.close()  # data that was sent so far still goes out
+        cycle.transport.close()  # sends the buffered data first
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
 
 def parsed(raw: bytes | None) -> tuple[Any, bool]:
-    """Return a body as JSON (an absent one as an empty object), and whether it could be read."""
+    """Return the parsed JSON body (an empty object if absent), and whether it is valid."""
     if not raw:
         return {}, True
     try:

@@ -1,4 +1,4 @@
-"""An answer on its way out: the quirks that concern every answer, compression, and the ASGI messages."""
+"""Sending of responses: general quirks, compression, and ASGI messages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DEPRECATION = {
 
 
 def apply_quirks(reply: Reply, quirks: Quirks) -> None:
-    """Change an answer as the quirks say that concern every answer."""
+    """Apply the quirks that affect every response."""
     body = reply.body
     if body is None:
         return
@@ -41,11 +41,11 @@ def apply_quirks(reply: Reply, quirks: Quirks) -> None:
 
 
 async def send_reply(reply: Reply, send: Send, *, compress: bool, chunked: bool, cut: bool) -> None:
-    """Send an answer.
+    """Send a response.
 
-    :param compress: with gzip, if it is long enough.
-    :param chunked: without a Content-Length.
-    :param cut: only half of it.
+    :param compress: gzip a body of 1000 bytes or more.
+    :param chunked: omit the Content-Length.
+    :param cut: send only half of the body.
     """
     content = _written(reply.body) if reply.raw is None else reply.raw
     headers = {"content-type": reply.content_type, **{k.lower(): v for k, v in reply.headers.items()}}
@@ -74,7 +74,7 @@ async def _send_part(send: Send, content: bytes, *, more: bool) -> None:
 def _written(body: Any) -> bytes:
     try:
         return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
-    except UnicodeEncodeError:  # half of a surrogate pair, echoed: JSON can only hold it escaped
+    except UnicodeEncodeError:  # an echoed lone surrogate, which JSON must escape
         return json.dumps(body).encode()
 
 

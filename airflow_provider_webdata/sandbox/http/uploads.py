@@ -1,4 +1,4 @@
-"""Files sent to the service as ``multipart/form-data``: received part by part, large ones on disk."""
+"""Uploads as ``multipart/form-data`` or raw bodies; large files are spooled to disk."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from starlette.datastructures import FormData
 
 MAX_FILE = 50 * 1024 * 1024
-"""Bytes of the largest file that is taken."""
+"""Maximum file size in bytes."""
 
-# Room for the options and the lines around the parts; a body beyond both holds a file that is too large.
+# Allowance for the options and the multipart framing.
 _AROUND = 1024 * 1024
 _BLOCK = 256 * 1024
 _IN_MEMORY = 1024 * 1024
@@ -27,13 +27,13 @@ TOO_LARGE = "File size exceeds the maximum of 50MB"
 
 
 class _TooLargeError(Exception):
-    """The body is larger than any accepted file."""
+    """The body exceeds the maximum file size."""
 
 
 async def receive_upload(headers: Mapping[str, str], chunks: AsyncIterator[bytes]) -> Upload:
-    """Read a form. An invalid form is returned with its ``error``, so the caller still gets an answer.
+    """Read a form. An invalid form sets ``error`` instead of raising.
 
-    :param chunks: the body, which is always read to its end.
+    :param chunks: the body; it is always read completely.
     """
     if not headers.get("content-type", "").lower().startswith("multipart/form-data"):
         await _drain(chunks)
@@ -58,7 +58,7 @@ async def receive_upload(headers: Mapping[str, str], chunks: AsyncIterator[bytes
 
 
 async def receive_raw(headers: Mapping[str, str], chunks: AsyncIterator[bytes]) -> Upload:
-    """Read a body that is a file, or a form with one."""
+    """Read a file from a raw body or a form."""
     if headers.get("content-type", "").lower().startswith("multipart/form-data"):
         return await receive_upload(headers, chunks)
     file = SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 - the upload closes it
@@ -74,10 +74,10 @@ async def receive_raw(headers: Mapping[str, str], chunks: AsyncIterator[bytes]) 
 def _read(form: FormData) -> Upload:
     file, options = form.get("file"), form.get("options", "{}")
     if isinstance(options, UploadFile):
-        # The published contract declares the part as JSON; one sent with a file name is no plain field.
+        # The published contract declares the part as JSON, but a part with a file name is not a plain field.
         return Upload(error="options must be a plain form field")
     if not isinstance(file, UploadFile) or not (file.filename or "").strip():
-        return Upload(error="No file was uploaded: the part `file` with a file name is missing")
+        return Upload(error="No file was uploaded: send a `file` part with a file name")
     size, digest = 0, hashlib.sha256()
     while block := file.file.read(_BLOCK):
         size += len(block)
@@ -104,6 +104,6 @@ async def _bounded(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
 
 
 async def _drain(chunks: AsyncIterator[bytes]) -> None:
-    """Read on to the end: an answer sent before it would reset the connection under a caller still sending."""
+    """Read the rest of the body: an earlier response would reset the connection of a client that still sends."""
     async for _ in chunks:
         pass

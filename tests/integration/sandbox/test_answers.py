@@ -263,5 +263,5 @@ class TestGivenAnswers:
             sandbox.control.set_page(SHOP, **page)
 
     def test_a_page_that_is_not_there(self, sandbox) -> None:
-        with pytest.raises(ControlError, match="give html or markdown too"):
+        with pytest.raises(ControlError, match="pass html or markdown to create it"):
             sandbox.control.set_page("https://nowhere.example/", json={})

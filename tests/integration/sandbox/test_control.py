@@ -43,7 +43,7 @@ def test_its_page_links_to_what_it_holds(sandbox) -> None:
 
 
 def test_jobs_of_an_unknown_kind_are_refused(sandbox) -> None:
-    with pytest.raises(ControlError, match="kinds are crawl, batch_scrape, extract, agent"):
+    with pytest.raises(ControlError, match="use one of crawl, batch_scrape, extract, agent"):
         sandbox.control.jobs("agents")
 
 

@@ -44,7 +44,7 @@ def test_a_missing_library_is_named_with_the_extra(warm: Warm, tmp_path: Path, m
     ended = run(warm, tmp_path, [missing])
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr.splitlines()[-1] == (
-        f"sandbox: {missing} is missing; pip install 'airflow-provider-webdata[sandbox]' brings it"
+        f"sandbox: {missing} is not installed; run: pip install 'airflow-provider-webdata[sandbox]'"
     )
     assert "Traceback" not in ended.stderr
 
