@@ -143,13 +143,13 @@ if TYPE_CHECKING:
 
 
 class ${Class}:
-    """Answers ``POST $path``."""
+    """Handles ``POST $path``."""
 
     def __init__(self, core: Core, web: Web) -> None:
         self._core, self._web = core, web
 
     def endpoints(self) -> list[Endpoint]:
-        """Return the calls that are answered here."""
+        """Return the endpoints of this operation."""
         return [Endpoint("POST", "$path", self.$name, "search")]
 
     async def $name(self, call: Call) -> Reply:

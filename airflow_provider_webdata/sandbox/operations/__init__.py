@@ -1,4 +1,4 @@
-"""The operations of the service: one file each, and the parts that several of them share.
+"""The operations of the service, one module each, and their shared helpers.
 
-An operation checks the request, does the work with the engine, bills it, and says what to answer.
+An operation validates a request, runs the engine, bills the work, and returns the reply.
 """

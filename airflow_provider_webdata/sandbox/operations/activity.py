@@ -26,17 +26,17 @@ KEPT = timedelta(hours=24)
 
 
 class Activity:
-    """Records started work, and answers ``GET /v2/team/activity``."""
+    """Records started work, and handles ``GET /v2/team/activity``."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store, self._clock = store, clock
 
     def endpoints(self) -> list[Endpoint]:
-        """Return the calls that are answered here."""
+        """Return the endpoints of this operation."""
         return [Endpoint("GET", "/v2/team/activity", self.recent, "account")]
 
     def note(self, endpoint: Endpoint, call: Call, reply: Reply) -> None:
-        """Note a call that succeeded, if its endpoint is one that the activity lists."""
+        """Record a successful call if the activity lists its endpoint."""
         answer = reply.body
         if endpoint.activity is None or reply.status != 200 or not answer or answer.get("success") is False:
             return

@@ -1,9 +1,10 @@
-"""The agent operation: an autonomous run, emulated without a model.
+"""Agent runs, emulated without a language model.
 
-The steps are fixed at the start: a search for the words of the prompt, unless the run is limited to its addresses, and
-then a visit to each page. The answer is what those pages state (see ``engine/structured_data.py``). A later turn of a
-thread in mode ``chat`` has no steps. It answers with a message that it cannot talk. A run with an ``exchange`` also
-calls the data providers that share a word with its prompt; see ``agent_exchange.py``.
+The request determines the steps: a visit to each of its URLs and, unless the run is limited to them, a search for the
+words of the prompt and a visit to each result. The result is the data that those pages state (see
+``engine/structured_data.py``). A later turn of a thread in mode ``chat`` has no steps; its message says that the
+sandbox has no language model. A run with an ``exchange`` also calls the data providers that share a word with its
+prompt (see ``agent_exchange.py``).
 """
 
 from __future__ import annotations
@@ -41,11 +42,13 @@ FOUND_PAGES = 3
 DEFAULT_MODEL = "spark-1-pro"
 PAGE = 20
 INHERITED = ("mode", "urls", "schema")
-NO_TALK = "The sandbox has no language model: a turn in mode chat gets this answer, whatever was asked."
+NO_TALK = (
+    "The sandbox has no language model: each turn in mode chat returns this message, whatever the prompt."
+)
 
 
 class Agent(StepJobs):
-    """Answers the calls about agent runs."""
+    """Handles requests about agent runs."""
 
     kind: ClassVar[str] = "agent"
     not_found: ClassVar[str] = "Agent job not found"
@@ -56,7 +59,7 @@ class Agent(StepJobs):
         self._trace = AgentTrace(core.clock)
 
     def endpoints(self) -> list[Endpoint]:
-        """Return the calls that are answered here."""
+        """Return the endpoints of this operation."""
         return [
             Endpoint("POST", "/v2/agent", self.start, "agent", activity="agent", target="prompt"),
             Endpoint("GET", "/v2/agent/{id}", self.status, "agent-status"),
@@ -98,7 +101,7 @@ class Agent(StepJobs):
         return Reply(200, {"success": True, "id": job["id"], "threadId": thread_id, "threadTurn": turn})
 
     async def status(self, call: Call) -> Reply:
-        """Answer with the state of a run; ``success`` stays true for a failed one."""
+        """Return the status of a run; ``success`` is true even if the run failed."""
         job = self.find(call.params["id"])
         body: Json = {
             "success": True,
@@ -118,7 +121,7 @@ class Agent(StepJobs):
         return Reply(200, body)
 
     async def runs(self, call: Call) -> Reply:
-        """Answer with the runs, newest first."""
+        """List the runs, newest first."""
         before = whole_number(call.query.get("before", str(2**53)))
         if before is None or before < 0:
             raise ServiceError(400, "Invalid before timestamp.")
@@ -129,7 +132,7 @@ class Agent(StepJobs):
         return Reply(200, body)
 
     async def thread(self, call: Call) -> Reply:
-        """Answer with a thread and its runs."""
+        """Return a thread and its runs."""
         runs = self._thread(call.params["id"])
         with_data = call.query.get("includeData") == "true"
         thread = {
@@ -142,7 +145,7 @@ class Agent(StepJobs):
         return Reply(200, {"success": True, "thread": thread})
 
     async def trace(self, call: Call) -> Reply:
-        """Answer with the trace of a run."""
+        """Return the trace of a run."""
         job = self.find(call.params["id"])
         body: Json = {"success": True, "id": job["id"], "events": job["trace"], "creditsUsed": _billed(job)}
         if call.query.get("liveView") == "true":
@@ -150,7 +153,7 @@ class Agent(StepJobs):
         return Reply(200, body)
 
     async def snapshot(self, call: Call) -> Reply:
-        """Answer with a snapshot that an event of the trace refers to."""
+        """Return a snapshot that a trace event refers to."""
         job, snapshot = self.find(call.params["id"]), call.params["snapshot"]
         if snapshot not in job["snapshots"]:
             raise ServiceError(404, "Snapshot not found")
@@ -168,7 +171,7 @@ class Agent(StepJobs):
         return Reply(200, {"success": True})
 
     def perform(self, job: Json, step: Json) -> None:
-        """Search, visit a page, or call a provider, unless that would cost more than the run may."""
+        """Search, visit a page, or call a provider, within the credit limit of the run."""
         is_call = step["action"] == "provider"
         cost = most(step["input"]) if is_call else COSTS[step["action"]]
         limit = job["request"].get("maxCredits", MAX_CREDITS)
@@ -193,7 +196,7 @@ class Agent(StepJobs):
             self.visit(job, step["input"]["url"], {})
 
     def complete(self, job: Json) -> None:
-        """Make the result, or the answer of a turn that talks."""
+        """Set the result, or the message of a chat turn or a pending approval."""
         pending = job["exchange"]["pending"]
         if pending is not None or job["talks"]:
             job["message"] = pending["reason"] if pending else NO_TALK
@@ -203,7 +206,7 @@ class Agent(StepJobs):
         self._trace.snapshot(job, json.dumps(job["data"]))
 
     def outcome(self, job: Json) -> Iterator[tuple[str, Json | None]]:
-        """Yield the event of the end."""
+        """Yield the final event."""
         self._trace.end(job)
         data: Json = {"creditsUsed": _billed(job)}
         if job["status"] == "completed":
@@ -211,13 +214,13 @@ class Agent(StepJobs):
         yield job["status"], data
 
     def bill(self, job: Json) -> None:
-        """Bill the run; of one of the day's free ones, the calls of data providers only."""
+        """Bill the run. A free run costs only its data provider calls."""
         self._core.credits.spend(_billed(job))
 
     def _thread(self, thread_id: str) -> list[Json]:
         """Return the runs of a thread, oldest first.
 
-        :raises ServiceError: 404, 410: it never was, or it expired.
+        :raises ServiceError: 404: the thread is unknown; 410: it has expired.
         """
         runs = [job for job in self.all() if job["threadId"] == thread_id]
         if not runs:
@@ -238,7 +241,7 @@ class Agent(StepJobs):
 
 
 def _inheriting(earlier: Json, body: Json) -> Json:
-    """Return a request with the options of the thread's last one that it does not set."""
+    """Return a request in which the thread's last request supplies the missing options."""
     whole = {**{name: earlier[name] for name in INHERITED if name in earlier}, **body}
     if "exchange" in earlier:
         kept = {name: value for name, value in earlier["exchange"].items() if name not in ANSWERS}
@@ -247,13 +250,13 @@ def _inheriting(earlier: Json, body: Json) -> Json:
 
 
 def _billed(job: Json) -> int:
-    """Return the credits of a run. One of the day's free runs costs its calls of data providers."""
+    """Return the billed credits of a run."""
     spent: int = job["spent"]
     return min(spent, job["exchange"]["credits"]) if job["free"] else spent
 
 
 def _steps(body: Json, exchange: Json) -> list[Json]:
-    """Return the steps of a run: none while paid calls await approval, and only those calls after it."""
+    """Return the steps of a run: none while paid calls await approval, and only the approved calls afterwards."""
     calls = [{"action": "provider", "input": item} for item in exchange["calls"]]
     pending = exchange["pending"]
     if "approve" in body.get("exchange", {}) or (pending and pending["kind"] == "calls"):
@@ -273,7 +276,7 @@ def _visit(url: str) -> Json:
 
 
 def _further(job: Json) -> Json:
-    """Return the fields of a status that are not always present."""
+    """Return the optional fields of a status."""
     request, found = job["request"], {}
     found.update({name: request[name] for name in ("effort", "mode") if name in request})
     if job.get("message"):
@@ -293,7 +296,7 @@ def _listed(job: Json) -> Json:
         "targetHint": (request.get("urls") or [request["prompt"]])[0],
         "origin": request.get("origin", "api"),
         "settings": {"hidden": False, "starred": False},
-        # A list knows three states only.
+        # The list has three statuses only.
         "status": "failed" if job["status"] == "cancelled" else job["status"],
         "options": {**options, "model": request.get("model", DEFAULT_MODEL)},
     }

@@ -1,4 +1,4 @@
-"""The data providers that an agent's run calls, and the approvals that it requests."""
+"""Data provider calls and approvals of agent runs."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ SHOWN = ("toolkits", "requireApproval", "onTermsRequired")
 
 
 class AgentExchange:
-    """Plans a run's calls of data providers by the words of its prompt.
+    """Plans the data provider calls of a run from the words of its prompt.
 
-    A run has its ``calls``, the calls that are ``gated`` by terms, the ``pending`` approval that ends it, and the paid
-    calls so far.
+    A plan has the ``calls`` to make, the calls that terms have ``gated``, the ``pending`` approval that ends the run,
+    and the number of ``paid`` calls.
     """
 
     def __init__(self, providers: Providers) -> None:
@@ -32,9 +32,9 @@ class AgentExchange:
     def begin(self, body: Json, last: Json | None) -> Json:
         """Return the plan of a run.
 
-        :param body: the request, with the options that it inherits.
+        :param body: the request with its inherited options.
         :param last: the last run of the thread.
-        :raises ServiceError: 404: the answered approval does not exist, or was answered before.
+        :raises ServiceError: 404: the approval does not exist or already has an answer.
         """
         options = body.get("exchange", {})
         earlier: Json = last["exchange"] if last else {"pending": None, "always": False}
@@ -59,7 +59,7 @@ class AgentExchange:
         return _asking_for_terms(plan, options)
 
     def resolve(self, last: Json, run: Json) -> bool:
-        """Record in the last run how this one answers its approval; return whether it does."""
+        """Record this run's answer to the last run's approval; return whether the run has one."""
         options = run["request"].get("exchange", {})
         if not options.keys() & set(ANSWERS):
             return False
@@ -73,9 +73,9 @@ class AgentExchange:
         return True
 
     def call(self, run: Json, item: Json) -> None:
-        """Call a provider; keep its data.
+        """Call a provider and add its data to the run.
 
-        :raises ServiceError: the provider refuses the call.
+        :raises ServiceError: the provider rejects the call.
         """
         provider, capability = _tool(item)
         result = self._providers.result(
@@ -95,7 +95,7 @@ class AgentExchange:
         run["known"].append({**about, **result["data"]})
 
     def _planned(self, plan: Json, options: Json, wanted: list[Json]) -> Json:
-        """Divide calls into those that terms gate and others, which may need an approval."""
+        """Add calls to a plan: terms gate some of them, and the others may need approval."""
         for item in wanted:
             is_open = self._providers.accepts(_tool(item)[0])
             plan["calls" if is_open else "gated"].append(item)
@@ -108,7 +108,7 @@ class AgentExchange:
         return _asking_for_terms(plan, options)
 
     def shown(self, run: Json) -> Json:
-        """Return the fields of a status about data providers."""
+        """Return the data provider fields of a status."""
         if "exchange" not in run["request"]:
             return {}
         options, plan = run["request"]["exchange"], run["exchange"]
@@ -129,7 +129,7 @@ class AgentExchange:
 
 
 def most(item: Json) -> int:
-    """Return the most credits that a planned call may cost."""
+    """Return the maximum credits of a planned call."""
     return _tool(item)[1].most(item["input"])
 
 
@@ -139,7 +139,7 @@ def _tool(item: Json) -> tuple[Provider, Capability]:
 
 
 def _wanted(body: Json) -> list[Json]:
-    """Return a call of each capability that shares a word with the prompt."""
+    """Return one call per capability that shares a word with the prompt."""
     toolkits = body["exchange"].get("toolkits")
     return [
         {

@@ -1,4 +1,4 @@
-"""The trace of an agent run, as events of the service's schema 1; stored in the run itself."""
+"""Traces of agent runs: events of the service's schema 1, stored in the run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ORCHESTRATOR = {"id": "orchestrator", "role": "orchestrator", "name": "agent"}
 
 
 class AgentTrace:
-    """Writes the trace of runs; each holds its ``trace`` and its ``snapshots``."""
+    """Appends events to the ``trace`` of a run and texts to its ``snapshots``."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -44,7 +44,7 @@ class AgentTrace:
 
     @contextmanager
     def tool_call(self, job: Json, step: Json) -> Iterator[None]:
-        """Record a step, which runs within this block."""
+        """Record a step that runs in this context."""
         call = {"toolCallId": str(uuid.uuid4()), "toolName": step["action"]}
         self.add(job, "tool_call.started", **call, parameters=step["input"])
         try:

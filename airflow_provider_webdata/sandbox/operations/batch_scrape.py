@@ -1,4 +1,4 @@
-"""The batch scrape operation: a job over a list of addresses."""
+"""Batch scrapes: jobs that scrape a list of URLs."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 class BatchScrape(PageJobs):
-    """Answers the calls about batch scrapes."""
+    """Handles requests about batch scrapes."""
 
     kind: ClassVar[str] = "batch_scrape"
     path: ClassVar[str] = "/v2/batch/scrape"
     not_found: ClassVar[str] = "Batch scrape job not found."
 
     def endpoints(self) -> list[Endpoint]:
-        """Return the calls that are answered here."""
+        """Return the endpoints of this operation."""
         return [
             Endpoint(
                 "POST", "/v2/batch/scrape", self.start, "scrape", activity="batch_scrape", target="urls"
@@ -38,7 +38,7 @@ class BatchScrape(PageJobs):
         ]
 
     async def start(self, call: Call) -> Reply:
-        """Start a batch, or add to one."""
+        """Start a batch scrape, or append to one."""
         body = valid("batch.scrape", call.body)
         options = options_of(body)
         admit(options, self._settings, self._canned, body["urls"][0])
@@ -57,10 +57,10 @@ class BatchScrape(PageJobs):
         return Reply(200, {**answer, "invalidURLs": bad} if lenient else answer)
 
     def first_pages(self, job: Json) -> None:
-        """Nothing: its pages were named in the request."""
+        """Add no pages: the request lists them all."""
 
     def follow(self, job: Json, page: Json) -> None:
-        """Nothing: a batch follows no links."""
+        """Add no pages: a batch scrape follows no links."""
 
     def _reopened(self, job_id: str) -> Json:
         job = self.job_of(job_id)

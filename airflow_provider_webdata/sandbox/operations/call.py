@@ -1,4 +1,4 @@
-"""The input and the output of an operation."""
+"""Input and output of an operation."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 @dataclass
 class Call:
-    """One request to the service, its body already parsed.
+    """A request to the service, with a parsed body.
 
-    ``params`` are the parts of the path, ``query_lists`` all values of each name of the query, ``origin`` the scheme
-    and host the caller used, ``headers`` have names in lower case.
+    ``params`` are the path parameters, ``query_lists`` all values of each query parameter. ``origin`` is the scheme and
+    host that the client used. ``headers`` have lowercase names.
     """
 
     method: str
@@ -31,9 +31,9 @@ class Call:
 
 @dataclass
 class Upload:
-    """The body of a call that sends a file: the file, the options as text, or the form's error.
+    """An uploaded file with its options as text, or the error of an invalid form.
 
-    ``content`` is a file in memory up to 1 MB and on disk beyond; it is gone after :meth:`close`.
+    ``content`` is in memory up to 1 MB and on disk beyond. :meth:`close` deletes it.
     """
 
     filename: str = ""
@@ -45,7 +45,7 @@ class Upload:
     error: str | None = None
 
     def to_record(self) -> Json:
-        """Return its entry for the record of requests, which never contains the file."""
+        """Return the body to record for this request, without the file content."""
         file = {
             "filename": self.filename,
             "contentType": self.content_type,
@@ -55,14 +55,14 @@ class Upload:
         return {"file": file, "options": self.options, "error": self.error}
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self.content is not None:
             self.content.close()
 
 
 @dataclass
 class Reply:
-    """One answer: ``body`` is sent as JSON, unless ``raw`` holds the bytes to send."""
+    """A response: ``body`` is sent as JSON, unless ``raw`` contains the bytes to send."""
 
     status: int
     body: Json | None = None

@@ -1,4 +1,4 @@
-"""The crawl operation: a job that follows the links of a site."""
+"""Crawls: jobs that follow the links of a site."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _KEY = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 class Crawl(PageJobs):
-    """Answers the calls about crawls."""
+    """Handles requests about crawls."""
 
     kind: ClassVar[str] = "crawl"
     path: ClassVar[str] = "/v2/crawl"
@@ -67,7 +67,7 @@ class Crawl(PageJobs):
         self._web = web
 
     def endpoints(self) -> list[Endpoint]:
-        """Return the calls that are answered here."""
+        """Return the endpoints of this operation."""
         return [
             Endpoint("POST", "/v2/crawl", self.start, "crawl", activity="crawl", target="url"),
             Endpoint("GET", "/v2/crawl/(?:active|ongoing)", self.active, "crawl-status"),
@@ -101,7 +101,7 @@ class Crawl(PageJobs):
         return Reply(200, answer)
 
     async def active(self, _: Call) -> Reply:
-        """List the crawls that run."""
+        """List the running crawls."""
         crawls = [
             {
                 "id": job["id"],
@@ -115,7 +115,7 @@ class Crawl(PageJobs):
         return Reply(200, {"success": True, "crawls": crawls})
 
     async def preview(self, call: Call) -> Reply:
-        """Answer with the crawl options that a prompt states."""
+        """Return the crawl options that a prompt states."""
         body = valid("crawl.params", call.body)
         options = options_of_prompt(body["prompt"])
         if "delay" in options:
@@ -123,7 +123,7 @@ class Crawl(PageJobs):
         return Reply(200, {"success": True, "data": {"url": body["url"], **options}})
 
     def first_pages(self, job: Json) -> None:
-        """Begin at the start address and, unless the options exclude it, at the sitemap's addresses."""
+        """Add the start URL and, unless the options skip the sitemap, its URLs."""
         options = job["request"]["crawlerOptions"]
         start = canonical(job["request"]["url"])
         self._consider(job, start, 0)
@@ -146,7 +146,7 @@ class Crawl(PageJobs):
             self._consider(job, link, page["depth"] + 1)
 
     def warning(self, job: Json) -> str | None:
-        """Warn of robots.txt, or of a crawl that found next to nothing."""
+        """Warn about pages that robots.txt blocks, or a crawl that found at most one page."""
         if job["blocked"]:
             return f"{job['blocked']} pages were not scraped because robots.txt forbids it."
         if job["finishedAt"] is not None and job["found"] <= 1 < job["request"]["crawlerOptions"]["limit"]:
@@ -157,12 +157,12 @@ class Crawl(PageJobs):
         return bool(job["found"] >= job["request"]["crawlerOptions"]["limit"])
 
     def _consider(self, job: Json, url: str, depth: int) -> None:
-        """Add a page if the crawl's options admit its address."""
+        """Add a page if the crawl options allow its URL."""
         scope = Scope(canonical(job["request"]["url"]), job["request"]["crawlerOptions"])
         position = scope.position(url)
         if position == EXTERNAL_HOME and scope.wanted(url):
             if self._is_first(job, url):
-                self.add_error(job, url, "EXTERNAL_LINK", "Front pages of other sites are not crawled.")
+                self.add_error(job, url, "EXTERNAL_LINK", "Home pages of other sites are not crawled.")
             return
         if position not in (INSIDE, ONE_HOP) or not scope.wanted(url):
             return
@@ -181,18 +181,18 @@ class Crawl(PageJobs):
         return not known
 
     def _affordable(self, limit: int) -> int:
-        """Return the limit, lowered to the balance.
+        """Cap the limit at the remaining credits.
 
-        :raises ServiceError: 402: nothing is left.
+        :raises ServiceError: 402: the team has too few credits.
         """
         credits = self._core.credits
         credits.require(limit if self._quirks.on("limit-refused") else 1)
         return limit if self._quirks.on("pay-as-you-go") else min(limit, credits.remaining)
 
     def _use_key(self, key: str | None) -> None:
-        """Let an idempotency key be used once.
+        """Consume an idempotency key.
 
-        :raises ServiceError: 409: it was used, or is no UUID.
+        :raises ServiceError: 409: the key was used before or is not a UUID.
         """
         if key is None:
             return

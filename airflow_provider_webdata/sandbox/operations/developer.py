@@ -1,4 +1,4 @@
-"""The developer search: repositories' issues, pull requests and READMEs, and documentation."""
+"""Developer search: issues, pull requests, and READMEs of repositories, and documentation."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ _STARS = re.compile(r"([\d,]+) stars")
 
 
 class DeveloperSearch:
-    """Answers ``GET`` and ``POST /v2/search/developer``."""
+    """Handles ``GET`` and ``POST /v2/search/developer``."""
 
     def __init__(self, core: Core, index: Index) -> None:
         self._core, self._index = core, index
 
     def endpoints(self) -> list[Endpoint]:
-        """Return the calls that are answered here."""
+        """Return the endpoints of this operation."""
         return [Endpoint(method, PATH, self.search, "search", keyless=True) for method in ("GET", "POST")]
 
     async def search(self, call: Call) -> Reply:
-        """Validate, search, bill."""
+        """Validate, search, and bill."""
         operation = "search.developer"
         body = valid_query(operation, query_body(operation, call) if call.method == "GET" else call.body)
         if asked := [name for name in UNTOLD if name in body]:
-            raise UnsupportedHereError(f"tell {', '.join(asked)} of its pages; leave it out")
+            raise UnsupportedHereError(f"filter by {', '.join(asked)}; omit this filter")
         self._core.credits.require()
         types = set(body.get("types", KINDS))
         pages = [page for page in self._index.web(body["query"], Filters(), 1000) if kind_of(page) in types]

@@ -1,4 +1,4 @@
-"""One call that an operation answers."""
+"""Endpoints of the service."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """The calls that a handler answers, and their rate limit, key, and body rules.
+    """A route with its handler, its rate limit, and the rules for its key and body.
 
-    :param path: a regular expression. ``{name}`` stands for a part that the call receives.
-    :param rate_class: the class of the rate limit that the call counts against.
-    :param keyless: whether it can do without a key.
-    :param free_ids: whether the parts of its path are other ids than UUIDs.
-    :param upload: whether it accepts a form with a file instead of JSON.
-    :param raw: whether it accepts a file as the body. It needs no key: its address is one.
-    :param own_latency: whether the handler waits for the latency itself, against its own timeout.
-    :param activity: the name under which the team's activity lists it; not listed when absent.
-    :param target: the field of the body that says what the activity was about.
+    :param path: a regular expression, in which ``{name}`` is a path parameter.
+    :param rate_class: class of the rate limit.
+    :param keyless: whether the API key is optional.
+    :param free_ids: whether path parameters need not be UUIDs.
+    :param upload: whether the body may be a form with a file instead of JSON.
+    :param raw: whether the body is a file. The URL is the credential, so the request needs no key.
+    :param own_latency: whether the handler applies the latency itself, within its timeout.
+    :param activity: name in the team's activity; unlisted when absent.
+    :param target: body field with the target of the activity.
     """
 
     method: str

@@ -1,4 +1,4 @@
-"""The extract operation: structured data of several pages, made without a model (see ``engine/structured_data.py``)."""
+"""Extract jobs: structured data from pages, without a language model (see ``engine/structured_data.py``)."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ SITE = "/*"
 
 
 class Extract(StepJobs):
-    """Answers the calls about extract jobs."""
+    """Handles requests about extract jobs."""
 
     kind: ClassVar[str] = "extract"
     not_found: ClassVar[str] = "Extract job not found"
 
     def endpoints(self) -> list[Endpoint]:
-        """Return the calls that are answered here."""
+        """Return the endpoints of this operation."""
         return [
             Endpoint("POST", "/v2/extract", self.start, "agent", activity="extract", target="urls"),
             Endpoint("GET", "/v2/extract/{id}", self.status, "agent-status"),
@@ -59,7 +59,7 @@ class Extract(StepJobs):
         return Reply(200, {**answer, "invalidURLs": bad} if lenient else answer)
 
     async def status(self, call: Call) -> Reply:
-        """Answer with the state of a job; a failed one is HTTP 200 with ``success`` false."""
+        """Return the status of a job; a failed job is HTTP 200 with ``success`` false."""
         self._refuse_if_gone()
         job = self.find(call.params["id"])
         body: Json = {
@@ -91,7 +91,7 @@ class Extract(StepJobs):
         return list(dict.fromkeys(urls))
 
     def _site(self, url: str, body: Json) -> list[str]:
-        """Return the pages below an address that ends with ``/*``."""
+        """Return the pages under a URL that ends with ``/*``."""
         parts = urlsplit(url.removesuffix(SITE))
         host = host_of(url)
         below = body.get("includeSubdomains", True)
@@ -104,13 +104,13 @@ class Extract(StepJobs):
         return sorted(found)[:SITE_PAGES]
 
     def perform(self, job: Json, step: Json) -> None:
-        """Read one page."""
+        """Scrape one page."""
         markdown = self.visit(job, step["input"]["url"], job["request"].get("scrapeOptions", {}))
         job["tokens"] += max(TOKENS_PER_CREDIT, math.ceil(len(markdown) / LETTERS_PER_TOKEN))
         job["spent"] = math.ceil(job["tokens"] / TOKENS_PER_CREDIT)
 
     def complete(self, job: Json) -> None:
-        """Gather the requested data."""
+        """Collect the requested data."""
         if not job["known"]:
             raise JobFailedError(f"No page could be read. {' '.join(job.get('problems', []))}".strip())
         super().complete(job)
@@ -121,7 +121,7 @@ class Extract(StepJobs):
         job["warning"] = " ".join(notes)
 
     def outcome(self, job: Json) -> Iterator[tuple[str, Json | None]]:
-        """Yield the event of the end."""
+        """Yield the final event."""
         if job["status"] == "failed":
             yield "failed", None
         else:

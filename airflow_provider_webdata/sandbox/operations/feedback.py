@@ -25,29 +25,29 @@ WINDOW = timedelta(seconds=120)
 REFUND = 1
 DAILY_CAP = 10
 WEBSITE_CAP, PROVIDERS_CAP = 10, 100
-"""Most credits that feedback on data providers refunds in a day (UTC): of one website, and of all."""
+"""Maximum credits refunded per UTC day for feedback on data providers: per website, and in total."""
 
 
 class Feedback:
-    """Answers ``POST /v2/search/{jobId}/feedback`` and ``POST /v2/feedback``."""
+    """Handles ``POST /v2/search/{jobId}/feedback`` and ``POST /v2/feedback``."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
 
     def endpoints(self) -> list[Endpoint]:
-        """Return the calls that are answered here."""
+        """Return the endpoints of this operation."""
         return [
             Endpoint("POST", "/v2/search/{job_id}/feedback", self.on_search, "account"),
             Endpoint("POST", "/v2/feedback", self.on_any, "account"),
         ]
 
     async def on_search(self, call: Call) -> Reply:
-        """Take feedback on a search."""
+        """Record feedback on a search."""
         _valid("search.feedback", call.body)
         return self._taken("search", call.params["job_id"], call.body)
 
     async def on_any(self, call: Call) -> Reply:
-        """Take feedback on a search, scrape, parse or map, or on what data providers have of a website."""
+        """Record feedback on a search, scrape, parse, or map, or on the data providers of a website."""
         if isinstance(call.body, dict) and call.body.get("endpoint") == "alexandria":
             return self._on_website(call.body)
         _valid("feedback", call.body)
@@ -81,7 +81,7 @@ class Feedback:
         return Reply(200, told)
 
     def _on_website(self, body: Json) -> Reply:
-        """Take feedback that has no call: it refunds by website."""
+        """Record feedback that has no job; its refunds are capped per website."""
         _valid("feedback.alexandria", body)
         core, today = self._core, self._core.clock.iso()[:10]
         website = urlsplit(body["requestedWebsite"]["url"]).hostname

@@ -1,4 +1,4 @@
-"""The search of government sources: those pages that declare themselves an authority's."""
+"""Government search, over pages that declare themselves government pages."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 PATH = "/v2/search/gov"
 DEFAULT_RESULTS = 10
 LABELS = ("jurisdiction", "court", "courtType", "cites")
-"""Filters by labels of the index, which no page of the sandbox has."""
+"""Filters by index labels. No page of the sandbox has labels."""
 
 
 class GovernmentSearch:
-    """Answers ``GET`` and ``POST /v2/search/gov``."""
+    """Handles ``GET`` and ``POST /v2/search/gov``."""
 
     def __init__(self, core: Core, index: Index) -> None:
         self._core, self._index = core, index
 
     def endpoints(self) -> list[Endpoint]:
-        """Return the calls that are answered here."""
+        """Return the endpoints of this operation."""
         return [Endpoint(method, PATH, self.search, "search", keyless=True) for method in ("GET", "POST")]
 
     async def search(self, call: Call) -> Reply:
-        """Validate, search, bill."""
+        """Validate, search, and bill."""
         operation = "search.gov"
         body = valid_query(operation, query_body(operation, call) if call.method == "GET" else call.body)
         self._core.credits.require()

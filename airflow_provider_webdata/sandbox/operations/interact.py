@@ -1,4 +1,4 @@
-"""Browser sessions: opened alone or on a scraped page, used, closed, billed by the minute."""
+"""Browser sessions: standalone or on a scraped page, billed per minute."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ REPLAY_GONE = "The data needed to replay this scrape is gone. Scrape the page ag
 NO_REPLAY = "Replay not found."
 NO_MODEL = "The sandbox has no language model; these sentences of the page share a word with the prompt: "
 
-# Lifetime in seconds, in total and without activity: by the contract, and by guides and servers.
+# Total and idle lifetimes in seconds: in the contract, and in guides and servers.
 LIFETIMES: tuple[int, int | None] = (300, None)
 LIFETIMES_ELSEWHERE = (600, 300)
 DEFAULT_TIMEOUT = 30
 SEGMENTS, SEGMENT_BYTES = 2, 1000
-"""Of each recording."""
+"""Segments per recording, and bytes per segment."""
 CODE_MAX = 100_000
 
 
 class Interact:
-    """Answers all calls about browser sessions."""
+    """Handles requests about browser sessions."""
 
     def __init__(self, core: Core, web: Web, scrapes: ScrapeStore, media: Media) -> None:
         self._core, self._store, self._clock = core, core.store, core.clock
@@ -65,7 +65,7 @@ class Interact:
         self._running: dict[str, int] = {}
 
     def endpoints(self) -> list[Endpoint]:
-        """Return the calls that are answered here."""
+        """Return the endpoints of this operation."""
         return [
             Endpoint("POST", SESSIONS, self.open, "interact", keyless=True, activity="interact"),
             Endpoint("GET", SESSIONS, self.list_sessions, "interact-execute", keyless=True),
@@ -80,12 +80,12 @@ class Interact:
         ]
 
     def resume(self) -> None:
-        """Take up the lifetimes of sessions that an earlier sandbox left open."""
+        """Schedule the expiry of sessions that an earlier sandbox left open."""
         for session in self._active():
             self._plan(session)
 
     def all(self) -> list[Json]:
-        """Return all sessions, oldest first, the closed ones too."""
+        """Return the open and closed sessions, oldest first."""
         return self._store.list("session")
 
     async def open(self, call: Call) -> Reply:
@@ -97,7 +97,7 @@ class Interact:
         return Reply(200, {"success": True, **{name: session[name] for name in names}})
 
     async def list_sessions(self, call: Call) -> Reply:
-        """List the sessions of a state, or all."""
+        """List all sessions, or those with the requested status."""
         wanted = call.query.get("status")
         if wanted is not None and wanted not in STATES:
             raise ServiceError(400, f"Invalid status: {wanted}", code="BAD_REQUEST")
@@ -118,14 +118,14 @@ class Interact:
         return Reply(200, {"success": True, **await self._run(session["id"], body)})
 
     async def close(self, call: Call) -> Reply:
-        """Close a session; closing it again gives the same answer."""
+        """Close a session. Closing it again returns the same response."""
         session = self._session(call.params["id"])
         if self._core.quirks.on("closed-is-gone"):
             _refuse_destroyed(session)
         return Reply(200, {"success": True, **self.destroy(session["id"])})
 
     async def interact(self, call: Call) -> Reply:
-        """Run code or a task in the browser of a scrape; the first call opens it."""
+        """Run code or a prompt in the browser of a scrape. The first call opens the browser."""
         scrape = self._scrape(call.params["id"])
         body = valid("scrape.interact", call.body)
         _refuse_long_code(body, self._core.quirks)
@@ -160,7 +160,7 @@ class Interact:
         return Reply(200, {"success": True, **self.destroy(session["id"]), "cleanupQueued": False})
 
     async def replay(self, call: Call) -> Reply:
-        """List the recorded tabs of a session, of which the sandbox has one."""
+        """List the recorded tabs of a session; the sandbox records one."""
         session = self._recorded(call.params["id"])
         page = {
             "pageId": "0",
@@ -172,7 +172,7 @@ class Interact:
         return Reply(200, {"success": True, "pages": [page], "pageCount": 1})
 
     async def replay_page(self, call: Call) -> Reply:
-        """Answer with the playlist of a tab; the segments are made up."""
+        """Return the playlist of a tab; its segments are generated."""
         if not re.fullmatch(r"\d{1,3}", call.params["page"]):
             raise ServiceError(400, "Invalid pageId.")
         session = self._recorded(call.params["id"])
@@ -187,7 +187,7 @@ class Interact:
         return Reply(200, raw=text.encode(), content_type="application/vnd.apple.mpegurl")
 
     def _recorded(self, session_id: str) -> Json:
-        """Return a session that has a recording, open or closed."""
+        """Return an open or closed session that has a recording."""
         session = self._session(session_id)
         if not session.get("recorded"):
             raise ServiceError(404, NO_REPLAY)
@@ -200,7 +200,7 @@ class Interact:
     def destroy(self, session_id: str) -> Json:
         """Close a session, save its profile, and bill it; return its cost.
 
-        :raises KeyError: no such session.
+        :raises KeyError: the session does not exist.
         """
         session = self._store.get("session", session_id)
         if session is None:
@@ -230,7 +230,7 @@ class Interact:
         return session
 
     def _bound(self, scrape_id: str) -> Json | None:
-        """Return the session that was opened on a scrape."""
+        """Return the session of a scrape, or None."""
         found = self._store.get("bound-session", scrape_id)
         return self._store.get("session", found["id"]) if found else None
 
@@ -287,7 +287,7 @@ class Interact:
         self._core.agenda.at(self._end(session), lambda: self._expire(session["id"]))
 
     def _end(self, session: Json) -> float:
-        """Return when the session ends by itself; code that runs counts as activity."""
+        """Return the expiry time of a session; running code counts as activity."""
         end = from_iso(session["expiresAt"]).timestamp()
         idle: float | None = session["activityTtl"]
         if idle is None:
@@ -333,9 +333,9 @@ class Interact:
         }
 
     async def _sleep(self, session_id: str, seconds: float) -> None:
-        """Wait by the sandbox's clock.
+        """Sleep in sandbox time.
 
-        :raises ServiceError: 410: the session was closed under the code.
+        :raises ServiceError: 410: the session was closed during the sleep.
         """
         event = asyncio.Event()
 
@@ -358,15 +358,15 @@ class Interact:
         self._store.put("session", session_id, session)
 
     def _answer(self, session_id: str, prompt: str) -> str:
-        """Answer a task with what the page says about it; nothing is clicked, and nothing is made up."""
+        """Answer a prompt with sentences of the page, without interacting with it."""
         session = self._session(session_id)
         session.update(prompted=True, lastActivity=self._clock.iso())
         self._store.put("session", session_id, session)
         try:
             text = open_page(self._web, session["tab"]["url"]).body_text
-        except CodeError:  # the page is gone since
+        except CodeError:  # the page no longer exists
             text = ""
-        return NO_MODEL + (" ".join(sentences_about(text, prompt)) or "none does.")
+        return NO_MODEL + (" ".join(sentences_about(text, prompt)) or "none.")
 
 
 def _seconds(text: str) -> float:

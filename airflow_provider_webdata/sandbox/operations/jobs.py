@@ -1,4 +1,4 @@
-"""Base of all jobs: start, status by id, webhook events, and one day of retention."""
+"""Base class of jobs: storage, webhook events, and one day of retention."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.sandbox.state.core import Core
 
 KEPT = timedelta(hours=24)
-JOB_FAULT = "The job failed because the sandbox was told so."
+JOB_FAULT = "The job failed because of an injected fault."
 
 
 class Jobs(ABC):
     """Jobs of one kind, each stored as one object.
 
-    :cvar kind: the name of the kind, which its events begin with.
-    :cvar not_found: the text of its 404.
+    :cvar kind: name of the kind, and prefix of its events.
+    :cvar not_found: error text of a 404.
     """
 
     kind: ClassVar[str]
@@ -34,14 +34,14 @@ class Jobs(ABC):
 
     @abstractmethod
     def resume(self) -> None:
-        """Continue the jobs that an earlier sandbox left unfinished."""
+        """Resume the unfinished jobs of an earlier sandbox."""
 
     def all(self) -> list[Json]:
         """Return all jobs of the kind, oldest first."""
         return self._store.list(self.kind)
 
     def running(self) -> list[Json]:
-        """Return the jobs that have not ended, oldest first."""
+        """Return the unfinished jobs, oldest first."""
         return [job for job in self.all() if job["finishedAt"] is None]
 
     def _new(self, request: Json, status: str, **fields: Any) -> Json:
@@ -77,7 +77,7 @@ class Jobs(ABC):
         error: str | None = None,
         success: bool | None = None,
     ) -> None:
-        """Send an event of the job, if it has a webhook; it is a success unless there is an error."""
+        """Send an event if the job has a webhook. By default, an event without an error is a success."""
         if job["webhook"]:
             success = error is None if success is None else success
             name = f"{self.kind}.{event}"

@@ -1,4 +1,4 @@
-"""The map operation: the addresses of a site."""
+"""Map: the URLs of a site."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ TIMED_OUT = "Map timed out"
 
 
 class Map:
-    """Answers ``POST /v2/map``: the addresses in the sitemaps and the pages of the site in the sandbox's index."""
+    """Handles ``POST /v2/map``: lists the URLs in a site's sitemaps and its pages in the sandbox's index."""
 
     def __init__(self, core: Core, web: Web) -> None:
         self._core, self._web = core, web
 
     def endpoints(self) -> list[Endpoint]:
-        """Return the calls that are answered here."""
+        """Return the endpoints of this operation."""
         return [
             Endpoint("POST", "/v2/map", self.map, "map", activity="map", target="url"),
         ]
 
     async def map(self, call: Call) -> Reply:
-        """Validate, list, bill."""
+        """Validate, list, and bill."""
         body = valid("map", call.body)
         core = self._core
         if "threatProtection" in body:

@@ -1,4 +1,4 @@
-"""The monitor operations: create, list, get, update, delete, run, and reading checks."""
+"""Monitors: create, list, get, update, delete, and run them, and read their checks."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ OWN_FIELDS = ("name", "judgeEnabled", "retentionDays")
 
 
 class Monitor:
-    """Answers all calls under ``/v2/monitor``."""
+    """Handles requests under ``/v2/monitor``."""
 
     def __init__(self, core: Core, checks: CheckRunner) -> None:
         self._core, self._store, self._checks = core, core.store, checks
 
     def endpoints(self) -> list[Endpoint]:
-        """Return the calls that are answered here."""
+        """Return the endpoints of this operation."""
         return [
             Endpoint("POST", "/v2/monitor", self.create, "crawl"),
             Endpoint("GET", "/v2/monitor", self.list_monitors, "crawl-status"),
@@ -92,7 +92,7 @@ class Monitor:
         return self._answer(monitor)
 
     async def list_monitors(self, call: Call) -> Reply:
-        """``GET /v2/monitor``: newest first, without the deleted ones."""
+        """``GET /v2/monitor``: newest first, without deleted monitors."""
         limit, offset = _page_of(call.query, "offset")
         shown = []
         for monitor in reversed(self._store.list("monitor")):
@@ -191,7 +191,7 @@ class Monitor:
         return Reply(200, {"success": True, "data": shown[offset : offset + limit]})
 
     async def get_check(self, call: Call) -> Reply:
-        """``GET /v2/monitor/{id}/checks/{checkId}``: with its pages, oldest first, a part at a time."""
+        """``GET /v2/monitor/{id}/checks/{checkId}``: with its pages, oldest first and paginated."""
         monitor = self._stored(call)
         stored = self._store.get("check", call.params["check"])
         record = self._core.replica.see(call.params["check"], stored)
@@ -298,7 +298,7 @@ def _webhook(given: Any) -> Json | None:
 
 
 def _subscriptions(monitor: Json) -> None:
-    """State the recipients as unconfirmed: no sandbox sends mail."""
+    """List the recipients as unconfirmed, because the sandbox sends no email."""
     recipients = monitor["notification"]["email"]["recipients"]
     monitor.pop("emailRecipientSubscriptions", None)
     if recipients:
@@ -309,7 +309,7 @@ def _subscriptions(monitor: Json) -> None:
 
 
 def _page_of(query: Mapping[str, str], first: str) -> tuple[int, int]:
-    """Return the length of the requested page, and the number of items before it."""
+    """Return the limit and the offset of a query."""
     limit = page_number(query, "limit", 1, 100, code="BAD_REQUEST")
     return limit or 25, page_number(query, first, 0, code="BAD_REQUEST") or 0
 

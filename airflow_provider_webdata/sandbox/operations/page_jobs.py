@@ -1,7 +1,7 @@
-"""Jobs that scrape many pages: the life cycle of crawl and batch scrape.
+"""Jobs that scrape many pages: the life cycle of crawls and batch scrapes.
 
-A job is one stored object. Its pending pages, results, and errors are objects below it, so a job of ten thousand pages
-is never held in memory as a whole, and a restarted sandbox continues where the previous one stopped.
+A job is one stored object. Its pending pages, results, and errors are separate child objects, so that a job of ten
+thousand pages needs little memory, and a restarted sandbox can resume it.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 PAGE_BYTES = 10 * 1024 * 1024
 DEFAULT_PAGE, MOST_PAGE = 100, 1000
 AT_ONCE = 50
-"""Pages scraped in one step when they take no time."""
+"""Pages per step when a page has no duration."""
 
 
 class PageJobs(Jobs):
     """Jobs of one kind that scrape many pages.
 
-    :cvar path: of its calls.
+    :cvar path: path of its endpoints.
     """
 
     path: ClassVar[str]
@@ -49,17 +49,17 @@ class PageJobs(Jobs):
         self._canned, self._scrapes = canned, scrapes
 
     def resume(self) -> None:
-        """Continue the jobs that an earlier sandbox left unfinished."""
+        """Resume the unfinished jobs of an earlier sandbox."""
         for job in self.running():
             self._wait(job)
 
     async def status(self, call: Call) -> Reply:
-        """Answer with the job's state and a page of its documents."""
+        """Return the status of a job and one page of its documents."""
         job = self._find(call)
         limit = page_number(call.query, "limit", 1, MOST_PAGE)
         skip = page_number(call.query, "skip", 0) or 0
         if job["status"] == "failed":
-            # Nothing of a job that died as a whole is shown.
+            # A failed job returns no documents.
             body = {**self._summary(job), "success": False, "error": job["error"], "total": 0, "completed": 0}
             return Reply(200, {**body, "data": []})
         documents = list(self._page(job, skip, limit or DEFAULT_PAGE))
@@ -73,7 +73,7 @@ class PageJobs(Jobs):
         return Reply(200, body)
 
     async def errors(self, call: Call) -> Reply:
-        """List the pages that failed, and those that robots.txt refused."""
+        """List the failed pages and the URLs that robots.txt blocks."""
         job = self._find(call)
         errors = self._store.list(f"{self.kind}-error", parent=job["id"])
         if self._quirks.on("bare-job-errors"):
@@ -82,7 +82,7 @@ class PageJobs(Jobs):
         return Reply(200, {"errors": errors, "robotsBlocked": blocked})
 
     async def cancel(self, call: Call) -> Reply:
-        """Stop a job. Its scraped pages remain."""
+        """Cancel a job. Its scraped pages remain available."""
         try:
             job = self._find(call)
         except ServiceError as error:
@@ -98,11 +98,11 @@ class PageJobs(Jobs):
         return Reply(200, {"status": "cancelled"})
 
     def begin(self, request: Json, options: Json, *, concurrency: int | None, delay: float = 0.0) -> Json:
-        """Create a job, which then runs by itself.
+        """Create and schedule a job.
 
         :param options: scrape options of its pages.
-        :param concurrency: pages at a time; the team's limit when absent or above it.
-        :param delay: seconds of pause after each page.
+        :param concurrency: maximum concurrent pages; the team's limit is the default and the upper bound.
+        :param delay: seconds to wait after each page.
         """
         job = self._new(
             request,
@@ -116,7 +116,7 @@ class PageJobs(Jobs):
         return job
 
     def add(self, job: Json, key: str, page: Json) -> bool:
-        """Add a pending page, unless one with that key exists; return whether it was added."""
+        """Add a pending page unless its key exists; return whether it was added."""
         name = f"{job['id']} {key}"
         if self._store.get(f"{self.kind}-page", name) is not None:
             return False
@@ -126,29 +126,29 @@ class PageJobs(Jobs):
 
     @abstractmethod
     def first_pages(self, job: Json) -> None:
-        """Add the first pages, when the job begins."""
+        """Add the first pages of a starting job."""
 
     @abstractmethod
     def follow(self, job: Json, page: Json) -> None:
-        """Add the pages that a scraped page leads to."""
+        """Add the pages that a scraped page links to."""
 
-    def warning(self, job: Json) -> str | None:  # noqa: ARG002 - crawl has some
-        """Return the warning of the status."""
+    def warning(self, job: Json) -> str | None:  # noqa: ARG002 - Crawl overrides it
+        """Return the warning of a status, or None."""
         return None
 
     def add_error(self, job: Json, url: str, code: str | None, text: str) -> None:
-        """Keep the failure of a page."""
+        """Record the failure of a page."""
         error = {"id": str(uuid.uuid4()), "timestamp": self._clock.iso(), "url": url, "error": text}
         if code is not None:
             error["code"] = code
         self._store.put(f"{self.kind}-error", error["id"], error, parent=job["id"])
 
     def waiting(self, job: Json) -> int:
-        """Return how many pages a job has yet to do."""
+        """Return the number of pending pages."""
         return int(job["found"] - job["taken"])
 
     def width(self, job: Json) -> int:
-        """Return how many pages of a job are scraped at a time."""
+        """Return the number of pages that a job scrapes concurrently."""
         if job["delay"]:
             return 1
         return int(min(job["concurrency"] or self._settings.concurrency, self._settings.concurrency))
@@ -156,7 +156,7 @@ class PageJobs(Jobs):
     def job_of(self, job_id: str) -> Json:
         """Return a job.
 
-        :raises ServiceError: 404: it never was, or its results have expired.
+        :raises ServiceError: 404: the job is unknown or has expired.
         """
         job = self._store.get(self.kind, job_id)
         if job is None:
@@ -188,7 +188,7 @@ class PageJobs(Jobs):
         return summary
 
     def _page(self, job: Json, skip: int, limit: int) -> Iterator[Json]:
-        """Yield documents until there are ``limit`` or 10 MB of them; one at least, however large."""
+        """Yield up to ``limit`` documents or 10 MB of them, but at least one."""
         size = 0
         for row in self._store.slice(f"{self.kind}-result", job["id"], skip, limit):
             document = self._scrapes.document(row["scrapeId"])
@@ -209,7 +209,7 @@ class PageJobs(Jobs):
         self._core.agenda.at(job["due"], lambda: self._go_on(job_id))
 
     async def _go_on(self, job_id: str) -> None:
-        """Begin the job, or scrape its next pages. End it when no pages are left."""
+        """Start the job, or scrape its next pages. Complete it when no pages are pending."""
         job = self._store.get(self.kind, job_id)
         if job is None or job["finishedAt"] is not None:
             return

@@ -1,4 +1,4 @@
-"""Paged answers: the paging parameters of a query, and the link to the next page."""
+"""Pagination: query parameters and links to the next page."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ WRONG_ORIGIN = "http://internal.invalid:8080"
 def page_number(
     query: Mapping[str, str], name: str, low: int, high: int | None = None, *, code: str | None = None
 ) -> int | None:
-    """Return a number of a query for one page of a list; None when it is absent.
+    """Return a pagination parameter of a query, or None.
 
     :param code: the ``code`` of the error.
-    :raises ServiceError: 400: it is no number between ``low`` and ``high``.
+    :raises ServiceError: 400: the value is not an integer from ``low`` to ``high``.
     """
     text = query.get(name)
     if text is None:
@@ -36,9 +36,9 @@ def page_number(
 
 
 def next_link(call: Call, quirks: Quirks, query: Mapping[str, object]) -> str:
-    """Return the address of the next part.
+    """Return the URL of the next page.
 
-    :param query: which part it is.
+    :param query: pagination parameters of the next page.
     """
     origin = WRONG_ORIGIN if quirks.on("next-wrong-host") else call.origin
     return f"{origin}{call.path}?{urlencode(query)}"

@@ -1,4 +1,4 @@
-"""The parse operation: an uploaded file becomes a document."""
+"""Parse: converts an uploaded file to a document."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ _NO_UPLOAD_FORMATS = frozenset({"screenshot", "branding", "changeTracking"})
 
 
 class Parse:
-    """Answers ``POST /v2/parse``, and receives the files that are parsed by reference."""
+    """Handles ``POST /v2/parse``, and uploads of files to parse by reference."""
 
     def __init__(self, core: Core, processing: Processing) -> None:
         self._core, self._processing = core, processing
         self._files: dict[str, Upload] = {}
 
     def endpoints(self) -> list[Endpoint]:
-        """Return the calls that are answered here."""
+        """Return the endpoints of this operation."""
         return [
             Endpoint("POST", "/v2/parse", self.parse, "scrape", keyless=True, upload=True),
             Endpoint("GET", "/v2/parse/formats", self.formats, "scrape"),
@@ -59,7 +59,7 @@ class Parse:
         ]
 
     async def formats(self, _: Call) -> Reply:
-        """List the kinds of files."""
+        """List the supported file formats."""
         formats = [
             {
                 "format": kind,
@@ -73,7 +73,7 @@ class Parse:
         return Reply(200, {"success": True, "data": {"formats": formats}})
 
     async def destination(self, call: Call) -> Reply:
-        """Return the upload address of a file: by PUT, or by a form as cloud storage accepts it."""
+        """Return the upload URL of a file: for PUT, or for a form in the style of cloud storage."""
         body = valid("parse.upload-url", call.body)
         kind_of(body["filename"])
         core, now = self._core, self._core.clock.now()
@@ -106,7 +106,7 @@ class Parse:
         return Reply(200, {"success": True, "data": data})
 
     async def receive(self, call: Call) -> Reply:
-        """Accept a file. Only the caller that requested the address knows it."""
+        """Accept a file. The URL is the credential: only its requester knows it."""
         awaited = [item for item in self._core.store.list("upload") if item["name"] == call.params["name"]]
         upload: Upload = call.body
         if not awaited or self._core.clock.now() > awaited[0]["since"] + LIFETIME:
@@ -114,11 +114,11 @@ class Parse:
         if upload.error is not None or upload.content is None or not 0 < upload.size <= awaited[0]["most"]:
             raise ServiceError(400, upload.error or "Uploaded file exceeds maximum size.", code="BAD_REQUEST")
         self._files[awaited[0]["name"]] = replace(upload, filename=awaited[0]["filename"])
-        upload.content = None  # it outlives this call
+        upload.content = None  # the stored upload now owns the file
         return Reply(200, {"success": True})
 
     def _uploaded(self, body: Any) -> Upload:
-        """Return the file that a body refers to, with the options in it; it serves once."""
+        """Return the file that a body refers to, with the options of the body. A reference works once."""
         ref = str(body.get("uploadRef")) if isinstance(body, dict) else ""
         awaited = self._core.store.get("upload", ref)
         file = self._files.pop(awaited["name"], None) if awaited else None
@@ -130,7 +130,7 @@ class Parse:
         return replace(file, options=json.dumps(options))
 
     async def parse(self, call: Call) -> Reply:
-        """Validate, convert, bill."""
+        """Validate, convert, and bill."""
         upload = call.body if isinstance(call.body, Upload) else self._uploaded(call.body)
         try:
             return await self._parsed(upload)
@@ -207,14 +207,14 @@ def _refuse_what_no_upload_has(options: Json) -> None:
 
 def _refuse_unsupported(kind: str, options: Json) -> None:
     if kind == "pdf" and pdf_parser(options).get("mode") == "ocr":
-        raise UnsupportedHereError("recognise letters in pictures (parser mode ocr)")
+        raise UnsupportedHereError("recognize text in images (parser mode ocr)")
     if kind == "pdf" and pdf_parser(options).get("blocks"):
-        raise UnsupportedHereError("find the layout of a file (parser option blocks); leave blocks out")
+        raise UnsupportedHereError("detect the layout of a file (parser option blocks); omit blocks")
     about_pages = {name: value for name, value in options.items() if name != "parsers" or kind == "pdf"}
     refuse_unsupported(about_pages)
 
 
 def _key(upload: Upload) -> str:
-    """Return the key of a repeated request: the file, its name, and the options verbatim."""
+    """Return a key that is equal for repeated requests: of the file, its name, and the options."""
     options = json.dumps(json.loads(upload.options), sort_keys=True)
     return hashlib.sha256(f"{upload.sha256}\0{upload.filename}\0{options}".encode()).hexdigest()

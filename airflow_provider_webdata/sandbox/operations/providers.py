@@ -1,4 +1,4 @@
-"""Calls of data providers, and the catalogue of their capabilities."""
+"""Data provider calls, and the catalog of capabilities."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
 
 class Providers:
-    """Answers a ``POST /v2/scrape`` that has ``alexandria`` in place of ``url``."""
+    """Handles ``POST /v2/scrape`` with ``alexandria`` in place of ``url``."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -53,7 +53,7 @@ class Providers:
         }
 
     async def run(self, call: Call) -> Reply:
-        """Validate, find the earlier execution, and otherwise execute and bill."""
+        """Validate, and return the response of a repeated request, or execute and bill a new one."""
         body = valid("scrape.alexandria", _as_list(call.body))
         request_id = call.headers.get("x-request-id")
         if request_id is not None and not _REQUEST_ID.fullmatch(request_id):
@@ -79,17 +79,17 @@ class Providers:
         return Reply(200, answer)
 
     def accept(self, provider: str) -> None:
-        """Accept the terms of a provider, as an administrator of the team does.
+        """Accept the terms of a provider as an administrator of the team.
 
-        :raises ValueError: there is no such provider, or it has no terms.
+        :raises ValueError: the provider is unknown or has no terms.
         """
         found = PROVIDERS.get(provider)
         if found is None or found.terms is None:
-            raise ValueError(f"there are no terms of a provider {provider!r}")
+            raise ValueError(f"provider {provider!r} is unknown or has no terms")
         self._core.store.put("provider_terms", provider, {"version": found.terms})
 
     def _admit(self, calls: list[Json]) -> None:
-        """Refuse the whole request, before anything is executed."""
+        """Check the whole request before any of its calls is executed."""
         most = 0
         for item in calls:
             if item["provider"] == OWN:
@@ -104,7 +104,7 @@ class Providers:
             self._core.credits.require(most)
 
     def accepts(self, provider: Provider) -> bool:
-        """Return whether the team may call a provider: its terms are accepted, or it has none."""
+        """Return whether the team may call a provider: it has no terms, or they are accepted."""
         return provider.terms is None or self._core.store.get("provider_terms", provider.name) is not None
 
     def _require_terms(self, provider: Provider) -> None:
@@ -125,7 +125,7 @@ class Providers:
         )
 
     def result(self, item: Json) -> Json:
-        """Execute one call and return its result, unbilled."""
+        """Execute one call and return its result, without billing it."""
         result: Json = {"provider": item["provider"], "capability": item["capability"]}
         try:
             return result | self._executed(item)
@@ -142,7 +142,7 @@ class Providers:
         if capability is None:
             raise CallError("unknown_capability", f"Unknown capability {name!r}", 404)
         if self._core.faults.take_provider_failure(f"{item['provider']}/{name}"):
-            raise CallError("provider_unavailable", "The provider does not answer", 503)
+            raise CallError("provider_unavailable", "The provider does not respond", 503)
         data, records = capability.run(options)
         return {
             "creditsCost": capability.cost(records),
@@ -167,17 +167,15 @@ class Providers:
         provider = _with_terms(options)
         wanted = {"version": provider.terms, "digest": terms_digest(provider), "confirmed": True}
         if any(options.get(name) != value for name, value in wanted.items()):
-            raise CallError(
-                "invalid_options", "version, digest, and confirmed must be those of the terms", 400
-            )
+            raise CallError("invalid_options", "version, digest, and confirmed must match the terms", 400)
         self.accept(provider.name)
         return {"provider": provider.name, "version": provider.terms, "accepted": True}
 
 
 def find_tools(given: Json) -> Json:
-    """Return one page of the catalogue.
+    """Return one page of the catalog.
 
-    :raises CallError: the options cannot be used.
+    :raises CallError: the options are invalid.
     """
     if issues := check("alexandria.find-tools", given):
         raise CallError("invalid_options", issues[0].message, 400)
@@ -258,15 +256,15 @@ def _as_list(body: Any) -> Any:
 def _with_terms(options: Json) -> Provider:
     provider = PROVIDERS.get(options.get("provider", ""))
     if provider is None or provider.terms is None:
-        raise CallError("not_found", "There are no such terms", 404)
+        raise CallError("not_found", "The provider is unknown or has no terms", 404)
     return provider
 
 
 def terms_url(provider: Provider) -> str:
-    """Return the page on which an administrator accepts a provider's terms."""
+    """Return the URL at which an administrator accepts a provider's terms."""
     return f"{TERMS_URL}/{provider.name}"
 
 
 def terms_digest(provider: Provider) -> str:
-    """Return the digest of a provider's terms, which an acceptance repeats."""
+    """Return the digest of a provider's terms; an acceptance must include it."""
     return hashlib.sha256(f"{provider.name} {provider.terms}".encode()).hexdigest()

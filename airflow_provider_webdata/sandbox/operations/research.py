@@ -1,4 +1,4 @@
-"""The index of research papers: those pages that declare themselves scientific works."""
+"""Research search, over pages that declare themselves scientific papers."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ DEFAULT_PAPERS, DEFAULT_PASSAGES = 40, 4
 
 
 class Research:
-    """Answers the calls under ``/v2/search/research/papers``."""
+    """Handles requests under ``/v2/search/research/papers``."""
 
     def __init__(self, core: Core, index: Index) -> None:
         self._core, self._index = core, index
 
     def endpoints(self) -> list[Endpoint]:
-        """Return the calls that are answered here."""
+        """Return the endpoints of this operation."""
         return [
             Endpoint("GET", PATH, self.search, "search", keyless=True),
             Endpoint("GET", PATH + "/{id}", self.paper, "search", keyless=True, free_ids=True),
@@ -41,7 +41,7 @@ class Research:
         ]
 
     async def search(self, call: Call) -> Reply:
-        """Validate, search, bill."""
+        """Validate, search, and bill."""
         asked = valid_query("search.research.papers", query_body("search.research.papers", call))
         self._core.credits.require()
         pages = [
@@ -52,7 +52,7 @@ class Research:
         return self._found(pages, asked["query"], asked)
 
     async def paper(self, call: Call) -> Reply:
-        """Return one paper, with passages if the call has a query."""
+        """Return one paper, with passages if the request has a query."""
         asked = valid_query("search.research.paper", query_body("search.research.paper", call))
         page = self._page(call.params["id"])
         self._core.credits.require()
@@ -68,7 +68,7 @@ class Research:
         return Reply(200, answer)
 
     async def similar(self, call: Call) -> Reply:
-        """List the papers like one, that link to it, or that it links to."""
+        """List papers that are similar to a paper, cite it, or are cited by it."""
         asked = valid_query("search.research.similar", query_body("search.research.similar", call))
         seeds = [self._page(name) for name in (call.params["id"], *asked.get("anchor", []))]
         self._core.credits.require()
@@ -102,12 +102,12 @@ class Research:
 
 
 def paper_id(page: Page) -> str:
-    """Return the index's own id of a paper."""
+    """Return the id of a paper in the index."""
     return str(int.from_bytes(hashlib.sha256(page.url.encode()).digest()[:7], "big"))
 
 
 def primary_id(page: Page) -> str:
-    """Return the id that a paper is cited by: of a prefix that is kept for examples, with a slash, as they have."""
+    """Return the DOI of a paper, with the prefix reserved for examples."""
     return f"doi:10.5555/{urlsplit(page.url).path.rpartition('/')[2].partition('.')[0]}"
 
 

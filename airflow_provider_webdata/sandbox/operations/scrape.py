@@ -1,4 +1,4 @@
-"""The scrape operation: one page in one call."""
+"""Scrape: one page in one call."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ STATUSES = {
     }.items()
     for code in codes
 }
-"""Statuses of the codes a page can fail with; all others are 500."""
+"""HTTP status of a failed page by error code; 500 for other codes."""
 
 
 class Scrape:
-    """Answers ``POST /v2/scrape`` and ``GET /v2/scrape/{id}``."""
+    """Handles ``POST /v2/scrape`` and ``GET /v2/scrape/{id}``."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Scrape:
         self._scrapes, self._processing, self._providers = scrapes, processing, providers
 
     def endpoints(self) -> list[Endpoint]:
-        """Return the calls that are answered here."""
+        """Return the endpoints of this operation."""
         return [
             Endpoint(
                 "POST", "/v2/scrape", self.scrape, "scrape", keyless=True, activity="scrape", target="url"
@@ -69,7 +69,7 @@ class Scrape:
         ]
 
     async def scrape(self, call: Call) -> Reply:
-        """Validate, scrape, bill; calls of data providers are answered by those."""
+        """Validate, scrape, and bill. Delegate data provider calls."""
         if isinstance(call.body, dict) and "alexandria" in call.body:
             return await self._providers.run(call)
         body = valid("scrape", call.body)
@@ -96,14 +96,14 @@ class Scrape:
         return Reply(200, {"success": True, "data": document})
 
     async def status(self, call: Call) -> Reply:
-        """Return an earlier scrape of any operation."""
+        """Return the document of an earlier scrape, by any operation."""
         document = self._scrapes.document(call.params["id"])
         if document is None:
             raise ServiceError(404, NO_JOB)
         return Reply(200, {"success": True, "data": document})
 
     def _in_time(self, url: str, options: Json) -> None:
-        """Let a PDF take its time."""
+        """Time out if a PDF is not processed yet."""
         page: Page | None = self._web.get(url)
         if page is None or not page.is_pdf:
             return

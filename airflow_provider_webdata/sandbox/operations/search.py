@@ -1,4 +1,4 @@
-"""The search operation: from a valid request body to the answer."""
+"""Search: from the request body to the response."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ MOST_HOSTS = 20
 
 
 class Search:
-    """Answers ``POST /v2/search``."""
+    """Handles ``POST /v2/search``."""
 
     def __init__(self, core: Core, index: Index, scraper: Scraper) -> None:
         self._core, self._index, self._scraper = core, index, scraper
 
     def endpoints(self) -> list[Endpoint]:
-        """Return the calls that are answered here."""
+        """Return the endpoints of this operation."""
         return [
             Endpoint(
                 "POST",
@@ -51,7 +51,7 @@ class Search:
         ]
 
     async def search(self, call: Call) -> Reply:
-        """Validate, search, scrape, bill."""
+        """Validate, search, scrape, and bill."""
         core, body = self._core, call.body
         self._validate(body)
         self._entitled(body)
@@ -67,7 +67,7 @@ class Search:
         cost = search_cost(found, body.get("enterprise", ())) + pages_cost
         core.credits.spend(cost)
         answer: Json = {"success": True, "data": data, "id": str(uuid.uuid4()), "creditsUsed": cost}
-        # A search warns once for all its results.
+        # The response has one warning for all results.
         notes = [item.pop("warning") for items in data.values() for item in items if "warning" in item]
         if not found and "tools" not in data:
             notes = [self._found_nothing(body["query"])]
@@ -98,7 +98,7 @@ class Search:
                 if name == "codehost" and quirks.on("codehost-unknown"):
                     issues = [Issue(("categories",), "Invalid enum value 'codehost'", "invalid_enum_value")]
         if issues:
-            # A search names no code here.
+            # Here a search error has no code.
             raise ServiceError(400, "Invalid request body", details=details_of(issues))
 
     def _entitled(self, body: Json) -> None:
@@ -117,15 +117,13 @@ class Search:
             raise ServiceError(408, "Request timed out")
 
     def _found_nothing(self, query: str) -> str:
-        """Return a note that lists the existing hosts: a user's own first query usually finds nothing."""
+        """Return a note that lists the hosts, because the first query of a user usually has no results."""
         hosts = self._index.hosts()
         more = f" and {len(hosts) - MOST_HOSTS} more" if len(hosts) > MOST_HOSTS else ""
-        note = f"Nothing was found. The sandbox searches its own pages only: {', '.join(hosts[:MOST_HOSTS])}{more}."
+        note = f"No results. The sandbox searches only its own pages: {', '.join(hosts[:MOST_HOSTS])}{more}."
         left_out = len(self._index.web(query, Filters(), limit=100))
         if left_out:
-            note += (
-                f" Without sources and filters (dates, domains, categories) the query has {left_out} results."
-            )
+            note += f" Without sources and filters (dates, domains, categories), the query has {left_out} results."
         return note
 
     def _results(self, body: Json, options: Json, scraping: bool) -> tuple[Json, int]:
@@ -224,9 +222,9 @@ class Search:
         return items
 
     def _scrape_all(self, items: list[Json], options: Json) -> int:
-        """Add the scraped content to the items; return the credits.
+        """Scrape the items in place; return the credits.
 
-        If only the cache may be read and no result is cached, the search ends as the scrape would.
+        If only cached pages are allowed and no result is cached, the search fails like a scrape.
         """
         outcomes = [self._scrape_item(item, options) for item in items]
         cost = sum(spent for spent, _ in outcomes)
@@ -237,7 +235,7 @@ class Search:
         return cost
 
     def _scrape_item(self, item: Json, options: Json) -> tuple[int, ServiceError | None]:
-        """Add one item's content; return its credits, and the error when the cache lacks it."""
+        """Scrape one item in place; return its credits, and the error of a cache miss."""
         try:
             scraped = self._scraper.scrape(item["url"], options)
         except PageError as error:
@@ -278,7 +276,7 @@ def _bulk(results: int, size: int, limit: int, scraping: bool) -> list[Json]:
 
 @lru_cache(maxsize=8)
 def bulk_text(size: int) -> str:
-    """Return ASCII markdown of exactly ``size`` bytes, with the line ends and quotes of usual pages."""
+    """Return ASCII markdown of exactly ``size`` bytes, with the line breaks and quotes of typical pages."""
     line = 'The river "Example" rises in the hills, passes %d mills and [three towns](https://towns.example/%d).\n\n'
     parts, length, number = [], 0, 0
     while length < size:

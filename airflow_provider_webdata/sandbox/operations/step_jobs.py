@@ -1,4 +1,4 @@
-"""Jobs that are made of steps, one page or one search each: extract and agent."""
+"""Jobs that run in steps, such as one page or one search: extract and agent."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ BALANCE = 20
 
 
 class JobFailedError(Exception):
-    """The job ends as failed and costs nothing. The message gives the reason."""
+    """The job fails and is not billed. The message gives the reason."""
 
 
 class StepJobs(Jobs):
     """Jobs of one kind that run step by step.
 
-    A job holds the remaining ``steps``, what is ``known`` by now, and the credits ``spent``.
+    A job has its remaining ``steps``, the ``known`` data, and the credits ``spent``.
     """
 
     def __init__(self, core: Core, web: Web, index: Index, scraper: Scraper, webhooks: Webhooks) -> None:
@@ -39,14 +39,14 @@ class StepJobs(Jobs):
         self._web, self._index, self._scraper = web, index, scraper
 
     def resume(self) -> None:
-        """Continue the jobs that an earlier sandbox left unfinished."""
+        """Resume the unfinished jobs of an earlier sandbox."""
         for job in self.running():
             self._plan(job["id"], 0.0)
 
     def begin(self, request: Json, steps: list[Json], **fields: Any) -> Json:
-        """Create a job, which then runs by itself.
+        """Create and schedule a job.
 
-        :param steps: each an ``action`` and its ``input``.
+        :param steps: items with an ``action`` and its ``input``.
         """
         job = self._new(request, "processing", steps=steps, cancelling=False, known=[], data=None, **fields)
         self._save(job)
@@ -56,7 +56,7 @@ class StepJobs(Jobs):
     def find(self, job_id: str) -> Json:
         """Return a job.
 
-        :raises ServiceError: 404: it never was, or it expired.
+        :raises ServiceError: 404: the job is unknown or has expired.
         """
         job = self._store.get(self.kind, job_id)
         expired = (
@@ -68,19 +68,19 @@ class StepJobs(Jobs):
 
     @abstractmethod
     def perform(self, job: Json, step: Json) -> None:
-        """Do one step: add to ``known``, ``spent`` and ``steps``.
+        """Run one step and update ``known``, ``spent``, and ``steps``.
 
         :raises JobFailedError: the whole job fails.
         """
 
     @abstractmethod
     def outcome(self, job: Json) -> Iterator[tuple[str, Json | None]]:
-        """Yield the events of the end of the job, each with its data."""
+        """Yield the final events of a job and their data."""
 
     def complete(self, job: Json) -> None:
-        """Make the result of a job whose steps are done.
+        """Set the result of a job after its last step.
 
-        :raises JobFailedError: there is none.
+        :raises JobFailedError: the job has no result.
         """
         schema = job["request"].get("schema")
         job["data"], job["sources"] = gather(schema, job["known"])
@@ -90,7 +90,7 @@ class StepJobs(Jobs):
         self._core.credits.spend(job["spent"])
 
     def visit(self, job: Json, url: str, options: Json) -> str:
-        """Scrape a page, keep its stated data, and return its markdown.
+        """Scrape a page, add the data it states to the job, and return its markdown.
 
         :raises PageError: the page cannot be scraped.
         """
@@ -104,7 +104,7 @@ class StepJobs(Jobs):
         self._core.agenda.after(seconds, lambda: self._go_on(job_id))
 
     async def _go_on(self, job_id: str) -> None:
-        """Do the next step, or end the job."""
+        """Run the next step, or end the job."""
         job = self._store.get(self.kind, job_id)
         if job is None or job["finishedAt"] is not None:
             return
@@ -129,7 +129,7 @@ class StepJobs(Jobs):
                 raise JobFailedError(JOB_FAULT)
             self.perform(job, step)
         except (PageError, ServiceError) as error:
-            # One failed page does not end the job. It fails at the end if every page has failed.
+            # A failed page does not end the job. If every page failed, the job can fail in `complete`.
             job["problems"] = [
                 *job.get("problems", []),
                 f"{step['input'].get('url', step['action'])}: {error.code}",

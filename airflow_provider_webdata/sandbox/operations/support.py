@@ -1,4 +1,4 @@
-"""Questions about jobs, answered from their own records."""
+"""Support questions about jobs, answered from the job records."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
     from .call import Call
     from .jobs import Jobs
 
-NO_JOB_ID = "The sandbox has no language model: it answers from the record of a job. Send its jobId."
+NO_JOB_ID = "The sandbox has no language model: it answers only from the record of a job. Send its jobId."
 NO_JOB = "No job of this team has this id."
 
 
 class Support:
-    """Answers ``POST /v2/support/ask``."""
+    """Handles ``POST /v2/support/ask``."""
 
     def __init__(self, core: Core, jobs: Sequence[Jobs]) -> None:
         self._store, self._jobs = core.store, jobs
 
     def endpoints(self) -> list[Endpoint]:
-        """Return the calls that are answered here."""
+        """Return the endpoints of this operation."""
         return [Endpoint("POST", "/v2/support/ask", self.ask, "account")]
 
     async def ask(self, call: Call) -> Reply:
-        """Answer a question about a job. Without an answer the call succeeds too."""
+        """Answer a question about a job. The call succeeds even without an answer."""
         body = valid("support.ask", call.body)
         job_id = body.get("jobId")
         answer = self._answer(job_id) if job_id else None
@@ -59,13 +59,13 @@ class Support:
 
     def _outcome(self, kind: str, job: Json) -> str:
         if job["finishedAt"] is None:
-            return "still runs. Wait for it."
+            return "is still running. Wait until it ends."
         if job["error"]:
             return f"{job['status']}: {job['error']} Start it again."
         if job["status"] == "cancelled":
             return "was cancelled. Start it again."
         errors = self._store.list(f"{kind}-error", parent=job["id"])
         if not errors:
-            return f"{job['status']}. No page of it failed."
+            return f"{job['status']}. No page failed."
         first = errors[0]
-        return f"{job['status']}. {len(errors)} of its pages failed, the first of them {first['url']}: {first['error']}"
+        return f"{job['status']}. {len(errors)} of its pages failed. First error: {first['url']}: {first['error']}"

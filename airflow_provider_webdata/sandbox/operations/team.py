@@ -1,4 +1,4 @@
-"""The team's queries about itself: credits, tokens, queue, and recent activity."""
+"""The team: credits, tokens, queue, concurrency, and threat protection policy."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ DEFAULT_POLICY: Json = {
 
 
 class Team:
-    """Answers the calls under ``/v2/team`` except the activity, and the check of concurrency."""
+    """Handles requests under ``/v2/team``, except the activity, and the concurrency check."""
 
     def __init__(self, core: Core, page_jobs: Sequence[PageJobs], extract: Extract) -> None:
         self._core, self._page_jobs, self._extract = core, page_jobs, extract
 
     def endpoints(self) -> list[Endpoint]:
-        """Return the calls that are answered here."""
+        """Return the endpoints of this operation."""
         return [
             Endpoint("GET", "/v2/team/credit-usage", self.credit_usage, "account"),
             Endpoint("GET", "/v2/team/credit-usage/historical", self.credit_history, "account"),
@@ -53,17 +53,17 @@ class Team:
         ]
 
     async def credit_usage(self, _: Call) -> Reply:
-        """Answer with the balance."""
+        """Return the credit balance."""
         return Reply(200, {"success": True, "data": self._core.credits.usage()})
 
     async def credit_history(self, call: Call) -> Reply:
-        """Answer with the credits used in each period."""
+        """Return the used credits by period."""
         name = "creditsUsed" if self._core.quirks.on("history-credits-used") else "totalCredits"
         used = self._core.credits.used
         return Reply(200, {"success": True, "periods": [self._period(call, name, used)]})
 
     async def token_usage(self, _: Call) -> Reply:
-        """Answer with the balance in tokens."""
+        """Return the balance in tokens."""
         usage = self._core.credits.usage()
         data = {
             "remainingTokens": usage["remainingCredits"] * TOKENS_PER_CREDIT,
@@ -74,13 +74,13 @@ class Team:
         return Reply(200, {"success": True, "data": data})
 
     async def token_history(self, call: Call) -> Reply:
-        """Answer with the tokens that extract jobs used in each period."""
+        """Return the tokens used by extract jobs, by period."""
         used = sum(job["tokens"] for job in self._extract.all() if job["finishedAt"])
         name = "tokensUsed" if self._core.quirks.on("history-credits-used") else "totalTokens"
         return Reply(200, {"success": True, "periods": [self._period(call, name, used)]})
 
     async def queue_status(self, _: Call) -> Reply:
-        """Answer with how many pages are being scraped, and how many wait; at the top level, without ``data``."""
+        """Return the numbers of active and waiting pages, at the top level instead of in ``data``."""
         active, waiting, ends = self._pages()
         body = {
             "success": True,
@@ -93,12 +93,12 @@ class Team:
         return Reply(200, body)
 
     async def concurrency(self, _: Call) -> Reply:
-        """Answer with how many pages are being scraped."""
+        """Return the number of active pages and its limit."""
         limit = self._core.settings.concurrency
         return Reply(200, {"success": True, "concurrency": self._pages()[0], "maxConcurrency": limit})
 
     async def policy(self, _: Call) -> Reply:
-        """Answer with the threat protection policy."""
+        """Return the threat protection policy."""
         self._core.settings.require_entitlement("threatProtection")
         stored = self._core.store.get("meta", "threat-policy")
         told = {**DEFAULT_POLICY, "configured": stored is not None, "updatedAt": None, **(stored or {})}
@@ -112,7 +112,7 @@ class Team:
         return await self.policy(call)
 
     def _pages(self) -> tuple[int, int, list[str]]:
-        """Return how many pages of jobs are being scraped, how many wait, and when jobs were completed."""
+        """Return the numbers of active and waiting pages, and the completion times of jobs."""
         active = waiting = 0
         ends: list[str] = []
         for jobs in self._page_jobs:
@@ -123,7 +123,7 @@ class Team:
                 now = min(jobs.waiting(job), jobs.width(job))
                 active += now
                 waiting += jobs.waiting(job) - now
-        spare = max(0, active - self._core.settings.concurrency)  # jobs do not wait for each other here
+        spare = max(0, active - self._core.settings.concurrency)  # the sandbox runs jobs independently
         return active - spare, waiting + spare, ends
 
     def _period(self, call: Call, name: str, used: int) -> Json:

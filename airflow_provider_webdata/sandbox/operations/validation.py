@@ -1,4 +1,4 @@
-"""Checks of request bodies, with the service's error answers."""
+"""Validation of request bodies, with the service's errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def valid(operation: str, body: Any) -> Json:
-    """Return the body when it keeps the rules.
+    """Return the body if it is valid.
 
     :param operation: a key of :data:`~airflow_provider_webdata.sandbox.reference.schema.BODIES`.
     :raises ServiceError: 400 ``BAD_REQUEST`` with ``details``.
@@ -28,7 +28,7 @@ def valid(operation: str, body: Any) -> Json:
 
 
 def query_body(operation: str, call: Call) -> Json:
-    """Return the query of a call as the body that a POST would have: lists, numbers and switches instead of text."""
+    """Return a query as the equivalent POST body: lists, numbers, and booleans instead of text."""
     fields = BODIES[operation]["properties"]
     return {
         name: _typed(values, fields.get(name, {}).get("type")) for name, values in call.query_lists.items()
@@ -46,7 +46,7 @@ def _typed(values: Sequence[str], kind: Any) -> Any:
 
 
 def valid_query(operation: str, body: Any) -> Json:
-    """Return the parameters of a query if they follow the rules.
+    """Return the parameters of a query if they are valid.
 
     :param operation: a key of :data:`~airflow_provider_webdata.sandbox.reference.schema.BODIES`.
     :raises ServiceError: 400 with ``details``.
@@ -58,9 +58,9 @@ def valid_query(operation: str, body: Any) -> Json:
 
 
 def without_issues(body: Any, issues: list[Issue]) -> Json:
-    """Return the body when nothing is wrong with it; see :func:`valid`.
+    """Return the body if it has no issues; see :func:`valid`.
 
-    :param issues: the violations.
+    :param issues: the rule violations.
     :raises ServiceError: 400.
     """
     refuse_unknown_keys(issues)
@@ -72,7 +72,7 @@ def without_issues(body: Any, issues: list[Issue]) -> Json:
 
 
 def refuse_unknown_keys(issues: list[Issue]) -> None:
-    """Refuse a body with unknown top-level keys, which the service reports before any other error.
+    """Reject a body with unknown top-level keys. The service reports these before any other error.
 
     :raises ServiceError: 400.
     """
@@ -92,11 +92,11 @@ def details_of(issues: list[Issue]) -> list[Json]:
 
 
 def split_urls(urls: list[str], *, lenient: bool, suffix: str = "") -> tuple[list[str], list[str]]:
-    """Return the URLs that can be scraped, with their scheme, and those that cannot, as they were given.
+    """Split URLs into valid ones, with a scheme, and invalid ones, unchanged.
 
-    :param lenient: whether some may be wrong.
+    :param lenient: whether to accept invalid URLs if at least one is valid.
     :param suffix: text that may follow a URL.
-    :raises ServiceError: 400: too many are wrong.
+    :raises ServiceError: 400: a URL is invalid, or all are if ``lenient``.
     """
     bad = [url for url in urls if not is_public(with_scheme(url.removesuffix(suffix)))]
     if bad and (not lenient or len(bad) == len(urls)):

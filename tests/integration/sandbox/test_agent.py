@@ -153,7 +153,7 @@ class TestAgent:
         before = api.balance()
         found = done(sandbox, api, "agent", prompt="river", webhook=HOOK)
         assert (found["success"], found["status"]) == (True, "failed")
-        assert found["error"] == "The job failed because the sandbox was told so."
+        assert found["error"] == "The job failed because of an injected fault."
         assert api.balance() == before
         assert events(sandbox)[-1] == ("agent.failed", False, [{"creditsUsed": 0}])
 

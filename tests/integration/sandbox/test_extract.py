@@ -155,7 +155,7 @@ class TestExtract:
         found = done(sandbox, api, "extract", urls=[LEVELS])
         assert (found["status"], found["error"]) == (
             "failed",
-            "The job failed because the sandbox was told so.",
+            "The job failed because of an injected fault.",
         )
         assert done(sandbox, api, "agent", prompt="river")["status"] == "completed"
         assert done(sandbox, api, "extract", urls=[LEVELS])["status"] == "completed"

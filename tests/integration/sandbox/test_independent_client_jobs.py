@@ -110,7 +110,7 @@ def test_crawl_by_hand(sandbox, client) -> None:
 @pytest.mark.rule("job-failed")
 def test_a_failed_crawl(sandbox, client) -> None:
     sandbox.control.add_fault("fail_crawl")
-    with pytest.raises(FirecrawlError, match="told so"):
+    with pytest.raises(FirecrawlError, match="injected fault"):
         client.crawl(SITE, limit=3, poll_interval=0)
 
 

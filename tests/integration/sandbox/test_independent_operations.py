@@ -79,7 +79,7 @@ def test_extract_that_fails(sandbox, client) -> None:
     sandbox.control.settle()
     found = client.get_extract_status(job.id)
     assert (found.success, found.status) == (False, "failed")
-    assert "told so" in found.error
+    assert "injected fault" in found.error
 
 
 def test_agent(sandbox, client) -> None:

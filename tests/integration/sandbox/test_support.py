@@ -38,17 +38,17 @@ def test_pages_that_failed_and_jobs_that_did_not(sandbox: Any, api: Any) -> None
     sandbox.control.set_site("site.example", pages=2)
     sandbox.control.configure(page_seconds=60)
     running = started(api)
-    assert "still runs" in asked(api, jobId=running)["answer"]
+    assert "is still running" in asked(api, jobId=running)["answer"]
     api.http.delete(f"/v2/crawl/{running}")
     assert "was cancelled" in asked(api, jobId=running)["answer"]
     whole = started(api)
     sandbox.control.advance(600)
-    assert "No page of it failed" in asked(api, jobId=whole)["answer"]
+    assert "No page failed" in asked(api, jobId=whole)["answer"]
     lost = "https://site.example/none"
     sandbox.control.set_page(lost, "<p>a</p>", error="SCRAPE_SITE_ERROR")
     batch = api.http.post("/v2/batch/scrape", json={"urls": [SITE, lost]}).json()["id"]
     sandbox.control.advance(600)
-    assert f"1 of its pages failed, the first of them {lost}:" in asked(api, jobId=batch)["answer"]
+    assert f"1 of its pages failed. First error: {lost}:" in asked(api, jobId=batch)["answer"]
 
 
 @pytest.mark.rule("support-stuck", "support-question")
