@@ -36,8 +36,8 @@ class SandboxControl:
         :return: items of ``method``, ``path``, ``query``, ``headers`` (lowercase names; the Authorization
             value is redacted), ``body``, and the ``status`` of the response (None: no response).
         """
-        given = {"path": path, "method": method}
-        query = urlencode({name: value for name, value in given.items() if value is not None})
+        filters = {"path": path, "method": method}
+        query = urlencode({name: value for name, value in filters.items() if value is not None})
         found: list[Json] = self._call("GET", f"/requests?{query}")
         return found
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.sandbox.service import Sandbox
 
 _JOBS = ("crawl", "batch_scrape", "extract", "agent")
-Answer = Callable[["Request"], Awaitable[Any]]
+Handler = Callable[["Request"], Awaitable[Any]]
 
 
 class _Control:
@@ -77,11 +77,11 @@ class _Control:
         self._sandbox.media.put(**await request.json())
 
     async def put_page(self, request: Request) -> Any:
-        asked = await request.json()
-        answers = {kind: asked.pop(kind) for kind in KINDS if kind in asked}
-        url = asked["url"]
-        if asked.keys() - {"url"} or not answers:
-            page = compose(**asked)
+        body = await request.json()
+        answers = {kind: body.pop(kind) for kind in KINDS if kind in body}
+        url = body["url"]
+        if body.keys() - {"url"} or not answers:
+            page = compose(**body)
             self._sandbox.web.put(page)
         elif self._sandbox.web.get(url) is None:
             raise ValueError(f"page {url} does not exist; pass html or markdown to create it")
@@ -123,14 +123,14 @@ class _Control:
         await self._sandbox.reset()
 
     async def validate(self, request: Request) -> Any:
-        asked = await request.json()
-        return [issue.to_wire() for issue in check(asked["operation"], asked["body"])]
+        body = await request.json()
+        return [issue.to_wire() for issue in check(body["operation"], body["body"])]
 
 
 def routes(sandbox: Sandbox) -> list[Route]:
     """Return the routes of the control API."""
     control = _Control(sandbox)
-    table: list[tuple[str, str, Answer]] = [
+    table: list[tuple[str, str, Handler]] = [
         ("GET", "/health", control.health),
         ("GET", "/state", control.state),
         ("GET", "/requests", control.requests),
@@ -155,10 +155,10 @@ def routes(sandbox: Sandbox) -> list[Route]:
         ("POST", "/reset", control.reset),
         ("POST", "/validate", control.validate),
     ]
-    to_read = [path for method, path, _ in table if method == "GET" and "{" not in path]
+    readable = [path for method, path, _ in table if method == "GET" and "{" not in path]
     return [
-        Route("/", _index([*to_read, *(f"/jobs/{kind}" for kind in _JOBS)])),
-        *(Route(path, _answering(answer), methods=[method]) for method, path, answer in table),
+        Route("/", _index([*readable, *(f"/jobs/{kind}" for kind in _JOBS)])),
+        *(Route(path, _json_endpoint(handler), methods=[method]) for method, path, handler in table),
     ]
 
 
@@ -172,10 +172,10 @@ def _index(paths: list[str]) -> Callable[[Request], Awaitable[HTMLResponse]]:
     return endpoint
 
 
-def _answering(answer: Answer) -> Callable[[Request], Awaitable[JSONResponse]]:
+def _json_endpoint(handler: Handler) -> Callable[[Request], Awaitable[JSONResponse]]:
     async def endpoint(request: Request) -> JSONResponse:
         try:
-            return JSONResponse(await answer(request))
+            return JSONResponse(await handler(request))
         except (ValueError, TypeError, KeyError) as error:
             return JSONResponse({"error": f"{type(error).__name__}: {error}"}, status_code=400)
 

@@ -17,8 +17,8 @@ from urllib.parse import unquote
 from airflow_provider_webdata.sandbox.operations.call import Call, Reply, Upload
 from airflow_provider_webdata.sandbox.reference.errors import ServiceError
 
-from .rate_limits import WINDOW, too_many
-from .request import Request, parsed
+from .rate_limits import WINDOW, rate_limit_error
+from .request import Request, parse_body
 from .response import apply_quirks, send_reply
 from .uploads import receive_raw, receive_upload
 
@@ -93,7 +93,7 @@ class Dispatcher:
         if endpoint is not None and endpoint.upload and not is_json:
             return b"", await receive_upload(request.headers, request.chunks()), True
         raw = await request.read()
-        return raw, *parsed(raw)
+        return raw, *parse_body(raw)
 
     async def _serve(
         self,
@@ -118,9 +118,11 @@ class Dispatcher:
         # Log first: the line must exist when the client receives the response.
         _log(request, reply.status, started)
         compress = self._core.settings.compress and request.accepts_gzip
-        cut = any(fault.kind == "truncate" for fault in faults)
-        await send_reply(reply, send, compress=compress, chunked=self._core.quirks.on("chunked"), cut=cut)
-        if cut:
+        truncated = any(fault.kind == "truncate" for fault in faults)
+        await send_reply(
+            reply, send, compress=compress, chunked=self._core.quirks.on("chunked"), truncated=truncated
+        )
+        if truncated:
             await request.hang_up()
 
     async def _reply(
@@ -133,14 +135,14 @@ class Dispatcher:
             else:
                 broken = fault
         if broken is not None:
-            early = self._before_work(broken)
+            early = self._fault_reply(broken)
             if early is not None:
                 return early
-        early = self._odd_answer()
+        early = self._quirk_reply()
         if early is not None:
             return early
         try:
-            reply = await self._work(request, raw, body, readable)
+            reply = await self._handle(request, raw, body, readable)
         except ServiceError as error:
             reply = Reply(error.status, error.body(), error.headers)
         except Exception:
@@ -154,14 +156,14 @@ class Dispatcher:
             return Reply(200, raw=GARBAGE, content_type="application/json")
         return reply
 
-    def _before_work(self, fault: Fault) -> Reply | None:
+    def _fault_reply(self, fault: Fault) -> Reply | None:
         if fault.kind == "drop":
             raise _DroppedError
         if fault.kind == "html":
             return Reply(502, raw=PROXY_PAGE, content_type="text/html")
         if fault.kind == "rate_limit":
             wait = fault.seconds or WINDOW
-            error = too_many(self._core.quirks, 11, wait, self._core.clock.now() + wait)
+            error = rate_limit_error(self._core.quirks, 11, wait, self._core.clock.now() + wait)
             return Reply(error.status, error.body(), error.headers)
         if fault.kind == "status":
             body = fault.body
@@ -174,7 +176,7 @@ class Dispatcher:
             return Reply(fault.status, body, dict(fault.headers))
         return None
 
-    def _odd_answer(self) -> Reply | None:
+    def _quirk_reply(self) -> Reply | None:
         if self._core.quirks.take("gateway-html"):
             return Reply(502, raw=PROXY_PAGE, content_type="text/html")
         if self._core.quirks.take("ok-but-failed"):
@@ -182,7 +184,7 @@ class Dispatcher:
             return Reply(200, {"success": False, "code": "SCRAPE_DNS_RESOLUTION_ERROR", "error": text})
         return None
 
-    async def _work(self, request: Request, raw: bytes | None, body: Any, readable: bool) -> Reply:
+    async def _handle(self, request: Request, raw: bytes | None, body: Any, readable: bool) -> Reply:
         endpoint, params = self._match(request)
         if endpoint is None:
             raise ServiceError(404, "Not Found")
@@ -208,7 +210,7 @@ class Dispatcher:
             request.query_lists,
         )
         reply = await endpoint.handler(call)
-        self._activity.note(endpoint, call, reply)
+        self._activity.record(endpoint, call, reply)
         if self._core.settings.settle:
             await self._core.agenda.settle()
         return reply
@@ -225,13 +227,13 @@ class Dispatcher:
     def _authenticate(self, request: Request, endpoint: Endpoint) -> None:
         if endpoint.raw:
             return
-        given = request.headers.get("authorization")
-        if given is None and endpoint.keyless and self._core.quirks.on("keyless-limit"):
+        header = request.headers.get("authorization")
+        if header is None and endpoint.keyless and self._core.quirks.on("keyless-limit"):
             if not self._core.quirks.take("keyless-limit"):
                 extra = {"reason": "keyless_requests", "retry_after_seconds": 86_400}
                 raise ServiceError(429, "The daily limit of calls without a key is reached.", extra=extra)
             return
-        scheme, _, key = (given or "").partition(" ")
+        scheme, _, key = (header or "").partition(" ")
         if scheme.lower() != "bearer" or not key:
             raise ServiceError(401, "Unauthorized: Token missing")
         if not hmac.compare_digest(key.strip().encode(), self._api_key.encode()):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 CHUNK = 64 * 1024
 
 # A client that stores a file may check its first bytes.
-_BEGINNINGS = {
+_MAGIC = {
     "image/png": b"\x89PNG\r\n\x1a\n",
     "audio/mpeg": b"ID3\x04",
     "video/mp4": b"\x00\x00\x00\x18ftypmp42",
@@ -48,13 +48,13 @@ class Downloads:
         if file["content"] is not None:
             return Response(base64.b64decode(file["content"]), media_type=file["type"])
         headers = {"content-length": str(file["size"])}
-        beginning = _BEGINNINGS.get(file["type"], b"")
-        return StreamingResponse(_made_up(file["size"], beginning), media_type=file["type"], headers=headers)
+        magic = _MAGIC.get(file["type"], b"")
+        return StreamingResponse(_generated(file["size"], magic), media_type=file["type"], headers=headers)
 
 
-def _made_up(size: int, beginning: bytes) -> Iterator[bytes]:
-    yield beginning[:size]
-    size -= len(beginning)
+def _generated(size: int, magic: bytes) -> Iterator[bytes]:
+    yield magic[:size]
+    size -= len(magic)
     while size > 0:
         yield bytes(min(size, CHUNK))
         size -= CHUNK

@@ -54,10 +54,10 @@ class RateLimits:
             start, used = now, 0
         self._windows[rate_class] = (start, used + 1)
         if used >= limit:
-            raise too_many(self._quirks, used + 1, start + WINDOW - now, start + WINDOW)
+            raise rate_limit_error(self._quirks, used + 1, start + WINDOW - now, start + WINDOW)
 
 
-def too_many(quirks: Quirks, consumed: int, wait: float, resets: float) -> ServiceError:
+def rate_limit_error(quirks: Quirks, consumed: int, wait: float, resets: float) -> ServiceError:
     """Return a 429 error with a retry after ``wait`` seconds, at epoch time ``resets``."""
     seconds = max(1, math.ceil(wait))
     moment = datetime.fromtimestamp(resets, timezone.utc)

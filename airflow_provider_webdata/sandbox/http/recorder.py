@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.sandbox.reference.wire import Json
 
-KEPT = 5000
+MAX_REQUESTS = 5000
 """Requests to keep; older requests are dropped."""
 
 
@@ -19,7 +19,7 @@ class Recorder:
     """Keeps the latest requests and redacts their Authorization headers."""
 
     def __init__(self) -> None:
-        self._requests: deque[Json] = deque(maxlen=KEPT)
+        self._requests: deque[Json] = deque(maxlen=MAX_REQUESTS)
         self.total = 0
 
     def add(

@@ -59,15 +59,15 @@ class Request:
             pass
 
 
-def parsed(raw: bytes | None) -> tuple[Any, bool]:
+def parse_body(raw: bytes | None) -> tuple[Any, bool]:
     """Return the parsed JSON body (an empty object if absent), and whether it is valid."""
     if not raw:
         return {}, True
     try:
-        return json.loads(raw, parse_constant=_no_constant), True
+        return json.loads(raw, parse_constant=_reject_constant), True
     except (ValueError, RecursionError):
         return None, False
 
 
-def _no_constant(name: str) -> None:
+def _reject_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")

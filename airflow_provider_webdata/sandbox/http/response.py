@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.sandbox.operations.call import Reply
     from airflow_provider_webdata.sandbox.state.quirks import Quirks
 
-GZIP_FROM = 1000
+MIN_GZIP_BYTES = 1000
 CHUNK = 64 * 1024
 DEPRECATION = {
     "Deprecation": "true",
@@ -40,16 +40,16 @@ def apply_quirks(reply: Reply, quirks: Quirks) -> None:
         body["replacement"] = "/v3"
 
 
-async def send_reply(reply: Reply, send: Send, *, compress: bool, chunked: bool, cut: bool) -> None:
+async def send_reply(reply: Reply, send: Send, *, compress: bool, chunked: bool, truncated: bool) -> None:
     """Send a response.
 
     :param compress: gzip a body of 1000 bytes or more.
     :param chunked: omit the Content-Length.
-    :param cut: send only half of the body.
+    :param truncated: send only half of the body.
     """
-    content = _written(reply.body) if reply.raw is None else reply.raw
+    content = _to_json(reply.body) if reply.raw is None else reply.raw
     headers = {"content-type": reply.content_type, **{k.lower(): v for k, v in reply.headers.items()}}
-    if compress and len(content) >= GZIP_FROM:
+    if compress and len(content) >= MIN_GZIP_BYTES:
         content = await asyncio.to_thread(gzip.compress, content, 1)
         headers["content-encoding"] = "gzip"
         headers["vary"] = "Accept-Encoding"
@@ -57,7 +57,7 @@ async def send_reply(reply: Reply, send: Send, *, compress: bool, chunked: bool,
         headers["content-length"] = str(len(content))
     lines = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
     await send({"type": "http.response.start", "status": reply.status, "headers": lines})
-    if cut:
+    if truncated:
         await _send_part(send, content[: len(content) // 2], more=True)
         return
     if chunked:
@@ -71,7 +71,7 @@ async def _send_part(send: Send, content: bytes, *, more: bool) -> None:
     await send({"type": "http.response.body", "body": content, "more_body": more})
 
 
-def _written(body: Any) -> bytes:
+def _to_json(body: Any) -> bytes:
     try:
         return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
     except UnicodeEncodeError:  # an echoed lone surrogate, which JSON must escape

@@ -20,9 +20,9 @@ MAX_FILE = 50 * 1024 * 1024
 """Maximum file size in bytes."""
 
 # Allowance for the options and the multipart framing.
-_AROUND = 1024 * 1024
+_FORM_OVERHEAD = 1024 * 1024
 _BLOCK = 256 * 1024
-_IN_MEMORY = 1024 * 1024
+_MAX_IN_MEMORY = 1024 * 1024
 TOO_LARGE = "File size exceeds the maximum of 50MB"
 
 
@@ -51,7 +51,7 @@ async def receive_upload(headers: Mapping[str, str], chunks: AsyncIterator[bytes
     except _TooLargeError:
         await _drain(chunks)
         return Upload(error=TOO_LARGE)
-    upload = _read(form)
+    upload = _to_upload(form)
     if upload.content is None:
         await form.close()
     return upload
@@ -61,7 +61,7 @@ async def receive_raw(headers: Mapping[str, str], chunks: AsyncIterator[bytes]) 
     """Read a file from a raw body or a form."""
     if headers.get("content-type", "").lower().startswith("multipart/form-data"):
         return await receive_upload(headers, chunks)
-    file = SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 - the upload closes it
+    file = SpooledTemporaryFile(max_size=_MAX_IN_MEMORY)  # noqa: SIM115 - the upload closes it
     size, digest = 0, hashlib.sha256()
     async for chunk in chunks:
         size += len(chunk)
@@ -71,7 +71,7 @@ async def receive_raw(headers: Mapping[str, str], chunks: AsyncIterator[bytes]) 
     return Upload(content=file, size=size, sha256=digest.hexdigest())
 
 
-def _read(form: FormData) -> Upload:
+def _to_upload(form: FormData) -> Upload:
     file, options = form.get("file"), form.get("options", "{}")
     if isinstance(options, UploadFile):
         # The published contract declares the part as JSON, but a part with a file name is not a plain field.
@@ -98,7 +98,7 @@ async def _bounded(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
     size = 0
     async for chunk in chunks:
         size += len(chunk)
-        if size > MAX_FILE + _AROUND:
+        if size > MAX_FILE + _FORM_OVERHEAD:
             raise _TooLargeError
         yield chunk
 

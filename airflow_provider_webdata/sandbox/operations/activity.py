@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from .call import Call
 
-KEPT = timedelta(hours=24)
+RETENTION = timedelta(hours=24)
 
 
 class Activity:
@@ -35,7 +35,7 @@ class Activity:
         """Return the endpoints of this operation."""
         return [Endpoint("GET", "/v2/team/activity", self.recent, "account")]
 
-    def note(self, endpoint: Endpoint, call: Call, reply: Reply) -> None:
+    def record(self, endpoint: Endpoint, call: Call, reply: Reply) -> None:
         """Record a successful call if the activity lists its endpoint."""
         answer = reply.body
         if endpoint.activity is None or reply.status != 200 or not answer or answer.get("success") is False:
@@ -66,8 +66,8 @@ class Activity:
         limit = whole_number(query.get("limit", "50"))
         if limit is None or not 1 <= limit <= 100:
             raise ServiceError(400, "Invalid limit: it must be between 1 and 100")
-        skip = _skip(query.get("cursor"))
-        oldest = self._clock.datetime() - KEPT
+        skip = _decode_cursor(query.get("cursor"))
+        oldest = self._clock.datetime() - RETENTION
         found = [
             item
             for item in reversed(self._store.list("activity"))
@@ -81,7 +81,7 @@ class Activity:
         return Reply(200, {"success": True, "data": shown, "cursor": cursor, "has_more": left > 0})
 
 
-def _skip(cursor: str | None) -> int | None:
+def _decode_cursor(cursor: str | None) -> int | None:
     if cursor is None:
         return None
     try:

@@ -19,7 +19,7 @@ from airflow_provider_webdata.sandbox.reference.timestamps import from_iso
 from airflow_provider_webdata.sandbox.reference.urls import canonical, with_scheme
 from airflow_provider_webdata.sandbox.reference.wire import whole_number
 
-from .agent_exchange import ANSWERS, AgentExchange, most
+from .agent_exchange import ANSWERS, AgentExchange, max_cost
 from .agent_trace import AgentTrace
 from .call import Reply
 from .endpoint import Endpoint
@@ -40,9 +40,9 @@ COSTS = {"search": 2, "scrape": 5}
 MAX_CREDITS = 2500
 FOUND_PAGES = 3
 DEFAULT_MODEL = "spark-1-pro"
-PAGE = 20
+PAGE_SIZE = 20
 INHERITED = ("mode", "urls", "schema")
-NO_TALK = (
+NO_CHAT = (
     "The sandbox has no language model: each turn in mode chat returns this message, whatever the prompt."
 )
 
@@ -84,11 +84,11 @@ class Agent(StepJobs):
                 error = "This thread already has a run in progress"
                 raise ServiceError(409, error, code="thread_busy", extra={"runId": last["id"]})
             turn = len(runs) + 1
-            body = _inheriting(last["request"], body)
+            body = _inherit(last["request"], body)
         exchange = self._exchange.begin(body, last)
         steps = _steps(body, exchange)
         talks = not steps or (turn > 1 and body.get("mode") == "chat" and not exchange["calls"])
-        free = body.get("maxCredits", MAX_CREDITS) <= MAX_CREDITS and self._take_free_run()
+        free = body.get("maxCredits", MAX_CREDITS) <= MAX_CREDITS and self._use_free_run()
         if not free:
             core.credits.require(BALANCE)
         more = {"threadId": thread_id, "turn": turn, "talks": talks, "trace": [], "snapshots": {}}
@@ -111,8 +111,8 @@ class Agent(StepJobs):
             "expiresAt": job["expiresAt"],
             "threadId": job["threadId"],
             "threadTurn": job["turn"],
-            **_further(job),
-            **self._exchange.shown(job),
+            **_optional_fields(job),
+            **self._exchange.status(job),
         }
         if job["status"] == "completed":
             body["data"] = job["data"]
@@ -126,9 +126,9 @@ class Agent(StepJobs):
         if before is None or before < 0:
             raise ServiceError(400, "Invalid before timestamp.")
         earlier = [job for job in reversed(self.all()) if _milliseconds(job) < before]
-        body: Json = {"success": True, "agents": [_listed(job) for job in earlier[:PAGE]]}
-        if len(earlier) > PAGE:
-            body["next"] = next_link(call, self._quirks, {"before": _milliseconds(earlier[PAGE - 1])})
+        body: Json = {"success": True, "agents": [_list_item(job) for job in earlier[:PAGE_SIZE]]}
+        if len(earlier) > PAGE_SIZE:
+            body["next"] = next_link(call, self._quirks, {"before": _milliseconds(earlier[PAGE_SIZE - 1])})
         return Reply(200, body)
 
     async def thread(self, call: Call) -> Reply:
@@ -140,7 +140,7 @@ class Agent(StepJobs):
             "createdAt": runs[0]["createdAt"],
             "updatedAt": runs[-1]["finishedAt"] or runs[-1]["createdAt"],
             "status": "running" if runs[-1]["finishedAt"] is None else "idle",
-            "runs": [{**_turn(job, with_data=with_data), **self._exchange.shown(job)} for job in runs],
+            "runs": [{**_turn(job, with_data=with_data), **self._exchange.status(job)} for job in runs],
         }
         return Reply(200, {"success": True, "thread": thread})
 
@@ -173,7 +173,7 @@ class Agent(StepJobs):
     def perform(self, job: Json, step: Json) -> None:
         """Search, visit a page, or call a provider, within the credit limit of the run."""
         is_call = step["action"] == "provider"
-        cost = most(step["input"]) if is_call else COSTS[step["action"]]
+        cost = max_cost(step["input"]) if is_call else COSTS[step["action"]]
         limit = job["request"].get("maxCredits", MAX_CREDITS)
         if job["spent"] + cost > limit:
             job["stop"] = "credit_limit_reached"
@@ -199,7 +199,7 @@ class Agent(StepJobs):
         """Set the result, or the message of a chat turn or a pending approval."""
         pending = job["exchange"]["pending"]
         if pending is not None or job["talks"]:
-            job["message"] = pending["reason"] if pending else NO_TALK
+            job["message"] = pending["reason"] if pending else NO_CHAT
         if job["talks"]:
             return
         super().complete(job)
@@ -230,7 +230,7 @@ class Agent(StepJobs):
             raise ServiceError(410, "Agent thread has expired", code="thread_expired")
         return sorted(runs, key=lambda job: int(job["turn"]))
 
-    def _take_free_run(self) -> bool:
+    def _use_free_run(self) -> bool:
         today = self._clock.datetime().date().isoformat()
         counter = self._store.get("meta", "free-runs") or {}
         used = counter["used"] if counter.get("day") == today else 0
@@ -240,7 +240,7 @@ class Agent(StepJobs):
         return True
 
 
-def _inheriting(earlier: Json, body: Json) -> Json:
+def _inherit(earlier: Json, body: Json) -> Json:
     """Return a request in which the thread's last request supplies the missing options."""
     whole = {**{name: earlier[name] for name in INHERITED if name in earlier}, **body}
     if "exchange" in earlier:
@@ -275,7 +275,7 @@ def _visit(url: str) -> Json:
     return {"action": "scrape", "input": {"url": url}}
 
 
-def _further(job: Json) -> Json:
+def _optional_fields(job: Json) -> Json:
     """Return the optional fields of a status."""
     request, found = job["request"], {}
     found.update({name: request[name] for name in ("effort", "mode") if name in request})
@@ -287,7 +287,7 @@ def _further(job: Json) -> Json:
     return found
 
 
-def _listed(job: Json) -> Json:
+def _list_item(job: Json) -> Json:
     request = job["request"]
     options = {name: request[name] for name in ("urls", "prompt", "schema", "effort") if name in request}
     return {
@@ -314,7 +314,7 @@ def _turn(job: Json, *, with_data: bool) -> Json:
         "finishedAt": job["finishedAt"],
         "creditsUsed": _billed(job),
         **kept,
-        **_further(job),
+        **_optional_fields(job),
         **({"data": job["data"]} if with_data and job["data"] is not None else {}),
     }
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .providers import Providers
 
 ANSWERS = ("approve", "decline")
-SHOWN = ("toolkits", "requireApproval", "onTermsRequired")
+SUMMARY_FIELDS = ("toolkits", "requireApproval", "onTermsRequired")
 
 
 class AgentExchange:
@@ -41,22 +41,22 @@ class AgentExchange:
         plan: Json = {"calls": [], "gated": [], "pending": None, "paid": 0, "credits": 0}
         plan["always"] = earlier["always"]
         answer: Json | None = next((options[name] for name in ANSWERS if name in options), None)
-        asked = earlier["pending"]
+        pending = earlier["pending"]
         if answer is not None and (
-            asked is None or asked["id"] != answer["approvalId"] or asked["resolution"] is not None
+            pending is None or pending["id"] != answer["approvalId"] or pending["resolution"] is not None
         ):
             raise ServiceError(404, "This thread has no such pending approval", code="approval_not_found")
         if "exchange" not in body or not options.get("enabled", True) or "decline" in options:
             return plan
         if answer is None:
-            return self._planned(plan, options, _wanted(body))
-        if asked["kind"] == "terms":
-            return self._planned(plan, options, earlier["gated"])
-        wanted = set(answer.get("callIds", [item["id"] for item in asked["calls"]]))
-        plan["calls"] = [item for item in asked["calls"] if item["id"] in wanted]
+            return self._plan_calls(plan, options, _matching_calls(body))
+        if pending["kind"] == "terms":
+            return self._plan_calls(plan, options, earlier["gated"])
+        wanted = set(answer.get("callIds", [item["id"] for item in pending["calls"]]))
+        plan["calls"] = [item for item in pending["calls"] if item["id"] in wanted]
         plan["gated"] = earlier["gated"]
         plan["always"] |= answer.get("always", False)
-        return _asking_for_terms(plan, options)
+        return _request_terms(plan, options)
 
     def resolve(self, last: Json, run: Json) -> bool:
         """Record this run's answer to the last run's approval; return whether the run has one."""
@@ -94,7 +94,7 @@ class AgentExchange:
         }
         run["known"].append({**about, **result["data"]})
 
-    def _planned(self, plan: Json, options: Json, wanted: list[Json]) -> Json:
+    def _plan_calls(self, plan: Json, options: Json, wanted: list[Json]) -> Json:
         """Add calls to a plan: terms gate some of them, and the others may need approval."""
         for item in wanted:
             is_open = self._providers.accepts(_tool(item)[0])
@@ -105,15 +105,15 @@ class AgentExchange:
             plan["pending"] = _approval("calls", reason, calls=plan["calls"])
             plan["calls"] = []
             return plan
-        return _asking_for_terms(plan, options)
+        return _request_terms(plan, options)
 
-    def shown(self, run: Json) -> Json:
+    def status(self, run: Json) -> Json:
         """Return the data provider fields of a status."""
         if "exchange" not in run["request"]:
             return {}
         options, plan = run["request"]["exchange"], run["exchange"]
         summary: Json = {"enabled": options.get("enabled", True)}
-        summary |= {name: options[name] for name in SHOWN if name in options}
+        summary |= {name: options[name] for name in SUMMARY_FIELDS if name in options}
         summary |= {"paidCalls": plan["paid"], "creditsUsed": plan["credits"] if plan["paid"] else None}
         gates = [_gate(item) for item in plan["gated"]]
         if gates:
@@ -122,13 +122,13 @@ class AgentExchange:
         if pending is None:
             return {"exchange": summary}
         if pending["kind"] == "terms":
-            providers = [{**gate, **_calls_for_terms(gate)} for gate in gates]
+            providers = [{**gate, **_terms_calls(gate)} for gate in gates]
             action = {"type": "accept_terms", "approvalId": pending["id"], "providers": providers}
             summary["requiresAction"] = action
         return {"exchange": summary, "pendingApproval": pending}
 
 
-def most(item: Json) -> int:
+def max_cost(item: Json) -> int:
     """Return the maximum credits of a planned call."""
     return _tool(item)[1].most(item["input"])
 
@@ -138,7 +138,7 @@ def _tool(item: Json) -> tuple[Provider, Capability]:
     return provider, next(known for known in provider.capabilities if known.name == item["capability"])
 
 
-def _wanted(body: Json) -> list[Json]:
+def _matching_calls(body: Json) -> list[Json]:
     """Return one call per capability that shares a word with the prompt."""
     toolkits = body["exchange"].get("toolkits")
     return [
@@ -154,7 +154,7 @@ def _wanted(body: Json) -> list[Json]:
     ]
 
 
-def _asking_for_terms(plan: Json, options: Json) -> Json:
+def _request_terms(plan: Json, options: Json) -> Json:
     if plan["gated"] and options.get("onTermsRequired") == "ask":
         terms = [_gate(item) for item in plan["gated"]]
         reason = f"{', '.join(item['name'] for item in terms)} may have more data."
@@ -184,10 +184,10 @@ def _skipped(gate: Json) -> Json:
     return {**kept, "reason": "terms_required", "termsUrl": gate["url"]}
 
 
-def _calls_for_terms(gate: Json) -> Json:
-    asked = {"provider": gate["provider"]}
-    agreed = {**asked, "version": gate["version"], "digest": gate["digest"], "confirmed": True}
+def _terms_calls(gate: Json) -> Json:
+    options = {"provider": gate["provider"]}
+    accepted = {**options, "version": gate["version"], "digest": gate["digest"], "confirmed": True}
     return {
-        "show": {"provider": OWN, "capability": "terms/show", "options": asked},
-        "accept": {"provider": OWN, "capability": "terms/accept", "options": agreed},
+        "show": {"provider": OWN, "capability": "terms/show", "options": options},
+        "accept": {"provider": OWN, "capability": "terms/accept", "options": accepted},
     }

@@ -47,7 +47,7 @@ class BatchScrape(PageJobs):
         self._core.credits.require(len(urls))
         with self._store.transaction():
             if "appendToId" in body:
-                job = self._reopened(body["appendToId"])
+                job = self._reopen(body["appendToId"])
             else:
                 job = self.begin(body, options, concurrency=body.get("maxConcurrency"))
             for url in urls:
@@ -62,8 +62,8 @@ class BatchScrape(PageJobs):
     def follow(self, job: Json, page: Json) -> None:
         """Add no pages: a batch scrape follows no links."""
 
-    def _reopened(self, job_id: str) -> Json:
-        job = self.job_of(job_id)
+    def _reopen(self, job_id: str) -> Json:
+        job = self.find(job_id)
         if job["status"] in ("failed", "cancelled"):
             raise ServiceError(409, f"The batch scrape is {job['status']}")
         if job["finishedAt"] is not None:

@@ -89,8 +89,8 @@ class Crawl(PageJobs):
         if body.get("ignoreRobotsTxt") or body.get("robotsUserAgent"):
             self._settings.require_entitlement("robots")
         generated = options_of_prompt(body["prompt"]) if body.get("prompt") else {}
-        given = {name: body[name] for name in CRAWL_OPTIONS if name in body}
-        final = {**DEFAULTS, **generated, **given}
+        explicit = {name: body[name] for name in CRAWL_OPTIONS if name in body}
+        final = {**DEFAULTS, **generated, **explicit}
         final["limit"] = self._affordable(final["limit"])
         request = {**body, "url": with_scheme(body["url"]), "crawlerOptions": final}
         delay = final.get("delay", 0.0)

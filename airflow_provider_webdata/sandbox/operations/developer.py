@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 PATH = "/v2/search/developer"
 KINDS = ("doc", "issue", "pull_request", "readme")
 DEFAULT_RESULTS = 10
-OF_REPOSITORIES = ("language", "topic", "license", "min_stars", "max_stars", "archived", "fork")
-UNTOLD = ("skills", "language", "topic", "license", "archived", "fork")
+REPOSITORY_FILTERS = ("language", "topic", "license", "min_stars", "max_stars", "archived", "fork")
+UNSUPPORTED_FILTERS = ("skills", "language", "topic", "license", "archived", "fork")
 _STARS = re.compile(r"([\d,]+) stars")
 
 
@@ -43,8 +43,8 @@ class DeveloperSearch:
         """Validate, search, and bill."""
         operation = "search.developer"
         body = valid_query(operation, query_body(operation, call) if call.method == "GET" else call.body)
-        if asked := [name for name in UNTOLD if name in body]:
-            raise UnsupportedHereError(f"filter by {', '.join(asked)}; omit this filter")
+        if unsupported := [name for name in UNSUPPORTED_FILTERS if name in body]:
+            raise UnsupportedHereError(f"filter by {', '.join(unsupported)}; omit this filter")
         self._core.credits.require()
         types = set(body.get("types", KINDS))
         pages = [page for page in self._index.web(body["query"], Filters(), 1000) if kind_of(page) in types]
@@ -90,18 +90,18 @@ def repo_of(page: Page) -> str | None:
 def _admitted(page: Page, body: Json) -> bool:
     if kind_of(page) == "doc":
         sources = body.get("sources")
-        return page.host in sources if sources else not any(name in body for name in OF_REPOSITORIES)
+        return page.host in sources if sources else not any(name in body for name in REPOSITORY_FILTERS)
     if body.get("repos") and repo_of(page) not in body["repos"]:
         return False
-    told = _STARS.search(page.description)
-    stars = int(told[1].replace(",", "")) if told else 0
+    match = _STARS.search(page.description)
+    stars = int(match[1].replace(",", "")) if match else 0
     return bool(body.get("min_stars", 0) <= stars <= body.get("max_stars", stars))
 
 
 def _coverage(kind: str, types: set[str], body: Json) -> str:
     if kind not in types:
         return "skipped"
-    filtered = kind == "doc" and not body.get("sources") and any(name in body for name in OF_REPOSITORIES)
+    filtered = kind == "doc" and not body.get("sources") and any(name in body for name in REPOSITORY_FILTERS)
     return "unavailable" if filtered else "ok"
 
 

@@ -51,9 +51,9 @@ class Extract(StepJobs):
             self._settings.require_entitlement("threatProtection")
         refuse_unsupported(body.get("scrapeOptions", {}))
         lenient = body.get("ignoreInvalidURLs", True)
-        given, bad = split_urls(body.get("urls", []), lenient=lenient, suffix=SITE)
+        requested, bad = split_urls(body.get("urls", []), lenient=lenient, suffix=SITE)
         self._core.credits.require(BALANCE)
-        urls = self._pages(body, given)
+        urls = self._pages(body, requested)
         job = self.begin(body, [{"action": "scrape", "input": {"url": url}} for url in urls], tokens=0)
         answer: Json = {"success": True, "id": job["id"]}
         return Reply(200, {**answer, "invalidURLs": bad} if lenient else answer)
@@ -82,11 +82,11 @@ class Extract(StepJobs):
         if self._quirks.on("extract-gone"):
             raise ServiceError(410, "The extract endpoint has been shut down. Use /v2/scrape or /v2/agent.")
 
-    def _pages(self, body: Json, given: list[str]) -> list[str]:
+    def _pages(self, body: Json, requested: list[str]) -> list[str]:
         urls: list[str] = []
-        for url in given:
+        for url in requested:
             urls.extend(self._site(url, body) if url.endswith(SITE) else [url])
-        if body.get("enableWebSearch") or not given:
+        if body.get("enableWebSearch") or not requested:
             urls.extend(self._index.about(body.get("prompt", ""), SEARCHED_PAGES))
         return list(dict.fromkeys(urls))
 

@@ -44,16 +44,16 @@ class Feedback:
     async def on_search(self, call: Call) -> Reply:
         """Record feedback on a search."""
         _valid("search.feedback", call.body)
-        return self._taken("search", call.params["job_id"], call.body)
+        return self._record("search", call.params["job_id"], call.body)
 
     async def on_any(self, call: Call) -> Reply:
         """Record feedback on a search, scrape, parse, or map, or on the data providers of a website."""
         if isinstance(call.body, dict) and call.body.get("endpoint") == "alexandria":
-            return self._on_website(call.body)
+            return self._record_website(call.body)
         _valid("feedback", call.body)
-        return self._taken(call.body["endpoint"], call.body["jobId"], call.body)
+        return self._record(call.body["endpoint"], call.body["jobId"], call.body)
 
-    def _taken(self, endpoint: str, job_id: str, body: Json) -> Reply:
+    def _record(self, endpoint: str, job_id: str, body: Json) -> Reply:
         core = self._core
         job = self._job(endpoint, job_id)
         if job is None:
@@ -61,47 +61,49 @@ class Feedback:
             raise _refusal(404, f"{endpoint} job not found for this team.", code)
         earlier = core.store.get("feedback", job_id)
         today = self._refunded_today()
-        told: Json = {"success": True, "creditsRefundedToday": today, "dailyRefundCap": DAILY_CAP}
+        response: Json = {"success": True, "creditsRefundedToday": today, "dailyRefundCap": DAILY_CAP}
         if earlier is not None:
             warning = "Feedback was already submitted for this job; no additional refund issued."
-            told.update(feedbackId=earlier["id"], creditsRefunded=0, alreadySubmitted=True, warning=warning)
-            return Reply(200, told)
+            response.update(
+                feedbackId=earlier["id"], creditsRefunded=0, alreadySubmitted=True, warning=warning
+            )
+            return Reply(200, response)
         if core.clock.datetime() - from_iso(job["created_at"]) > WINDOW:
             seconds = int(WINDOW.total_seconds())
             text = f"Feedback must be submitted within {seconds} seconds of the job."
             raise _refusal(409, text, "FEEDBACK_WINDOW_EXPIRED")
         refund = min(REFUND if endpoint == "search" else 0, DAILY_CAP - today)
         core.credits.spend(-refund)
-        kept = {"id": str(uuid.uuid4()), "refund": refund, "day": core.clock.iso()[:10], "body": body}
-        core.store.put("feedback", job_id, kept)
-        told.update(feedbackId=kept["id"], creditsRefunded=refund, creditsRefundedToday=today + refund)
+        record = {"id": str(uuid.uuid4()), "refund": refund, "day": core.clock.iso()[:10], "body": body}
+        core.store.put("feedback", job_id, record)
+        response.update(feedbackId=record["id"], creditsRefunded=refund, creditsRefundedToday=today + refund)
         if today + refund >= DAILY_CAP:
-            told["dailyCapReached"] = True
-            told["warning"] = f"Daily refund cap of {DAILY_CAP} credits reached for this team (UTC day)."
-        return Reply(200, told)
+            response["dailyCapReached"] = True
+            response["warning"] = f"Daily refund cap of {DAILY_CAP} credits reached for this team (UTC day)."
+        return Reply(200, response)
 
-    def _on_website(self, body: Json) -> Reply:
+    def _record_website(self, body: Json) -> Reply:
         """Record feedback that has no job; its refunds are capped per website."""
         _valid("feedback.alexandria", body)
         core, today = self._core, self._core.clock.iso()[:10]
         website = urlsplit(body["requestedWebsite"]["url"]).hostname
         refunded = [item for item in core.store.list("provider_feedback") if item["day"] == today]
-        of_team = sum(item["refund"] for item in refunded)
-        of_website = sum(item["refund"] for item in refunded if item["website"] == website)
-        refund = min(REFUND, WEBSITE_CAP - of_website, PROVIDERS_CAP - of_team)
+        team_refund = sum(item["refund"] for item in refunded)
+        website_refund = sum(item["refund"] for item in refunded if item["website"] == website)
+        refund = min(REFUND, WEBSITE_CAP - website_refund, PROVIDERS_CAP - team_refund)
         core.credits.spend(-refund)
-        kept = {"id": str(uuid.uuid4()), "refund": refund, "day": today, "website": website, "body": body}
-        core.store.put("provider_feedback", kept["id"], kept)
-        told: Json = {
+        record = {"id": str(uuid.uuid4()), "refund": refund, "day": today, "website": website, "body": body}
+        core.store.put("provider_feedback", record["id"], record)
+        response: Json = {
             "success": True,
-            "feedbackId": kept["id"],
+            "feedbackId": record["id"],
             "creditsRefunded": refund,
-            "creditsRefundedToday": of_team + refund,
+            "creditsRefundedToday": team_refund + refund,
             "dailyRefundCap": PROVIDERS_CAP,
         }
         if not refund:
-            told["dailyCapReached"] = True
-        return Reply(200, told)
+            response["dailyCapReached"] = True
+        return Reply(200, response)
 
     def _job(self, endpoint: str, job_id: str) -> Json | None:
         if endpoint == "parse":

@@ -39,8 +39,8 @@ class GovernmentSearch:
         self._core.credits.require()
         limit = body.get("k", DEFAULT_RESULTS)
         filters = Filters(include=(body["domain"],) if "domain" in body else ())
-        is_labeled = body.keys().isdisjoint(LABELS)
-        pages = self._index.web(body["query"], filters, limit, categories=["gov"]) if is_labeled else []
+        is_unlabeled = body.keys().isdisjoint(LABELS)
+        pages = self._index.web(body["query"], filters, limit, categories=["gov"]) if is_unlabeled else []
         self._core.credits.spend(search_cost(len(pages)))
         web = [
             {

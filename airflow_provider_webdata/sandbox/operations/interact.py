@@ -253,9 +253,9 @@ class Interact:
 
     def _open(self, body: Json, profile: Json | None) -> Json:
         active = list(self._active())
-        if len(active) >= self._core.settings.max_sessions:
-            most = self._core.settings.max_sessions
-            text = f"You have reached the maximum number of active browser sessions ({most})."
+        limit = self._core.settings.max_sessions
+        if len(active) >= limit:
+            text = f"You have reached the maximum number of active browser sessions ({limit})."
             raise ServiceError(429, text)
         if profile and profile.get("saveChanges", True) and any(_saves(other, profile) for other in active):
             raise ServiceError(409, PROFILE_BUSY)

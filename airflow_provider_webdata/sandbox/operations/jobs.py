@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.sandbox.reference.wire import Json
     from airflow_provider_webdata.sandbox.state.core import Core
 
-KEPT = timedelta(hours=24)
+RETENTION = timedelta(hours=24)
 JOB_FAULT = "The job failed because of an injected fault."
 
 
@@ -57,7 +57,7 @@ class Jobs(ABC):
             "error": None,
             "createdAt": iso(now),
             "finishedAt": None,
-            "expiresAt": iso(now + KEPT),
+            "expiresAt": iso(now + RETENTION),
             **fields,
         }
 
@@ -66,7 +66,7 @@ class Jobs(ABC):
 
     def _close(self, job: Json, status: str) -> None:
         now = self._clock.datetime()
-        job.update(status=status, finishedAt=iso(now), expiresAt=iso(now + KEPT))
+        job.update(status=status, finishedAt=iso(now), expiresAt=iso(now + RETENTION))
 
     def _notify(
         self,

@@ -66,8 +66,8 @@ class Map:
         addresses = dict.fromkeys(url for url in self._addresses(start, body) if _wanted(url, body))
         links = [self._link(url) for url in addresses]
         if body.get("search"):
-            asked = set(words(body["search"]))
-            links.sort(key=lambda link: -len(asked & set(words(" ".join(link.values())))))
+            terms = set(words(body["search"]))
+            links.sort(key=lambda link: -len(terms & set(words(" ".join(link.values())))))
         return links
 
     def _addresses(self, start: str, body: Json) -> Iterator[str]:

@@ -35,7 +35,7 @@ CHECK_STATES = (
     "skipped_overlap",
     "skipped_no_credits",
 )
-OWN_FIELDS = ("name", "judgeEnabled", "retentionDays")
+PLAIN_FIELDS = ("name", "judgeEnabled", "retentionDays")
 
 
 class Monitor:
@@ -93,7 +93,7 @@ class Monitor:
 
     async def list_monitors(self, call: Call) -> Reply:
         """``GET /v2/monitor``: newest first, without deleted monitors."""
-        limit, offset = _page_of(call.query, "offset")
+        limit, offset = _paging(call.query, "offset")
         shown = []
         for monitor in reversed(self._store.list("monitor")):
             seen = self._core.replica.see(monitor["id"], monitor)
@@ -115,7 +115,7 @@ class Monitor:
         body = self._valid("monitor.update", call.body)
         self._core.credits.require()
         monitor = copy.deepcopy(before)
-        monitor.update({name: body[name] for name in OWN_FIELDS if name in body})
+        monitor.update({name: body[name] for name in PLAIN_FIELDS if name in body})
         if "goal" in body:
             self._set_goal(monitor, body)
         if "targets" in body:
@@ -181,7 +181,7 @@ class Monitor:
     async def list_checks(self, call: Call) -> Reply:
         """``GET /v2/monitor/{id}/checks``: newest first, without pages."""
         monitor = self._stored(call)
-        limit, offset = _page_of(call.query, "offset")
+        limit, offset = _paging(call.query, "offset")
         wanted = _choice(call.query, "status", CHECK_STATES)
         shown = []
         for record in reversed(self._store.list("check", parent=monitor["id"])):
@@ -197,7 +197,7 @@ class Monitor:
         record = self._core.replica.see(call.params["check"], stored)
         if record is None or record["monitorId"] != monitor["id"]:
             raise ServiceError(404, "Check not found")
-        limit, skip = _page_of(call.query, "skip")
+        limit, skip = _paging(call.query, "skip")
         wanted = _choice(call.query, "status", PAGE_STATES)
         pages = [
             page
@@ -233,13 +233,13 @@ class Monitor:
             issues = [Issue((), "Unrecognized key(s) in object: 'origin'", "unrecognized_keys")]
         return without_issues(body, issues)
 
-    def _schedule(self, given: Json, monitor_id: str) -> Json:
-        cron = given.get("cron") or timetable.cron_of_text(given["text"])
-        if "text" in given and self._core.quirks.on("schedule-spread"):
+    def _schedule(self, schedule: Json, monitor_id: str) -> Json:
+        cron = schedule.get("cron") or timetable.cron_of_text(schedule["text"])
+        if "text" in schedule and self._core.quirks.on("schedule-spread"):
             minute, rest = cron.split(" ", 1)
             offset = uuid.UUID(monitor_id).int % (int(minute[2:]) if minute.startswith("*/") else 60)
             cron = f"{offset}-59/{minute[2:]} {rest}" if minute.startswith("*/") else f"{offset} {rest}"
-        return {"cron": cron, "timezone": given.get("timezone", "UTC")}
+        return {"cron": cron, "timezone": schedule.get("timezone", "UTC")}
 
     def _estimate(self, monitor: Json) -> int:
         cron = self._checks.cron(monitor)
@@ -267,34 +267,34 @@ class Monitor:
         return page
 
 
-def _normal_target(given: Json) -> Json:
-    target = {"id": given.get("id") or str(uuid.uuid4()), "type": given["type"]}
-    if given["type"] == "scrape":
-        urls = given.get("urls") or [given["url"]]
-        target.update(urls=[with_scheme(url) for url in urls], scrapeOptions=given.get("scrapeOptions", {}))
-    elif given["type"] == "crawl":
-        target.update(url=with_scheme(given["url"]), crawlOptions=given.get("crawlOptions", {}))
-        target["scrapeOptions"] = given.get("scrapeOptions", {})
+def _normal_target(spec: Json) -> Json:
+    target = {"id": spec.get("id") or str(uuid.uuid4()), "type": spec["type"]}
+    if spec["type"] == "scrape":
+        urls = spec.get("urls") or [spec["url"]]
+        target.update(urls=[with_scheme(url) for url in urls], scrapeOptions=spec.get("scrapeOptions", {}))
+    elif spec["type"] == "crawl":
+        target.update(url=with_scheme(spec["url"]), crawlOptions=spec.get("crawlOptions", {}))
+        target["scrapeOptions"] = spec.get("scrapeOptions", {})
     else:
         target.update(
-            queries=given["queries"],
-            searchWindow=given.get("searchWindow", "24h"),
-            maxResults=given.get("maxResults", 10),
+            queries=spec["queries"],
+            searchWindow=spec.get("searchWindow", "24h"),
+            maxResults=spec.get("maxResults", 10),
         )
         for name in ("includeDomains", "excludeDomains"):
-            if given.get(name):
-                target[name] = [domain.strip().lower() for domain in given[name]]
+            if spec.get(name):
+                target[name] = [domain.strip().lower() for domain in spec[name]]
     return target
 
 
-def _notification(before: Json, given: Json) -> Json:
+def _notification(before: Json, changes: Json) -> Json:
     email = {"enabled": False, "includeDiffs": False, "recipients": []}
-    merged = {**before, **given}
+    merged = {**before, **changes}
     return {**merged, "email": {**email, **merged.get("email", {})}}
 
 
-def _webhook(given: Any) -> Json | None:
-    return {"url": given} if isinstance(given, str) else given
+def _webhook(webhook: Any) -> Json | None:
+    return {"url": webhook} if isinstance(webhook, str) else webhook
 
 
 def _subscriptions(monitor: Json) -> None:
@@ -308,7 +308,7 @@ def _subscriptions(monitor: Json) -> None:
         ]
 
 
-def _page_of(query: Mapping[str, str], first: str) -> tuple[int, int]:
+def _paging(query: Mapping[str, str], first: str) -> tuple[int, int]:
     """Return the limit and the offset of a query."""
     limit = page_number(query, "limit", 1, 100, code="BAD_REQUEST")
     return limit or 25, page_number(query, first, 0, code="BAD_REQUEST") or 0

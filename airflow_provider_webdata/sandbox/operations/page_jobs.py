@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 PAGE_BYTES = 10 * 1024 * 1024
 DEFAULT_PAGE, MOST_PAGE = 100, 1000
-AT_ONCE = 50
+STEP_PAGES = 50
 """Pages per step when a page has no duration."""
 
 
@@ -55,7 +55,7 @@ class PageJobs(Jobs):
 
     async def status(self, call: Call) -> Reply:
         """Return the status of a job and one page of its documents."""
-        job = self._find(call)
+        job = self.find(call.params["id"])
         limit = page_number(call.query, "limit", 1, MOST_PAGE)
         skip = page_number(call.query, "skip", 0) or 0
         if job["status"] == "failed":
@@ -74,7 +74,7 @@ class PageJobs(Jobs):
 
     async def errors(self, call: Call) -> Reply:
         """List the failed pages and the URLs that robots.txt blocks."""
-        job = self._find(call)
+        job = self.find(call.params["id"])
         errors = self._store.list(f"{self.kind}-error", parent=job["id"])
         if self._quirks.on("bare-job-errors"):
             errors = [{name: error[name] for name in ("id", "url", "error")} for error in errors]
@@ -84,7 +84,7 @@ class PageJobs(Jobs):
     async def cancel(self, call: Call) -> Reply:
         """Cancel a job. Its scraped pages remain available."""
         try:
-            job = self._find(call)
+            job = self.find(call.params["id"])
         except ServiceError as error:
             return Reply(error.status, {"error": error.text})  # without `success`
         if job["status"] == "cancelled":
@@ -153,7 +153,7 @@ class PageJobs(Jobs):
             return 1
         return int(min(job["concurrency"] or self._settings.concurrency, self._settings.concurrency))
 
-    def job_of(self, job_id: str) -> Json:
+    def find(self, job_id: str) -> Json:
         """Return a job.
 
         :raises ServiceError: 404: the job is unknown or has expired.
@@ -164,9 +164,6 @@ class PageJobs(Jobs):
         if job["finishedAt"] is not None and from_iso(job["expiresAt"]) <= self._clock.datetime():
             raise ServiceError(404, "Job expired")
         return job
-
-    def _find(self, call: Call) -> Json:
-        return self.job_of(call.params["id"])
 
     def _summary(self, job: Json) -> Json:
         end = from_iso(job["finishedAt"]) if job["finishedAt"] else self._clock.datetime()
@@ -206,9 +203,9 @@ class PageJobs(Jobs):
 
     def _wait(self, job: Json) -> None:
         job_id = job["id"]
-        self._core.agenda.at(job["due"], lambda: self._go_on(job_id))
+        self._core.agenda.at(job["due"], lambda: self._advance(job_id))
 
-    async def _go_on(self, job_id: str) -> None:
+    async def _advance(self, job_id: str) -> None:
         """Start the job, or scrape its next pages. Complete it when no pages are pending."""
         job = self._store.get(self.kind, job_id)
         if job is None or job["finishedAt"] is not None:
@@ -222,7 +219,7 @@ class PageJobs(Jobs):
                 job["error"] = JOB_FAULT
                 self._close(job, "failed")
             else:
-                self._take_pages(job)
+                self._scrape_next(job)
             if job["finishedAt"] is None and not self.waiting(job):
                 self._close(job, "completed")
                 self._notify(job, "completed")
@@ -231,18 +228,18 @@ class PageJobs(Jobs):
                 self._plan(job, self._settings.page_seconds + job["delay"])
         self._core.keep_time()
 
-    def _take_pages(self, job: Json) -> None:
-        at_once = AT_ONCE if self._settings.page_seconds + job["delay"] == 0 else self.width(job)
-        pages = self._store.slice(f"{self.kind}-page", job["id"], job["taken"], at_once)
+    def _scrape_next(self, job: Json) -> None:
+        count = STEP_PAGES if self._settings.page_seconds + job["delay"] == 0 else self.width(job)
+        pages = self._store.slice(f"{self.kind}-page", job["id"], job["taken"], count)
         if self._quirks.on("completion-order"):
             pages.reverse()
         before = job["spent"]
         for page in pages:
             job["taken"] += 1
-            self._take(job, page)
+            self._scrape_page(job, page)
         self._core.credits.spend(job["spent"] - before)
 
-    def _take(self, job: Json, page: Json) -> None:
+    def _scrape_page(self, job: Json, page: Json) -> None:
         url = page["url"]
         try:
             scraped = self._scrapes.scrape(url, job["options"])

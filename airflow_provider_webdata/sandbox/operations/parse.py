@@ -77,9 +77,9 @@ class Parse:
         body = valid("parse.upload-url", call.body)
         kind_of(body["filename"])
         core, now = self._core, self._core.clock.now()
-        most = core.quirks.number("large-uploads") * 2**20 or MAX_FILE
-        if body.get("declaredSizeBytes", 1) > most:
-            raise ServiceError(400, f"Number must be less than or equal to {most}", code="BAD_REQUEST")
+        max_bytes = core.quirks.number("large-uploads") * 2**20 or MAX_FILE
+        if body.get("declaredSizeBytes", 1) > max_bytes:
+            raise ServiceError(400, f"Number must be less than or equal to {max_bytes}", code="BAD_REQUEST")
         unparsed = [item for item in core.store.list("upload") if item["since"] > now - UNPARSED_WINDOW]
         if len(unparsed) >= MOST_UNPARSED:
             text = (
@@ -88,7 +88,7 @@ class Parse:
             raise ServiceError(429, text, code="PARSE_UPLOAD_UNPARSED_LIMIT_REACHED")
         name, ref = str(uuid.uuid4()), secrets.token_urlsafe(24)
         core.store.put(
-            "upload", ref, {"name": name, "filename": body["filename"], "since": now, "most": most}
+            "upload", ref, {"name": name, "filename": body["filename"], "since": now, "most": max_bytes}
         )
         is_form = core.quirks.on("upload-form")
         data: Json = {
@@ -99,7 +99,7 @@ class Parse:
             if is_form
             else {"Content-Type": body.get("contentType", "application/octet-stream")},
             "expiresAt": iso(core.clock.datetime() + timedelta(seconds=LIFETIME)),
-            "maxSizeBytes": most,
+            "maxSizeBytes": max_bytes,
         }
         if is_form:
             data["fields"] = {"key": f"parse-uploads/{name}", "policy": ref}
@@ -107,22 +107,22 @@ class Parse:
 
     async def receive(self, call: Call) -> Reply:
         """Accept a file. The URL is the credential: only its requester knows it."""
-        awaited = [item for item in self._core.store.list("upload") if item["name"] == call.params["name"]]
+        expected = [item for item in self._core.store.list("upload") if item["name"] == call.params["name"]]
         upload: Upload = call.body
-        if not awaited or self._core.clock.now() > awaited[0]["since"] + LIFETIME:
+        if not expected or self._core.clock.now() > expected[0]["since"] + LIFETIME:
             raise ServiceError(404, "Upload URL not found or expired.", code="NOT_FOUND")
-        if upload.error is not None or upload.content is None or not 0 < upload.size <= awaited[0]["most"]:
+        if upload.error is not None or upload.content is None or not 0 < upload.size <= expected[0]["most"]:
             raise ServiceError(400, upload.error or "Uploaded file exceeds maximum size.", code="BAD_REQUEST")
-        self._files[awaited[0]["name"]] = replace(upload, filename=awaited[0]["filename"])
+        self._files[expected[0]["name"]] = replace(upload, filename=expected[0]["filename"])
         upload.content = None  # the stored upload now owns the file
         return Reply(200, {"success": True})
 
     def _uploaded(self, body: Any) -> Upload:
         """Return the file that a body refers to, with the options of the body. A reference works once."""
         ref = str(body.get("uploadRef")) if isinstance(body, dict) else ""
-        awaited = self._core.store.get("upload", ref)
-        file = self._files.pop(awaited["name"], None) if awaited else None
-        if awaited is None or file is None or self._core.clock.now() > awaited["since"] + LIFETIME:
+        expected = self._core.store.get("upload", ref)
+        file = self._files.pop(expected["name"], None) if expected else None
+        if expected is None or file is None or self._core.clock.now() > expected["since"] + LIFETIME:
             text = "Uploaded file is not available. Upload the file before parsing."
             raise ServiceError(400, text, code="BAD_REQUEST")
         self._core.store.delete("upload", ref)
@@ -154,9 +154,9 @@ class Parse:
         return self._answer(upload, options, page, sections)
 
     def _answer(self, upload: Upload, options: Json, page: Page, sections: list[str]) -> Reply:
-        taken = sections[: pdf_parser(options).get("maxPages")]
-        cost = page_cost(options, pdf_pages=len(taken))
-        document = produce(page, options, taken, {})
+        parsed_pages = sections[: pdf_parser(options).get("maxPages")]
+        cost = page_cost(options, pdf_pages=len(parsed_pages))
+        document = produce(page, options, parsed_pages, {})
         metadata: Json = {
             "title": page.title,
             "language": page.language,
@@ -167,7 +167,7 @@ class Parse:
             "creditsUsed": cost,
         }
         if page.is_pdf:
-            metadata.update(numPages=len(taken), totalPages=len(sections))
+            metadata.update(numPages=len(parsed_pages), totalPages=len(sections))
         document["metadata"] = metadata
         self._core.credits.spend(cost)
         self._core.store.put("parse", metadata["scrapeId"], {"created_at": self._core.clock.iso()})
@@ -180,7 +180,7 @@ def _options(text: str) -> Json:
     except ValueError:
         raise ServiceError(400, "Invalid JSON in options", code="BAD_REQUEST") from None
     if isinstance(options, dict):
-        _refuse_what_no_upload_has(options)
+        _refuse_page_options(options)
     issues = check("parse", options)
     refuse_unknown_keys(issues)
     if issues:
@@ -189,7 +189,7 @@ def _options(text: str) -> Json:
     return {"formats": ["markdown"], **given}
 
 
-def _refuse_what_no_upload_has(options: Json) -> None:
+def _refuse_page_options(options: Json) -> None:
     refused = [name for name in ("actions", "location", "mobile") if options.get(name)]
     if isinstance(options.get("waitFor"), (int, float)) and options["waitFor"] > 0:
         refused.append("waitFor")

@@ -90,7 +90,7 @@ class Providers:
 
     def _admit(self, calls: list[Json]) -> None:
         """Check the whole request before any of its calls is executed."""
-        most = 0
+        max_cost = 0
         for item in calls:
             if item["provider"] == OWN:
                 continue
@@ -99,9 +99,9 @@ class Providers:
                 raise ServiceError(404, f"Unknown provider {item['provider']!r}", code="unknown_provider")
             self._require_terms(provider)
             capability = provider.capability(item["capability"])
-            most += capability.most(item.get("options", {})) if capability else 0
-        if most:
-            self._core.credits.require(most)
+            max_cost += capability.most(item.get("options", {})) if capability else 0
+        if max_cost:
+            self._core.credits.require(max_cost)
 
     def accepts(self, provider: Provider) -> bool:
         """Return whether the team may call a provider: it has no terms, or they are accepted."""
@@ -128,11 +128,11 @@ class Providers:
         """Execute one call and return its result, without billing it."""
         result: Json = {"provider": item["provider"], "capability": item["capability"]}
         try:
-            return result | self._executed(item)
+            return result | self._execute(item)
         except CallError as error:
             return result | {"error": error.to_wire()}
 
-    def _executed(self, item: Json) -> Json:
+    def _execute(self, item: Json) -> Json:
         name, options = item["capability"], item.get("options", {})
         if item["provider"] == OWN:
             if name not in self._own:
@@ -172,44 +172,44 @@ class Providers:
         return {"provider": provider.name, "version": provider.terms, "accepted": True}
 
 
-def find_tools(given: Json) -> Json:
+def find_tools(options: Json) -> Json:
     """Return one page of the catalog.
 
     :raises CallError: the options are invalid.
     """
-    if issues := check("alexandria.find-tools", given):
+    if issues := check("alexandria.find-tools", options):
         raise CallError("invalid_options", issues[0].message, 400)
-    level = given.get("level") or _level(given)
-    limit, offset = given.get("limit", DEFAULT_PAGE), given.get("offset", 0)
-    parts = given.get("expand", PARTS if given.get("capabilities") else ())
-    found = [(provider, item) for provider, item in tools() if _fits(provider, item, given)]
+    level = options.get("level") or _level(options)
+    limit, offset = options.get("limit", DEFAULT_PAGE), options.get("offset", 0)
+    parts = options.get("expand", PARTS if options.get("capabilities") else ())
+    found = [(provider, item) for provider, item in tools() if _fits(provider, item, options)]
     items = _ITEMS[level](found, parts)
     page: Json = {"level": level, "items": items[offset : offset + limit], "total": len(items), "next": None}
     if offset + limit < len(items):
-        page["next"] = next_call(**{**given, "level": level, "limit": limit, "offset": offset + limit})
+        page["next"] = next_call(**{**options, "level": level, "limit": limit, "offset": offset + limit})
     return page
 
 
-def _level(given: Json) -> str:
-    if any(given.get(name) for name in ("query", "capabilities", "providers", "groups", "urls")):
+def _level(options: Json) -> str:
+    if any(options.get(name) for name in ("query", "capabilities", "providers", "groups", "urls")):
         return "tools"
     return "providers"
 
 
-def _fits(provider: Provider, item: Capability, given: Json) -> bool:
-    hosts = {canonical(url).split("/")[2] for url in given.get("urls", ())}
+def _fits(provider: Provider, item: Capability, options: Json) -> bool:
+    hosts = {canonical(url).split("/")[2] for url in options.get("urls", ())}
     return (
-        (not given.get("query") or matches(provider, item, given["query"]))
+        (not options.get("query") or matches(provider, item, options["query"]))
         and (not hosts or bool(hosts & set(provider.hosts)))
-        and _admits(given, "providers", provider.name)
-        and _admits(given, "categories", provider.category)
-        and _admits(given, "groups", _group(provider, item))
-        and _admits(given, "capabilities", item.name, f"{provider.name}/{item.name}")
+        and _admits(options, "providers", provider.name)
+        and _admits(options, "categories", provider.category)
+        and _admits(options, "groups", _group(provider, item))
+        and _admits(options, "capabilities", item.name, f"{provider.name}/{item.name}")
     )
 
 
-def _admits(given: Json, name: str, *values: str) -> bool:
-    return not given.get(name) or any(value in given[name] for value in values)
+def _admits(options: Json, name: str, *values: str) -> bool:
+    return not options.get(name) or any(value in options[name] for value in values)
 
 
 def _group(provider: Provider, item: Capability) -> str:

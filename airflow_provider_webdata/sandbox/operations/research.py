@@ -42,51 +42,51 @@ class Research:
 
     async def search(self, call: Call) -> Reply:
         """Validate, search, and bill."""
-        asked = valid_query("search.research.papers", query_body("search.research.papers", call))
+        params = valid_query("search.research.papers", query_body("search.research.papers", call))
         self._core.credits.require()
         pages = [
             page
-            for page in self._index.web(asked["query"], Filters(), 1000, categories=["research"])
-            if _admitted(page, asked)
+            for page in self._index.web(params["query"], Filters(), 1000, categories=["research"])
+            if _matches(page, params)
         ]
-        return self._found(pages, asked["query"], asked)
+        return self._results_reply(pages, params["query"], params)
 
     async def paper(self, call: Call) -> Reply:
         """Return one paper, with passages if the request has a query."""
-        asked = valid_query("search.research.paper", query_body("search.research.paper", call))
+        params = valid_query("search.research.paper", query_body("search.research.paper", call))
         page = self._page(call.params["id"])
         self._core.credits.require()
         self._core.credits.spend(PAPER)
         answer: Json = {"success": True, "paper": _paper(page)}
-        if "query" in asked:
-            texts = passages(page, asked["query"], asked.get("k", DEFAULT_PASSAGES))
+        if "query" in params:
+            texts = passages(page, params["query"], params.get("k", DEFAULT_PASSAGES))
             answer.update(
                 paperId=paper_id(page),
-                query=asked["query"],
+                query=params["query"],
                 passages=[{"text": text, "score": score} for text, score in texts],
             )
         return Reply(200, answer)
 
     async def similar(self, call: Call) -> Reply:
         """List papers that are similar to a paper, cite it, or are cited by it."""
-        asked = valid_query("search.research.similar", query_body("search.research.similar", call))
-        seeds = [self._page(name) for name in (call.params["id"], *asked.get("anchor", []))]
+        params = valid_query("search.research.similar", query_body("search.research.similar", call))
+        seeds = [self._page(name) for name in (call.params["id"], *params.get("anchor", []))]
         self._core.credits.require()
         others = [page for page in self._papers() if page not in seeds]
-        mode = asked.get("mode", "similar")
+        mode = params.get("mode", "similar")
         if mode == "citers":
             others = [page for page in others if any(seed.url in page.links for seed in seeds)]
         elif mode == "references":
             others = [page for page in others if any(page.url in seed.links for seed in seeds)]
-        wanted = long_words(asked["intent"])
+        wanted = long_words(params["intent"])
         others.sort(key=lambda page: (-len(wanted & set(words(page.body_text))), page.url))
-        reply = self._found(others, asked["intent"], asked)
+        reply = self._results_reply(others, params["intent"], params)
         if reply.body is not None:
             reply.body.update(poolSize=len(others), truncated=False)
         return reply
 
-    def _found(self, pages: list[Page], query: str, asked: Json) -> Reply:
-        shown = pages[: asked.get("k", DEFAULT_PAPERS)]
+    def _results_reply(self, pages: list[Page], query: str, params: Json) -> Reply:
+        shown = pages[: params.get("k", DEFAULT_PAPERS)]
         self._core.credits.spend(search_cost(len(shown)))
         results = [_result(page, query) for page in shown]
         return Reply(200, {"success": True, "results": results})
@@ -111,14 +111,14 @@ def primary_id(page: Page) -> str:
     return f"doi:10.5555/{urlsplit(page.url).path.rpartition('/')[2].partition('.')[0]}"
 
 
-def _admitted(page: Page, asked: Json) -> bool:
+def _matches(page: Page, params: Json) -> bool:
     authors = " ".join(page.meta.get("citation_author", [])).lower()
-    if not all(name.lower() in authors for name in asked.get("authors", [])):
+    if not all(name.lower() in authors for name in params.get("authors", [])):
         return False
-    if not set(asked.get("categories", [])) <= set(page.meta.get("citation_keywords", [])):
+    if not set(params.get("categories", [])) <= set(page.meta.get("citation_keywords", [])):
         return False
     day = page.published.date().isoformat() if page.published else ""
-    return bool(asked.get("from", "") <= day <= asked.get("to", "9999"))
+    return bool(params.get("from", "") <= day <= params.get("to", "9999"))
 
 
 def _result(page: Page, query: str) -> Json:

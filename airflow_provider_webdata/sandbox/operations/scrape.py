@@ -78,7 +78,7 @@ class Scrape:
         admit(options, self._core.settings, self._canned, body["url"])
         credits.require()
         url = with_scheme(body["url"])
-        self._in_time(url, options)
+        self._require_processed(url, options)
         try:
             scraped = self._scrapes.scrape(url, options)
         except PageError as error:
@@ -102,7 +102,7 @@ class Scrape:
             raise ServiceError(404, NO_JOB)
         return Reply(200, {"success": True, "data": document})
 
-    def _in_time(self, url: str, options: Json) -> None:
+    def _require_processed(self, url: str, options: Json) -> None:
         """Time out if a PDF is not processed yet."""
         page: Page | None = self._web.get(url)
         if page is None or not page.is_pdf:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.sandbox.engine.page import Page
     from airflow_provider_webdata.sandbox.state.core import Core
 
-MOST_HOSTS = 20
+MAX_HOSTS = 20
 
 
 class Search:
@@ -54,8 +54,8 @@ class Search:
         """Validate, search, scrape, and bill."""
         core, body = self._core, call.body
         self._validate(body)
-        self._entitled(body)
-        await self._in_time(body)
+        self._require_entitlements(body)
+        await self._wait(body)
         core.credits.require()
         options = body.get("scrapeOptions", {})
         scraping = bool(format_names(options))
@@ -70,7 +70,7 @@ class Search:
         # The response has one warning for all results.
         notes = [item.pop("warning") for items in data.values() for item in items if "warning" in item]
         if not found and "tools" not in data:
-            notes = [self._found_nothing(body["query"])]
+            notes = [self._no_results_note(body["query"])]
         if notes:
             answer["warning"] = " ".join(dict.fromkeys(notes))
         return Reply(200, answer)
@@ -101,7 +101,7 @@ class Search:
             # Here a search error has no code.
             raise ServiceError(400, "Invalid request body", details=details_of(issues))
 
-    def _entitled(self, body: Json) -> None:
+    def _require_entitlements(self, body: Json) -> None:
         settings = self._core.settings
         if any(name != "default" for name in body.get("enterprise", [])):
             settings.require_entitlement("enterprise")
@@ -110,17 +110,17 @@ class Search:
         if "threatProtection" in body or "threatProtection" in body.get("scrapeOptions", {}):
             settings.require_entitlement("threatProtection")
 
-    async def _in_time(self, body: Json) -> None:
+    async def _wait(self, body: Json) -> None:
         latency, timeout = self._core.settings.latency_ms, body.get("timeout", 60_000)
         await asyncio.sleep(min(latency, timeout) / 1000)
         if latency > timeout:
             raise ServiceError(408, "Request timed out")
 
-    def _found_nothing(self, query: str) -> str:
+    def _no_results_note(self, query: str) -> str:
         """Return a note that lists the hosts, because the first query of a user usually has no results."""
         hosts = self._index.hosts()
-        more = f" and {len(hosts) - MOST_HOSTS} more" if len(hosts) > MOST_HOSTS else ""
-        note = f"No results. The sandbox searches only its own pages: {', '.join(hosts[:MOST_HOSTS])}{more}."
+        more = f" and {len(hosts) - MAX_HOSTS} more" if len(hosts) > MAX_HOSTS else ""
+        note = f"No results. The sandbox searches only its own pages: {', '.join(hosts[:MAX_HOSTS])}{more}."
         left_out = len(self._index.web(query, Filters(), limit=100))
         if left_out:
             note += f" Without sources and filters (dates, domains, categories), the query has {left_out} results."

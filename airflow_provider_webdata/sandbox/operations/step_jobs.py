@@ -101,9 +101,9 @@ class StepJobs(Jobs):
         return str(scraped.document["markdown"])
 
     def _plan(self, job_id: str, seconds: float) -> None:
-        self._core.agenda.after(seconds, lambda: self._go_on(job_id))
+        self._core.agenda.after(seconds, lambda: self._advance(job_id))
 
-    async def _go_on(self, job_id: str) -> None:
+    async def _advance(self, job_id: str) -> None:
         """Run the next step, or end the job."""
         job = self._store.get(self.kind, job_id)
         if job is None or job["finishedAt"] is not None:

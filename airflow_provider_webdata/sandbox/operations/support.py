@@ -38,7 +38,7 @@ class Support:
         job_id = body.get("jobId")
         answer = self._answer(job_id) if job_id else None
         blocked = {"blockedBy": NO_JOB if job_id else NO_JOB_ID, "attempted": ["the jobs of the sandbox"]}
-        told: Json = {
+        response: Json = {
             "requestId": str(uuid.uuid4()),
             "answer": answer or "",
             "confidence": "high" if answer else "low",
@@ -47,7 +47,7 @@ class Support:
             "feedback": None if answer else blocked,
             "durationMs": 0,
         }
-        return Reply(200, told)
+        return Reply(200, response)
 
     def _answer(self, job_id: str) -> str | None:
         for jobs in self._jobs:

@@ -101,8 +101,8 @@ class Team:
         """Return the threat protection policy."""
         self._core.settings.require_entitlement("threatProtection")
         stored = self._core.store.get("meta", "threat-policy")
-        told = {**DEFAULT_POLICY, "configured": stored is not None, "updatedAt": None, **(stored or {})}
-        return Reply(200, {"success": True, "data": told})
+        policy = {**DEFAULT_POLICY, "configured": stored is not None, "updatedAt": None, **(stored or {})}
+        return Reply(200, {"success": True, "data": policy})
 
     async def replace_policy(self, call: Call) -> Reply:
         """Replace the whole policy. Omitted fields get their defaults."""
