@@ -38,8 +38,7 @@ class SandboxControl:
         """
         filters = {"path": path, "method": method}
         query = urlencode({name: value for name, value in filters.items() if value is not None})
-        found: list[Json] = self._call("GET", f"/requests?{query}")
-        return found
+        return self._list("GET", f"/requests?{query}")
 
     def clear_requests(self) -> None:
         """Clear the received requests."""
@@ -50,15 +49,13 @@ class SandboxControl:
 
         The status is ``pending``, ``delivered``, ``failed`` (no retries left), or ``lost`` (dropped by a fault).
         """
-        found: list[Json] = self._call("GET", "/deliveries")
-        return found
+        return self._list("GET", "/deliveries")
 
     def sessions(self) -> list[Json]:
         """Return the open and closed browser sessions, oldest first: ``status``, ``profile``, ``tab`` (address and kept
         values), and, for closed sessions, ``creditsBilled``.
         """
-        found: list[Json] = self._call("GET", "/sessions")
-        return found
+        return self._list("GET", "/sessions")
 
     def end_session(self, session_id: str) -> None:
         """Destroy a browser session while it is in use, as the service does after a browser failure."""
@@ -76,8 +73,7 @@ class SandboxControl:
 
         :param kind: ``crawl``, ``batch_scrape``, ``extract``, or ``agent``.
         """
-        found: list[Json] = self._call("GET", f"/jobs/{kind}")
-        return found
+        return self._list("GET", f"/jobs/{kind}")
 
     def set_page(self, url: str, html: str | None = None, **page: Any) -> None:
         """Create or replace a page, or set the canned answers that a scrape of it returns.
@@ -126,8 +122,7 @@ class SandboxControl:
 
     def pages(self) -> list[Json]:
         """Return the ``url``, ``title``, and ``status`` of every page."""
-        found: list[Json] = self._call("GET", "/pages")
-        return found
+        return self._list("GET", "/pages")
 
     def add_fault(
         self,
@@ -155,8 +150,7 @@ class SandboxControl:
 
     def faults(self) -> list[Json]:
         """Return all added faults, with their ``hits``."""
-        found: list[Json] = self._call("GET", "/faults")
-        return found
+        return self._list("GET", "/faults")
 
     def clear_faults(self) -> None:
         """Remove all faults."""
@@ -198,8 +192,11 @@ class SandboxControl:
             ``batch.scrape``, ``crawl``, ``crawl.params``, ``map``, ``parse``,
             ``extract``, ``agent``, ``interact``, ``interact.execute``, or ``scrape.interact``.
         """
-        found: list[Json] = self._call("POST", "/validate", {"operation": operation, "body": body})
-        return found
+        return self._list("POST", "/validate", {"operation": operation, "body": body})
+
+    def _list(self, method: str, path: str, body: Any = None) -> list[Json]:
+        items: list[Json] = self._call(method, path, body)
+        return items
 
     def _call(self, method: str, path: str, body: Any = None) -> Any:
         data = None if body is None else json.dumps(body).encode()

@@ -66,12 +66,8 @@ class Dispatcher:
         media: Media,
     ) -> None:
         self._core, self._endpoints, self._api_key = core, endpoints, api_key
-        self._rate_limits, self._recorder, self._activity, self._media = (
-            rate_limits,
-            recorder,
-            activity,
-            media,
-        )
+        self._rate_limits, self._recorder = rate_limits, recorder
+        self._activity, self._media = activity, media
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""

@@ -53,6 +53,7 @@ DEFAULT_TIMEOUT = 30
 SEGMENTS, SEGMENT_BYTES = 2, 1000
 """Segments per recording, and bytes per segment."""
 CODE_MAX = 100_000
+NO_CODE = {"stdout": "", "result": "", "stderr": None, "exitCode": 0, "killed": False, "error": None}
 
 
 class Interact:
@@ -138,7 +139,7 @@ class Interact:
         if "code" in body:
             outcome = await self._run(session["id"], body)
         if "prompt" in body:
-            outcome = {**_no_code(), **outcome, "output": self._answer(session["id"], body["prompt"])}
+            outcome = {**NO_CODE, **outcome, "output": self._answer(session["id"], body["prompt"])}
         names = ("cdpUrl", "liveViewUrl", "interactiveLiveViewUrl")
         failed = outcome["killed"] or outcome["exitCode"] != 0
         return Reply(
@@ -376,10 +377,6 @@ def _seconds(text: str) -> float:
 def _saves(session: Json, profile: Json) -> bool:
     other = session["profile"]
     return bool(other and other["name"] == profile["name"] and other.get("saveChanges", True))
-
-
-def _no_code() -> Json:
-    return {"stdout": "", "result": "", "stderr": None, "exitCode": 0, "killed": False, "error": None}
 
 
 def _refuse_destroyed(session: Json) -> None:

@@ -185,8 +185,7 @@ def _options(text: str) -> Json:
     refuse_unknown_keys(issues)
     if issues:
         raise ServiceError(400, "Invalid parse options", code="BAD_REQUEST", details=details_of(issues))
-    given: Json = options
-    return {"formats": ["markdown"], **given}
+    return {"formats": ["markdown"], **options}
 
 
 def _refuse_page_options(options: Json) -> None:

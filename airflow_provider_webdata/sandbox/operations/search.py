@@ -140,8 +140,7 @@ class Search:
                 cost += len(data["web"]) if scraping else 0
             else:
                 tbs = sources["web"].get("tbs", body.get("tbs"))
-                spent = self._web(body, filters, limit, tbs, options if scraping else None, data)
-                cost += spent
+                cost += self._web(body, filters, limit, tbs, options if scraping else None, data)
         if "news" in sources:
             pages = self._index.news(body["query"], filters, limit)
             data["news"] = [self._news_item(body, page, number) for number, page in enumerate(pages, 1)]
