@@ -81,7 +81,7 @@ class Dispatcher:
                 body.close()
 
     async def _read(self, request: Request) -> tuple[bytes | None, Any, bool]:
-        """Return the raw body, its parsed form, and whether it is readable."""
+        """Return the raw body, the parsed body, and whether parsing succeeded."""
         endpoint, _ = self._match(request)
         is_json = request.headers.get("content-type", "").startswith("application/json")
         if endpoint is not None and endpoint.raw:

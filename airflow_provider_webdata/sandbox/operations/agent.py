@@ -48,7 +48,7 @@ NO_CHAT = (
 
 
 class Agent(StepJobs):
-    """Handles requests about agent runs."""
+    """Handles agent requests."""
 
     kind: ClassVar[str] = "agent"
     not_found: ClassVar[str] = "Agent job not found"
@@ -241,7 +241,7 @@ class Agent(StepJobs):
 
 
 def _inherit(earlier: Json, body: Json) -> Json:
-    """Return a request in which the thread's last request supplies the missing options."""
+    """Return a request that inherits missing options from the thread's last request."""
     whole = {**{name: earlier[name] for name in INHERITED if name in earlier}, **body}
     if "exchange" in earlier:
         kept = {name: value for name, value in earlier["exchange"].items() if name not in ANSWERS}

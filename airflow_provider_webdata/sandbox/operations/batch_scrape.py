@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class BatchScrape(PageJobs):
-    """Handles requests about batch scrapes."""
+    """Handles batch scrape requests."""
 
     kind: ClassVar[str] = "batch_scrape"
     path: ClassVar[str] = "/v2/batch/scrape"

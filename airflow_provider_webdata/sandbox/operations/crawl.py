@@ -54,7 +54,7 @@ _KEY = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 class Crawl(PageJobs):
-    """Handles requests about crawls."""
+    """Handles crawl requests."""
 
     kind: ClassVar[str] = "crawl"
     path: ClassVar[str] = "/v2/crawl"

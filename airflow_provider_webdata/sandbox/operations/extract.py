@@ -31,7 +31,7 @@ SITE = "/*"
 
 
 class Extract(StepJobs):
-    """Handles requests about extract jobs."""
+    """Handles extract requests."""
 
     kind: ClassVar[str] = "extract"
     not_found: ClassVar[str] = "Extract job not found"

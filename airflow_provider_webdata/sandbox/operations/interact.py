@@ -57,7 +57,7 @@ NO_CODE = {"stdout": "", "result": "", "stderr": None, "exitCode": 0, "killed": 
 
 
 class Interact:
-    """Handles requests about browser sessions."""
+    """Handles browser session requests."""
 
     def __init__(self, core: Core, web: Web, scrapes: ScrapeStore, media: Media) -> None:
         self._core, self._store, self._clock = core, core.store, core.clock

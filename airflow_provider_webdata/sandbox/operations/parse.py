@@ -214,6 +214,6 @@ def _refuse_unsupported(kind: str, options: Json) -> None:
 
 
 def _key(upload: Upload) -> str:
-    """Return a key that is equal for repeated requests: of the file, its name, and the options."""
+    """Return a key to deduplicate requests: a hash of the file, its name, and the options."""
     options = json.dumps(json.loads(upload.options), sort_keys=True)
     return hashlib.sha256(f"{upload.sha256}\0{upload.filename}\0{options}".encode()).hexdigest()
