@@ -1,4 +1,4 @@
-"""The engine behind the operations: the sandbox's web, scraping, searching, comparing, and reading of files.
+"""The engine behind the operations: web pages, scraping, search, comparison, and file parsing.
 
-Nothing here knows of calls and answers.
+It is independent of HTTP requests and responses.
 """

@@ -1,4 +1,4 @@
-"""Scrape options that are refused before scraping: those the team may not use, and those the sandbox cannot emulate."""
+"""Checks before scraping: refuse options that the team may not use or the sandbox does not support."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def admit(options: Json, settings: Settings, canned: CannedAnswers, url: str) -> None:
-    """Refuse scrape options that cannot be met.
+    """Refuse scrape options that the team may not use or the sandbox does not support.
 
-    :param url: the page, or the first one.
+    :param url: the URL of the page, or of the first one.
     :raises ServiceError: 403, or 400 ``UNSUPPORTED_IN_SANDBOX``.
     """
     if options.get("zeroDataRetention"):
@@ -33,17 +33,19 @@ def admit(options: Json, settings: Settings, canned: CannedAnswers, url: str) ->
 
 
 def refuse_unsupported(options: Json) -> None:
-    """Refuse what the sandbox cannot do for any page.
+    """Refuse options that the sandbox supports for no page.
 
-    :raises UnsupportedHereError: naming it.
+    :raises UnsupportedHereError: an option is unsupported; the error names it.
     """
     for name in format_names(options):
         if name not in (*FORMATS, *needed(options)):
-            raise UnsupportedHereError(f"make the format {name!r}; it makes {', '.join(FORMATS)}")
+            raise UnsupportedHereError(
+                f"generate the format {name!r}. Supported formats: {', '.join(FORMATS)}"
+            )
     if options.get("onlyCleanContent"):
         raise UnsupportedHereError("clean content with a language model (onlyCleanContent)")
     if options.get("redactPII") not in (None, False):
-        raise UnsupportedHereError("find personal data (redactPII)")
+        raise UnsupportedHereError("detect personal data (redactPII)")
     for name in ("includeTags", "excludeTags"):
         _refuse_selectors(name, options.get(name, []))
     attributes = (format_options(options, "attributes") or {}).get("selectors", [])

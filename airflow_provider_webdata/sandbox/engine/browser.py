@@ -1,7 +1,7 @@
-"""The code that a browser session of the sandbox understands: a few statements over its own pages, nothing else.
+"""An interpreter for the few statements that a browser session of the sandbox supports.
 
-No code is run. Each statement is a line, or ends with a semicolon, and must look exactly like one of
-:data:`STATEMENTS`; anything else ends the run as a failing program does, on stderr and with exit code 1.
+No real code runs. Statements are separated by newlines or semicolons, and each must match a pattern of
+:data:`STATEMENTS`. Any other statement fails the run: an error on stderr, and exit code 1.
 """
 
 from __future__ import annotations
@@ -68,15 +68,15 @@ STATEMENTS: dict[str, dict[str, str]] = {
         "exit": r"exit (\d{1,3})",
     },
 }
-"""The statements that each language supports: the meaning and the regular expression of each."""
+"""The supported statements by language: meaning and regular expression."""
 
 
 class CodeError(Exception):
-    """The code failed; the text is that of its exception."""
+    """The code failed; the text is the message of its exception."""
 
 
 class _ExitError(Exception):
-    """The code ended itself."""
+    """The code exited by itself."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -85,17 +85,14 @@ class _ExitError(Exception):
 
 @dataclass
 class Tab:
-    """The state of a session's browser: the address it shows and the values that pages keep in it."""
+    """The state of a session's browser: the current URL, and the local storage."""
 
     url: str = "about:blank"
     kept: dict[str, str] = field(default_factory=dict)
 
 
 class CodeRun:
-    """One run of code.
-
-    :param tab: the browser's tab, which the run changes.
-    """
+    """One run of code, which updates the browser's tab."""
 
     def __init__(self, web: Web, tab: Tab) -> None:
         self._web, self._tab = web, tab
@@ -120,42 +117,42 @@ class CodeRun:
             self.exit_code, self.error = 1, str(failure)
 
     def _do(self, statement: str, language: str, number: int) -> Iterator[float]:
-        meaning, given = _read(statement, language)
+        meaning, arguments = _parse(statement, language)
         if meaning is None:
-            raise CodeError(f"line {number}: the sandbox runs no code and does not know this statement")
+            raise CodeError(f"line {number}: the sandbox runs no code and does not support this statement")
         if meaning.startswith("wait"):
-            yield float(given[0]) / (1000 if meaning == "wait ms" else 1)
+            yield float(arguments[0]) / (1000 if meaning == "wait ms" else 1)
         elif meaning == "exit":
-            raise _ExitError(int(given[0]))
+            raise _ExitError(int(arguments[0]))
         elif meaning == "fail":
-            raise CodeError(given[0])
+            raise CodeError(arguments[0])
         elif meaning.startswith("print"):
-            self._printed.append(self._value(meaning.removeprefix("print").strip(), given))
+            self._printed.append(self._value(meaning.removeprefix("print").strip(), arguments))
         elif meaning != "nothing":
-            self._change(meaning, given)
+            self._change(meaning, arguments)
 
-    def _change(self, meaning: str, given: list[str]) -> None:
+    def _change(self, meaning: str, arguments: list[str]) -> None:
         if meaning == "keep":
-            self._tab.kept[given[0]] = given[1]
+            self._tab.kept[arguments[0]] = arguments[1]
             return
-        address = given[0]
+        address = arguments[0]
         if meaning == "click":
-            href = self._element(given[0]).get("href")
+            href = self._element(address).get("href")
             if not href:
-                raise CodeError(f"the sandbox can click links only, and {given[0]} is none")
+                raise CodeError(f"the sandbox can only click links, and {address} is not a link")
             address = markup.absolute(self._tab.url, href)
         self._tab.url = open_page(self._web, address).url
 
-    def _value(self, what: str, given: list[str]) -> str:
-        reads: dict[str, Callable[[], str]] = {
-            "": lambda: given[0],
+    def _value(self, what: str, arguments: list[str]) -> str:
+        readers: dict[str, Callable[[], str]] = {
+            "": lambda: arguments[0],
             "title": lambda: self._page().title,
             "url": lambda: self._tab.url,
             "html": lambda: self._page().html,
-            "text": lambda: markup.text(self._element(given[0])),
-            "kept": lambda: self._tab.kept.get(given[0], "null"),
+            "text": lambda: markup.text(self._element(arguments[0])),
+            "kept": lambda: self._tab.kept.get(arguments[0], "null"),
         }
-        return reads[what]()
+        return readers[what]()
 
     def _page(self) -> Page:
         return Page("about:blank") if self._tab.url == "about:blank" else open_page(self._web, self._tab.url)
@@ -172,7 +169,7 @@ class CodeRun:
 
 
 def open_page(web: Web, address: str) -> Page:
-    """Return the page that a browser shows at an address; a missing one of a known host is that host's 404 page.
+    """Return the page that a browser shows at an address; a 404 page if a known host lacks it.
 
     :raises CodeError: the host does not exist, or the page cannot be loaded.
     """
@@ -191,8 +188,8 @@ def open_page(web: Web, address: str) -> Page:
     return page
 
 
-def _read(statement: str, language: str) -> tuple[str | None, list[str]]:
-    """Return what a statement means and the texts it gives; None when it is none of the table."""
+def _parse(statement: str, language: str) -> tuple[str | None, list[str]]:
+    """Return the meaning of a statement, or None if it is unsupported, and its arguments."""
     for meaning, pattern in STATEMENTS[language].items():
         match = re.fullmatch(pattern, statement)
         if match:
@@ -205,6 +202,6 @@ def _statements(code: str, language: str) -> Iterator[tuple[int, str]]:
         for match in _STATEMENT.finditer(line):
             statement = match[0].strip()
             if statement.startswith(_COMMENTS[language]):
-                break  # a comment reaches to the end of its line
+                break  # a comment extends to the end of its line
             if statement:
                 yield number, statement

@@ -1,4 +1,4 @@
-"""Canned answers, which a test or demo sets for a page because the sandbox cannot generate them."""
+"""Canned answers: values that a test or demo sets for a page because the sandbox cannot generate them."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _FILE = "https://files.example/"
 
 @dataclass(frozen=True)
 class _Kind:
-    """A kind of answer: its type, and how a line of Python writes one."""
+    """A kind of answer: the type of its value, and an example in Python."""
 
-    of: type
+    value_type: type
     example: str
 
 
@@ -42,16 +42,16 @@ KINDS: dict[str, _Kind] = {
     "actions": _Kind(dict, f'{{"screenshots": ["{_FILE}step.png"]}}'),
     "blocks": _Kind(list, '[{"pageNumber": 1, "items": []}]'),
 }
-"""The answers that a page can be given, by the field of the document in which they stand."""
+"""The kinds of canned answers, by their field in the document."""
 
 _FORMATS = ("screenshot", "audio", "video", "branding", "product", "menu")
-"""Formats that only a canned answer, or a file of the page, can meet."""
+"""Formats that need a canned answer or a file of the page."""
 
 
 def needed(options: Json, page: Page | None = None) -> Iterator[str]:
-    """Yield the kinds of answers that scrape options ask for and that the sandbox cannot make.
+    """Yield the kinds of canned answers that scrape options require.
 
-    :param page: the page, if it is known. Only PDFs have blocks.
+    :param page: the page, if known. Only PDFs have blocks.
     """
     yield from (name for name in format_names(options) if name in _FORMATS)
     if any(action["type"] != "wait" for action in options.get("actions", [])):
@@ -61,39 +61,39 @@ def needed(options: Json, page: Page | None = None) -> Iterator[str]:
 
 
 class CannedAnswers:
-    """The answers that pages were given, their files among them."""
+    """The canned answers of pages, including files."""
 
     def __init__(self, store: Store, media: Media) -> None:
         self._store, self._media = store, media
 
     def put(self, url: str, answers: Json) -> None:
-        """Set answers of a page. Those of other kinds stay; None removes one.
+        """Set answers of a page. Answers of other kinds are unchanged; None removes one.
 
-        :raises ValueError: a kind is unknown, or an answer of the wrong type.
+        :raises ValueError: an answer has the wrong type.
         """
         for kind, answer in answers.items():
-            if not isinstance(answer, (KINDS[kind].of, type(None))):
+            if not isinstance(answer, (KINDS[kind].value_type, type(None))):
                 raise ValueError(f"{kind} must be like {KINDS[kind].example}, not {answer!r}")
-        kept = {**self.of(url), **answers}
-        answers = {kind: answer for kind, answer in kept.items() if answer is not None}
+        merged = {**self.get(url), **answers}
+        answers = {kind: answer for kind, answer in merged.items() if answer is not None}
         self._store.put("canned", canonical(url), {"answers": answers})
 
-    def of(self, url: str) -> Json:
+    def get(self, url: str) -> Json:
         """Return the answers of a page, by kind, without its files."""
-        kept = self._store.get("canned", canonical(url))
-        answers: Json = kept["answers"] if kept else {}
+        stored = self._store.get("canned", canonical(url))
+        answers: Json = stored["answers"] if stored else {}
         return answers
 
     def forget(self, url: str) -> None:
-        """Take all answers of a page away."""
+        """Remove all answers of a page."""
         self._store.delete("canned", canonical(url))
 
     def meet(self, options: Json, page: Page) -> Json:
-        """Return the answers of a page that the options need.
+        """Return the answers of a page that the options require.
 
-        :raises UnsupportedHereError: one is not set. The error explains how to set it.
+        :raises UnsupportedHereError: an answer is not set; the error explains how to set it.
         """
-        canned = self.of(page.url)
+        canned = self.get(page.url)
         found: Json = {}
         for kind in needed(options, page):
             found[kind] = self._media.link(page.url, kind) or canned.get(kind)
@@ -102,13 +102,13 @@ class CannedAnswers:
         return found
 
     def refuse_unknown(self, options: Json, url: str) -> None:
-        """Refuse a kind of answer that was set for no page, before anything is scraped.
+        """Refuse, before anything is scraped, kinds of answers that no page has.
 
-        :param url: the page that the call is about.
-        :raises UnsupportedHereError: saying how to give it to that page.
+        :param url: the requested page.
+        :raises UnsupportedHereError: no page has an answer; the error explains how to set it.
         """
         known = {
-            kind for kept in self._store.list("canned") for kind in kept["answers"]
+            kind for stored in self._store.list("canned") for kind in stored["answers"]
         } | self._media.kinds()
         for kind in needed(options):
             if kind not in known:
@@ -116,6 +116,6 @@ class CannedAnswers:
 
 
 def _refusal(kind: str, url: str) -> UnsupportedHereError:
-    what = f"make the format {kind!r}" if kind in _FORMATS else f"make {kind!r}"
+    what = f"the format {kind!r}" if kind in _FORMATS else repr(kind)
     line = f'control.set_page("{canonical(url)}", {kind}={KINDS[kind].example})'
-    return UnsupportedHereError(f"{what} of a page that was given none. Give the page one: {line}")
+    return UnsupportedHereError(f"generate {what}. Set it for the page: {line}")

@@ -1,4 +1,4 @@
-"""The changeTracking format: a scrape compared with the one before, of the same page and tag."""
+"""The changeTracking format: compares a scrape with the previous one of the same page and tag."""
 
 from __future__ import annotations
 
@@ -17,29 +17,27 @@ GONE = (404, 410)
 
 
 class ChangeTracker:
-    """Remembers the state of pages when their changes were last tracked."""
+    """Stores the last tracked state of pages."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store, self._clock = store, clock
 
-    def track(self, page: Page, asked: Json, markdown: str, extraction: Any, *, remember: bool) -> Json:
-        """Compare a page with its previous state, and remember the current one.
+    def track(self, page: Page, options: Json, markdown: str, extraction: Any, *, remember: bool) -> Json:
+        """Compare a page with its previous state, and store the current one if ``remember`` is true.
 
-        :param asked: the format's options.
-        :param markdown: of the page.
+        :param options: the format's options.
         :param extraction: the data that json mode compares.
-        :param remember: whether anything may be kept.
         """
-        key = f"{page.url} {asked.get('tag') or ''}"
+        key = f"{page.url} {options.get('tag') or ''}"
         before = self._store.get("tracked", key)
         now = {"at": self._clock.iso(), "status": page.status, "markdown": markdown, "json": extraction}
         if remember:
             self._store.put("tracked", key, now)
-        modes = asked.get("modes") or ()
+        modes = options.get("modes") or ()
         found: Json = {
             "previousScrapeAt": before["at"] if before else None,
             "changeStatus": _status(before, now, modes),
-            # Only a page known from an earlier crawl is hidden. Here, every page was requested or linked to.
+            # Only a page of an earlier crawl can be hidden. Here, every page was requested or linked.
             "visibility": "visible",
         }
         if "git-diff" in modes and before is not None and before["markdown"] != markdown:
@@ -55,7 +53,7 @@ def _status(before: Json | None, now: Json, modes: list[str] | tuple[str, ...]) 
         return "new"
     if now["status"] in GONE and before["status"] not in GONE:
         return "removed"
-    # In json mode alone the text around may change.
+    # If json is the only mode, the rest of the text may change.
     compared = (
         ("json",) if list(modes) == ["json"] else ("markdown", "json") if "json" in modes else ("markdown",)
     )
@@ -63,7 +61,7 @@ def _status(before: Json | None, now: Json, modes: list[str] | tuple[str, ...]) 
 
 
 def _fields(before: Any, after: Any) -> Json:
-    """Return each field as it was and is; of what is no object, each place that differs."""
+    """Return the previous and current value of each field; if either is not an object, the differences by JSON path."""
     if not isinstance(before, dict) or not isinstance(after, dict):
         return json_diff(before, after)
     return {name: {"previous": before.get(name), "current": after.get(name)} for name in {**before, **after}}

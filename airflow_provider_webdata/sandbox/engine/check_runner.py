@@ -1,4 +1,4 @@
-"""The checks of monitors: when they run, what they find, what they cost, whom they notify."""
+"""The checks of monitors: schedule, results, cost, and notifications."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ OVERLAP = "Skipped: the previous check was still running"
 OUT_OF_CREDITS = "Skipped: not enough credits to reserve for this check"
 STALE_AFTER = 3600.0
 STALE = "Monitor check exceeded the running timeout."
-CHECK_FAULT = "The check failed because the sandbox was told so."
+CHECK_FAULT = "The check failed because of the fault fail_check."
 
 
 class CheckRunner:
-    """Plans and makes the checks of all monitors."""
+    """Schedules and runs the checks of all monitors."""
 
     def __init__(self, core: Core, targets: TargetRunner, webhooks: Webhooks) -> None:
         self._core, self._targets, self._webhooks = core, targets, webhooks
@@ -46,19 +46,19 @@ class CheckRunner:
         return timetable.parse_cron(monitor["schedule"]["cron"], either_day=self._core.quirks.on("cron-or"))
 
     def next_run(self, monitor: Json) -> str | None:
-        """Return when the monitor runs next by its schedule."""
+        """Return the time of the next run by the monitor's schedule, or None."""
         zone = timetable.zone_of(monitor["schedule"]["timezone"])
         run = next(self.cron(monitor).after(self._clock.datetime(), zone), None)
         return iso(run) if run else None
 
     def plan(self, monitor: Json) -> None:
-        """See to it that the monitor runs at its ``nextRunAt``."""
+        """Schedule the monitor's run at its ``nextRunAt``."""
         planned = monitor["nextRunAt"]
         if monitor["status"] == "active" and planned:
             self._agenda.at(from_iso(planned).timestamp(), lambda: self._fire(monitor["id"], planned))
 
     def forget(self, target_id: str) -> None:
-        """Drop the page history of a target."""
+        """Delete the page history of a target."""
         for entry in self._store.list("history", parent=target_id):
             self._store.delete("history", entry["key"])
 
@@ -96,7 +96,7 @@ class CheckRunner:
         return check
 
     async def _fire(self, monitor_id: str, planned: str) -> None:
-        """Dispatch a scheduled check, unless the plan has changed since."""
+        """Start a scheduled check unless the schedule has changed in the meantime."""
         monitor = self._store.get("monitor", monitor_id)
         if monitor is None or monitor["status"] != "active" or monitor["nextRunAt"] != planned:
             return
@@ -158,7 +158,7 @@ class CheckRunner:
                 with self._store.transaction():
                     findings = self._compare(monitor, check)
             except (ServiceError, TypeError, ValueError, re.error) as error:
-                # Options of a target are stored unchecked; their errors show here.
+                # The options of a target are stored without validation, so their errors occur here.
                 failure = f"The check failed: {error}"
         with self._store.transaction():
             self._close(monitor, check, findings, failure)

@@ -1,4 +1,4 @@
-"""Crawl options read from a prompt, without a model: a few plain phrases, and nothing is guessed beyond them."""
+"""Crawl options parsed from a few fixed phrases of a prompt, without a language model."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ _SWITCHES = {
 
 
 def options_of_prompt(prompt: str) -> Json:
-    """Return the crawl options that a prompt states.
+    """Return the crawl options in a prompt.
 
-    It understands paths (``only /blog``, ``without /tag``), ``N pages``, ``N levels deep``, ``N seconds apart``, and
-    the words subdomains, entire domain, external links, ignore query.
+    Supported are paths (``only /blog``, ``without /tag``), ``N pages``, ``N levels deep``, ``N seconds apart``, and
+    the phrases subdomains, entire domain, external links, and ignore query.
 
-    :raises ServiceError: 400: it states none.
+    :raises ServiceError: 400: the prompt contains no supported phrase.
     """
     found: Json = {}
     excluded = [path for match in _EXCLUDED.finditer(prompt) for path in _patterns(match["paths"])]
     rest = _EXCLUDED.sub(" ", prompt)
-    # An address in the text is not a path.
+    # The path of a URL in the prompt is not a pattern.
     rest = re.sub(r"https?://\S+", " ", rest)
     included = [path for match in _INCLUDED.finditer(rest) for path in _patterns(match["paths"])]
     if included:

@@ -25,17 +25,17 @@ INSIDE, ONE_HOP, OUTSIDE, EXTERNAL_HOME = "inside", "one hop", "outside", "exter
 
 @dataclass(frozen=True)
 class Scope:
-    """The addresses that a crawl's options admit.
+    """The URLs that a crawl's options allow.
 
-    :param start: the start address, canonical.
-    :param options: crawl options that passed the rules.
+    :param start: the start URL, canonical.
+    :param options: validated crawl options.
     """
 
     start: str
     options: Json
 
     def position(self, url: str) -> str:
-        """Return the position of an address: inside the crawl, one hop out, outside, or a front page elsewhere."""
+        """Classify a URL: inside the crawl, one hop out, outside, or the home page of another site."""
         parts, home = urlsplit(url), urlsplit(self.start)
         host, own = host_of(url), host_of(self.start)
         sibling = bool(self.options.get("allowSubdomains")) and in_domain(host, base_domain(own))
@@ -47,7 +47,7 @@ class Scope:
         return INSIDE if below or self.options.get("crawlEntireDomain") else OUTSIDE
 
     def wanted(self, url: str) -> bool:
-        """Return whether the path patterns admit an address. The start address is no exception."""
+        """Return whether the path patterns allow a URL. They apply to the start URL too."""
         text = url if self.options.get("regexOnFullURL") else urlsplit(url).path
         include, exclude = self.options.get("includePaths", []), self.options.get("excludePaths", [])
         if include and not any(_compiled(pattern).search(text) for pattern in include):
@@ -55,7 +55,7 @@ class Scope:
         return not any(_compiled(pattern).search(text) for pattern in exclude)
 
     def key(self, url: str) -> str:
-        """Return the key that two addresses share if they are the same page to this crawl."""
+        """Return the key by which the crawl deduplicates pages."""
         parts = urlsplit(canonical(url))
         host, path = parts.netloc, parts.path
         if self.options.get("deduplicateSimilarURLs", True):
@@ -64,7 +64,7 @@ class Scope:
         return urlunsplit(("https", host, path, query, ""))
 
     def robot(self) -> str | None:
-        """Return the name by which robots.txt is asked; None when it is not asked."""
+        """Return the user agent for robots.txt, or None if the crawl ignores robots.txt."""
         if self.options.get("ignoreRobotsTxt"):
             return None
         return str(self.options.get("robotsUserAgent") or AGENT)
@@ -76,7 +76,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def links_of(web: Web, url: str) -> Iterator[str]:
-    """Yield the links of a page, canonical; none when it does not exist."""
+    """Yield the canonical links of a page; no links if the page does not exist."""
     page = web.get(url)
     if page is not None:
         yield from map(canonical, page.links)

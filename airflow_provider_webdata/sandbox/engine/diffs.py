@@ -1,7 +1,7 @@
 """The difference between two versions of a page.
 
-unidiff was tried: its tree takes as many lines to turn into the service's, and it writes chunk heads another way.
-deepdiff too: it joins what was renamed, and its paths are none of JSON.
+Libraries do not fit: converting the tree of unidiff would need as many lines, and its chunk headers differ. deepdiff
+joins renamed fields, and its paths are not JSON paths.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
 
 def text_diff(before: str, after: str) -> str:
-    """Return the unified diff of two texts, without a header for files."""
+    """Return the unified diff of two texts."""
     lines = list(
         difflib.unified_diff(before.splitlines(), after.splitlines(), "previous", "current", lineterm="")
     )
@@ -25,7 +25,7 @@ def text_diff(before: str, after: str) -> str:
 
 
 def diff_tree(text: str) -> Json:
-    """Return the tree of a unified diff: files, chunks and changes with their line numbers."""
+    """Return the tree of a unified diff: files, chunks, and changes with line numbers."""
     chunks: list[Json] = []
     old = new = 0
     for line in text.split("\n"):
@@ -47,7 +47,7 @@ def diff_tree(text: str) -> Json:
 
 
 def json_diff(before: Any, after: Any) -> Json:
-    """Return the differences by JSON path: ``plans[0].price`` to previous and current value."""
+    """Return the previous and current value of each difference, by JSON path such as ``plans[0].price``."""
     old, new = dict(_leaves(before, "")), dict(_leaves(after, ""))
     paths = [*old, *(path for path in new if path not in old)]
     return {

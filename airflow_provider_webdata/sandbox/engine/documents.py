@@ -1,7 +1,7 @@
-"""Conversion of uploaded files to pages, where possible without an office suite.
+"""Conversion of uploaded files to pages, without an office suite.
 
-Office files are ZIP archives of XML. The sandbox reads headings, paragraphs, lists, links, and tables from them and
-ignores the formatting. It refuses by name the kinds that need a separate program (the binary office formats, RTF).
+Office files are ZIP archives of XML. The sandbox reads their headings, paragraphs, lists, links, and tables, and
+ignores the formatting. It refuses kinds that need a separate program (the binary office formats, RTF).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ KINDS = (
     *("html", "htm", "xhtml", "pdf", "docx", "doc", "docm", "odt", "ods", "odp", "rtf"),
     *("xlsx", "xls", "xlsm", "xlsb", "pptx", "ppt", "pptm", "epub", "csv"),
 )
-"""Extensions that the service accepts (docs/service.md#parse-extension)."""
+"""File extensions that the service accepts (docs/service.md#parse-extension)."""
 
 _DELIMITERS = ",;\t|"
 _BROKEN = (
@@ -39,7 +39,7 @@ _BROKEN = (
 
 
 def kind_of(filename: str) -> str:
-    """Return the extension that decides the type, in lower case.
+    """Return the extension that determines the file type, in lower case.
 
     :raises ServiceError: 400 ``UNSUPPORTED_FILE_TYPE``.
     """
@@ -55,16 +55,16 @@ def kind_of(filename: str) -> str:
 
 
 def convert(kind: str, content: IO[bytes]) -> Page:
-    """Read a file.
+    """Convert a file to a page.
 
-    :param kind: a name of :data:`KINDS`.
-    :raises UnsupportedHereError: the sandbox cannot read that kind, or a feature that this file uses.
-    :raises ServiceError: 500 ``SCRAPE_UNSUPPORTED_FILE_ERROR``: the file is broken.
+    :param kind: one of :data:`KINDS`.
+    :raises UnsupportedHereError: the sandbox does not support the kind, or a feature that the file uses.
+    :raises ServiceError: 500 ``SCRAPE_UNSUPPORTED_FILE_ERROR``: the file is damaged.
     """
     reader = _READERS.get(kind)
     if reader is None:
         raise UnsupportedHereError(
-            f"read .{kind} files; it reads {', '.join(f'.{name}' for name in _READERS)}"
+            f"read .{kind} files. Supported extensions: {', '.join(f'.{name}' for name in _READERS)}"
         )
     try:
         return reader(content)
@@ -79,7 +79,7 @@ def _html(content: IO[bytes]) -> Page:
 
 
 def _decoded(raw: bytes) -> str:
-    """Decode by byte order mark, else by the document's charset, else UTF-8, else the usual charset of old files."""
+    """Decode by byte order mark, declared charset, UTF-8, or Windows-1252, in this order."""
     for mark, encoding in ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16")):
         if raw.startswith(mark):
             return raw.decode(encoding, errors="replace")

@@ -1,4 +1,4 @@
-"""The formats that the sandbox makes of a page: its markup turned into text, and stand-ins for a language model."""
+"""The formats of a scraped page: conversions of its markup, and substitutes for a language model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_webdata.sandbox.reference.scrape_options import format_names, pdf_parser, type_of
 
 from . import html as markup
-from .structured_data import answered
+from .structured_data import json_format
 from .words import sentences, sentences_about
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from .page import Page
 
-SUMMARY = "Summaries of the sandbox are the first sentences of the page."
+SUMMARY = "The sandbox has no language model: summary consists of the page's first sentences."
 SENTENCES = (
     "The sandbox has no language model: {field} has the page's sentences that share a word with the {asked}."
 )
@@ -37,20 +37,20 @@ _DATA_IMAGE = re.compile(r"!\[([^\]]*)\]\(data:image/[^)]*\)")
 
 
 def produce(page: Page, options: Json, sections: list[str], canned: Json) -> Json:
-    """Generate the supported formats of a page, with a ``warning`` if they stand in for a language model.
+    """Generate the requested formats of a page, with a ``warning`` about substitutes for a language model.
 
     :param sections: the pages of a PDF.
-    :param canned: answers that the page was given; they win.
+    :param canned: the page's canned answers; they take precedence.
     """
-    document = _of_markup(page, options, sections)
+    document = _from_markup(page, options, sections)
     notes: list[str] = []
     for item in options.get("formats", []):
         name = type_of(item)
         field = "answer" if name == "question" else name
         if field in canned:
             document[field] = canned[field]
-        elif name in _MADE:
-            document[field], note = _MADE[name](page, item if isinstance(item, dict) else {})
+        elif name in _GENERATORS:
+            document[field], note = _GENERATORS[name](page, item if isinstance(item, dict) else {})
             notes.extend([note] if note else [])
     if sections and pdf_parser(options).get("pages"):
         document["pages"] = [
@@ -61,10 +61,10 @@ def produce(page: Page, options: Json, sections: list[str], canned: Json) -> Jso
     return document
 
 
-def _of_markup(page: Page, options: Json, sections: list[str]) -> Json:
+def _from_markup(page: Page, options: Json, sections: list[str]) -> Json:
     names = [name for name in format_names(options) if name in _MARKUP]
     filtered = options.get("includeTags") or options.get("excludeTags")
-    # A page kept as markdown is parsed only for what needs the tree.
+    # A page stored as markdown is parsed only if a format needs the tree.
     untouched = page.markdown is not None and not filtered and "html" not in names
     chosen = markup.together([]) if untouched else content(page, options)
     text = markdown_of(page, options, chosen, sections)
@@ -87,7 +87,7 @@ def markdown_of(page: Page, options: Json, chosen: HtmlElement, sections: list[s
     """Return the markdown of a page under the options."""
     filtered = options.get("includeTags") or options.get("excludeTags")
     if page.is_pdf and options.get("parsers") == []:
-        # The sandbox's PDFs exist as text only.
+        # The sandbox's PDFs exist only as text.
         return base64.b64encode((page.markdown or "").encode()).decode()
     if sections:
         text = _joined(sections, markers=pdf_parser(options).get("pageMarkers", False))
@@ -101,7 +101,7 @@ def markdown_of(page: Page, options: Json, chosen: HtmlElement, sections: list[s
 
 
 def _joined(sections: list[str], *, markers: bool) -> str:
-    """Join the pages of a PDF; a marker names the page that follows."""
+    """Join the pages of a PDF; each marker has the number of the page after it."""
     first, *others = (section.strip() for section in sections)
     between = (f"---\n\n<!-- Page {number} -->\n\n" if markers else "" for number, _ in enumerate(others, 2))
     return "\n\n".join([first, *(mark + text for mark, text in zip(between, others, strict=True))])
@@ -122,12 +122,11 @@ def content(page: Page, options: Json) -> HtmlElement:
 
 
 def _summary(page: Page, _: Json) -> tuple[str, str]:
-    """Return the first sentences of the page: an extract, nothing is written anew."""
     return " ".join(sentences(page.body_text)[:3]), SUMMARY
 
 
 def _json(page: Page, asked: Json) -> tuple[Any, str | None]:
-    return answered(page, asked.get("schema"))
+    return json_format(page, asked.get("schema"))
 
 
 def _about(field: str, asked_by: str) -> Callable[[Page, Json], tuple[str | None, str]]:
@@ -155,12 +154,12 @@ def _attributes(page: Page, asked: Json) -> tuple[list[Json], None]:
     ], None
 
 
-_MADE: dict[str, Callable[[Page, Json], tuple[Any, str | None]]] = {
+_GENERATORS: dict[str, Callable[[Page, Json], tuple[Any, str | None]]] = {
     "summary": _summary,
     "json": _json,
     "question": _about("answer", "question"),
     "highlights": _about("highlights", "query"),
     "attributes": _attributes,
 }
-FORMATS = (*_MARKUP, *_MADE, "changeTracking")
-"""The formats that are made of any page."""
+FORMATS = (*_MARKUP, *_GENERATORS, "changeTracking")
+"""The formats that the sandbox generates for any page."""

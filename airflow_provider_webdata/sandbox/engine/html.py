@@ -1,6 +1,6 @@
-"""Markup: parsed and selected from by lxml, turned into markdown by markdownify and out of it by markdown-it.
+"""HTML parsing and selection with lxml, and conversion to markdown (markdownify) and from it (markdown-it).
 
-Beautiful Soup as the tree was tried: a page takes six times as long, one nested 5,000 deep five seconds.
+Parsing with Beautiful Soup takes six times as long, and five seconds for a page nested 5,000 levels deep.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _BLOCKS = _SECTIONS | {
 }
 _HEAD = frozenset(("base", "link", "meta", "noscript", "script", "style", "template", "title"))
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
-"""Characters that lxml reads but does not accept back."""
+"""Characters that lxml parses but refuses in assigned text."""
 _INVISIBLE = CSSSelector("head, script, style, noscript, template, iframe, svg", translator="html")
 _PARSER = HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
 
@@ -61,12 +61,12 @@ class _Markdown(MarkdownConverter):
 
 
 def parse(html: str) -> HtmlElement:
-    """Parse a document. Broken markup gives some tree, never an error. Elements nested 256 deep are omitted."""
+    """Parse a document. Invalid markup never raises an error. Elements nested 256 levels deep are omitted."""
     try:
         tree = document_fromstring(html.encode(errors="replace"), _PARSER, ensure_head_body=True)
-    except ParserError:  # nothing is in it
+    except ParserError:  # the document is empty
         return document_fromstring("<html></html>", ensure_head_body=True)
-    # libxml2 does not know HTML 5's sections and leaves them in a head that was not closed.
+    # libxml2 does not support HTML5 sections and leaves them in an unclosed head.
     head, rest = next(tree.iter("head")), next(tree.iter("body"))
     strays = [*dropwhile(lambda node: node.tag in _HEAD, head)]
     if strays:
@@ -83,14 +83,14 @@ def parse(html: str) -> HtmlElement:
 
 
 def to_html(node: HtmlElement) -> str:
-    """Write the tree as HTML."""
+    """Serialize the tree as HTML."""
     return tostring(node, encoding="unicode", with_tail=False)
 
 
 def selector(css: str) -> CSSSelector:
-    """Return a function that finds the elements that a CSS selector names, in document order.
+    """Return a function that finds the elements matching a CSS selector, in document order.
 
-    :raises ValueError: it is none.
+    :raises ValueError: the selector is invalid.
     """
     try:
         return CSSSelector(css, translator="html")
@@ -99,14 +99,14 @@ def selector(css: str) -> CSSSelector:
 
 
 def drop(nodes: list[HtmlElement]) -> None:
-    """Take elements out of their tree; the text that follows them stays."""
+    """Remove elements from their tree; the text after them remains."""
     for node in nodes:
         if node.getparent() is not None:
             node.drop_tree()
 
 
 def together(nodes: list[HtmlElement]) -> HtmlElement:
-    """Return copies of elements in one; of an element inside another only the outer one's."""
+    """Return a div with copies of elements; an element within another one is not copied twice."""
     found = set(nodes)
     outermost = [node for node in nodes if found.isdisjoint(node.iterancestors())]
     whole = Element("div")
@@ -117,7 +117,7 @@ def together(nodes: list[HtmlElement]) -> HtmlElement:
 
 
 def visible(node: HtmlElement) -> HtmlElement:
-    """Return a copy without invisible elements."""
+    """Return a copy of an element without invisible descendants."""
     copy = deepcopy(node)
     copy.tail = None
     drop(_INVISIBLE(copy))
@@ -125,7 +125,7 @@ def visible(node: HtmlElement) -> HtmlElement:
 
 
 def text(node: HtmlElement) -> str:
-    """Return the visible text with white space folded."""
+    """Return the visible text with whitespace collapsed."""
     return " ".join("".join(_pieces(visible(node))).split())
 
 
@@ -148,13 +148,13 @@ def absolute(base: str, link: str) -> str:
 
 
 def to_markdown(node: HtmlElement, base: str) -> str:
-    """Convert the tree to GitHub's markdown, with the words unchanged.
+    """Convert the tree to GitHub-flavored markdown; the words are unchanged.
 
-    :param base: the address against which links and images become absolute.
+    :param base: the URL against which links and images are resolved.
     """
     copy = visible(node)
     for section in copy.iter(*_SECTIONS):
-        section.tag = "div"  # which markdownify knows to stand alone
+        section.tag = "div"  # markdownify treats it as a block
     soup = BeautifulSoup(to_html(copy), "lxml")
     for name in ("href", "src"):
         for tag in soup.select(f"[{name}]"):
@@ -167,13 +167,13 @@ def to_markdown(node: HtmlElement, base: str) -> str:
         heading_style="atx",
         keep_inline_images_in=list(_BLOCKS),
         table_infer_header=True,
-        wrap=True,  # white space is folded, ...
-        wrap_width=None,  # ... but no line is broken
+        wrap=True,  # collapses whitespace, ...
+        wrap_width=None,  # ... but breaks no line
     )
     return converter.convert_soup(soup).strip()
 
 
 def from_markdown(markdown: str) -> str:
-    """Turn markdown into an HTML fragment."""
+    """Convert markdown to an HTML fragment."""
     html: str = MarkdownIt("js-default").render(markdown)
     return html.strip()

@@ -74,14 +74,14 @@ def _listed(host: str, entry: str) -> bool:
 
 
 class Index:
-    """The search index; it follows the pages by itself."""
+    """The search index. It updates itself when pages change."""
 
     def __init__(self, web: Web, clock: Clock, quirks: Quirks) -> None:
         self._web, self._clock, self._quirks = web, clock, quirks
         self._entries: dict[str, _Entry] = {}
 
     def web(self, query: str, filters: Filters, limit: int, **narrow: str | list[str] | None) -> list[Page]:
-        """Return web results: ``tbs`` and ``categories`` narrow them."""
+        """Return web results, filtered by ``tbs`` and ``categories``."""
         tbs, categories = narrow.get("tbs"), narrow.get("categories")
         window = parse_tbs(tbs) if isinstance(tbs, str) else TimeFilter()
         now = self._clock.datetime()
@@ -98,7 +98,7 @@ class Index:
         return [page for _, page in self._ranked(hits, False)[:limit]]
 
     def images(self, query: str, filters: Filters, limit: int) -> list[tuple[Page, Picture]]:
-        """Return image results; ``imagesize:`` and ``larger:`` hold here."""
+        """Return image results, filtered by ``imagesize:`` and ``larger:``."""
         clauses = parse_query(query)
         wanted = {
             word
@@ -115,7 +115,7 @@ class Index:
         return [(page, picture) for *_, page, picture in sorted(found, key=lambda item: item[:3])[:limit]]
 
     def published_within(self, query: str, filters: Filters, limit: int, window: timedelta) -> list[Page]:
-        """Return pages published within the window, for monitors' search targets."""
+        """Return pages published within the window, for search targets of monitors."""
         earliest = self._clock.datetime() - window
         hits = [
             (score, page)
@@ -125,15 +125,15 @@ class Index:
         return [page for _, page in self._ranked(hits, False)[:limit]]
 
     def all(self) -> list[Page]:
-        """Return all pages that can be found."""
+        """Return all indexed pages."""
         return [page for page in self._web if page.status == 200]
 
     def hosts(self) -> list[str]:
-        """Return the hosts whose pages are searched."""
+        """Return all hosts with pages."""
         return sorted({page.host for page in self._web})
 
     def about(self, prompt: str, limit: int) -> list[str]:
-        """Return the addresses of the pages that share most long words with a prompt, best first."""
+        """Return the URLs of the pages that share long words with a prompt, best match first."""
         wanted = long_words(prompt)
         scored = (
             (len(wanted & set(words(f"{page.title} {page.body_text}"))), page.url) for page in self._web
@@ -197,7 +197,7 @@ class Index:
         return bool(set(words(value)) & (entry.counts.keys() | set(entry.title)))
 
     def _related(self, page: Page, domain: str) -> bool:
-        """Return whether the page's site links to the domain, or the domain to the site."""
+        """Return whether the page's site links to the domain or vice versa."""
         if in_domain(page.host, domain):
             return False
         for other in self._web:
@@ -223,8 +223,8 @@ def _fits(picture: Picture, clause: Clause) -> bool:
     return fits is not clause.negated
 
 
-def category_of(page: Page, asked: list[str]) -> str | None:
-    """Return the first of the asked categories that the page is in."""
+def category_of(page: Page, categories: list[str]) -> str | None:
+    """Return the page's first category among the requested ones, or None."""
     is_in = {
         "codehost": page.is_code,
         "github": page.is_code,
@@ -233,11 +233,11 @@ def category_of(page: Page, asked: list[str]) -> str | None:
         "pdf": page.is_pdf,
         "gov": page.is_government,
     }
-    return next((name for name in asked if is_in[name]), None)
+    return next((name for name in categories if is_in[name]), None)
 
 
 def passages(page: Page, query: str, limit: int) -> list[tuple[str, float]]:
-    """Return the sentences of the page with most of the query's words, best first, each with the part that it has."""
+    """Return the page's best sentences for a query, each with the fraction of the query's words that it contains."""
     wanted = set(words(query))
     scored = [
         (len(wanted & set(words(text))) / max(1, len(wanted)), text) for text in sentences(page.body_text)
@@ -247,7 +247,7 @@ def passages(page: Page, query: str, limit: int) -> list[tuple[str, float]]:
 
 
 def highlight(page: Page, query: str, *, markdown: bool = False) -> str | None:
-    """Return the sentence of the page that holds most of the query's words, or None when none does."""
+    """Return the sentence with the most words of the query, or None if no sentence has any."""
     wanted = {
         word
         for c in parse_query(query)

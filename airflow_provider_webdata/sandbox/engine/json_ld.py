@@ -1,4 +1,4 @@
-"""The JSON-LD of a page: structured data that the page states itself."""
+"""The JSON-LD of a page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def json_ld(page: Page) -> Any:
-    """Return the JSON-LD that the page embeds, or None: nothing is guessed from its text."""
+    """Return the JSON-LD embedded in the page, or None."""
     for node in page.tree.iter("script"):
         if node.get("type") == "application/ld+json":
             try:

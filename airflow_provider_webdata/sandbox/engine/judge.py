@@ -1,4 +1,4 @@
-"""A stand-in for the service's judge: it compares words, uses no language model, and says so in its answer."""
+"""A substitute for the service's judge: compares words without a language model, and says so in its reason."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.sandbox.reference.wire import Json
 
 _RULE = (
-    "The sandbox has no language model; it calls meaningful what shares a word of four letters with the goal."
+    "The sandbox has no language model: a change is meaningful if it shares a word of at least four letters with the "
+    "goal."
 )
 
 
 def judge(goal: str, removed: list[str], added: list[str]) -> Json:
-    """Judge a change against a goal."""
+    """Judge removed and added lines against a goal."""
     wanted = long_words(goal)
     changes: list[Json] = []
     for kind, lines in (("removed", removed), ("added", added)):

@@ -1,6 +1,6 @@
-"""Files of pages: screenshots, audio and video that the control API gave them, served at signed addresses that expire.
+"""Media files of pages, served at signed URLs that expire.
 
-The sandbox cannot take a screenshot or fetch a video. It serves the file that a test or demo sets for a page instead.
+The sandbox cannot take a screenshot or download a video. It serves the file that a test or demo sets for the page.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.sandbox.state.store import Store
 
 LIFETIMES = {"screenshot": 86_400, "audio": 3600, "video": 3600, "recording": 21_600}
-"""Seconds an address of each kind can be used (docs/service.md#document-media-expires, #replay-playlist)."""
+"""Seconds until a URL expires, by kind (docs/service.md#document-media-expires, #replay-playlist)."""
 
 CONTENT_TYPES = {
     "screenshot": "image/png",
@@ -27,19 +27,19 @@ CONTENT_TYPES = {
     "video": "video/mp4",
     "recording": "video/mp2t",
 }
-MOST_BYTES = 1024 * 1024 * 1024
+MAX_BYTES = 1024 * 1024 * 1024
 
 
 class Media:
-    """The files, and their addresses."""
+    """The media files and their signed URLs."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store, self._clock = store, clock
-        kept = store.get("meta", "media") or {"secret": secrets.token_hex(16)}
-        store.put("meta", "media", kept)
-        self._secret = kept["secret"].encode()
+        stored = store.get("meta", "media") or {"secret": secrets.token_hex(16)}
+        store.put("meta", "media", stored)
+        self._secret = stored["secret"].encode()
         self.origin = ""
-        """Scheme and host that callers use, as of the last call."""
+        """Scheme and host of the last request."""
 
     def put(
         self,
@@ -50,19 +50,20 @@ class Media:
         size: int | None = None,
         content_type: str | None = None,
     ) -> None:
-        """Give a page a file.
+        """Set a page's file of a kind.
 
         :param kind: ``screenshot``, ``audio``, ``video``, or ``recording`` (a segment of a session's recording).
-        :param content: the file, base64.
-        :param size: generate a file of this many bytes instead.
-        :raises ValueError: when the kind is unknown, or not one of content and size is given.
+        :param content: the file as base64.
+        :param size: bytes of a generated file, in place of ``content``; 0 to 1 GiB.
+        :raises ValueError: the kind is unknown, the size is out of range, or ``content`` and ``size`` are both set or
+            both missing.
         """
         if kind not in LIFETIMES:
-            raise ValueError(f"unknown kind of file {kind!r}; known are {', '.join(LIFETIMES)}")
+            raise ValueError(f"unknown kind of file {kind!r}. Kinds: {', '.join(LIFETIMES)}")
         if (content is None) == (size is None):
-            raise ValueError("give either content or size")
-        if size is not None and not 0 <= size <= MOST_BYTES:
-            raise ValueError(f"size must be between 0 and {MOST_BYTES}, not {size}")
+            raise ValueError("set either content or size")
+        if size is not None and not 0 <= size <= MAX_BYTES:
+            raise ValueError(f"size must be between 0 and {MAX_BYTES} bytes, not {size}")
         if content is not None:
             base64.b64decode(content, validate=True)
         file = {"content": content, "size": size, "type": content_type or CONTENT_TYPES[kind]}
@@ -71,11 +72,11 @@ class Media:
         self._store.put("media", f"{canonical(url)} {kind}", {"key": key, "kind": kind})
 
     def kinds(self) -> frozenset[str]:
-        """Return the kinds of which some page has a file."""
+        """Return the kinds of files that exist."""
         return frozenset(item["kind"] for item in self._store.list("media"))
 
     def link(self, url: str, kind: str) -> str | None:
-        """Return a fresh signed address of a page's file; None when it has none."""
+        """Return a new signed URL of a page's file, or None if the page has no such file."""
         known = self._store.get("media", f"{canonical(url)} {kind}")
         if known is None:
             return None
@@ -83,15 +84,15 @@ class Media:
         return f"{self.origin}/media/{known['key']}?expires={expires}&signature={self._sign(known['key'], expires)}"
 
     def has_signed(self, key: str, expires: int, signature: str) -> bool:
-        """Return whether the signature is valid for an address with this key and expiry."""
+        """Return whether the signature is valid for this key and expiry."""
         return hmac.compare_digest(self._sign(key, expires).encode(), signature.encode())
 
     def has_expired(self, expires: int) -> bool:
-        """Return whether that time has passed."""
+        """Return whether this time (seconds since the epoch) has passed."""
         return self._clock.now() >= expires
 
     def file(self, key: str) -> Json | None:
-        """Return a file: its ``type``, and its ``content`` (base64) or its ``size``; None when it is gone."""
+        """Return a file with ``type`` and ``content`` (base64) or ``size``, or None if it does not exist."""
         return self._store.get("media-file", key)
 
     def _sign(self, key: str, expires: int) -> str:

@@ -1,7 +1,7 @@
-"""Office files and e-books: ZIP archives of XML, read for their headings, paragraphs, lists, links and tables.
+"""Conversion of office files and e-books to HTML: headings, paragraphs, lists, links, and tables.
 
-No one library replaces these readers: markitdown brings 32 packages and reads no OpenDocument,
-the license of kreuzberg is not an open one.
+No single library replaces these readers: markitdown has 32 dependencies and does not support OpenDocument, and
+kreuzberg's license is not an open-source one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
 UNPACKED_MAX = 200 * 1024 * 1024
-"""Bytes that the parts of one archive may unpack to."""
+"""Maximum unpacked bytes of one archive."""
 
 _REPEATS_MAX = 1000
 
@@ -30,7 +30,7 @@ class BrokenFileError(Exception):
 
 
 class _Archive:
-    """The XML parts of an office file, with a limit on their unpacked size and without document types."""
+    """The parts of an office file. Limits their unpacked size and refuses document type declarations."""
 
     def __init__(self, content: IO[bytes]) -> None:
         self._zip = zipfile.ZipFile(content)
@@ -44,7 +44,7 @@ class _Archive:
             raw = part.read(self._left + 1)
         self._left -= len(raw)
         if self._left < 0:
-            raise BrokenFileError(f"it unpacks to more than {UNPACKED_MAX} bytes")
+            raise BrokenFileError(f"the archive unpacks to more than {UNPACKED_MAX} bytes")
         return raw
 
     def xml(self, name: str) -> Element:
@@ -54,7 +54,7 @@ class _Archive:
         return ElementTree.fromstring(raw)  # noqa: S314 - no document type, so no entities to expand
 
     def relations(self, name: str) -> dict[str, str]:
-        """Return the targets of a part's relations, by id; empty when it has none."""
+        """Return the targets of a part's relationships, by id."""
         path = PurePosixPath(name)
         rels = str(path.parent / "_rels" / f"{path.name}.rels")
         if rels not in self.names():
@@ -67,7 +67,7 @@ def _local(node: Element) -> str:
 
 
 def _get(node: Element, name: str) -> str | None:
-    """Return an attribute by its local name."""
+    """Return the attribute with this local name."""
     return next((value for key, value in node.attrib.items() if key.rpartition("}")[2] == name), None)
 
 
@@ -88,9 +88,9 @@ def _link(inner: str, href: str | None) -> str:
 
 
 def docx(content: IO[bytes]) -> str:
-    """Return the HTML of a text document of Word.
+    """Convert a Word document to HTML.
 
-    :raises BrokenFileError: it is none.
+    :raises BrokenFileError: the file is not a Word document.
     """
     archive = _Archive(content)
     links = archive.relations("word/document.xml")
@@ -181,7 +181,7 @@ def _sheet_row(row: Element, shared: list[str]) -> list[str]:
     for cell in row:
         column = _column(_get(cell, "r") or "")
         if column - len(cells) > _REPEATS_MAX:
-            raise BrokenFileError("a row leaves out more cells than the sandbox writes")
+            raise BrokenFileError(f"a row omits more than {_REPEATS_MAX} cells in succession")
         cells.extend([""] * (column - 1 - len(cells)))
         cells.append(_cell(cell, shared))
     return cells
@@ -197,24 +197,24 @@ def _column(reference: str) -> int:
 
 
 def _cell(cell: Element, shared: list[str]) -> str:
-    """Return the stored value of a cell. A date is the number in the file."""
+    """Return the stored value of a cell. Dates remain serial numbers."""
     if _get(cell, "t") == "inlineStr":
         return _plain(cell)
     value = next((child.text or "" for child in cell if _local(child) == "v"), "")
     if _get(cell, "t") == "s":
         if not value.isdigit() or int(value) >= len(shared):
-            raise BrokenFileError("a cell points to a text that is not there")
+            raise BrokenFileError("a cell refers to a missing shared string")
         return shared[int(value)]
     return {"1": "TRUE", "0": "FALSE"}.get(value, value) if _get(cell, "t") == "b" else value
 
 
 def pptx(content: IO[bytes]) -> str:
-    """Return the HTML of a presentation of PowerPoint: titles and paragraphs, slide after slide."""
+    """Convert a PowerPoint presentation to HTML: the titles and paragraphs of each slide."""
     archive = _Archive(content)
     targets = archive.relations("ppt/presentation.xml")
     parts: list[str] = []
     for slide in _all(archive.xml("ppt/presentation.xml"), "sldId"):
-        # `id` is both the slide's own number and, in another namespace, the relation that is wanted.
+        # The attribute `id` without a namespace is the slide's number; the one with a namespace is the relationship.
         relation = next(value for key, value in slide.attrib.items() if key.endswith("}id"))
         for shape in _all(archive.xml(f"ppt/{targets[relation]}"), "sp"):
             place = next(_all(shape, "ph"), None)
@@ -226,9 +226,9 @@ def pptx(content: IO[bytes]) -> str:
 
 
 def open_document(content: IO[bytes]) -> str:
-    """Return the HTML of an OpenDocument text, sheet or presentation.
+    """Convert an OpenDocument text, spreadsheet, or presentation to HTML.
 
-    :raises BrokenFileError: it is none.
+    :raises BrokenFileError: the file is not an OpenDocument file.
     """
     body = next(_all(_Archive(content).xml("content.xml"), "body"), None)
     if body is None:
@@ -263,7 +263,7 @@ def _odf_rows(table: Element) -> Iterator[list[str]]:
             times = min(_REPEATS_MAX, int(_get(cell, "number-columns-repeated") or "1"))
             text = " ".join("".join(p.itertext()) for p in cell if _local(p) == "p")
             if not text:
-                gap += times  # empty cells at the end of a row are the sheet's edge, not its content
+                gap += times  # trailing empty cells only fill the row up to the sheet's width
                 continue
             cells.extend([""] * gap + [text] * times)
             gap = 0
@@ -282,7 +282,7 @@ def _odf_text(node: Element) -> str:
 
 
 def epub(content: IO[bytes]) -> str:
-    """Return the HTML of an e-book: its chapters in reading order."""
+    """Convert an e-book to HTML: its chapters in reading order."""
     archive = _Archive(content)
     root = next(_all(archive.xml("META-INF/container.xml"), "rootfile"))
     package = root.get("full-path", "")
@@ -305,4 +305,4 @@ READERS: dict[str, Callable[[IO[bytes]], str]] = {
     **dict.fromkeys(("odt", "ods", "odp"), open_document),
     "epub": epub,
 }
-"""The HTML converter of each kind."""
+"""The converter for each file extension."""

@@ -1,8 +1,8 @@
 """One page of the sandbox's web.
 
-All that the sandbox knows of a page stands in the page itself, in the usual meta tags: ``article:published_time``,
-``og:type`` (``article`` is news, ``object`` a thing on a code host, ``government`` an authority's page), ``rating``
-(``adult``), ``citation_title`` (a scientific work).
+The properties of a page come from its meta tags: ``article:published_time``, ``og:type`` (``article``: news;
+``object``: a code host; ``government``: a government authority), ``rating`` (``adult``), and ``citation_title`` (a
+scientific work).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Picture:
-    """An image on a page; width and height in pixels, 0 when the page does not say."""
+    """An image on a page; width and height in pixels, 0 if unknown."""
 
     url: str
     alt: str
@@ -35,10 +35,10 @@ class Picture:
 
 @dataclass
 class Page:
-    """One page, as the site serves it.
+    """One page, as its site serves it.
 
-    ``markdown`` is set if the page was given as markdown (and for PDFs, which are kept as their text).
-    ``error`` is the code a scrape of the page fails with.
+    ``markdown`` is set for PDFs, which exist only as text, and for pages that were created from markdown.
+    ``error`` is the code with which a scrape of the page fails.
     """
 
     url: str
@@ -77,7 +77,7 @@ class Page:
 
     @cached_property
     def language(self) -> str | None:
-        """The language the document declares."""
+        """The declared language of the document."""
         return self.tree.get("lang") or None
 
     @cached_property
@@ -88,7 +88,7 @@ class Page:
 
     @cached_property
     def published(self) -> datetime | None:
-        """The time of publication, if the page states it."""
+        """The time of publication, or None."""
         stated = self.meta.get("article:published_time")
         return from_iso(stated[0]) if stated else None
 
@@ -109,12 +109,12 @@ class Page:
 
     @property
     def is_code(self) -> bool:
-        """True if the page declares itself a repository, an issue, or the like, as code hosts do."""
+        """True if the page declares itself an object of a code host, such as a repository or an issue."""
         return self.meta.get("og:type") == ["object"]
 
     @property
     def is_government(self) -> bool:
-        """True if the page declares itself a government authority's."""
+        """True if the page declares that it belongs to a government authority."""
         return self.meta.get("og:type") == ["government"]
 
     @property
@@ -129,7 +129,7 @@ class Page:
 
     @cached_property
     def links(self) -> list[str]:
-        """Absolute links of the page in order, each once."""
+        """Absolute links of the page in order, without duplicates."""
         found = [
             markup.absolute(self.url, node.get("href", ""))
             for node in self.tree.iter("a")
@@ -172,10 +172,10 @@ def compose(
 ) -> Page:
     """Build a page from its parts. If ``html`` is a whole document, it is used unchanged.
 
-    :raises ValueError: when both or neither of html and markdown are given, or ``published`` is not a time.
+    :raises ValueError: html and markdown are both set or both missing, or ``published`` is not a time.
     """
     if (html is None) == (markdown is None):
-        raise ValueError("give either html or markdown")
+        raise ValueError("set either html or markdown")
     if html is None or "<html" not in html.lower():
         metas = {
             "description": description,
@@ -193,5 +193,5 @@ def compose(
             f"<body><main>{body}</main></body></html>"
         )
     page = Page(canonical(url), html, markdown, status, content_type, error)
-    _ = page.published  # a time that cannot be read is refused now, not in a later search
+    _ = page.published  # raises for an invalid time now, not in a later search
     return page

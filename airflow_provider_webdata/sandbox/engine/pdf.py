@@ -1,4 +1,4 @@
-"""The embedded text of a PDF, page by page, as read by pypdf. No letters are recognized or guessed."""
+"""Extraction of a PDF's embedded text with pypdf, without character recognition."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ if TYPE_CHECKING:
     from pypdf import PageObject
 
 MAX_SECONDS = 30.0
-"""Most seconds to read one file. pypdf itself limits the unpacked size and the depth."""
+"""Maximum seconds to read one file. pypdf itself limits the unpacked size and the depth."""
 MAX_TOKENS = 500_000
-"""Most tokens in a page's drawing instructions: some seconds' work."""
+"""Maximum tokens in a page's content stream; they take a few seconds."""
 
 _SYMBOLIC = 4
-"""Flag of a font that assigns its own letters to codes."""
+"""Flag of a font with its own character set."""
 
-# It has a line for each oddity of a file, thousands for a hostile one.
+# pypdf logs every irregularity, which can be thousands of lines for a hostile file.
 logging.getLogger("pypdf").setLevel(logging.CRITICAL)
 
 
 class PdfError(Exception):
-    """The file is not a PDF, or is broken."""
+    """The file is not a PDF, or is damaged."""
 
 
 def pdf_pages(data: bytes) -> list[str]:
     """Return the text of each page.
 
-    :raises PdfError: it is not a PDF, a broken one, or takes too long to read.
-    :raises UnsupportedHereError: it is encrypted, embeds no text, or does not state which letters its codes mean.
+    :raises PdfError: the file is not a PDF, is damaged, or takes more than 30 seconds to read.
+    :raises UnsupportedHereError: the file is encrypted, embeds no text, or has a font without a character mapping.
     """
     try:
         with apply_configuration(stream_parsing_work_maximum_count=MAX_TOKENS):
@@ -43,10 +43,10 @@ def pdf_pages(data: bytes) -> list[str]:
         raise
     except NotImplementedError as error:
         raise UnsupportedHereError(f"read this PDF: {error}") from None
-    except Exception as error:  # noqa: BLE001 - a damaged file trips pypdf anywhere
+    except Exception as error:  # noqa: BLE001 - on a damaged file, pypdf may raise any exception
         raise PdfError(str(error) or type(error).__name__) from None
     if not any(pages):
-        raise UnsupportedHereError("recognise letters in pictures (this PDF embeds no text)")
+        raise UnsupportedHereError("recognize text in images (this PDF embeds no text)")
     return pages
 
 
@@ -61,7 +61,7 @@ def _read(data: bytes) -> list[str]:
 def _text(page: PageObject, until: float) -> str:
     def on_operator(*_: object) -> None:
         if time.monotonic() > until:
-            raise PdfError(f"it takes more than {MAX_SECONDS:g} seconds to read")
+            raise PdfError(f"reading it takes more than {MAX_SECONDS:g} seconds")
 
     def on_text(
         text: str, _place: object, _matrix: object, font: dict[str, Any] | None, _size: object
@@ -75,15 +75,15 @@ def _text(page: PageObject, until: float) -> str:
 
 
 def _check_font(font: dict[str, Any] | None, text: str) -> None:
-    """Refuse a font whose letters pypdf could only guess."""
+    """Refuse a font without a character mapping, because pypdf would guess the text."""
     if font is None:
-        raise PdfError("text comes without a font")
+        raise PdfError("text without a font")
     if "/ToUnicode" in font:
         return
     encoding = font.get("/Encoding")
     flags = font.get("/FontDescriptor", {}).get("/Flags", 0)
-    # pypdf writes the name of a letter that it does not know.
+    # For an unknown character, pypdf outputs its glyph name.
     names = encoding.get("/Differences", ()) if isinstance(encoding, dict) else ()
     unread = any(isinstance(name, str) and len(name) > 2 and name in text for name in names)
     if font.get("/Subtype") == "/Type0" or unread or (encoding is None and flags & _SYMBOLIC):
-        raise UnsupportedHereError("read PDFs whose fonts do not say what letters they hold")
+        raise UnsupportedHereError("read PDFs with fonts that lack a character mapping")

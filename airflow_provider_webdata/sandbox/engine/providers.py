@@ -1,4 +1,4 @@
-"""The data providers of the sandbox's world: their capabilities, contracts, and records."""
+"""The sandbox's data providers: capabilities, contracts, and records."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ TYPES: Mapping[str, type | tuple[type, ...]] = {
 
 
 class CallError(Exception):
-    """One call of a request fails; the others are not affected.
+    """One call of a request failed. The other calls are not affected.
 
-    :param code: its machine-readable reason.
+    :param code: the machine-readable reason.
     :param message: the reason as text.
     :param status: the provider's HTTP status.
     """
@@ -50,21 +50,21 @@ class Option:
     maximum: int | None = None
 
     def to_wire(self) -> Json:
-        """Return its entry in a contract."""
+        """Return the option's entry in a contract."""
         entry: Json = {"name": self.name, "type": self.type, "description": self.description}
         entry["required"] = self.required
-        given = {"default": self.default, "maximum": self.maximum}
-        return entry | {name: value for name, value in given.items() if value is not None}
+        limits = {"default": self.default, "maximum": self.maximum}
+        return entry | {name: value for name, value in limits.items() if value is not None}
 
 
 @dataclass(frozen=True)
 class Capability:
     """A capability of a provider.
 
-    :param credits: price of a call, or of a record if ``per_record``; None: only the answer says it.
-    :param key: name of the list in the answer that holds the records; None: the answer is one record.
+    :param credits: price of a call, or of a record if ``per_record``; None: only the response states it.
+    :param key: name of the list of records in the response; None: the response is one record.
     :param fields: name, type, and description of each field of a record.
-    :param answer: returns the records for checked options.
+    :param answer: returns the records for validated options.
     """
 
     name: str
@@ -78,13 +78,13 @@ class Capability:
     key: str | None = None
     unlisted_credits: int = 3
 
-    def checked(self, given: Json) -> Json:
-        """Return options with their defaults.
+    def checked(self, options: Json) -> Json:
+        """Validate options and add the defaults.
 
-        :raises CallError: one is missing, unknown, or of another type.
+        :raises CallError: an option is missing, unknown, of the wrong type, or out of range.
         """
         known = {option.name: option for option in self.options}
-        for name, value in given.items():
+        for name, value in options.items():
             if name not in known:
                 raise CallError("invalid_options", f"Unknown option {name!r}", 400)
             option = known[name]
@@ -94,26 +94,26 @@ class Capability:
             if isinstance(value, int) and option.maximum and not 1 <= value <= option.maximum:
                 raise CallError("invalid_options", f"Option {name!r} must be 1 to {option.maximum}", 400)
         for option in self.options:
-            if option.required and option.name not in given:
+            if option.required and option.name not in options:
                 raise CallError("invalid_options", f"Option {option.name!r} is required", 400)
         defaults = {o.name: o.default for o in self.options if o.default is not None}
-        return {**defaults, **given}
+        return {**defaults, **options}
 
-    def run(self, given: Json) -> tuple[Any, int]:
-        """Return the data of a call, and the number of its records.
+    def run(self, options: Json) -> tuple[Any, int]:
+        """Return the data of a call and the number of its records.
 
-        :raises CallError: the options cannot be used, or nothing is known about them.
+        :raises CallError: the options are invalid, or no record matches them.
         """
-        options = self.checked(given)
+        options = self.checked(options)
         records = self.answer(options)
         if "limit" in options:
             records = records[: options["limit"]]
         return (records[0] if self.key is None else {self.key: records}), len(records)
 
     def sample(self, query: str = "river") -> Json:
-        """Return options that the capability accepts.
+        """Return example options for the capability.
 
-        :param query: of a capability that searches.
+        :param query: the query of a search capability.
         """
         samples = {"query": query, "number": "SC-1001", "symbol": "URM"}
         return {option.name: samples[option.name] for option in self.options if option.required}
@@ -123,9 +123,9 @@ class Capability:
         rate = self.unlisted_credits if self.credits is None else self.credits
         return rate * records if self.per_record else rate
 
-    def most(self, given: Json) -> int:
-        """Return the most credits that a call may cost, which the balance must hold."""
-        limit = given.get("limit")
+    def most(self, options: Json) -> int:
+        """Return the maximum credits of a call, which the balance must cover."""
+        limit = options.get("limit")
         return self.cost(limit if isinstance(limit, int) else 1)
 
 
@@ -133,9 +133,9 @@ class Capability:
 class Provider:
     """A provider of data.
 
-    :param category: id of its category.
-    :param hosts: sites whose data it has.
-    :param terms: version of the terms that must be accepted before the first call; None: there are none.
+    :param category: id of the category.
+    :param hosts: sites for which the provider has data.
+    :param terms: version of the terms that must be accepted before the first call; None: no terms.
     """
 
     name: str
@@ -147,7 +147,7 @@ class Provider:
     terms: str | None = None
 
     def capability(self, name: str) -> Capability | None:
-        """Return a capability by its name."""
+        """Return the capability with this name, or None."""
         return next((item for item in self.capabilities if item.name == name), None)
 
 
@@ -240,11 +240,11 @@ def _episodes(options: Json) -> list[Json]:
 _COMPANY_FIELDS = (
     ("number", "string", "Number in the register"),
     ("name", "string", "Registered name"),
-    ("country", "string", "Code of the country"),
-    ("founded", "date", "Day of registration"),
-    ("employees", "integer", "Last reported number"),
-    ("active", "boolean", "Whether it still trades"),
-    ("officers", "array", "Names of its officers"),
+    ("country", "string", "Country code"),
+    ("founded", "date", "Date of registration"),
+    ("employees", "integer", "Last reported number of employees"),
+    ("active", "boolean", "True while the company trades"),
+    ("officers", "array", "Names of the officers"),
 )
 _SYMBOL = Option("symbol", "string", "Symbol, such as URM", required=True)
 
@@ -261,12 +261,12 @@ PROVIDERS: Mapping[str, Provider] = {
                 Capability(
                     "companies/search",
                     "Company search",
-                    "Find companies by words of their name",
+                    "Find companies by words in their name",
                     1,
                     (
-                        Option("query", "string", "Words of the name", required=True),
-                        Option("country", "string", "Code of the country"),
-                        Option("limit", "integer", "Most companies", default=10, maximum=50),
+                        Option("query", "string", "Words in the name", required=True),
+                        Option("country", "string", "Country code"),
+                        Option("limit", "integer", "Maximum number of companies", default=10, maximum=50),
                     ),
                     _COMPANY_FIELDS,
                     _companies,
@@ -300,7 +300,7 @@ PROVIDERS: Mapping[str, Provider] = {
                     (
                         ("date", "date", "Day"),
                         ("close", "number", "Closing price"),
-                        ("volume", "integer", "Shares that changed hands"),
+                        ("volume", "integer", "Number of traded shares"),
                     ),
                     _prices,
                     key="prices",
@@ -308,7 +308,7 @@ PROVIDERS: Mapping[str, Provider] = {
                 Capability(
                     "prices/live",
                     "Live price",
-                    "The price at this moment; only the answer says what it costs",
+                    "The current price; only the response states the cost",
                     None,
                     (_SYMBOL,),
                     (("symbol", "string", "Symbol"), ("price", "number", "Price")),
@@ -326,18 +326,18 @@ PROVIDERS: Mapping[str, Provider] = {
                 Capability(
                     "episodes/search",
                     "Episode search",
-                    "Find episodes by words of title and show",
+                    "Find episodes by words in their title and show",
                     15,
                     (
                         Option("query", "string", "Words", required=True),
-                        Option("limit", "integer", "Most episodes", default=10, maximum=50),
+                        Option("limit", "integer", "Maximum number of episodes", default=10, maximum=50),
                     ),
                     (
-                        ("id", "string", "Id of the episode"),
+                        ("id", "string", "Episode id"),
                         ("title", "string", "Title"),
                         ("show", "string", "Name of the podcast"),
-                        ("seconds", "integer", "Length"),
-                        ("explicit", "boolean", "Whether it is marked explicit"),
+                        ("seconds", "integer", "Length in seconds"),
+                        ("explicit", "boolean", "True for explicit content"),
                     ),
                     _episodes,
                     key="episodes",
@@ -355,15 +355,15 @@ def tools() -> list[tuple[Provider, Capability]]:
 
 
 def next_call(**options: Any) -> Json:
-    """Return a ready call of ``find-tools``."""
+    """Return a complete call of ``find-tools``."""
     return {"provider": "firecrawl", "capability": "find-tools", "options": options}
 
 
 def contract(provider: Provider, item: Capability, parts: Iterable[str]) -> Json:
-    """Return a tool as the catalogue describes it.
+    """Return a tool's entry in the catalog.
 
-    :param parts: those of ``options``, ``response``, and ``examples`` that are spelled out; without any, the tool has
-        the ready call that returns them all.
+    :param parts: the included parts of ``options``, ``response``, and ``examples``. Without any, the entry has
+        ``next``, the call that returns all of them.
     """
     tool: Json = {
         "id": f"{provider.name}/{item.name}",
@@ -379,27 +379,27 @@ def contract(provider: Provider, item: Capability, parts: Iterable[str]) -> Json
     }
     fields = [{"name": name, "type": kind, "description": text} for name, kind, text in item.fields]
     request = {"provider": provider.name, "capability": item.name, "options": item.sample()}
-    spelled: Json = {
+    details: Json = {
         "options": [option.to_wire() for option in item.options],
         "response": {"fields": fields} | ({} if item.key is None else {"key": item.key}),
         "examples": {"python": f"client.scrape(alexandria={request!r})"},
     }
-    chosen = [name for name in spelled if name in parts]
+    chosen = [name for name in details if name in parts]
     if not chosen:
         return tool | {"next": next_call(providers=[provider.name], capabilities=[item.name], level="tools")}
-    return tool | {name: spelled[name] for name in chosen}
+    return tool | {name: details[name] for name in chosen}
 
 
 def matches(provider: Provider, item: Capability, query: str) -> bool:
-    """Return whether a tool fits a query: they share a word."""
+    """Return whether a tool's description and a query share a word."""
     text = f"{provider.title} {provider.description} {item.title} {item.description}"
     return bool(set(words(query)) & set(words(text)))
 
 
 def found_tools(urls: Iterable[str], query: str | None, detail: str | None) -> list[Json]:
-    """Return the tools that have data of a page's site, or fit a query.
+    """Return the tools that have data about the pages' sites or match a query.
 
-    :param urls: of the pages.
+    :param urls: the URLs of the pages.
     :param detail: ``compact``, ``summary``, or ``full``.
     """
     parts = ("options", "response", "examples") if detail == "full" else ()

@@ -1,4 +1,4 @@
-"""Sample values of a JSON Schema, in place of a language model's answers that the page does not state."""
+"""Sample values for a JSON Schema, used where the service's language model would infer a value."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DEEPEST = 8
 
 
 def resolved(part: Any, root: Json) -> Json:
-    """Return a part of a schema with its references into the schema followed, and what it refers to itself."""
+    """Resolve the reference of a part of a schema, and add the schema's definitions to the part."""
     schema: Json = part if isinstance(part, dict) else {}
     kinds = [kind for kind in ("$defs", "definitions") if kind in root]
     definitions = {f"#/{kind}/{name}": found for kind in kinds for name, found in root[kind].items()}
@@ -35,10 +35,10 @@ def resolved(part: Any, root: Json) -> Json:
 
 
 def sample(part: Any, root: Json, depth: int = 0) -> Any:
-    """Return a value with the shape of a part of a schema.
+    """Return a sample value for a part of a schema.
 
     :param root: the whole schema, for references.
-    :param depth: how deep the part is nested; of a part nested 8 deep, only required properties are made.
+    :param depth: nesting depth of the part. From 8 on, only required properties are included.
     """
     schema = resolved(part, root)
     for name in ("const", "default"):

@@ -1,4 +1,4 @@
-"""Stored scrapes of all operations, which can be read again by their id."""
+"""Stored scrapes of all operations, by id."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ class ScrapeStore:
     def scrape(self, url: str, options: Json) -> Scraped:
         """Scrape a page and store the result.
 
-        :raises PageError: when the page cannot be scraped.
-        :raises ServiceError: when the options cannot be met for this page.
+        :raises PageError: the page cannot be scraped.
+        :raises ServiceError: the options are unsupported for this page.
         """
         scraped = self._scraper.scrape(url, options)
-        # A comparison with the previous scrape cannot be generated again.
-        made_again = self._web.generates(url) and "changeTracking" not in format_names(options)
-        kept = {"url": url, "options": options, "document": None if made_again else scraped.document}
-        self._store.put("scrape", scraped.id, kept)
+        # A comparison with the previous scrape cannot be regenerated.
+        reproducible = self._web.generates(url) and "changeTracking" not in format_names(options)
+        record = {"url": url, "options": options, "document": None if reproducible else scraped.document}
+        self._store.put("scrape", scraped.id, record)
         return scraped
 
     def find(self, scrape_id: str) -> Json | None:
-        """Return the ``url`` and ``options`` of a scrape that was kept, or None."""
+        """Return the record of a stored scrape, with ``url`` and ``options``, or None."""
         return self._store.get("scrape", scrape_id)
 
     def document(self, scrape_id: str) -> Json | None:
-        """Return the document of a stored scrape, or None. The document of a generated page is generated again."""
-        kept = self.find(scrape_id)
-        if kept is None:
+        """Return the document of a stored scrape, or None. The document of a generated page is regenerated."""
+        record = self.find(scrape_id)
+        if record is None:
             return None
-        document: Json | None = kept["document"]
+        document: Json | None = record["document"]
         if document is None:
-            document = self._scraper.scrape(kept["url"], kept["options"]).document
+            document = self._scraper.scrape(record["url"], record["options"]).document
             document["metadata"]["scrapeId"] = scrape_id
         return document

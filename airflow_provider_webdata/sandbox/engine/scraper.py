@@ -1,4 +1,4 @@
-"""Scraping pages of the sandbox's web, with the service's cache between."""
+"""Scraping of the sandbox's pages through the service's cache."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LOCKDOWN_MAX_AGE = 2 * 365 * 86_400_000
 
 
 class PageError(Exception):
-    """A page cannot be scraped; ``code`` is the service's, ``credits`` the cost of the failure."""
+    """A page cannot be scraped. ``code`` is the service's error code, ``credits`` the cost of the failure."""
 
     def __init__(self, code: str, text: str, credits: int = 0) -> None:
         super().__init__(text)
@@ -43,7 +43,7 @@ class PageError(Exception):
 
 @dataclass(frozen=True)
 class Scraped:
-    """One scraped page: as it was, its document, the id of the scrape and what it cost."""
+    """One scraped page: the page, its document, the id and cost of the scrape."""
 
     id: str
     page: Page
@@ -52,7 +52,7 @@ class Scraped:
 
 
 class Scraper:
-    """Scrapes pages, with the service's cache between."""
+    """Scrapes pages through the service's cache."""
 
     def __init__(self, core: Core, web: Web, canned: CannedAnswers) -> None:
         self._store, self._clock, self._quirks = core.store, core.clock, core.quirks
@@ -62,11 +62,11 @@ class Scraper:
     def scrape(self, url: str, options: Json, *, max_age: int = DEFAULT_MAX_AGE) -> Scraped:
         """Scrape one page.
 
-        :param options: scrape options that passed the rules and ``admit`` (``admission.py``).
+        :param options: scrape options that passed validation and ``admit`` (``admission.py``).
         :param max_age: the default of ``maxAge``, in milliseconds.
-        :raises PageError: when the page cannot be scraped.
-        :raises ServiceError: 404 when only the cache may be asked and it has nothing; 400 when the page lacks a
-            canned answer.
+        :raises PageError: the page cannot be scraped.
+        :raises ServiceError: 404: the options allow only the cache, which lacks the page; 400: the page lacks a canned
+            answer.
         """
         page, cached_at = self._obtain(canonical(url), options, max_age)
         sections = (page.markdown or "").split(PAGE_BREAK) if page.is_pdf else []
@@ -77,8 +77,8 @@ class Scraper:
             enhanced_free=self._quirks.on("enhanced-free"),
         )
         scrape_id = str(uuid.uuid4())
-        given = self._canned.meet(options, page)
-        document = {**produce(page, options, sections[:wanted], self._canned.of(page.url)), **given}
+        required = self._canned.meet(options, page)
+        document = {**produce(page, options, sections[:wanted], self._canned.get(page.url)), **required}
         tracking = format_options(options, "changeTracking")
         if tracking is not None:
             document["changeTracking"] = self._tracker.track(
@@ -98,13 +98,13 @@ class Scraper:
         return Scraped(scrape_id, page, document, cost)
 
     def extraction(self, page: Page, tracking: Json) -> Any:
-        """Return the data of a page that json mode of changeTracking compares; None in other modes.
+        """Return the data that the json mode of changeTracking compares; None in other modes.
 
         It contains only stated data and canned answers, because sample values never change.
         """
         if "json" not in tracking.get("modes", ()):
             return None
-        canned = self._canned.of(page.url)
+        canned = self._canned.get(page.url)
         return canned["json"] if "json" in canned else extraction(page, tracking.get("schema"))
 
     def _obtain(self, url: str, options: Json, max_age: int) -> tuple[Page, float | None]:

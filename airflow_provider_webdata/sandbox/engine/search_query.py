@@ -1,4 +1,4 @@
-"""The query of a search, split into words, phrases and operators."""
+"""Parsing of a search query into words, phrases, and operators."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Clause:
 def parse_query(text: str) -> list[Clause]:
     """Split a query into its clauses. A part that is not an operator is a word."""
     clauses: list[Clause] = []
-    spreading: str | None = None  # allinurl: and allintitle: take the words that follow, too
+    spreading: str | None = None  # allinurl: and allintitle: apply to the following words too
     for match in _TOKEN.finditer(text):
         operator, quoted, negated = match["op"], match["quoted"], bool(match["minus"])
         value = quoted if quoted is not None else match["bare"]

@@ -1,7 +1,7 @@
-"""Properties of a site: robots.txt, its sitemap, and pages that are created on request.
+"""Properties of a site: robots.txt, the sitemap, and generated pages.
 
-A generated site has any number of pages and needs no storage: its pages are generated from their number each
-time, and neither the cache nor the results of jobs hold their text.
+Generated pages need no storage: each request generates the page from its number, and neither the cache nor the
+results of jobs store its text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .page import Page
 if TYPE_CHECKING:
     from airflow_provider_webdata.sandbox.state.store import Store
 
-MOST_PAGES = 1_000_000
+MAX_PAGES = 1_000_000
 AGENT = "FirecrawlAgent"
 FAILURE = "SCRAPE_SITE_ERROR"
 
@@ -31,12 +31,12 @@ _LINE = "Station %d of the river measured %d cm at the bridge and %d cm at the m
 class Site:
     """The properties of one host.
 
-    :param pages: number of pages generated below ``/p/``; 0 for none.
-    :param fanout: links of each generated page to pages after it; every page can be reached from the front page.
-    :param size: characters of markdown of each generated page, about.
+    :param pages: number of generated pages below ``/p/``, 0 to 1,000,000.
+    :param fanout: number of links on each generated page to later ones. Every page is reachable from the front page.
+    :param size: approximate characters of markdown of each generated page.
     :param fail_every: n: every n-th generated page cannot be scraped.
     :param robots: the text of robots.txt.
-    :param sitemap: addresses in the sitemap; True for all generated pages; None when there is no sitemap.
+    :param sitemap: URLs in the sitemap; True: all generated pages; None: no sitemap.
     """
 
     host: str
@@ -48,13 +48,13 @@ class Site:
     sitemap: tuple[str, ...] | bool | None = None
 
     def __post_init__(self) -> None:
-        if not 0 <= self.pages <= MOST_PAGES:
-            raise ValueError(f"pages must be between 0 and {MOST_PAGES}, not {self.pages}")
+        if not 0 <= self.pages <= MAX_PAGES:
+            raise ValueError(f"pages must be between 0 and {MAX_PAGES}, not {self.pages}")
         if self.fanout < 1 or self.size < 1 or (self.fail_every is not None and self.fail_every < 1):
-            raise ValueError("fanout, size and fail_every must be at least 1")
+            raise ValueError("fanout, size, and fail_every must be at least 1")
 
     def number(self, url: str) -> int | None:
-        """Return the number of a generated page, 0 for the front page; None when the site generates none there."""
+        """Return the number of the generated page at a URL (0: the front page), or None."""
         parts = urlsplit(url)
         if self.pages == 0 or parts.query:
             return None
@@ -67,11 +67,11 @@ class Site:
         return number if 1 <= number <= self.pages else None
 
     def address(self, number: int) -> str:
-        """Return the address of a generated page."""
+        """Return the URL of a generated page."""
         return f"https://{self.host}/p/{number}" if number else f"https://{self.host}/"
 
     def generate(self, number: int) -> Page:
-        """Make a page."""
+        """Generate a page."""
         links = [self.address(n) for n in self._below(number)]
         title = f"Station {number}"
         lines = self.size // len(_LINE) + 1
@@ -83,7 +83,7 @@ class Site:
             f"<body><main><h1>{title}</h1>{paragraphs}<ul>{anchors}</ul></main></body></html>"
         )
         page = Page(self.address(number), html, text, error=FAILURE if self._fails(number) else None)
-        # The contents of the document are known already, so ten thousand pages need not be parsed.
+        # Set the cached properties, so that ten thousand pages need no parsing.
         vars(page).update(title=title, meta={}, description=text[:160], language="en", links=links)
         return page
 
@@ -91,7 +91,7 @@ class Site:
         return self.fail_every is not None and number > 0 and number % self.fail_every == 0
 
     def _below(self, number: int) -> Iterator[int]:
-        """Yield the pages that a page links to: those below it, and those below the ones of them that fail."""
+        """Yield the pages that a page links to: its children, and the children of those that fail."""
         parents = [number]
         for parent in parents:
             first = parent * self.fanout + 1
@@ -107,13 +107,13 @@ class Sites:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._sites: dict[str, Site] = {}
-        for kept in store.list("site"):
-            self._add(kept)
+        for stored in store.list("site"):
+            self._add(stored)
 
     def put(self, **fields: Any) -> None:
-        """Create or replace the properties of a host; see :class:`Site`.
+        """Create or replace the properties of a host; the fields are those of :class:`Site`.
 
-        :raises ValueError: when a field is wrong.
+        :raises ValueError: a field is invalid.
         """
         host = str(fields.pop("host")).lower()
         if isinstance(fields.get("sitemap"), Sequence):
@@ -123,7 +123,7 @@ class Sites:
         self._sites[host] = site
 
     def clear(self) -> None:
-        """Forget all hosts."""
+        """Remove all hosts from memory."""
         self._sites.clear()
 
     def knows(self, host: str) -> bool:
@@ -132,22 +132,22 @@ class Sites:
         return site is not None and site.pages > 0
 
     def hosts(self) -> list[str]:
-        """Return the hosts that have properties."""
+        """Return all hosts with properties."""
         return list(self._sites)
 
     def page(self, url: str) -> Page | None:
-        """Make the page at that address; None when no site generates one there."""
+        """Generate the page at a URL; None if no site generates one there."""
         site = self._sites.get(host_of(url))
         number = site.number(canonical(url)) if site else None
         return site.generate(number) if site and number is not None else None
 
     def makes(self, url: str) -> bool:
-        """Return whether a page is generated at that address."""
+        """Return whether a site generates the page at a URL."""
         site = self._sites.get(host_of(url))
         return site is not None and site.number(canonical(url)) is not None
 
     def sitemap(self, host: str) -> Iterator[str]:
-        """Yield the addresses in the sitemap of a host; none when it has none."""
+        """Yield the URLs in the sitemap of a host, if it has one."""
         site = self._sites.get(host)
         listed = site.sitemap if site else None
         if site is not None and listed is True:
@@ -156,7 +156,7 @@ class Sites:
             yield from listed
 
     def allows(self, url: str, agent: str) -> bool:
-        """Return whether robots.txt allows a robot of that name to fetch the page."""
+        """Return whether robots.txt allows a user agent to fetch the page."""
         site = self._sites.get(host_of(url))
         if site is None or site.robots is None:
             return True
@@ -164,7 +164,7 @@ class Sites:
         rules.parse(site.robots.splitlines())
         return rules.can_fetch(agent, url)
 
-    def _add(self, kept: dict[str, Any]) -> None:
-        if isinstance(kept["sitemap"], list):
-            kept["sitemap"] = tuple(kept["sitemap"])
-        self._sites[kept["host"]] = Site(**kept)
+    def _add(self, stored: dict[str, Any]) -> None:
+        if isinstance(stored["sitemap"], list):
+            stored["sitemap"] = tuple(stored["sitemap"])
+        self._sites[stored["host"]] = Site(**stored)

@@ -1,7 +1,7 @@
-"""Structured data that pages state themselves, in the shape that a JSON Schema requests; nothing is guessed from text.
+"""Structured data that pages state themselves, mapped to a JSON Schema.
 
-The service reads pages with a language model. This stand-in knows of a page its address, title, description, language,
-meta tags and its JSON-LD, and fills only properties of these names.
+The service uses a language model. This substitute fills only properties with the names of what a page states: its URL,
+title, description, language, meta tags, and JSON-LD.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from .page import Page
 
 AS_STATED = (
-    "The sandbox has no language model: without a schema, json is the page's own JSON-LD, or else its address, title "
-    "and description."
+    "The sandbox has no language model: without a schema, json is the page's JSON-LD, or else its URL, title, and "
+    "description."
 )
 SAMPLED = (
-    "The sandbox has no language model: the page does not state {names}, for which json has sample values of the "
-    "schema's shape. set_page(json=...) gives the page an answer of your own."
+    "The sandbox has no language model: the page does not state {names}, so json has sample values for the schema. "
+    "To set the page's answer, call set_page(json=...)."
 )
 
 
 def stated(page: Page) -> Json:
-    """Return the properties that a page states about itself, by name."""
+    """Return the properties that a page states, by name."""
     known: Json = {name: values[0] for name, values in page.meta.items()}
     known.update(url=page.url, title=page.title, description=page.description, language=page.language)
     linked = json_ld(page)
@@ -44,7 +44,7 @@ def stated(page: Page) -> Json:
 
 
 def extraction(page: Page, schema: Json | None) -> Any:
-    """Return the page's data for a schema; without a schema, its JSON-LD, or else URL, title, and description."""
+    """Return the stated data for a schema; without a schema, the JSON-LD, or else URL, title, and description."""
     if schema:
         return gather(resolved(schema, schema), [stated(page)])[0] if _has_shape(schema) else {}
     linked = json_ld(page)
@@ -54,8 +54,8 @@ def extraction(page: Page, schema: Json | None) -> Any:
     return {name: known[name] for name in ("url", "title", "description") if known[name]}
 
 
-def answered(page: Page, schema: Json | None) -> tuple[Any, str | None]:
-    """Return the answer of a json format and its warning. Sample values stand for data that the page lacks."""
+def json_format(page: Page, schema: Json | None) -> tuple[Any, str | None]:
+    """Return the value of the json format and its warning. Sample values replace missing data."""
     value = extraction(page, schema)
     if not schema:
         return value, AS_STATED
@@ -71,7 +71,7 @@ def _has_shape(schema: Json) -> bool:
 
 
 def _complete(value: Any, part: Any, root: Json, path: str) -> Iterator[str]:
-    """Add sample values to objects that lack properties of the schema; yield the paths of those that were added."""
+    """Add sample values for missing properties; yield their paths."""
     schema = resolved(part, root)
     if isinstance(value, dict):
         for name, wanted in schema.get("properties", {}).items():
@@ -87,11 +87,11 @@ def _complete(value: Any, part: Any, root: Json, path: str) -> Iterator[str]:
 
 
 def gather(schema: Json | None, known: list[Json]) -> tuple[Any, dict[str, list[str]]]:
-    """Return the pages' data for the schema, and the source pages of each property.
+    """Return the pages' data for a schema, and the URLs of each property's source pages.
 
-    :param schema: a JSON Schema of an object, or of an array of objects, one for each page; without one, each page's
-        address, title and description.
-    :param known: what :func:`stated` returned for each page.
+    :param schema: a JSON Schema of an object, or of an array with an object for each page. Without a schema, the data
+        is the URL, title, and description of each page.
+    :param known: the result of :func:`stated` for each page.
     """
     if not schema or not (schema.get("properties") or schema.get("type") == "array"):
         rows = [{name: page[name] for name in ("url", "title", "description")} for page in known]
@@ -126,15 +126,15 @@ def _rows(part: Any, root: Json, known: list[Json]) -> list[Json]:
 
 
 def _fits(value: Any, schema: Json) -> bool:
-    # The registry is empty: a remote reference must not be fetched and does not resolve.
+    # The empty registry prevents fetching remote references; they do not resolve.
     validator = Draft202012Validator(schema, registry=Registry())
     try:
         return bool(validator.is_valid(value))
     except (Unresolvable, TypeError, AttributeError, re.error):
-        return False  # a schema of an older draft, or a pattern that Python does not read
+        return False  # a schema of an older draft, or a pattern that Python does not support
 
 
 def missing(schema: Json | None, data: Any) -> list[str]:
-    """Return the required properties that no page states."""
+    """Return the required properties that the data lacks."""
     required = (schema or {}).get("required", [])
     return [name for name in required if isinstance(data, dict) and name not in data]

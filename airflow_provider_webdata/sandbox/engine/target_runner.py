@@ -1,4 +1,4 @@
-"""The run of a check at each kind of target."""
+"""Checks of monitor targets, by kind."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Finding:
 
 
 class TargetRunner:
-    """Scrapes or searches the pages of a target and compares them with the check before."""
+    """Scrapes or searches the pages of a target and compares them with the previous check."""
 
     def __init__(self, core: Core, web: Web, index: Index, scraper: Scraper) -> None:
         self._store, self._clock = core.store, core.clock
@@ -99,7 +99,7 @@ class TargetRunner:
         return Finding(page, cost)
 
     def _scrape(self, options: Json, url: str) -> tuple[Scraped, Any]:
-        """Scrape a page; the options were stored unchecked and are judged only now."""
+        """Scrape a page. Options are validated here because monitors store them without validation."""
         issues = check_body("scrapeOptions", options)
         # Monitors add markdown themselves, so change tracking does not require it in the options.
         issues = [issue for issue in issues if "changeTracking needs" not in issue.message]
@@ -118,7 +118,7 @@ class TargetRunner:
         extraction = self._scraper.extraction(scraped.page, tracking)
         if extraction is None:
             return scraped, None
-        # The scrape itself did not see the changeTracking format, so its surcharge is added here.
+        # The scrape ran without the changeTracking format, so its surcharge is added here.
         return replace(scraped, credits=scraped.credits + JSON_TRACKING), extraction
 
     @staticmethod
@@ -133,7 +133,7 @@ class TargetRunner:
         return {"text": text, "json": fields} if text or fields else None
 
     def _discover(self, target: Json) -> list[str]:
-        """Follow the links of a site from the target's URL, nearest first."""
+        """Follow the links of a site breadth-first from the target's URL."""
         options = target.get("crawlOptions", {})
         limit = options.get("limit", 10_000)
         depth = options.get("maxDiscoveryDepth", options.get("maxDepth"))
@@ -156,7 +156,7 @@ class TargetRunner:
         return found
 
     def _gone(self, target: Json, present: set[str]) -> list[Finding]:
-        """Report pages of the check before that the crawl no longer found."""
+        """Report pages of the previous check that the crawl no longer found."""
         findings = []
         for entry in self._store.list("history", parent=target["id"]):
             if entry["url"] not in present:
@@ -190,7 +190,7 @@ class TargetRunner:
         status, cost = "alert", 0
         known = self._history(target, found.url)
         judging = is_judging(monitor)
-        # A verdict holds for the goal and the queries it was made under.
+        # A verdict is valid only for the same goal and queries.
         verdict = {"goal": monitor["goal"], "queries": target["queries"]}
         if known is not None and (not judging or known["verdict"] == verdict):
             status = "already_seen"

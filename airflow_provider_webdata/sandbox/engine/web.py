@@ -1,9 +1,9 @@
-"""The sandbox's web: its pages, read from a directory, set by the control API, or generated.
+"""The sandbox's web: pages from a directory, from the control API, and generated ones.
 
-A directory holds one directory per host, and in it one file per page: ``index.html`` is the host's front page,
-``a/b.html`` is ``https://host/a/b``, ``a/b.pdf.md`` is the text of the PDF ``https://host/a/b.pdf``, its pages
-separated by form feeds. A time in a page may be written ``ago:36h`` or ``ago:3d``: that long before the sandbox was
-started or reset.
+The directory contains one directory per host with one file per page: ``index.html`` is the front page, ``a/b.html`` is
+``https://host/a/b``, and ``a/b.pdf.md`` is the text of the PDF ``https://host/a/b.pdf``, with its pages separated by
+form feeds. ``ago:36h`` or ``ago:3d`` in a page is replaced with the time that long before the start or reset of the
+sandbox.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _AGO = re.compile(r"ago:(\d+)([hd])")
 
 
 class Web:
-    """All pages: the built-in ones, those of a directory, changes by the control API, and generated ones.
+    """All pages: the built-in ones, those of a directory and of the control API, and generated ones.
 
-    Iteration omits the generated ones.
+    Iteration omits generated pages.
     """
 
     def __init__(self, store: Store, clock: Clock, sites: Sites, directory: str | None = None) -> None:
@@ -50,15 +50,15 @@ class Web:
         return iter(self._pages.values())
 
     def get(self, url: str) -> Page | None:
-        """Return the page at that URL, or None."""
+        """Return the page at a URL, or None."""
         return self._pages.get(canonical(url)) or self.sites.page(url)
 
     def generates(self, url: str) -> bool:
-        """Return whether the page at that URL can be generated again and need not be stored."""
+        """Return whether the page at a URL is generated and need not be stored."""
         return canonical(url) not in self._pages and self.sites.makes(url)
 
     def knows_host(self, host: str) -> bool:
-        """Return whether the host has any page."""
+        """Return whether the host has pages."""
         return self.sites.knows(host) or any(page.host == host for page in self._pages.values())
 
     def put(self, page: Page) -> None:
@@ -76,7 +76,7 @@ class Web:
         return known
 
     def reset(self) -> None:
-        """Go back to the pages of the directories; their ``ago:`` times count from now."""
+        """Restore the pages of the directories; their ``ago:`` times count from now."""
         now = self._clock.datetime()
         self._pages = {page.url: page for directory in self._directories for page in load(directory, now)}
 
@@ -88,7 +88,10 @@ class Web:
 
 
 def load(directory: Path, now: datetime) -> Iterator[Page]:
-    """Read all pages of a directory; ``ago:`` times are counted back from ``now``."""
+    """Read all pages of a directory and replace ``ago:`` times relative to ``now``.
+
+    :raises NotADirectoryError: the directory does not exist.
+    """
     if not directory.is_dir():
         raise NotADirectoryError(f"the directory of pages does not exist: {directory}")
     for path in sorted(directory.rglob("*")):

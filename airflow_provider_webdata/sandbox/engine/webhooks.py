@@ -1,4 +1,4 @@
-"""Delivery of events with the documented retries (docs/service.md#webhooks)."""
+"""Delivery of webhook events with the documented retries (docs/service.md#webhooks)."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.sandbox.state.core import Core
 
 RETRIES = (60.0, 300.0, 900.0)
-"""Seconds of sandbox time to wait after the first, second and third failure."""
+"""Seconds of sandbox time between attempts, after the first, second, and third failure."""
 
-AT_ONCE = 8
-"""Deliveries under way at a time: a crawl has thousands of events, and no receiver answers them all in ten seconds."""
+CONCURRENCY = 8
+"""Maximum concurrent deliveries. No receiver could answer the thousands of events of a crawl within ten seconds."""
 
 _BEFORE_SENDING = frozenset({"lose_delivery", "late_delivery"})
 _AFTER_SENDING = frozenset({"lose_answer"})
 
 
 class Webhooks:
-    """Sends events and keeps a record of every attempt.
+    """Sends events and records every attempt.
 
-    :param secret: key of the signature header; unsigned when absent.
-    :param timeout: real seconds a receiver has to answer.
+    :param secret: key of the signature header; None: unsigned.
+    :param timeout: real seconds that a receiver has to respond.
     """
 
     def __init__(self, core: Core, *, secret: str | None, timeout: float) -> None:
@@ -37,18 +37,19 @@ class Webhooks:
         self._quirks, self._faults = core.quirks, core.faults
         self._secret, self._timeout = secret, timeout
         self._client: httpx.AsyncClient | None = None
-        self._slots = asyncio.Semaphore(AT_ONCE)
+        self._slots = asyncio.Semaphore(CONCURRENCY)
 
     def resume(self) -> None:
-        """Take up deliveries that an earlier sandbox left unfinished."""
+        """Resume deliveries that an earlier sandbox left unfinished."""
         for delivery in self.deliveries():
             if delivery["status"] == "pending":
                 self._plan(delivery)
 
     def deliveries(self) -> list[Json]:
-        """Return all deliveries, oldest first, each with its attempts and its ``status``.
+        """Return all deliveries, oldest first, each with its ``attempts`` and ``status``.
 
-        It is ``pending``, ``delivered``, ``failed`` (given up) or ``lost`` (never sent, by a fault).
+        The status is ``pending``, ``delivered``, ``failed`` (after the last retry), or ``lost`` (not sent because of a
+        fault).
         """
         return self._store.list("delivery")
 
@@ -57,11 +58,11 @@ class Webhooks:
     ) -> None:
         """Send an event if the webhook subscribes to it.
 
-        :param event: its full name. Webhooks of jobs subscribe to the part after the first dot.
-        :param data: the one element of ``data``; None for none.
+        :param event: full name of the event. Webhooks of jobs subscribe to the part after the first dot.
+        :param data: the only element of ``data``; None: an empty list.
         """
-        asked = webhook.get("events")
-        if asked and event not in asked and event.partition(".")[2] not in asked:
+        subscribed = webhook.get("events")
+        if subscribed and event not in subscribed and event.partition(".")[2] not in subscribed:
             return
         delivery_id = str(uuid.uuid4())
         envelope: Json = {
@@ -114,7 +115,7 @@ class Webhooks:
         async with self._slots:
             status, error = await self._post(delivery)
         if self._faults.take_delivery(_AFTER_SENDING, delivery["event"], _path(delivery["url"])):
-            status, error = None, "the answer was lost because the sandbox was told so"
+            status, error = None, "the response was lost because of the fault lose_answer"
         delivery["attempts"].append({"at": self._clock.iso(), "statusCode": status, "error": error})
         failures = len(delivery["attempts"])
         if status is not None and 200 <= status < 300:
@@ -128,7 +129,7 @@ class Webhooks:
             self._plan(delivery)
 
     async def _post(self, delivery: Json) -> tuple[int | None, str | None]:
-        # Its import is slow, and only a sandbox that sends webhooks needs it.
+        # Imported here because the import is slow and only sandboxes that send webhooks need it.
         from airflow_provider_webdata.common.http_library import httpx
 
         if self._client is None:
@@ -146,7 +147,7 @@ class Webhooks:
             request = self._client.post(delivery["url"], content=body, headers=headers)
             response = await asyncio.wait_for(request, self._timeout)
         except (asyncio.TimeoutError, httpx.TimeoutException):
-            return None, f"no answer within {self._timeout:g} seconds"
+            return None, f"no response within {self._timeout:g} seconds"
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             return None, f"{type(error).__name__} at {urlsplit(delivery['url']).hostname}"
         return response.status_code, None

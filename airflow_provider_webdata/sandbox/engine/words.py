@@ -11,7 +11,7 @@ WORD = re.compile(r"\w+")
 
 @lru_cache(maxsize=50_000)
 def fold(word: str) -> str:
-    """Return the form in which words are compared: no case, no accents, no plural s."""
+    """Return a word in lower case, without accents and plural s, for comparison."""
     plain = "".join(c for c in unicodedata.normalize("NFKD", word.lower()) if not unicodedata.combining(c))
     return plain[:-1] if len(plain) > 3 and plain.endswith("s") and not plain.endswith("ss") else plain
 
@@ -22,12 +22,12 @@ def words(text: str) -> list[str]:
 
 
 def long_words(text: str) -> set[str]:
-    """Return the folded words of four letters and more, which say what a text is about."""
+    """Return the folded words of at least four letters."""
     return {word for word in words(text) if len(word) >= 4}
 
 
 def sentences(text: str) -> list[str]:
-    """Split a text into sentences, roughly."""
+    """Split a text into approximate sentences."""
     return [part for part in re.split(r"(?<=[.!?])\s+", text) if part]
 
 

@@ -369,12 +369,12 @@ def test_a_pdf_that_a_browser_wrote() -> None:
             ),
             "embeds no text",
         ),
-        (pdf(HELLO, font="/Subtype /Type0"), "do not say what letters"),
+        (pdf(HELLO, font="/Subtype /Type0"), "lack a character mapping"),
         (
             pdf(shown(b"(A) Tj"), font="/Subtype /Type1 /Encoding << /Differences [65 /odd] >>"),
-            "do not say what letters",
+            "lack a character mapping",
         ),
-        (pdf(HELLO, font="/Subtype /Type1 /FontDescriptor << /Flags 4 >>"), "do not say what letters"),
+        (pdf(HELLO, font="/Subtype /Type1 /FontDescriptor << /Flags 4 >>"), "lack a character mapping"),
         (pdf(b"xx", how="/Filter /NoSuchDecode"), "filter /NoSuchDecode"),
     ],
 )

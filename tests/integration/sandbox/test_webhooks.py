@@ -231,7 +231,7 @@ def test_a_receiver_that_is_too_slow(receiver) -> None:
             api.run(api.create(schedule=NEVER, webhook=completed_hook(receiver))["id"])
             (delivery,) = server.control.deliveries()
             assert delivery["status"] == "pending"
-            assert "no answer within" in delivery["attempts"][0]["error"]
+            assert "no response within" in delivery["attempts"][0]["error"]
             server.control.advance(WHOLE_SCHEDULE)
             assert server.control.deliveries()[0]["status"] == "delivered"
 
