@@ -1,4 +1,4 @@
-"""The sandbox's own statement of the service: what requests may hold, how schedules, times and errors are written.
+"""The sandbox's independent description of the service: request bodies, schedules, times, prices, and errors.
 
-It imports nothing else of the sandbox, and nothing of the rest of the package.
+It imports no other part of the sandbox or of the package.
 """

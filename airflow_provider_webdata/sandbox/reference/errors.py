@@ -1,4 +1,4 @@
-"""Error answers of the service, and of the sandbox if it cannot emulate the service."""
+"""Error responses of the service, and of the sandbox for unsupported features."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 
 class ServiceError(Exception):
-    """A request ends with an error of the service.
+    """An error response of the service.
 
     :param status: HTTP status.
     :param text: the body's ``error``.
-    :param code: the body's ``code``; left out when absent.
-    :param details: the body's ``details``; left out when absent.
-    :param headers: more response headers.
-    :param extra: more fields of the body.
+    :param code: the body's ``code``; None: omitted.
+    :param details: the body's ``details``; None: omitted.
+    :param headers: additional response headers.
+    :param extra: additional fields of the body.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class ServiceError(Exception):
         self.extra = extra or {}
 
     def body(self) -> Json:
-        """Return the body of the answer."""
+        """Return the response body."""
         body: Json = {"success": False}
         if self.code is not None:
             body["code"] = self.code
@@ -51,7 +51,7 @@ class ServiceError(Exception):
 
 
 class UnsupportedHereError(ServiceError):
-    """The service supports this and the sandbox does not. It reports that instead of inventing a result."""
+    """The service supports the request, but the sandbox does not and reports that instead of inventing a result."""
 
     def __init__(self, what: str) -> None:
         super().__init__(400, f"The sandbox cannot do this: {what}", code="UNSUPPORTED_IN_SANDBOX")

@@ -1,4 +1,4 @@
-"""Prices (reference: credit charges)."""
+"""Prices of calls and pages in credits (docs/service.md#credits)."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ EXTRA_FORMAT, EXTRA_FORMATS = 4, frozenset({"json", "question", "highlights", "a
 
 
 def search_cost(results: int, enterprise: Iterable[str] = ()) -> int:
-    """Credits of a search without scraping: per ten results, rounded up."""
+    """Return the credits of a search without scraping: a price per ten results, rounded up."""
     rate = max((ENTERPRISE_PER_TEN.get(name, 0) for name in enterprise), default=0) or SEARCH_PER_TEN
     return rate * math.ceil(results / 10)
 
 
 def page_cost(options: Json, *, pdf_pages: int = 0, enhanced_free: bool = False) -> int:
-    """Credits of one scraped page."""
+    """Return the credits of one scraped page."""
     cost = 1
     if options.get("lockdown") or (options.get("proxy") in ("enhanced", "stealth") and not enhanced_free):
         cost = 5
@@ -47,12 +47,12 @@ def _is_json_tracking(item: Any) -> bool:
 
 
 def is_judging(monitor: Json) -> bool:
-    """Return whether a monitor's changes are judged. Judging needs a goal."""
+    """Return whether a monitor's changes are judged, which requires a goal."""
     return bool(monitor["judgeEnabled"] and monitor["goal"])
 
 
 def check_estimate(monitor: Json) -> int:
-    """Upper bound of the credits of one check."""
+    """Return an upper bound of the credits of one check."""
     total, judging = 0, is_judging(monitor)
     for target in monitor["targets"]:
         if target["type"] == "search":

@@ -1,4 +1,4 @@
-"""The service's rules that a schema cannot say: fields that depend on each other, and formats."""
+"""The service's rules that a JSON Schema cannot express: dependent fields and formats."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _TLD = re.compile(r"[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?")
 
 
 def check(operation: str, body: Any) -> list[Issue]:
-    """Return everything that is wrong with a body; nothing means the service would take it.
+    """Return the violations of a body; an empty list means that the service would accept it.
 
     :param operation: a key of :data:`~airflow_provider_webdata.sandbox.reference.schema.BODIES`.
     """
     found = violations(operation, body)
-    if not found:  # the rules below count on the types being right
+    if not found:  # the rules rely on valid types
         rules = _RULES.get(operation)
         found = list(rules(body)) if rules else []
     return found
@@ -102,11 +102,11 @@ def check_scrape_options(options: Json, path: tuple[str | int, ...] = ()) -> Ite
     """Rules of the scrape options object."""
     names = format_names(options)
     if names.count("screenshot") > 1:
-        yield Issue((*path, "formats"), "at most one screenshot format can be asked for")
+        yield Issue((*path, "formats"), "at most one screenshot format is allowed")
     if "changeTracking" in names and "markdown" not in names:
         yield Issue((*path, "formats"), "changeTracking needs the markdown format")
     for number, item in enumerate(options.get("formats", [])):
-        if isinstance(item, dict) and item["type"] == "json" and _says_nothing(item.get("schema")):
+        if isinstance(item, dict) and item["type"] == "json" and _is_unconstrained(item.get("schema")):
             yield Issue((*path, "formats", number, "schema"), "the schema describes no properties")
         if isinstance(item, dict):
             yield from _json_schema(item, (*path, "formats", number))
@@ -120,7 +120,7 @@ def check_scrape_options(options: Json, path: tuple[str | int, ...] = ()) -> Ite
         yield from _threat_lists(options["threatProtection"], (*path, "threatProtection"))
 
 
-def _says_nothing(schema: Any) -> bool:
+def _is_unconstrained(schema: Any) -> bool:
     return (
         isinstance(schema, dict)
         and schema.get("type") == "object"
@@ -136,7 +136,7 @@ def check_scrape(body: Json) -> Iterator[Issue]:
 
 
 def check_batch_scrape(body: Json) -> Iterator[Issue]:
-    """Rules of a batch. The batch itself checks its URLs, because it may skip invalid ones."""
+    """Rules of a batch. The batch itself validates its URLs because it may skip invalid ones."""
     yield from _retained(body, body)
     yield from _job_fields({name: body[name] for name in ("webhook",) if name in body})
 
@@ -180,7 +180,7 @@ def _pattern(pattern: str, path: tuple[str | int, ...]) -> Iterator[Issue]:
 
 
 def check_extract(body: Json) -> Iterator[Issue]:
-    """Rules of an extract job. The job itself checks its URLs, because it may skip invalid ones."""
+    """Rules of an extract job. The job itself validates its URLs because it may skip invalid ones."""
     if not body.get("urls") and not body.get("prompt", "").strip():
         yield Issue((), "Either urls or prompt must be provided")
     yield from _json_schema(body)
@@ -208,7 +208,7 @@ def check_agent(body: Json) -> Iterator[Issue]:
 
 
 def _json_schema(body: Json, path: tuple[str | int, ...] = ()) -> Iterator[Issue]:
-    """Rules of a schema. No draft is documented, so a schema of any draft is accepted."""
+    """Rules of a JSON Schema. The service documents no draft, so a schema of any draft is accepted."""
     schema = body.get("schema", {})
     drafts = (Draft202012Validator, Draft7Validator, Draft4Validator)
     errors = [best_match(draft(draft.META_SCHEMA).iter_errors(schema)) for draft in drafts]
@@ -363,7 +363,7 @@ def _webhook(webhook: Json) -> Iterator[Issue]:
     if not host or parts.scheme not in ("http", "https"):
         yield Issue(("webhook", "url"), "Invalid webhook URL")
     elif parts.scheme == "http" and not is_loopback(host):
-        # The service demands https; a receiver on this machine is let through for development.
+        # The service requires https. A receiver on this machine is accepted for development.
         yield Issue(("webhook", "url"), "Webhook URL must be https")
     refused = [
         name

@@ -1,7 +1,7 @@
-"""The schedule of a monitor: the phrases, the cron dialect and the next run.
+"""The schedule of a monitor: phrases, cron dialect, and the next run.
 
-croniter was tried: it reads `5/15` as a series, takes names, `@daily` and ranges that end before they begin, and moves
-a run that a change to summer time skips.
+croniter is no substitute: it reads `5/15` as a series, accepts names, `@daily`, and reversed ranges, and moves runs
+that fall into the gap of a change to daylight saving time.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _PART = re.compile(r"(?:(\*)|([0-9]+)(?:-([0-9]+))?)(?:/([0-9]+))?")
 
 @dataclass(frozen=True)
 class Cron:
-    """Five fields, each the set of values it allows. Both day fields must match, as at the service.
+    """A cron expression as the allowed values of each field. Both day fields must match, as at the service.
 
-    ``either_day``: the rule of common cron instead: if both are restricted, one match is enough.
+    :param either_day: as in standard cron, one match is enough if both day fields are restricted.
     """
 
     minutes: frozenset[int]
@@ -43,7 +43,7 @@ class Cron:
     either_day: bool = False
 
     def on(self, day: date) -> bool:
-        """Return whether the schedule runs on that day."""
+        """Return whether the schedule runs on a day."""
         if day.month not in self.months:
             return False
         by_date, by_weekday = day.day in self.days, (day.weekday() + 1) % 7 in self.weekdays
@@ -61,21 +61,21 @@ class Cron:
             for hour in sorted(self.hours):
                 for minute in sorted(self.minutes):
                     run = datetime.combine(day, time(hour, minute), zone).astimezone(timezone.utc)
-                    # A local time that the change to summer time skips is another one after the round trip.
+                    # A local time in the gap of a change to daylight saving time differs after the round trip.
                     exists = run.astimezone(zone).time() == time(hour, minute)
                     if run > moment and exists:
                         yield run
 
     def runs_in_30_days(self, start: date) -> int:
-        """Count the runs of 30 days."""
+        """Return the number of runs in 30 days."""
         days = sum(self.on(start + timedelta(days=offset)) for offset in range(30))
         return days * len(self.hours) * len(self.minutes)
 
 
 def parse_cron(text: str, *, either_day: bool = False) -> Cron:
-    """Read a cron expression.
+    """Parse a cron expression.
 
-    :raises ValueError: naming the field that is wrong.
+    :raises ValueError: a field is invalid; the error names it.
     """
     fields = text.split()
     if len(fields) != len(_FIELDS):
@@ -93,7 +93,7 @@ def _values(text: str, name: str, low: int, high: int) -> frozenset[int]:
             raise ValueError(f"cron cannot read {part!r} as {name}")
         star, first, last, step = match.groups()
         start = low if star else int(first)
-        # "5/15" means 5 only at the service, not "from 5 every 15".
+        # At the service, "5/15" means only 5, not "every 15 from 5 on".
         stop = high if star else int(last or first)
         if not low <= start <= stop <= high or step == "0":
             raise ValueError(f"cron {name} must be within {low} to {high}, not {part!r}")
@@ -109,9 +109,9 @@ _WEEKLY = re.compile(r"weekly|every week")
 
 
 def cron_of_text(text: str) -> str:
-    """Turn a phrase into the cron expression the service stores.
+    """Convert a phrase to the cron expression that the service stores.
 
-    :raises ValueError: when the phrase is not one of the service's.
+    :raises ValueError: the service does not support the phrase.
     """
     phrase = " ".join(re.sub(r"[.,]", "", text.lower()).split())
     cron = _cron_of(phrase)
@@ -148,9 +148,9 @@ def _daily(hour_text: str | None, minute_text: str | None, half: str | None) -> 
 
 
 def zone_of(name: str) -> ZoneInfo:
-    """Return the time zone.
+    """Return the time zone with an IANA name.
 
-    :raises ValueError: when it is not an IANA name.
+    :raises ValueError: the name is unknown.
     """
     try:
         return ZoneInfo(name)
@@ -159,9 +159,9 @@ def zone_of(name: str) -> ZoneInfo:
 
 
 def check_interval(cron: Cron, zone: ZoneInfo, now: datetime) -> None:
-    """Refuse a schedule that never runs within a year or whose next two runs are under 5 minutes apart.
+    """Validate a schedule's next two runs.
 
-    :raises ValueError: saying which.
+    :raises ValueError: it does not run within a year, or the runs are less than 5 minutes apart.
     """
     runs = cron.after(now, zone)
     first, second = next(runs, None), next(runs, None)

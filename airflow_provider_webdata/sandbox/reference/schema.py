@@ -1,6 +1,6 @@
-"""The sandbox's own statement of the service: what a request body may hold, as JSON Schema documents.
+"""JSON Schema documents of the service's request bodies.
 
-Rules that tie fields together or need more than a pattern are in ``rules.py``.
+Rules that involve several fields or need more than a pattern are in ``rules.py``.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _object(fields: Mapping[str, Schema], *required: str) -> Schema:
 
 
 def _tagged(kinds: Mapping[str, Schema]) -> Schema:
-    """Return the schema of an object whose ``type`` decides which of ``kinds`` holds."""
+    """Return the schema of an object whose ``type`` selects one of ``kinds``."""
     chosen = [
         {"if": {"properties": {"type": {"const": name}}, "required": ["type"]}, "then": _with_type(schema)}
         for name, schema in kinds.items()
@@ -90,7 +90,7 @@ def _with_type(schema: Schema) -> Schema:
 
 
 def _named_or_tagged(kinds: Mapping[str, Schema], *, names: tuple[str, ...] | None = None) -> Schema:
-    """Return the schema of an item that is a plain type name or an object with ``type``."""
+    """Return the schema of an item: a type name, or an object with ``type``."""
     return {
         "if": {"type": "string"},
         "then": _one_of(*(names or tuple(kinds))),
@@ -219,7 +219,7 @@ SCRAPE_OPTIONS = _object(
         "profile": _object({"name": _text(1, 128), "saveChanges": BOOLEAN}, "name"),
         "threatProtection": THREAT_PROTECTION,
         "auditMetadata": _object({"username": _text(high=1024)}, "username"),
-        # Not documented, but taken by the service.
+        # Not documented, but accepted by the service.
         "fastMode": BOOLEAN,
         "checkPromptInjection": BOOLEAN,
         "safeMode": BOOLEAN,
@@ -244,9 +244,9 @@ PARSE = _object(
                 *("skipTlsVerification", "removeBase64Images", "blockAds", "redactPII", "auditMetadata"),
             )
         },
-        # The official client sends it with every upload that has options.
+        # The official client sends this field with every upload that has options.
         "fastMode": BOOLEAN,
-        # An option that does not apply to files may be set only to a value without effect (PARSE_UNSUPPORTED_OPTIONS).
+        # Options of pages are allowed only with values that have no effect (PARSE_UNSUPPORTED_OPTIONS).
         "waitFor": {"const": 0},
         "mobile": {"const": False},
         "actions": _array({}, high=0),
@@ -258,7 +258,7 @@ PARSE_UPLOAD = _object(
     {
         "filename": _text(1, 512),
         "contentType": _text(1, 255),
-        # How much it may be depends on the server.
+        # The maximum depends on the server.
         "declaredSizeBytes": _integer(1),
     },
     "filename",
@@ -279,7 +279,7 @@ INTERACT = _object(
         "profile": SCRAPE_OPTIONS["properties"]["profile"],
         "origin": STRING,
         "integration": {"type": ["string", "null"]},
-        # Not documented, but taken by the service.
+        # Not documented, but accepted by the service.
         "blockAds": BOOLEAN,
         "location": _object({"country": {"type": "string", "pattern": r"\A[A-Z]{2}\Z"}}),
         "recordSession": BOOLEAN,
@@ -290,7 +290,7 @@ SCRAPE_INTERACT = _object(
     {
         **CODE,
         "prompt": _text(1, 10_000),
-        # Not documented, but taken by the service.
+        # Not documented, but accepted by the service.
         "ttl": TTL,
         "activityTtl": ACTIVITY_TTL,
         "existingSessionId": UUID,
@@ -365,7 +365,7 @@ BATCH_SCRAPE = _object(
         "ignoreInvalidURLs": BOOLEAN,
         **SCRAPE_OPTIONS["properties"],
         "zeroDataRetention": BOOLEAN,
-        "appendToId": UUID,  # not documented, but taken
+        "appendToId": UUID,  # Not documented, but accepted by the service.
         **LABELS,
     },
     "urls",
@@ -415,7 +415,7 @@ MAP = _object(
         "auditMetadata": SCRAPE_OPTIONS["properties"]["auditMetadata"],
         "threatProtection": THREAT_PROTECTION,
         **LABELS,
-        # Not documented, but taken by the service.
+        # Not documented, but accepted by the service.
         "headers": {"type": "object", "additionalProperties": STRING},
         "filterByPath": BOOLEAN,
         "useIndex": BOOLEAN,
@@ -438,7 +438,7 @@ EXTRACT = _object(
         "scrapeOptions": SCRAPE_OPTIONS,
         "threatProtection": THREAT_PROTECTION,
         "origin": STRING,
-        # Not documented, but taken by the service.
+        # Not documented, but accepted by the service.
         "systemPrompt": PROMPT,
         "allowExternalLinks": BOOLEAN,
         "agent": _object({"model": _one_of("FIRE-1")}),
@@ -471,7 +471,7 @@ AGENT = _object(
         "auditMetadata": SCRAPE_OPTIONS["properties"]["auditMetadata"],
         "threatProtection": THREAT_PROTECTION,
         "origin": STRING,
-        # Not documented, but taken by the service.
+        # Not documented, but accepted by the service.
         "webhook": _job_webhook("started", "action", "completed", "failed", "cancelled"),
         "effort": _one_of("low", "medium", "high"),
         "mode": _one_of("extract", "chat"),
@@ -513,7 +513,7 @@ SEARCH = _object(
         **DOMAIN_TOOLS,
         "scrapeOptions": _object({**SCRAPE_OPTIONS["properties"], "zeroDataRetention": BOOLEAN}),
         "threatProtection": THREAT_PROTECTION,
-        # Not documented, but taken by the service.
+        # Not documented, but accepted by the service.
         "lang": STRING,
         "filter": STRING,
         "origin": STRING,
@@ -658,7 +658,7 @@ DEVELOPER_SEARCH = _object(
         "skills": _one_of("only"),
         "passages": _integer(1, 5),
         "language": WORDS,
-        # One text by the documentation, a list by the official client.
+        # A string in the documentation, a list in the official client.
         "topic": {"anyOf": [WORDS, _array(WORDS)]},
         "license": WORDS,
         "min_stars": _integer(0),
@@ -710,11 +710,11 @@ GOVERNMENT_SEARCH = _object(
 ASK = _object(
     {
         "question": {**WORDS, "maxLength": 8000},
-        # Not documented publicly, but sent by the official command line.
+        # Not documented publicly, but sent by the official command-line client.
         "rationale": WORDS,
         "jobId": WORDS,
         "context": OBJECT,
-        # The public clients send it with every body.
+        # The public clients send this field with every body.
         "origin": STRING,
     },
     "question",
@@ -759,7 +759,7 @@ def _validator(operation: str) -> Draft202012Validator:
 
 
 def violations(operation: str, body: Any) -> list[Issue]:
-    """Return the violations of a body's schema alone.
+    """Return the violations of a body's JSON Schema, without the rules of ``rules.py``.
 
     :param operation: a key of :data:`BODIES`.
     """

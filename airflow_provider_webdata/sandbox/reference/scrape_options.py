@@ -11,17 +11,17 @@ _OTHER_FIELDS = (
     *("url", "urls", "origin", "integration", "webhook", "maxConcurrency"),
     *("ignoreInvalidURLs", "appendToId", "domainTools", "toolDetail"),
 )
-"""Fields of bodies that hold scrape options at the top level, and are none."""
+"""Other fields of bodies with scrape options at the top level."""
 
 
 def options_of(body: Json) -> Json:
-    """Return the scrape options of a body that holds them at the top level."""
-    given = {name: value for name, value in body.items() if name not in _OTHER_FIELDS}
-    return {**given, "formats": given.get("formats") or ["markdown"]}
+    """Return the scrape options of a body that has them at the top level."""
+    options = {name: value for name, value in body.items() if name not in _OTHER_FIELDS}
+    return {**options, "formats": options.get("formats") or ["markdown"]}
 
 
 def type_of(item: Any) -> str:
-    """Return the type of a format, source or category, given by its name alone or as an object."""
+    """Return the type of a format, source, or category, which is a string or an object."""
     return item if isinstance(item, str) else str(item["type"])
 
 
@@ -31,18 +31,18 @@ def format_names(options: Json) -> list[str]:
 
 
 def format_options(options: Json, name: str) -> Json | None:
-    """Return the options of a format: empty if it is requested by name alone, None if it is not requested."""
+    """Return the options of a format: empty if it is requested as a string, None if it is not requested."""
     found = next((item for item in options.get("formats", []) if type_of(item) == name), None)
     return found if isinstance(found, dict) or found is None else {}
 
 
 def tracking_modes(options: Json) -> tuple[str, ...]:
-    """Return the modes in which a monitor compares pages; plain git-diff when it does not say."""
+    """Return the modes in which a monitor compares pages; git-diff by default."""
     return tuple((format_options(options, "changeTracking") or {}).get("modes") or ("git-diff",))
 
 
 def pdf_parser(options: Json) -> Json:
-    """Return the options of the PDF parser; empty if it is requested by name alone."""
+    """Return the options of the PDF parser; empty if it is requested as a string or not at all."""
     return next(
         (item for item in options.get("parsers", []) if isinstance(item, dict) and item["type"] == "pdf"), {}
     )

@@ -13,12 +13,12 @@ QDR = {
     "m": timedelta(days=30),
     "y": timedelta(days=365),
 }
-"""The reach of each ``qdr`` letter; a month counts as 30 days and a year as 365 days."""
+"""The period of each ``qdr`` letter; a month has 30 days and a year 365."""
 
 
 @dataclass(frozen=True)
 class TimeFilter:
-    """A parsed ``tbs``: how far back, between which days, and whether to sort by date."""
+    """A parsed ``tbs``: the period before now, the range of days, and the order."""
 
     within: timedelta | None = None
     first: datetime | None = None
@@ -26,7 +26,7 @@ class TimeFilter:
     by_date: bool = False
 
     def admits(self, moment: datetime | None, now: datetime) -> bool:
-        """Return whether a page published at ``moment`` passes. One without a date passes only an empty filter."""
+        """Return whether a page published at ``moment`` passes. A page without a date passes only an empty filter."""
         if self.within is None and self.first is None:
             return True
         if moment is None:
@@ -37,33 +37,33 @@ class TimeFilter:
 
 
 def parse_tbs(text: str) -> TimeFilter:
-    """Read a ``tbs`` value.
+    """Parse a ``tbs`` value.
 
-    :raises ValueError: naming the part that is wrong.
+    :raises ValueError: a part is invalid; the error names it.
     """
     parts: dict[str, str] = {}
     for part in text.split(","):
         name, colon, value = part.strip().partition(":")
         if not colon or name not in ("qdr", "cdr", "cd_min", "cd_max", "sbd"):
-            raise ValueError(f"tbs does not know {part.strip()!r}")
+            raise ValueError(f"tbs has an unknown part {part.strip()!r}")
         if name in parts:
-            raise ValueError(f"tbs gives {name} twice")
+            raise ValueError(f"tbs contains {name} twice")
         parts[name] = value
     for flag in ("cdr", "sbd"):
         if parts.get(flag, "1") != "1":
-            raise ValueError(f"tbs takes {flag}:1 only")
+            raise ValueError(f"tbs supports only {flag}:1")
     within = None
     if "qdr" in parts:
         if parts["qdr"] not in QDR:
-            raise ValueError("tbs takes qdr:h, qdr:d, qdr:w, qdr:m or qdr:y")
+            raise ValueError("tbs supports qdr:h, qdr:d, qdr:w, qdr:m, and qdr:y")
         within = QDR[parts["qdr"]]
     range_parts = {"cdr", "cd_min", "cd_max"} & parts.keys()
     if not range_parts:
         return TimeFilter(within, by_date="sbd" in parts)
     if len(range_parts) < 3:
-        raise ValueError("a custom range of tbs needs cdr:1, cd_min and cd_max")
+        raise ValueError("a custom range of tbs requires cdr:1, cd_min, and cd_max")
     if within is not None:
-        raise ValueError("tbs takes either qdr or a custom range")
+        raise ValueError("tbs supports either qdr or a custom range, not both")
     first, last = _day(parts["cd_min"]), _day(parts["cd_max"])
     if last < first:
         raise ValueError("cd_max of tbs is before cd_min")
@@ -71,10 +71,10 @@ def parse_tbs(text: str) -> TimeFilter:
 
 
 def _day(text: str) -> datetime:
-    # The reference writes MM/DD/YYYY, guides leave leading zeros out.
+    # The reference documents MM/DD/YYYY; guides omit leading zeros.
     if not re.fullmatch(r"[0-9]{1,2}/[0-9]{1,2}/[0-9]{4}", text):
-        raise ValueError(f"tbs takes dates as MM/DD/YYYY, not {text!r}")
+        raise ValueError(f"dates of tbs must have the form MM/DD/YYYY, not {text!r}")
     try:
         return datetime.strptime(text, "%m/%d/%Y").replace(tzinfo=timezone.utc)
     except ValueError:
-        raise ValueError(f"tbs names a day that does not exist: {text!r}") from None
+        raise ValueError(f"tbs contains a date that does not exist: {text!r}") from None

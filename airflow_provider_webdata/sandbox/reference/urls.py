@@ -1,4 +1,4 @@
-"""Addresses and host names: checks and canonical forms."""
+"""Validation and canonical forms of URLs and host names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _HOSTNAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 
 
 def is_hostname(text: str) -> bool:
-    """Return whether the text is a host name: at most 253 characters, without protocol, port, or path."""
+    """Return whether the text is a host name: at most 253 characters, without scheme, port, or path."""
     return len(text) <= 253 and _HOSTNAME.fullmatch(text) is not None
 
 
@@ -26,7 +26,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_public(url: str) -> bool:
-    """Return whether the service would scrape the URL: http(s), and a host with a TLD or an IP."""
+    """Return whether the service would scrape the URL: http(s), and a host that has a TLD or is an IP address."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
@@ -43,28 +43,28 @@ def is_public(url: str) -> bool:
 
 
 def with_scheme(url: str) -> str:
-    """Return the URL with ``http://`` put in front when it has no scheme."""
+    """Return the URL, prefixed with ``http://`` if it has no scheme."""
     return url if "://" in url else f"http://{url}"
 
 
 def canonical(url: str) -> str:
-    """Return the URL as pages are kept by: scheme added, host in lower case, no fragment, no trailing slash."""
+    """Return the canonical form of a URL: with scheme, host in lower case, no fragment, no trailing slash."""
     parts = urlsplit(with_scheme(url))
     scheme = "https" if parts.scheme == "http" else parts.scheme.lower()
     return urlunsplit((scheme, parts.netloc.lower(), parts.path.rstrip("/") or "/", parts.query, ""))
 
 
 def host_of(url: str) -> str:
-    """Return the host of a URL in lower case; empty when it has none."""
+    """Return the host of a URL in lower case; empty if it has none."""
     return (urlsplit(url).hostname or "").lower()
 
 
 def in_domain(host: str, domain: str) -> bool:
-    """Return whether a host is the domain or below it."""
+    """Return whether a host is the domain or one of its subdomains."""
     domain = domain.strip().lower()
     return host == domain or host.endswith("." + domain)
 
 
 def base_domain(host: str) -> str:
-    """Return the domain whose subdomains are a site's; the last two labels, as no list of suffixes is kept here."""
+    """Return the registered domain of a host, approximated by the last two labels."""
     return ".".join(host.split(".")[-2:])

@@ -1,4 +1,4 @@
-"""The service's JSON: objects, numbers in plain digits, and violations in a request."""
+"""Types of the service's JSON: objects, validation issues, and numbers."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 Json = dict[str, Any]
 LONGEST_NUMBER = 18
-"""Digits of a number that still fits the store's 64 bits."""
+"""Maximum digits of a number that always fits the store's 64 bits."""
 
 
 @dataclass(frozen=True)
 class Issue:
-    """One thing that is wrong with a request: where, and the rule it breaks."""
+    """A violation in a request: its path and the violated rule."""
 
     path: tuple[str | int, ...]
     message: str
@@ -24,5 +24,5 @@ class Issue:
 
 
 def whole_number(text: str) -> int | None:
-    """Return the number a text states in plain digits; None when it states none, or one too large for the store."""
+    """Parse a number in ASCII digits; None if the text is invalid or too long for the store."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER else None
