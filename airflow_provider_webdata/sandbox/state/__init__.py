@@ -1,1 +1,1 @@
-"""The state of a running sandbox: store, clock, settings, credits, quirks, and faults. Knows no operation."""
+"""The state of a running sandbox: store, clock, settings, credits, quirks, and faults. Independent of operations."""

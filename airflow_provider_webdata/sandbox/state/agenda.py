@@ -1,4 +1,4 @@
-"""Work that is due at some time of the sandbox's clock."""
+"""A scheduler of actions by the sandbox's clock."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Action = Callable[[], Awaitable[None]]
 log = logging.getLogger(__name__)
 
 MAX_ADVANCE = 400 * 86_400.0
-"""Seconds that one call of :meth:`Agenda.advance` may skip."""
+"""Maximum seconds of one call of :meth:`Agenda.advance`."""
 
 _LONGEST_NAP = 3600.0
 
 
 class Agenda:
-    """Actions that are due at some sandbox time."""
+    """Actions by the sandbox time at which they are due."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -33,12 +33,12 @@ class Agenda:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def at(self, when: float, action: Action) -> None:
-        """Run ``action`` when the clock reaches ``when`` (immediately if that has passed)."""
+        """Run ``action`` when the clock reaches ``when``; immediately if that time has passed."""
         heapq.heappush(self._heap, (when, next(self._order), action))
         self._wake.set()
 
     def after(self, seconds: float, action: Action) -> None:
-        """Run ``action`` in ``seconds`` of sandbox time."""
+        """Run ``action`` after ``seconds`` of sandbox time."""
         self.at(self._clock.now() + seconds, action)
 
     def clear(self) -> None:
@@ -60,7 +60,10 @@ class Agenda:
                 continue
 
     async def advance(self, seconds: float) -> None:
-        """Move the clock forward; when this returns, all that fell due on the way has been done."""
+        """Advance the clock; return when all actions that became due have ended.
+
+        :raises ValueError: ``seconds`` is out of range.
+        """
         if not 0 <= seconds <= MAX_ADVANCE:
             raise ValueError(f"seconds must be between 0 and {MAX_ADVANCE:.0f}, not {seconds}")
         goal = self._clock.now() + seconds
@@ -74,7 +77,7 @@ class Agenda:
         await self.settle()
 
     async def settle(self) -> None:
-        """Wait until all that is due now has been done."""
+        """Wait until all due actions have ended."""
         while True:
             await self._drain()
             if not self._heap or self._heap[0][0] > self._clock.now():
@@ -100,5 +103,5 @@ class Agenda:
     async def _guarded(action: Action) -> None:
         try:
             await action()
-        except Exception:  # one broken action must not stop the others
-            log.exception("a scheduled action of the sandbox failed")
+        except Exception:  # a failed action must not stop the others
+            log.exception("A scheduled action of the sandbox failed")

@@ -1,4 +1,4 @@
-"""The sandbox's own time: it can run faster than real time and can be moved forward by hand."""
+"""The sandbox's clock, which can run faster than real time and can be advanced."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from airflow_provider_webdata.sandbox.reference.timestamps import iso
 
 
 class Clock:
-    """Seconds since the epoch, as the sandbox sees them.
+    """A clock of sandbox time.
 
     :param speed: sandbox seconds per real second, above 0.
-    :param start: sandbox time to begin at; real time when absent.
+    :param start: initial sandbox time in seconds since the epoch; None: real time.
+    :raises ValueError: ``speed`` is not above 0.
     """
 
     def __init__(self, speed: float = 1.0, start: float | None = None) -> None:
@@ -23,19 +24,19 @@ class Clock:
         self._anchor = time.time() if start is None else start
 
     def now(self) -> float:
-        """Return the present sandbox time in seconds since the epoch."""
+        """Return the current sandbox time in seconds since the epoch."""
         return self._anchor + (time.monotonic() - self._anchor_real) * self.speed
 
     def datetime(self) -> datetime:
-        """Return the present sandbox time as an aware datetime in UTC."""
+        """Return the current sandbox time as an aware datetime in UTC."""
         return datetime.fromtimestamp(self.now(), timezone.utc)
 
     def iso(self) -> str:
-        """Return the present sandbox time as the service writes times."""
+        """Return the current sandbox time in the service's time format."""
         return iso(self.datetime())
 
     def jump_to(self, when: float) -> None:
-        """Move the clock to ``when``; it never moves back."""
+        """Advance the clock to ``when``; it never goes back."""
         real = time.monotonic()
         self._anchor = max(when, self.now())
         self._anchor_real = real

@@ -1,4 +1,4 @@
-"""The core that all parts of a sandbox share."""
+"""The state that all parts of a sandbox share."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Core:
     """The state of one sandbox.
 
-    :raises ValueError: when a setting is wrong.
+    :raises ValueError: a setting is invalid.
     """
 
     def __init__(self, config: SandboxConfig) -> None:
@@ -36,16 +36,16 @@ class Core:
         self.credits = Credits(self.store, self.clock, self.quirks, config.credits)
 
     async def advance(self, seconds: float) -> None:
-        """Move the clock forward and do all that falls due on the way."""
+        """Advance the clock, and run the actions that become due."""
         await self.agenda.advance(seconds)
         self.keep_time()
 
     def keep_time(self) -> None:
-        """Keep the present time, so that a restarted sandbox does not go back in it."""
+        """Store the current time, so that the clock of a restarted sandbox does not go back."""
         self.store.put("meta", "clock", {"now": self.clock.now()})
 
     async def reset(self) -> None:
-        """Go back to the start: nothing stored or planned, no faults, all credits, the first quirks and settings."""
+        """Remove all objects, actions, and faults, and restore the initial credits, quirks, and settings."""
         self.agenda.clear()
         await self.agenda.close()
         self.store.clear()
@@ -56,11 +56,11 @@ class Core:
         self.settings.reset()
 
     def close(self) -> None:
-        """Let go of the state."""
+        """Store the time and close the store."""
         self.keep_time()
         self.store.close()
 
     def _stored_time(self) -> float | None:
-        """Return the time to begin at when the state comes from a sandbox whose clock was moved ahead."""
+        """Return the initial time for the state of an earlier sandbox, whose clock may be ahead of real time."""
         stored = self.store.get("meta", "clock")
         return max(time.time(), stored["now"]) if stored else None

@@ -1,4 +1,4 @@
-"""The team's balance of credits."""
+"""The team's credit balance."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ NO_CREDITS = "Insufficient credits to perform this request. For more credits, yo
 
 
 class Credits:
-    """The balance of the team.
+    """The credit balance of the team.
 
-    :param plan: credits of the plan, and the balance at the start.
+    :param plan: credits of the plan, which is also the initial balance.
     """
 
     def __init__(self, store: Store, clock: Clock, quirks: Quirks, plan: int) -> None:
@@ -32,7 +32,7 @@ class Credits:
             self.reset()
 
     def reset(self) -> None:
-        """Fill the balance up again."""
+        """Reset the balance to the credits of the plan."""
         self._save({"remaining": self._plan, "start": self._clock.iso(), "spent": []})
 
     @property
@@ -42,7 +42,7 @@ class Credits:
 
     @property
     def used(self) -> int:
-        """All that was ever spent."""
+        """All spent credits, minus refunds."""
         return int(self._load().get("used", 0))
 
     def set(self, remaining: int) -> None:
@@ -50,7 +50,7 @@ class Credits:
         self._save({**self._load(), "remaining": remaining})
 
     def require(self, amount: int = 1) -> None:
-        """Refuse the call unless the balance holds ``amount``.
+        """Refuse the call if the balance is less than ``amount``.
 
         :raises ServiceError: 402.
         """
@@ -58,7 +58,7 @@ class Credits:
             raise ServiceError(402, NO_CREDITS)
 
     def spend(self, amount: int) -> None:
-        """Take credits off; the balance falls below 0 for pay-as-you-go only. A negative amount gives credits back."""
+        """Subtract credits; the balance falls below 0 only with pay-as-you-go. A negative amount is a refund."""
         if amount:
             least = -math.inf if self._quirks.on("pay-as-you-go") else 0
             state = self._load()
@@ -69,7 +69,7 @@ class Credits:
             self._save(state)
 
     def usage(self) -> Json:
-        """Return ``data`` of the team's credit usage (docs/service.md#team-credits)."""
+        """Return the ``data`` of the team's credit usage (docs/service.md#team-credits)."""
         state = self._load()
         remaining = state["remaining"]
         if self._quirks.on("credits-lag"):

@@ -1,4 +1,4 @@
-"""Faults on demand: answers that go wrong in a chosen way, for chosen calls, a chosen number of times."""
+"""Fault injection: calls, jobs, checks, and deliveries that fail in a chosen way, a chosen number of times."""
 
 from __future__ import annotations
 
@@ -8,37 +8,41 @@ from dataclasses import dataclass, field
 from typing import Any
 
 KINDS = {
-    "status": "answer with `status`, `body` and `headers` before any work is done",
-    "delay": "wait `seconds` of real time, then go on as usual",
-    "drop": "close the connection before any work is done",
-    "drop_after_work": "do the work, then close the connection without an answer",
-    "truncate": "do the work, announce the whole answer, send half of it and close the connection",
-    "garbage": "do the work, answer 200 with text that is not JSON",
-    "html": "answer 502 with a proxy's HTML page before any work is done",
-    "rate_limit": "answer 429 that asks for `seconds`, before any work is done",
-    "fail_check": "let a monitor's check end as failed (matches no call)",
-    "fail_extract": "let an extract job fail at its next step (matches no call)",
-    "fail_agent": "let an agent run fail at its next step (matches no call)",
-    "fail_crawl": "let a crawl fail as a whole at its next step (matches no call)",
-    "fail_batch_scrape": "let a batch scrape fail as a whole at its next step (matches no call)",
-    "fail_provider": "let a call of a data provider fail as unavailable; `path` is its `provider/capability`",
+    "status": "respond with `status`, `body`, and `headers` before doing any work",
+    "delay": "wait `seconds` of real time, then continue as usual",
+    "drop": "close the connection before doing any work",
+    "drop_after_work": "do the work, then close the connection without a response",
+    "truncate": "do the work, announce the full response length, send half of the response, and close the connection",
+    "garbage": "do the work, then respond 200 with text that is not JSON",
+    "html": "respond 502 with a proxy's HTML page before doing any work",
+    "rate_limit": "respond 429 with a wait of `seconds` before doing any work",
+    "fail_check": "fail a monitor's check (matches no call)",
+    "fail_extract": "fail an extract job at its next step (matches no call)",
+    "fail_agent": "fail an agent run at its next step (matches no call)",
+    "fail_crawl": "fail a whole crawl at its next step (matches no call)",
+    "fail_batch_scrape": "fail a whole batch scrape at its next step (matches no call)",
+    "fail_provider": "fail a call of a data provider as unavailable; `path` is its `provider/capability`",
     "lose_delivery": "never send a webhook delivery",
-    "late_delivery": "send a webhook delivery `seconds` of the sandbox's time later, and so out of order",
-    "lose_answer": "send a webhook delivery and do not hear the answer: it is repeated by the schedule",
+    "late_delivery": "send a webhook delivery `seconds` of sandbox time later, and so out of order",
+    "lose_answer": "send a webhook delivery but ignore the response, so that it is retried",
 }
-OF_CHECKS = frozenset({"fail_check"})
-OF_JOBS = frozenset({"fail_extract", "fail_agent", "fail_crawl", "fail_batch_scrape"})
-OF_PROVIDERS = frozenset({"fail_provider"})
-OF_DELIVERIES = frozenset({"lose_delivery", "late_delivery", "lose_answer"})
+CHECK_FAULTS = frozenset({"fail_check"})
+JOB_FAULTS = frozenset({"fail_extract", "fail_agent", "fail_crawl", "fail_batch_scrape"})
+PROVIDER_FAULTS = frozenset({"fail_provider"})
+DELIVERY_FAULTS = frozenset({"lose_delivery", "late_delivery", "lose_answer"})
 ALIASES = {"drop_before_work": "drop"}
 
 
 @dataclass
 class Fault:
-    """One fault. ``path`` is a regular expression from the start of the path, so a plain prefix works too.
+    """One fault.
 
-    ``times``: how often it still shows; None: always. ``seconds``: real seconds. For faults of deliveries, ``path``
-    is that of the webhook's address, and ``event`` the one event they are about.
+    :param path: a regular expression that matches from the start of the path, so a prefix works too. A delivery fault
+        matches the path of the webhook's URL.
+    :param times: remaining number of occurrences; None: no limit.
+    :param seconds: real seconds, or sandbox seconds for ``late_delivery``.
+    :param event: a delivery fault applies only to this event; None: to all.
+    :raises ValueError: the kind is unknown, or ``path`` is not a regular expression.
     """
 
     kind: str
@@ -56,36 +60,36 @@ class Fault:
     def __post_init__(self) -> None:
         self.kind = ALIASES.get(self.kind, self.kind)
         if self.kind not in KINDS:
-            raise ValueError(f"unknown kind of fault {self.kind!r}; known are {', '.join(KINDS)}")
+            raise ValueError(f"unknown kind of fault {self.kind!r}. Kinds: {', '.join(KINDS)}")
         try:
             re.compile(self.path or "")
         except re.error as error:
             raise ValueError(f"path is not a regular expression: {error}") from None
 
     def matches(self, method: str, path: str) -> bool:
-        """Return whether the fault is due for this call."""
-        if self.kind in OF_CHECKS | OF_JOBS | OF_PROVIDERS | OF_DELIVERIES:
+        """Return whether the fault applies to this call."""
+        if self.kind in CHECK_FAULTS | JOB_FAULTS | PROVIDER_FAULTS | DELIVERY_FAULTS:
             return False
         if self.method is not None and self.method.upper() != method:
             return False
-        return self._is_left_for(path)
+        return self._is_pending(path)
 
     def matches_delivery(self, event: str, path: str) -> bool:
-        """Return whether the fault is due for this delivery."""
-        if self.kind not in OF_DELIVERIES or self.event not in (None, event):
+        """Return whether the fault applies to this delivery."""
+        if self.kind not in DELIVERY_FAULTS or self.event not in (None, event):
             return False
-        return self._is_left_for(path)
+        return self._is_pending(path)
 
     def matches_provider(self, tool: str) -> bool:
-        """Return whether the fault is due for this call of a data provider."""
-        return self.kind in OF_PROVIDERS and self._is_left_for(tool)
+        """Return whether the fault applies to this call of a data provider."""
+        return self.kind in PROVIDER_FAULTS and self._is_pending(tool)
 
-    def _is_left_for(self, path: str) -> bool:
+    def _is_pending(self, path: str) -> bool:
         return self.times != 0 and (self.path is None or re.match(self.path, path) is not None)
 
 
 class Faults:
-    """All added faults, oldest first."""
+    """The injected faults, oldest first."""
 
     def __init__(self) -> None:
         self._faults: list[Fault] = []
@@ -106,7 +110,7 @@ class Faults:
         return list(self._faults)
 
     def take(self, method: str, path: str) -> list[Fault]:
-        """Return the faults due for a call: any delays, and at most one other. Each counts as shown once."""
+        """Use up and return the faults for a call: all delays, and at most one fault of another kind."""
         due: list[Fault] = []
         for fault in self._faults:
             if fault.matches(method, path) and (fault.kind == "delay" or all(f.kind == "delay" for f in due)):
@@ -116,7 +120,7 @@ class Faults:
         return due
 
     def take_delivery(self, kinds: frozenset[str], event: str, path: str) -> Fault | None:
-        """Return the first fault of these kinds that is due for a delivery; it counts as shown once."""
+        """Use up and return the first fault of these kinds for a delivery."""
         for fault in self._faults:
             if fault.kind in kinds and fault.matches_delivery(event, path):
                 _use(fault)
@@ -124,15 +128,15 @@ class Faults:
         return None
 
     def take_check_failure(self) -> bool:
-        """Return whether the check that ends now must fail; the fault counts as shown once."""
+        """Return whether the check that ends now must fail, and use the fault up."""
         return self._take_failure("fail_check")
 
     def take_job_failure(self, kind: str) -> bool:
-        """Return whether the job of that kind (``extract``, ``crawl``, ...) must fail at the step that starts now."""
+        """Return whether a job (``extract``, ``crawl``, ...) must fail at its current step, and use the fault up."""
         return self._take_failure(f"fail_{kind}")
 
     def take_provider_failure(self, tool: str) -> bool:
-        """Return whether the call of a data provider (``provider/capability``) must fail; the fault counts as shown."""
+        """Return whether a call of a data provider (``provider/capability``) must fail, and use the fault up."""
         fault = next((fault for fault in self._faults if fault.matches_provider(tool)), None)
         if fault is not None:
             _use(fault)

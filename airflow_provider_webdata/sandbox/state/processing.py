@@ -1,4 +1,4 @@
-"""Documents that take longer than a request's timeout: the service answers 408 and continues to process them."""
+"""Large documents: after a request's timeout (408), the service continues to process them."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ if TYPE_CHECKING:
 
 LONGEST_HINT = 600
 WINDOW = 1200.0
-"""Seconds within which repeating the request is said to lead to the result."""
+"""Seconds within which, according to the service, repeating the request returns the result."""
 
 TIMED_OUT = "The scrape timed out before the page could be processed. Increase the timeout and try again."
 CONTINUES = "The document is still being processed. Repeat the same request to get its result."
 
 
 class Processing:
-    """Remembers which documents are still being processed, and until when."""
+    """Stores the time at which each pending document will be processed."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store, self._clock = store, clock
 
     def require_done(self, key: str, seconds: float, timeout: int, pages: int | None) -> None:
-        """Return if the result is ready within the request's timeout, and raise otherwise; never wait.
+        """Return if the result is ready within the request's timeout, and raise otherwise. This method never waits.
 
-        :param key: identifies a repetition of the same request.
-        :param seconds: duration of the work, in sandbox time.
+        :param key: identifies repetitions of the same request.
+        :param seconds: duration of the processing, in sandbox time.
         :param timeout: timeout of the request, in milliseconds.
-        :param pages: pages of the document; None if its processing ends with the request.
-        :raises ServiceError: 408.
+        :param pages: number of pages of the document; None: its processing ends with the request.
+        :raises ServiceError: 408: the result is not ready.
         """
         known = self._store.get("processing", key)
         now = self._clock.now()
@@ -43,7 +43,7 @@ class Processing:
         if pages is None:
             raise ServiceError(408, TIMED_OUT, code="SCRAPE_TIMEOUT")
         self._store.put("processing", key, {"ready": ready})
-        # Counted from the moment of this request's timeout.
+        # Counted from this request's timeout.
         left = ready - now - timeout / 1000
         hint = min(LONGEST_HINT, math.ceil(left))
         details = {

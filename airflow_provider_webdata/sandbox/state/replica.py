@@ -1,4 +1,4 @@
-"""The read replica that lags behind: absent or stale reads just after a write (docs/service.md#late-reads)."""
+"""A lagging read replica: missing or stale objects just after a write (docs/service.md#late-reads)."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ if TYPE_CHECKING:
 
 
 class Replica:
-    """Answers reads as a late replica would, while the quirk is on."""
+    """Returns missing or stale objects while the quirk ``late-replica`` is on."""
 
     def __init__(self, quirks: Quirks) -> None:
         self._quirks = quirks
         self._late: dict[str, tuple[int, Json | None]] = {}
 
     def note(self, key: str, before: Json | None) -> None:
-        """Record a write. Reads still show ``before``, which is None for a new object."""
+        """Record a write. The next reads return ``before``, which is None for a new object."""
         reads = self._quirks.number("late-replica")
         if reads:
             self._late[key] = (reads, before)
 
     def see(self, key: str, now: Json | None) -> Json | None:
-        """Return the state that a read shows of an object whose current state is ``now``."""
+        """Return the object as a read shows it; ``now`` is its current state."""
         left, before = self._late.get(key, (0, None))
         if left < 1 or not self._quirks.on("late-replica"):
             self._late.pop(key, None)

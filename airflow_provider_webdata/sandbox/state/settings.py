@@ -33,9 +33,9 @@ NOT_ENABLED = {
 
 
 class Settings:
-    """The settings in force; their names and units are those of :class:`SandboxConfig`.
+    """The current settings; their names and units are those of :class:`SandboxConfig`.
 
-    :raises ValueError: when one is wrong.
+    :raises ValueError: a setting is invalid.
     """
 
     latency_ms: float
@@ -60,25 +60,25 @@ class Settings:
         self.reset()
 
     def reset(self) -> None:
-        """Go back to the settings of the start."""
+        """Restore the initial settings."""
         self.change({name: getattr(self._config, name) for name in self.NAMES})
 
-    def change(self, given: Json) -> None:
+    def change(self, values: Json) -> None:
         """Change some settings.
 
-        :param given: values by name; names of other settings are left alone.
-        :raises ValueError: when a value is wrong.
+        :param values: values by setting; unknown names are ignored.
+        :raises ValueError: a value is invalid.
         """
         for name, kind in PLAIN.items():
-            if name in given:
-                setattr(self, name, kind(given[name]))
-        if "entitlements" in given:
-            self.entitlements = _entitlements(given["entitlements"])
-        if "bulk" in given:
-            self.bulk = (int(given["bulk"][0]), int(given["bulk"][1])) if given["bulk"] else None
+            if name in values:
+                setattr(self, name, kind(values[name]))
+        if "entitlements" in values:
+            self.entitlements = _entitlements(values["entitlements"])
+        if "bulk" in values:
+            self.bulk = (int(values["bulk"][0]), int(values["bulk"][1])) if values["bulk"] else None
 
     def require_entitlement(self, name: str) -> None:
-        """Refuse a feature that the team does not have.
+        """Refuse a feature that the team lacks.
 
         :raises ServiceError: 403.
         """
@@ -90,6 +90,6 @@ def _entitlements(names: Any) -> frozenset[str]:
     unknown = set(names) - set(ENTITLEMENTS)
     if unknown:
         raise ValueError(
-            f"unknown entitlements: {', '.join(sorted(unknown))}; known are {', '.join(ENTITLEMENTS)}"
+            f"unknown entitlements: {', '.join(sorted(unknown))}. Entitlements: {', '.join(ENTITLEMENTS)}"
         )
     return frozenset(names)

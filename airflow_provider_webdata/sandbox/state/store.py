@@ -1,4 +1,4 @@
-"""The store of the sandbox's state: one SQLite database, in memory or in a file."""
+"""The sandbox's object store: a SQLite database in memory or in a file."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ CREATE INDEX IF NOT EXISTS objects_parent ON objects (kind, parent, seq);
 class Store:
     """JSON objects by kind and id, in order of creation.
 
-    Every write is durable when the call returns, so a killed sandbox loses nothing it has answered for.
+    Every write is durable when the call returns, so a killed sandbox loses no acknowledged write.
 
-    :param path: the SQLite file; memory when absent.
+    :param path: the SQLite file; None: in memory.
     """
 
     def __init__(self, path: str | None = None) -> None:
@@ -44,7 +44,7 @@ class Store:
         return json.loads(row[0]) if row else None
 
     def put(self, kind: str, key: str, body: dict[str, Any], *, parent: str = "") -> None:
-        """Create or replace the object; its place in the order stays."""
+        """Create or replace the object; a replaced object keeps its place in the order."""
         self._db.execute(
             "INSERT INTO objects (kind, id, parent, body) VALUES (?, ?, ?, ?)"
             " ON CONFLICT (kind, id) DO UPDATE SET body = excluded.body",
@@ -52,11 +52,11 @@ class Store:
         )
 
     def delete(self, kind: str, key: str) -> None:
-        """Remove the object, if it exists."""
+        """Delete the object, if it exists."""
         self._db.execute("DELETE FROM objects WHERE kind = ? AND id = ?", (kind, key))
 
     def slice(self, kind: str, parent: str, skip: int, limit: int) -> list[dict[str, Any]]:
-        """Return at most ``limit`` objects below a parent after the first ``skip``, oldest first."""
+        """Return at most ``limit`` objects of a parent after the first ``skip``, oldest first."""
         rows = self._db.execute(
             "SELECT body FROM objects WHERE kind = ? AND parent = ? ORDER BY seq LIMIT ? OFFSET ?",
             (kind, parent, limit, skip),
@@ -71,12 +71,12 @@ class Store:
         return [json.loads(row[0]) for row in self._db.execute(query + " ORDER BY seq", values)]
 
     def clear(self) -> None:
-        """Remove everything."""
+        """Delete all objects."""
         self._db.execute("DELETE FROM objects")
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Make all writes inside durable together, or none."""
+        """Commit the writes inside together, or roll them back after an exception."""
         self._db.execute("BEGIN IMMEDIATE")
         try:
             yield

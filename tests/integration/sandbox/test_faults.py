@@ -10,11 +10,11 @@ import pytest
 
 from airflow_provider_webdata.sandbox.control import ControlError
 from airflow_provider_webdata.sandbox.state.faults import (
+    CHECK_FAULTS,
+    DELIVERY_FAULTS,
+    JOB_FAULTS,
     KINDS,
-    OF_CHECKS,
-    OF_DELIVERIES,
-    OF_JOBS,
-    OF_PROVIDERS,
+    PROVIDER_FAULTS,
 )
 from tests.support.tables import each_row
 
@@ -76,7 +76,9 @@ def test_fault(sandbox, api, kind: str, how: dict[str, Any], seen: Any, made: bo
 
 
 def test_every_kind_is_tried() -> None:
-    assert {row[0] for row in ROWS} >= KINDS.keys() - OF_CHECKS - OF_JOBS - OF_PROVIDERS - OF_DELIVERIES
+    assert {
+        row[0] for row in ROWS
+    } >= KINDS.keys() - CHECK_FAULTS - JOB_FAULTS - PROVIDER_FAULTS - DELIVERY_FAULTS
 
 
 @each_row("size", [1000, 3_000_000])
