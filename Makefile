@@ -1,24 +1,24 @@
-# From a fresh clone, with nothing prepared but Python 3.10 or newer, make and git:
+# Targets for a fresh clone; they need only Python 3.10 or newer, make, and git:
 #
-#   make demo        the example DAGs on a real Airflow, against the sandbox; nothing keeps running
-#   make up          the same, left running for a look around;  make down  ends it
-#   make check       style, types, import walls, and unit tests: what to run again and again while working
-#   make test        style, types, import walls, unit, integration and end-to-end tests
-#   make test-floor  what depends on Airflow on the oldest that is supported; end to end, its pages in a browser
+#   make demo        run the example DAGs on a real Airflow, against the sandbox, and stop everything
+#   make up          the same, but leave Airflow and the sandbox running; stop them with  make down
+#   make check       style, types, import contracts, and unit tests; run it often while you work
+#   make test        style, types, import contracts, unit, integration, and end-to-end tests
+#   make test-floor  tests that depend on Airflow, on the oldest supported version; includes its pages in a browser
 #   make test-next   the same on Airflow's newest prerelease
-#   make test-pythons  the wheel, installed and tried on each Python that is supported
-#   make bench       what is claimed about speed, measured
-#   make scale       many waiting jobs on two of each of Airflow's components, with Celery, some of which are killed
-#   make chaos       components and the database die, hang and starve at random for MINUTES=20, from a SEED that is
-#                    printed; with DATABASE=sqlite, only API servers die
-#   make first-steps the README, recipes, and the tutorial, word by word, in an empty home, and how long it takes
+#   make test-pythons  install and test the wheel on each supported Python version
+#   make bench       run the benchmarks behind the performance claims
+#   make scale       many waiting jobs on two of each Airflow component, with Celery; some components are killed
+#   make chaos       kill, suspend, and starve components and the database at random for MINUTES=20; prints its SEED;
+#                    with DATABASE=sqlite, only API servers are killed
+#   make first-steps follow the README, recipes, and the tutorial literally in an empty home, and time them
 #   make conformance run the public Python and Node clients against the sandbox (needs Node; DESCRIPTION=path of the OpenAPI file)
-#   make mutants     which small changes to the package no test notices; PARTS= and SAMPLE= limit it
-#   make fuzz        pages, agents' URLs, and stored records with FACTOR=20 times as many draws, from a SEED that is printed
-#   make stalls      the tests while random processes of them stall for MEAN=0.7 s, from a SEED that is printed; ARGS= are pytest's
-#   make lint        style, types, import walls, generated files, and what was forgotten; every stage, summed up
-#   make docs        the documentation site, in build/docs/html
-#   make screenshot  the pictures of the UI in docs/images, each in light and in dark colors
+#   make mutants     find small changes to the package that no test detects; limit it with PARTS= and SAMPLE=
+#   make fuzz        test pages, agents' URLs, and stored records with FACTOR=20 times as many draws; prints its SEED
+#   make stalls      run the tests while random test processes stall for MEAN=0.7 s; prints its SEED; ARGS= are pytest arguments
+#   make lint        style, types, import contracts, generated files, and forgotten places, with a summary
+#   make docs        build the documentation site in build/docs/html
+#   make screenshot  write the screenshots of the UI to docs/images, in light and dark colors
 
 PYTHON ?= python3
 VENV := .venv
@@ -31,9 +31,9 @@ MUTANTS := .venv-mutants
 BIN := $(VENV)/bin
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-# The code of this clone, whatever the caller's shell prefers.
+# Import the code of this clone, regardless of the caller's environment.
 unexport PYTHONPATH
-# Hundreds of processes import the same files: none need compile them again.
+# Hundreds of processes import the same files, so bytecode is cached.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
@@ -51,9 +51,9 @@ up: $(VENV)/.installed
 down: $(VENV)/.installed
 	@$(BIN)/python -m demo down
 
-# Most tests wait more than they work, and so run side by side; those on a real Airflow run one after the other.
-SIDE_BY_SIDE := -n 5
-# What depends on the version of Airflow: tasks and waits, the connection, the plugin, migrations, and pages.
+# Most tests mostly wait and run in parallel; tests on a real Airflow run sequentially.
+PARALLEL := -n 5
+# Tests that depend on the version of Airflow: tasks and waits, the connection, the plugin, migrations, and pages.
 DEPENDS_ON_AIRFLOW := $(addprefix tests/unit/,hooks operators sensors triggers test_contract.py test_message_queue.py test_monitor_assets.py test_plugin.py test_provider_info.py test_supported_airflow.py test_walls.py) \
   $(addprefix tests/integration/,operators sensors triggers toolsets stored ui hooks/test_test_connection.py inbox/http/test_plugin.py inbox/http/test_secrets.py inbox/http/test_serve.py inbox/storage/test_cli.py inbox/storage/test_migrations.py) \
   $(addprefix tests/e2e/,test_ui.py test_waiting.py)
@@ -63,15 +63,15 @@ check: lint-without-tests
 	@$(BIN)/python -m pytest -q -n 2 tests/unit
 
 test: lint-without-tests services
-	@echo "== unit, integration and end-to-end tests"
-	@$(BIN)/python -m pytest -q $(SIDE_BY_SIDE) tests
+	@echo "== unit, integration, and end-to-end tests"
+	@$(BIN)/python -m pytest -q $(PARALLEL) tests
 
 test-floor: $(FLOOR)/.installed-dev services
 	@echo "== tests that depend on Airflow, on $$($(FLOOR)/bin/python -c 'from airflow import __version__ as v; print("Airflow", v)')"
-	@$(FLOOR)/bin/python -m pytest -q $(SIDE_BY_SIDE) $(DEPENDS_ON_AIRFLOW)
+	@$(FLOOR)/bin/python -m pytest -q $(PARALLEL) $(DEPENDS_ON_AIRFLOW)
 
 test-next: services
-	@$(PYTHON) -m tools.next_airflow $(NEXT) -q $(SIDE_BY_SIDE) $(DEPENDS_ON_AIRFLOW)
+	@$(PYTHON) -m tools.next_airflow $(NEXT) -q $(PARALLEL) $(DEPENDS_ON_AIRFLOW)
 
 test-pythons:
 	@$(PYTHON) -m tools.pythons $(PYTHON_VERSIONS)
@@ -104,7 +104,7 @@ fuzz: $(VENV)/.installed-dev
 	@FUZZ_SEED=$(SEED) FUZZ_FACTOR=$(or $(FACTOR),20) $(BIN)/python -m pytest -q -k fuzz tests/integration/ui tests/integration/toolsets tests/unit/tasks/test_fuzz.py
 
 stalls: $(VENV)/.installed-dev services
-	@$(BIN)/python -m tools.stalls --mean $(MEAN) --most $(MOST) $(if $(SEED),--seed $(SEED)) --log build/stalls.log -- $(BIN)/python -m pytest -q $(SIDE_BY_SIDE) $(or $(ARGS),tests)
+	@$(BIN)/python -m tools.stalls --mean $(MEAN) --most $(MOST) $(if $(SEED),--seed $(SEED)) --log build/stalls.log -- $(BIN)/python -m pytest -q $(PARALLEL) $(or $(ARGS),tests)
 
 conformance: $(VENV)/.installed-dev
 	@$(BIN)/python -m tools.conformance $(DESCRIPTION)
@@ -112,7 +112,7 @@ conformance: $(VENV)/.installed-dev
 lint: $(VENV)/.installed-dev
 	@$(BIN)/python -m tools.lint
 
-# For targets that run all unit tests, among which are those of `make lint`.
+# For targets that run all unit tests, including those of `make lint`.
 lint-without-tests: $(VENV)/.installed-dev
 	@$(BIN)/python -m tools.lint --without-tests
 
@@ -125,7 +125,7 @@ screenshot: $(VENV)/.installed-dev browser
 browser:
 	@tools/browser-setup
 
-# The programs that tests start for themselves.
+# Programs that the tests start.
 services: browser
 	@tools/postgres-setup
 	@tools/nginx-setup
@@ -133,7 +133,7 @@ services: browser
 clean: down
 	rm -rf $(VENV) $(FLOOR) $(NEXT) $(PYTHON_VERSIONS) $(BENCH) $(SCALE) $(MUTANTS) .airflow build dist mutants .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
-# An environment is complete when its stamp exists and is newer than what it was made from.
+# An environment is complete if its stamp exists and is newer than its inputs.
 $(VENV)/.installed: pyproject.toml constraints.txt
 	@tools/make-venv $(PYTHON) $(VENV) constraints.txt '.[parquet,sandbox]'
 	@touch $@
@@ -146,7 +146,7 @@ $(FLOOR)/.installed-dev: pyproject.toml constraints-floor.txt
 	@tools/make-venv $(PYTHON) $(FLOOR) constraints-floor.txt '.[dev]'
 	@touch $@
 
-# What it is compared with stays out of the environment that is tested.
+# A separate environment, so that the compared packages are not installed in the tested one.
 $(BENCH)/.installed-dev: pyproject.toml constraints.txt
 	@tools/make-venv $(PYTHON) $(BENCH) constraints.txt '.[dev,bench]'
 	@touch $@

@@ -1,1 +1,1 @@
-"""Programs for those who work on the provider: generators and set-up. None of it is part of the package."""
+"""Development tools: generators, checks, and setup programs. They are not part of the package."""

@@ -1,8 +1,8 @@
-"""Follow the README, recipes, and the tutorial word by word, in an empty directory and an empty home, and time it.
+"""Follow the README, recipes, and the tutorial literally, in an empty directory and an empty home, and time it.
 
-`python -m tools.first_steps` reads the commands from the pages and enters them one after the other. Unreleased code
-comes from this clone: `git clone` of the repository's address gives its last commit, and `pip install` of the package a
-wheel of it. The time counts the commands, and the pages' words at a slow reader's pace.
+`python -m tools.first_steps` reads the commands from the pages and runs them in order. The code comes from this clone:
+`git clone` of the repository's URL returns its last commit, and `pip install` of the package installs a wheel of it.
+The time includes the commands, and the time that a slow reader takes to read the pages.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from tests.support.snippets import snippets
 ROOT = Path(__file__).resolve().parents[1]
 PUBLIC = "https://github.com/airflow-provider-webdata/airflow-provider-webdata"
 WORDS_A_MINUTE = 150
-# In minutes; more than a slow machine needs.
+# In minutes; enough for a slow machine.
 PATIENCE = 30
 NOT_FIRST_STEPS = ("make demo", "make test")
 COOKBOOK = ROOT / "docs" / "cookbook"
-# They need neither a scheduler nor Airflow 3.4.
+# These recipes need neither a scheduler nor Airflow 3.4.
 RECIPES = (
     "a_dag_for_each_check",
     "a_folder_of_pdfs_into_vectors",
@@ -39,13 +39,13 @@ RECIPES = (
     "price_watch",
 )
 RECIPES_NEED = "pytest 'airflow-provider-webdata[ai,parquet,sandbox,sql]' apache-airflow-providers-sqlite"
-UP_WHEN = "End both"
-"""Printed by `make up` when the reader can continue in a second terminal."""
+UP_WHEN = "Stop both"
+"""The text after which, during `make up`, the reader can continue in a second terminal."""
 
 
 @dataclass
 class Terminal:
-    """A shell that keeps its folder and environment from one command to the next."""
+    """A shell that keeps its directory and environment between commands."""
 
     home: Path
     environ: dict[str, str]
@@ -54,7 +54,7 @@ class Terminal:
 
     def __post_init__(self) -> None:
         self._log = self.home / "terminal.log"
-        # A former terminal may still write to it.
+        # A previous terminal may still write to the log.
         with self._log.open("ab") as log:
             self._shell = subprocess.Popen(
                 ["bash", "--norc"],
@@ -67,7 +67,7 @@ class Terminal:
             )
 
     def enter(self, command: str) -> str:
-        """Run a command to its end and return its output; a failed command ends everything."""
+        """Run a command to its end and return its output. A failed command exits the program."""
         begin = self._log.stat().st_size
         if command == "make up":
             self._send("{ make up; echo make up ended with $?; } &")
@@ -103,11 +103,11 @@ class Terminal:
             if sign.search(output):
                 return output
             time.sleep(0.2)
-        raise SystemExit(f"{output[-5000:]}\n\nnothing more in {PATIENCE} minutes")
+        raise SystemExit(f"{output[-5000:]}\n\nno further output in {PATIENCE} minutes")
 
 
 def commands(page: Path) -> Iterator[tuple[str, str]]:
-    """Yield each command of a page, with the heading that it stands under."""
+    """Yield each command of a page with its heading."""
     heading, block = "", ""
     for line in page.read_text().splitlines():
         if line.startswith("```"):
@@ -132,9 +132,9 @@ class Report:
     def follow(
         self, page: Path, terminal: Terminal, before: Mapping[str, Callable[[], None]] | None = None
     ) -> dict[str, str]:
-        """Enter the commands of a page; return the output of each.
+        """Run the commands of a page; return the output of each.
 
-        The time of `before`, which runs before a command, is not counted.
+        :param before: functions that run before a command; their time is not counted.
         """
         printed: dict[str, str] = {}
         for heading, command in commands(page):
@@ -162,7 +162,7 @@ class Report:
 
 
 def prepare(folder: Path) -> dict[str, str]:
-    """Return the environment of a new user, in which the public address of the repository leads to this clone."""
+    """Return the environment of a new user, in which the repository's public URL refers to this clone."""
     home, wheels = folder / "home", folder / "wheels"
     home.mkdir()
     git = ["git", "config", "--file", str(home / ".gitconfig"), f"url.file://{ROOT}.insteadOf", PUBLIC]
@@ -204,12 +204,12 @@ def follow_readme(report: Report, environ: dict[str, str]) -> None:
         terminal.end()
     found = re.findall(r"https?://\S+ \d+ words", printed["airflow dags test river_news"])
     if not found:
-        raise SystemExit("the README's DAG found nothing")
+        raise SystemExit("the README's DAG found no pages")
     print(f"README: {len(found)} pages found")
 
 
 def follow_cookbook(environ: dict[str, str]) -> None:
-    """Run recipes on the README's Airflow, as a project with the tests of the recipe for CI."""
+    """Run the recipes on the README's Airflow, with the tests of the recipe for CI."""
     home = Path(environ["HOME"])
     for folder in ("dags", "pdfs", "tests"):
         (home / folder).mkdir()
@@ -237,23 +237,23 @@ def follow_cookbook(environ: dict[str, str]) -> None:
 
 
 def follow_tutorial(report: Report, environ: dict[str, str]) -> None:
-    """Follow the tutorial, and check the scheduler's run of its DAG before everything ends."""
+    """Follow the tutorial, and check the scheduler's runs of its DAG before the last command."""
     home = Path(environ["HOME"])
     terminal = Terminal(home, environ)
 
-    def look() -> None:
-        # Its last step pauses the DAG, and a run that is under way then does not end.
+    def check_runs() -> None:
+        # The tutorial's last step pauses the DAG, and running runs of a paused DAG do not end.
         terminal.enter("airflow dags unpause river_watch")
         states = _settled(terminal)
         print(f"runs of river_watch: {states}")
         tables = sorted(path.name for path in (home / "river_watch").glob("*.parquet"))
         print(f"tables: {tables}")
         if set(states.values()) != {"success"} or not tables:
-            raise SystemExit("a run of river_watch failed, or there is no table")
+            raise SystemExit("a run of river_watch failed, or wrote no table")
         terminal.wait_for("make up ended with 0")
 
     try:
-        report.follow(ROOT / "docs" / "tutorial.md", terminal, {"make down": look})
+        report.follow(ROOT / "docs" / "tutorial.md", terminal, {"make down": check_runs})
     except BaseException:
         clone = home / PUBLIC.rpartition("/")[2]
         subprocess.run(["make", "down"], cwd=clone, env=environ, check=False)
@@ -263,11 +263,11 @@ def follow_tutorial(report: Report, environ: dict[str, str]) -> None:
 
 
 def _settled(terminal: Terminal) -> dict[str, str]:
-    """Return the state of each run, once none is under way."""
+    """Wait until all runs have ended; return the state of each."""
     deadline = time.monotonic() + 60 * PATIENCE
     while True:
         output = terminal.enter("airflow dags list-runs river_watch --output json")
-        # The output also contains Airflow's warnings.
+        # The output also includes Airflow's warnings.
         (listed,) = re.findall(r"^\[(?:\{.*\})?\]$", output, re.MULTILINE)
         runs = json.loads(listed)
         states = {run["run_id"]: run["state"] for run in runs}
@@ -284,7 +284,7 @@ def main() -> None:
         environ = prepare(folder)
         follow_readme(report, environ)
         follow_cookbook(environ)
-        # Without the files that the README has created.
+        # Remove the files that the README's commands created.
         for left in (folder / "home").iterdir():
             if left.name != ".gitconfig":
                 shutil.rmtree(left) if left.is_dir() else left.unlink()

@@ -1,9 +1,9 @@
-"""Run every check of style, types, imports, and generated files, and sum up the results.
+"""Check style, types, imports, and generated files, and print a summary.
 
-    python -m tools.lint                    all stages
-    python -m tools.lint --without-tests    without the tests that name forgotten places
+    python -m tools.lint                    run all stages
+    python -m tools.lint --without-tests    omit the tests that find forgotten places
 
-Two stages run at a time. A stage that depends on another one is skipped when that one fails.
+Two stages run concurrently. If a stage fails, the stages that depend on it are skipped.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ PYTHON = (sys.executable, "-m")
 class Stage:
     """A command that fails if it finds an error.
 
-    :param needs: the stage without which this one would only report consequences.
-    :param mend: the command that corrects the errors it can.
+    :param needs: the stage that must pass first, because its errors cause errors in this one.
+    :param fix: the command that fixes some of the errors.
     """
 
     name: str
     command: tuple[str, ...]
     needs: str = ""
-    mend: str = ""
+    fix: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,15 +57,15 @@ TESTS = Stage(
     ),
     needs="model exports",
 )
-# In the order of their start. A needed stage comes first.
+# In start order: after the stages that they need.
 STAGES = (
     Stage("model exports", (*PYTHON, "tools.model_exports", "--check")),
     Stage("types", (str(BIN / "mypy"),)),
     Stage("operator fields", (*PYTHON, "tools.operator_fields", "--check"), needs="model exports"),
     TESTS,
-    Stage("style", (str(BIN / "ruff"), "check", "."), mend="ruff check --fix ."),
-    Stage("format", (str(BIN / "ruff"), "format", "--check", "."), mend="ruff format ."),
-    Stage("import walls", (str(BIN / "lint-imports"), "--no-logo")),
+    Stage("style", (str(BIN / "ruff"), "check", "."), fix="ruff check --fix ."),
+    Stage("format", (str(BIN / "ruff"), "format", "--check", "."), fix="ruff format ."),
+    Stage("import contracts", (str(BIN / "lint-imports"), "--no-logo")),
     Stage("coverage page", (*PYTHON, "tools.coverage_page", "--check")),
 )
 
@@ -73,7 +73,7 @@ STAGES = (
 def run(stages: Sequence[Stage], folder: Path = ROOT) -> list[Result]:
     """Run the stages, print the output of each when it ends, and return the results in the order of the stages.
 
-    :param folder: where the commands run.
+    :param folder: working directory of the commands.
     """
     started: dict[str, Future[Result]] = {}
     with ThreadPoolExecutor(2) as pool:
@@ -86,9 +86,9 @@ def run(stages: Sequence[Stage], folder: Path = ROOT) -> list[Result]:
 
 
 def _run(stage: Stage, needed: Future[Result] | None, folder: Path) -> Result:
-    # Futures start in order, so that the needed one runs or has ended.
+    # Futures start in order, so the needed one is running or has ended.
     if needed is not None and needed.result().outcome != "passed":
-        return Result(stage, "skipped", f"First correct: {stage.needs}.\n")
+        return Result(stage, "skipped", f"Fix first: {stage.needs}.\n")
     began = time.monotonic()
     done = subprocess.run(
         stage.command,
@@ -103,12 +103,12 @@ def _run(stage: Stage, needed: Future[Result] | None, folder: Path) -> Result:
     seconds = time.monotonic() - began
     if done.returncode == 0:
         return Result(stage, "passed", done.stdout, seconds)
-    hint = f"To correct what can be corrected: {BIN / stage.mend}\n" if stage.mend else ""
+    hint = f"To fix some of these errors, run: {BIN / stage.fix}\n" if stage.fix else ""
     return Result(stage, "failed", done.stdout + hint, seconds)
 
 
 def summary(results: Sequence[Result]) -> str:
-    """Return a table of the results."""
+    """Return the results as a table."""
     width = max(len(result.stage.name) for result in results)
     lines = [f"{'stage':{width}}  result   seconds"]
     lines += [f"{one.stage.name:{width}}  {one.outcome:7}  {one.seconds:7.1f}" for one in results]

@@ -1,7 +1,7 @@
-"""Write `api/models/__init__.py`, which exports every public model and loads it when it is first used.
+"""Write `api/models/__init__.py`, which exports all public models and imports them lazily.
 
 python -m tools.model_exports            write the file
-python -m tools.model_exports --check    show how the file differs from the models, and exit with 1
+python -m tools.model_exports --check    if the file is outdated, show the differences and exit with 1
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ $models
         return value
 ''')
 WIDTH = 88
-"""Characters of names in a line."""
+"""Maximum characters of names per line."""
 
 
 def public_names(file: Path) -> list[str]:
-    """Return the models that a file defines: its public classes, and unions of them."""
+    """Return the public models of a file: classes, and unions of them."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
     unions = [
@@ -91,7 +91,7 @@ def main() -> int:
         return 0
     if old == new:
         return 0
-    print(f"{file.relative_to(ROOT)} differs from the models; run python -m tools.model_exports")
+    print(f"{file.relative_to(ROOT)} is outdated; run python -m tools.model_exports")
     print(
         *difflib.unified_diff(old.splitlines(), new.splitlines(), "exported", "defined", n=0, lineterm=""),
         sep="\n",

@@ -1,10 +1,10 @@
-"""Write the skeleton of an operation that answers immediately.
+"""Write the skeleton of an operation that returns its result immediately.
 
     python -m tools.new_operation page_rank "the rank of pages on a subject"
 
-The skeleton is whole: `POST /v2/page-rank` with a `query`, its hook methods, operator, sandbox, documentation, and
-tests, which pass. What remains is to make it the operation that the service documents; CONTRIBUTING.md says where. In
-existing files, a new operation goes after map.
+The skeleton is complete: `POST /v2/page-rank` with a `query`, its hook methods, operator, sandbox, documentation, and
+passing tests. Adapt it to the documented operation; CONTRIBUTING.md lists the places. In existing files, the new
+operation follows map.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ${Class}Request(RequestModel):
 
     :param query: the subject.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
-    :param integration: another such label.
+    :param integration: another label of the caller.
     """
 
     query: Text
@@ -57,7 +57,7 @@ class ${Class}Response(Answer):
     results: list[${Class}Result]
 ''',
     f"{PACKAGE}/runs/$name.py": '''\
-"""One call of $title."""
+"""The run of a $title call."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ from airflow_provider_webdata.runs.delivery.step import Results
 
 
 class ${Class}Run(CallRun):
-    """Calls $title, and delivers its results."""
+    """Calls $title and delivers its results."""
 
     operation = "$name"
 
     def call(self) -> Any:
-        """Make the call, log and count it, and deliver the results."""
+        """Send the call, log and count it, and deliver the results."""
         request, extra_body = self.request(${Class}Request)
         # Keeps credit_limit, and returns the response that an earlier attempt could not deliver.
         answer = self.paid(request, extra_body, lambda: self.hook.$name(request, extra_body=extra_body))
@@ -153,7 +153,7 @@ class ${Class}:
         return [Endpoint("POST", "$path", self.$name, "search")]
 
     async def $name(self, call: Call) -> Reply:
-        """Validate, bill, answer."""
+        """Validate and bill the call, and return the results."""
         valid("$body", call.body)
         self._core.credits.require()
         self._core.credits.spend(1)
@@ -295,7 +295,7 @@ INSERTIONS = (
 |---|---|---|---|
 | <a id="$slug-query"></a>`query*` | string | | |
 
-- <a id="$slug-answer"></a>**Answer:** `results`, each `{url}`.
+- <a id="$slug-answer"></a>**Response:** `results`, each `{url}`.
 
 """,
     ),
@@ -320,7 +320,7 @@ INSERTIONS = (
         "- `WebData${Class}Operator` and `WebDataHook.$name`: $summary.\n",
     ),
 )
-"""Existing files, what the new lines follow, and the new lines."""
+"""Existing files, the pattern that the new lines follow, and the new lines."""
 
 GENERATORS = ("model_exports", "operator_fields", "coverage_page")
 
@@ -328,16 +328,16 @@ GENERATORS = ("model_exports", "operator_fields", "coverage_page")
 def write(name: str, summary: str, path: str | None = None, folder: Path = ROOT) -> list[str]:
     """Write the skeleton of an operation, and return the paths of the changed files.
 
-    :param name: in snake case.
-    :param summary: what the operation returns, as a noun phrase.
-    :param path: the path of its endpoint. Default: its name below `/v2/`.
+    :param name: the operation in snake case.
+    :param summary: a noun phrase for the result of the operation.
+    :param path: the path of the endpoint. Default: the name below `/v2/`.
     :param folder: root of the source tree.
-    :raises ValueError: the name is invalid or used, or a file has no place for the operation.
+    :raises ValueError: the name is invalid or in use, or a file has no place for the operation.
     """
     if not re.fullmatch("[a-z]+(_[a-z]+)*", name) or keyword.iskeyword(name):
-        raise ValueError(f"{name!r} is no name in snake case")
+        raise ValueError(f"{name!r} is not a name in snake case")
     if hasattr(WebDataHook, name) or (folder / PACKAGE / "api/models" / f"{name}.py").exists():
-        raise ValueError(f"{name!r} is used")
+        raise ValueError(f"{name!r} is in use; choose another name")
     words = name.split("_")
     path = path or f"/v2/{'-'.join(words)}"
     names = {
@@ -360,7 +360,7 @@ def write(name: str, summary: str, path: str | None = None, folder: Path = ROOT)
         source = written.get(file) or (folder / file).read_text(encoding="utf-8")
         found = re.search(place, source)
         if found is None:
-            raise ValueError(f"{file}: nothing matches {place!r}, after which the operation would go")
+            raise ValueError(f"{file}: no text matches {place!r}, which the new lines should follow")
         written[file] = source[: found.end()] + filled(text) + source[found.end() :]
     for file, text in written.items():
         (folder / file).write_text(text, encoding="utf-8")
@@ -379,13 +379,13 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("name", help="the operation in snake case")
-    parser.add_argument("summary", help="what it returns, as a noun phrase")
-    parser.add_argument("--path", help="path of its endpoint; default: its name below /v2/")
+    parser.add_argument("summary", help="a noun phrase for its result")
+    parser.add_argument("--path", help="path of the endpoint; default: the name below /v2/")
     try:
         written = write(**vars(parser.parse_args()))
     except ValueError as error:
         sys.exit(str(error))
-    print("Written; CONTRIBUTING.md says what to complete:", *written, sep="\n  ")
+    print("Complete these files as CONTRIBUTING.md describes:", *written, sep="\n  ")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""`make test-next`: the tests that depend on Airflow, on the newest prerelease of Airflow.
+"""`make test-next`: run the tests that depend on Airflow with its newest prerelease.
 
 python -m tools.next_airflow FOLDER [PYTEST ARGUMENT ...]
 
@@ -24,19 +24,19 @@ def newest_prerelease(versions: str) -> str | None:
     listed = re.search(r"Available versions: (.*)", versions)
     found = [match for text in listed[1].split(", ") if (match := _VERSION.fullmatch(text))] if listed else []
     if not found:
-        raise SystemExit(f"pip names no version of apache-airflow:\n{versions}")
+        raise SystemExit(f"pip lists no version of apache-airflow:\n{versions}")
     newest = max(found, key=_order)
     return newest[0] if newest[4] else None
 
 
 def _order(version: re.Match[str]) -> tuple[int, int, int, str, int]:
     major, minor, patch, stage, number = version.groups()
-    # A release comes after its prereleases.
+    # A release is newer than its prereleases.
     return int(major), int(minor), int(patch), stage or "release", int(number or 0)
 
 
 def constraints(pins: str, version: str) -> str:
-    """Return constraints for a version of Airflow: those of another version, without the pins of Airflow's packages.
+    """Return constraints for a version of Airflow: the existing pins, except those of Airflow's packages.
 
     :param pins: the lines of `constraints.txt`.
     """
@@ -45,7 +45,7 @@ def constraints(pins: str, version: str) -> str:
 
 
 def main() -> int:
-    """Make the environment and run pytest in it."""
+    """Create the environment and run pytest in it."""
     if len(sys.argv) < 2:
         print(__doc__, file=sys.stderr)
         return 2
@@ -56,7 +56,7 @@ def main() -> int:
     asked = [own, "-m", "pip", "index", "versions", "apache-airflow", "--pre"]
     version = newest_prerelease(subprocess.run(asked, capture_output=True, text=True, check=True).stdout)
     if version is None:
-        print("== no prerelease of Airflow is newer than its newest release: there is nothing to try")
+        print("== no tests: Airflow has no prerelease that is newer than its newest release")
         return 0
     limits = folder / "constraints.txt"
     limits.write_text(constraints((ROOT / "constraints.txt").read_text(), version))

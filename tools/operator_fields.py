@@ -1,7 +1,7 @@
 """Write the fields of request models into the operators that send them.
 
-    python -m tools.operator_fields            write what has drifted
-    python -m tools.operator_fields --check    show what has drifted, and exit with 1
+    python -m tools.operator_fields            update outdated files
+    python -m tools.operator_fields --check    if files are outdated, show the differences and exit with 1
 
 An operator names its model in the class statement (`fields=RequestFields(...)`). In its `__init__`, the parameters and
 the assignments are between a line `# fields of <Model>, ...` and a line `# end of fields`. In the class docstring, all
@@ -9,7 +9,7 @@ the assignments are between a line `# fields of <Model>, ...` and a line `# end 
 
 Types are loose: a template renders to text, so numbers and switches accept text too, and an object is any mapping.
 
-The rules that literal arguments are checked against go to `tasks/field_rules.py`; see `tools/field_rules.py`.
+The rules for literal arguments are written to `tasks/field_rules.py`; see `tools/field_rules.py`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ BEGIN = "# fields of {model}, written by tools/operator_fields.py"
 END = "# end of fields"
 WIDTH = 120
 SHOWN = 12
-"""Changed lines of a file that has drifted."""
+"""Maximum number of shown changes per outdated file."""
 LABELS = ("origin", "integration")
 """Fields of every request that are rarely set; they come last."""
 
@@ -53,7 +53,7 @@ _ENTRY = re.compile(r"^:param (\w+): *(.*(?:\n[ \t]+.*)*)", re.MULTILINE)
 class FieldsError(Exception):
     """A mistake that the generator cannot correct, such as a missing description or missing marks.
 
-    :param file: the file with the mistake, unless it is the operator's own.
+    :param file: the file with the mistake; empty: the operator's file.
     """
 
     def __init__(self, message: str, file: str = "") -> None:
@@ -65,12 +65,12 @@ class FieldsError(Exception):
 class Parameter:
     """A field as a parameter of an operator.
 
-    :param name: in Python.
-    :param type: of the parameter, as source text.
-    :param default: as source text; None if the field is required.
-    :param text: its description, one line.
-    :param attribute: the attribute that holds it, if not one of its name.
-    :param value: the attribute's value, as source text; default: the parameter.
+    :param name: the name in Python.
+    :param type: the type as source text.
+    :param default: the default as source text; None: the field is required.
+    :param text: the description, one line.
+    :param attribute: the attribute for the parameter; empty: the parameter's name.
+    :param value: the attribute's value as source text; empty: the parameter.
     """
 
     name: str
@@ -82,20 +82,20 @@ class Parameter:
 
     @property
     def signature(self) -> str:
-        """Its line among the parameters."""
+        """The line in the parameter list."""
         default = "" if self.default is None else f" = {self.default}"
         return f"{self.name}: {self.type}{default},"
 
     @property
     def assignment(self) -> str:
-        """Its line in the body."""
+        """The line in the body."""
         return f"self.{self.attribute or self.name} = {self.value or self.name}"
 
 
 def descriptions(model: type[RequestModel]) -> dict[str, str]:
     """Return the description of each field from the docstrings of a model and its bases, by Python name, bases first.
 
-    :raises FieldsError: a field has no description, or a description no field.
+    :raises FieldsError: a field has no description, or a description has no field.
     """
     found: dict[str, str] = {}
     for base in reversed(model.__mro__):
@@ -107,7 +107,7 @@ def descriptions(model: type[RequestModel]) -> dict[str, str]:
     for name in sorted(fields - found.keys()):
         raise FieldsError(f"the docstring of {model.__name__} has no line ':param {name}: ...'", file)
     for name in sorted(found.keys() - fields):
-        raise FieldsError(f"the docstring of {model.__name__} describes {name!r}, which is no field", file)
+        raise FieldsError(f"the docstring of {model.__name__} describes {name!r}, which is not a field", file)
     return found
 
 
@@ -245,7 +245,7 @@ def _check_own(source: str, name: str, fields: RequestFields, wanted: list[Param
 
 
 def _with_docs(source: str, name: str, fields: RequestFields, wanted: list[Parameter]) -> str:
-    """Replace the entries of the fields in a class docstring, at the place of the first one."""
+    """Replace the fields' entries in a class docstring, starting at the first one."""
     node = _class(source, name)
     docstring = node.body[0]
     lines = source.splitlines(keepends=True)
@@ -257,7 +257,7 @@ def _with_docs(source: str, name: str, fields: RequestFields, wanted: list[Param
     place = next(iter(generated or [entry for entry in entries if entry[1] == "kwargs"]), None)
     if place is None:
         raise FieldsError(
-            f"{name}: its docstring needs a line ':param kwargs: ...', before which the fields go"
+            f"{name}: its docstring needs a line ':param kwargs: ...'; the fields are inserted before it"
         )
     for entry in reversed(generated):
         text = text[: entry.start()] + text[entry.end() + 1 :]
@@ -287,9 +287,9 @@ def _changes(old: str, new: str) -> str:
 def main(arguments: list[str] | None = None) -> int:
     """Write or check the operators; return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--check", action="store_true", help="write nothing, and fail if a file has drifted")
+    parser.add_argument("--check", action="store_true", help="write no files, and fail if a file is outdated")
     check = parser.parse_args(arguments).check
-    drifted = 0
+    outdated = 0
     mistakes: dict[str, None] = {}
     rules = OPERATORS.parent / "tasks" / "field_rules.py"
     known = sorted({*models_of_operators()} & {*models.__all__})
@@ -306,14 +306,14 @@ def main(arguments: list[str] | None = None) -> int:
     for path, fresh in wanted.items():
         name = path.relative_to(OPERATORS.parents[1])
         if not path.exists() or fresh != path.read_text():
-            drifted += 1
+            outdated += 1
             if check:
-                print(f"{name} differs from the models; run python -m tools.operator_fields", file=sys.stderr)
+                print(f"{name} is outdated; run python -m tools.operator_fields", file=sys.stderr)
                 print(_changes(path.read_text() if path.exists() else "", fresh), file=sys.stderr)
             else:
                 path.write_text(fresh)
                 print(f"{name}: written")
-    return 1 if mistakes or (drifted and check) else 0
+    return 1 if mistakes or (outdated and check) else 0
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@ from typing import NamedTuple
 class OptionArgument(NamedTuple):
     """An argument that accepts an option.
 
-    :param type: type of the parameter, as source code.
-    :param value: value of the attribute, as source code.
+    :param type: type of the parameter, as source text.
+    :param value: value of the attribute, as source text.
     :param text: description of the argument.
     """
 

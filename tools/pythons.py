@@ -1,9 +1,9 @@
-"""`make test-pythons`: the wheel, installed and tried on every Python that is supported.
+"""`make test-pythons`: install and test the wheel on every supported Python version.
 
 python -m tools.pythons FOLDER [VERSION ...]
 
-An interpreter is searched for in `PYTHONS` (paths with spaces between them), on the PATH, and among those that pyenv
-and uv have installed. One that cannot be found fails the command, once the others have been tried.
+Interpreters are searched for in `PYTHONS` (paths separated by spaces), on the PATH, and among those of pyenv and uv. A
+missing interpreter fails the command after the other versions have been tested.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _INSTALLED = ("~/.pyenv/versions/{0}.*/bin/python", "~/.local/share/uv/python/cp
 
 
 def candidates(version: str) -> Iterator[str]:
-    """Yield candidate interpreters of a version, such as `3.12`; a shim on the PATH may be none."""
+    """Yield candidate interpreters of a version, such as `3.12`; a shim on the PATH may run another version."""
     yield from os.environ.get("PYTHONS", "").split()
     for folder in os.get_exec_path():
         yield str(Path(folder) / f"python{version}")
     for pattern in _INSTALLED:
         home = Path(pattern.format(version)).expanduser()
         yield from map(str, sorted(Path(home.anchor).glob(str(home.relative_to(home.anchor))), reverse=True))
-    # The running interpreter may have any name.
+    # The running interpreter, which may have any name.
     yield sys.executable
 
 
@@ -48,11 +48,11 @@ def _version_of(path: str) -> str | None:
 
 
 def smoke_test(python: str, folder: Path) -> None:
-    """Install the wheel into a separate environment and try it there, outside this clone.
+    """Install the wheel into a separate environment and test it there, outside this clone.
 
     :param python: the interpreter.
-    :param folder: the environment's; an existing environment is reused.
-    :raises subprocess.CalledProcessError: it cannot be installed, or does not work.
+    :param folder: the environment's folder; an existing environment is reused.
+    :raises subprocess.CalledProcessError: the installation or the test failed.
     """
     own = str(folder / "bin" / "python")
     if _version_of(own) != _version_of(python):
@@ -61,10 +61,10 @@ def smoke_test(python: str, folder: Path) -> None:
     with tempfile.TemporaryDirectory() as empty:
         subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", empty, str(ROOT)], check=True)
         (wheel,) = Path(empty).glob("*.whl")
-        # Pip would keep an installed wheel of the same version.
+        # Otherwise, pip would keep an installed wheel of the same version.
         subprocess.run([*pip, "uninstall", "--yes", "airflow-provider-webdata"], check=True)
         limits = str(ROOT / "constraints.txt")
-        # The plugin for users' tests is imported too.
+        # The smoke test also imports the pytest plugin.
         wanted = [f"{wheel}[ai,messaging,parquet,sandbox]", "pytest"]
         subprocess.run([*pip, "install", "--constraint", limits, *wanted], check=True)
         subprocess.run([own, "-I", str(SMOKE)], cwd=empty, check=True)
@@ -76,18 +76,18 @@ def try_all(
     find: Callable[[str], str | None] = find,
     try_one: Callable[[str, Path], None] = smoke_test,
 ) -> list[str]:
-    """Try each version; return the failures, a sentence for each.
+    """Test each version; return a message for each failure.
 
-    :param folder: of the environments.
-    :param find: returns an interpreter.
-    :param try_one: tries one, in an environment.
+    :param folder: the folder of the environments.
+    :param find: returns the interpreter of a version, or None.
+    :param try_one: tests an interpreter in an environment.
     """
     wrong = []
     for version in versions:
         python = find(version)
         if python is None:
             wrong.append(
-                f"Python {version} is not here: install it, or name it: "
+                f"Python {version} was not found. Install it, or set its path: "
                 f"make test-pythons PYTHONS=/path/to/python{version}"
             )
             continue
@@ -103,13 +103,13 @@ def try_all(
 
 
 def main() -> int:
-    """Try the versions that the command line names, or all."""
+    """Test the versions of the command line, or all."""
     if len(sys.argv) < 2:
         print(__doc__, file=sys.stderr)
         return 2
     wrong = try_all(sys.argv[2:] or VERSIONS, Path(sys.argv[1]).absolute())
-    for sentence in wrong:
-        print(f"== {sentence}", file=sys.stderr)
+    for message in wrong:
+        print(f"== {message}", file=sys.stderr)
     return 1 if wrong else 0
 
 

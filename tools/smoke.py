@@ -37,7 +37,7 @@ with DAG("smoke", schedule=None) as dag:
 
 
 def import_all() -> int:
-    """Import every module, entry point and model; return how many modules there are."""
+    """Import every module, entry point, and model; return the number of modules."""
     package = importlib.import_module(PACKAGE)
     count = 0
 
@@ -45,7 +45,7 @@ def import_all() -> int:
         raise ImportError(f"{name} cannot be imported") from sys.exc_info()[1]
 
     for module in pkgutil.walk_packages(package.__path__, f"{PACKAGE}.", onerror=fail):
-        # Alembic runs its scripts, and `python -m` another; Airflow's agents know no Python 3.10.
+        # Migrations and `__main__` are scripts. Airflow's agents do not support Python 3.10.
         left = [".migrations", "__main__", *([".toolsets"] if sys.version_info < (3, 11) else [])]
         if not any(part in module.name for part in left):
             importlib.import_module(module.name)
@@ -59,7 +59,7 @@ def import_all() -> int:
 
 
 def run_dag(home: Path) -> None:
-    """Run the DAG in the Airflow of a new home."""
+    """Run the DAG with a new Airflow home."""
     subprocess.run(
         [sys.executable, "-I", "-m", "airflow", "db", "migrate"], check=True, stdout=subprocess.DEVNULL
     )
@@ -75,7 +75,7 @@ def run_dag(home: Path) -> None:
 
 
 def main() -> None:
-    """Import all, then run the DAG."""
+    """Import all modules, then run the DAG."""
     with tempfile.TemporaryDirectory() as home:
         for name in [name for name in os.environ if name.startswith("AIRFLOW")]:
             del os.environ[name]
@@ -85,7 +85,7 @@ def main() -> None:
             AIRFLOW__CORE__DAGS_FOLDER=f"{home}/dags",
             AIRFLOW__CORE__LOAD_EXAMPLES="False",
             AIRFLOW__LOGGING__LOGGING_LEVEL="WARNING",
-            # Triggers run in this process: no worker lingers behind a deferred task.
+            # Triggers run in this process, so no worker of a deferred task needs time to exit.
             AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL="0",
         )
         print(f"{import_all()} modules imported, from {importlib.import_module(PACKAGE).__path__[0]}")

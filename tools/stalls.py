@@ -34,7 +34,7 @@ class Stalls:
     """A running command and the stalls of its processes.
 
     :param mean: the mean length of a stall and of a pause, in seconds.
-    :param most: the maximum of both, in seconds.
+    :param most: the maximum length of both, in seconds.
     """
 
     def __init__(self, command: list[str], mean: float, most: float, seed: int, log: Path | None) -> None:
@@ -109,7 +109,7 @@ class Stalls:
         return time.monotonic() - begin
 
     def _interrupt(self, number: int, _: FrameType | None) -> None:
-        """Stall nothing from now on, and pass the signal on to the command."""
+        """Stop stalling, and forward the signal to the command."""
         self._interrupted += 1
         with contextlib.suppress(ProcessLookupError):
             os.kill(self._pid, number)

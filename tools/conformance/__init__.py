@@ -1,1 +1,1 @@
-"""`make conformance`: checks the sandbox and the provider against the public clients and the public description."""
+"""`make conformance`: check the sandbox and the provider against public clients and the OpenAPI description."""

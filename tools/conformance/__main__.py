@@ -1,10 +1,10 @@
-"""Drive the sandbox with the public clients, and let a proxy check it against the service's public description.
+"""Run the public clients against the sandbox, and validate the calls against the service's OpenAPI description.
 
 python -m tools.conformance [DESCRIPTION]
 
-Node's packages go to `build/conformance`. The clients must succeed in every step. With DESCRIPTION, the path of the
-OpenAPI description of version 2, all its calls and one of each kind of the provider's own go through Prism too; what
-that refuses and `KNOWN` does not explain fails the command.
+Node packages are installed in `build/conformance`. Every step of the clients must succeed. With DESCRIPTION, the path
+of the OpenAPI description of version 2, the Node client's calls and one provider call of each kind also go through the
+proxy Prism. The command fails if Prism rejects a call for a reason that `KNOWN` does not explain.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ PATIENCE = 120
 
 KNOWN = {
     r"request\.body\.(scrapeOptions\.)?(formats|sources|parsers)\.\d+ .* (must be object|match exactly one schema)": (
-        "a text where texts and objects are allowed: the proxy reads it against each kind of object, too"
+        "a string, where strings and objects are allowed; the proxy also validates it as each kind of object"
     ),
-    r"post /v2/parse: request\.body\.options .* must be object": "it is a text of JSON, in form data",
+    r"post /v2/parse: request\.body\.options .* must be object": "it is JSON text in form data",
     r"/v2/monitor.*: response\.body\.data(\.\d+)?\.(webhook|lastCheckSummary) .* must be object": (
-        "null of a monitor that has none; the description does not say nullable"
+        "null for a monitor without the object; the description does not declare it as nullable"
     ),
     r"get /v2/crawl/active: response\.body .* required property 'data'": (
-        "the reference calls the list `crawls`, and so do public clients"
+        "the reference and the public clients name the list `crawls`"
     ),
     r"get /v2/extract/.*: response\.body\.data .* must be object": (
-        "a job that is not over yet has no data; the description does not say nullable"
+        "an unfinished job has no data; the description does not declare it as nullable"
     ),
-    r"Selected route not found": "the description lacks an endpoint that public clients have",
-    r"/run: request No supported content types": "the client sends an empty JSON object where no body is described",
+    r"Selected route not found": "the description lacks an endpoint of the public clients",
+    r"/run: request No supported content types": "the client sends an empty JSON object; the description has no body",
 }
-"""Calls that the proxy rejects, and the reason why the sandbox is right."""
+"""Rejections by the proxy for which the sandbox is correct, with the reason."""
 
 
 def main() -> int:
-    """Run the clients, and the proxy if a description is given; return 0 on success."""
+    """Run the clients, and the proxy if there is a description; return 0 on success."""
     if missing := _install():
         print(missing, file=sys.stderr)
         return 2
@@ -64,14 +64,14 @@ def main() -> int:
             _driven(url, sandbox.api_key)
             failures(url, sandbox.api_key)
         problems += unexplained(refusals(log.read_text()))
-    print("\n".join(problems) or "All is as others say")
+    print("\n".join(problems) or "The sandbox conforms to the clients and the description")
     return 1 if problems else 0
 
 
 def _install() -> str | None:
-    """Install the Node client; return what is missing, if it cannot be installed."""
+    """Install the Node client; return an error message, or None."""
     if shutil.which("node") is None or shutil.which("npm") is None:
-        return "The Node client cannot run: node and npm are not on this machine. Install Node 20 or newer"
+        return "The Node client cannot run: node or npm was not found. Install Node 20 or newer"
     FOLDER.mkdir(parents=True, exist_ok=True)
     for name in ("package.json", "client.mjs"):
         shutil.copy(HERE / name, FOLDER)
@@ -79,13 +79,15 @@ def _install() -> str | None:
     if subprocess.run(["npm", "install", *options], cwd=FOLDER).returncode:
         packages = json.loads((HERE / "package.json").read_text(encoding="utf-8"))["dependencies"]
         wanted = ", ".join(f"{name} {version}" for name, version in packages.items())
-        return f"The Node client cannot run: npm did not install {wanted}. Check its registry and the network"
+        return (
+            f"The Node client cannot run: npm could not install {wanted}. Check its registry and the network"
+        )
     return None
 
 
 def _failed(client: str, steps: list[dict[str, Any]]) -> list[str]:
-    """Print how many steps of a client succeeded; return the others."""
-    print(f"{sum(step['ok'] for step in steps)} of {len(steps)} steps of the {client} client succeed")
+    """Print the number of successful steps of a client; return the failed ones."""
+    print(f"{sum(step['ok'] for step in steps)} of {len(steps)} steps of the {client} client succeeded")
     return [f"{client}: {step['name']}: {step['why']}" for step in steps if not step["ok"]]
 
 
@@ -103,10 +105,10 @@ def _driven(url: str, key: str) -> list[str]:
 @contextmanager
 def _proxy(description: Path, upstream: str) -> Iterator[tuple[str, Path]]:
     """Run Prism in front of a server; yield its URL and its log."""
-    told = json.loads(description.read_text(encoding="utf-8"))
-    # Prism looks for the paths of a request below the description's, without those of its servers.
-    told["paths"] = {f"/v2{path}": operations for path, operations in told["paths"].items()}
-    (FOLDER / "description.json").write_text(json.dumps(told))
+    document = json.loads(description.read_text(encoding="utf-8"))
+    # Prism matches a request against the description's paths and ignores the paths of its servers.
+    document["paths"] = {f"/v2{path}": operations for path, operations in document["paths"].items()}
+    (FOLDER / "description.json").write_text(json.dumps(document))
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]
@@ -133,7 +135,7 @@ def _wait_for(log: Path, server: subprocess.Popen[bytes]) -> None:
     from tests.support.waiting import wait_until
 
     if not wait_until(lambda: "is listening" in log.read_text() or server.poll() is not None, PATIENCE):
-        raise SystemExit(f"Prism does not listen after {PATIENCE} s")
+        raise SystemExit(f"Prism does not listen on its port after {PATIENCE} s")
     if server.poll() is not None:
         raise SystemExit(f"Prism ended:\n{log.read_text()[-2000:]}")
 
@@ -160,7 +162,7 @@ def unexplained(found: Counter[str]) -> list[str]:
         reason = next((why for pattern, why in KNOWN.items() if re.search(pattern, text)), None)
         print(f"{count:4} times: {text}: {reason or 'NOT EXPLAINED'}")
         if reason is None:
-            unknown.append(f"The description has it otherwise: {text}")
+            unknown.append(f"The sandbox differs from the description: {text}")
     return unknown
 
 

@@ -1,4 +1,4 @@
-"""The public Python client, driven through what the service added last: data providers, approvals, support, replays."""
+"""The public Python client's calls for recent features: data providers, approvals, support, and replays."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ PATIENCE = 60
 
 
 def steps(url: str, key: str) -> list[dict[str, Any]]:
-    """Drive the client; return each step with its `name`, whether it is `ok`, and otherwise `why`.
+    """Run the client; return each step with its `name`, `ok`, and the error in `why`.
 
     :param url: base URL of the service.
     :param key: API key.
     """
     client = FirecrawlClient(api_key=key, api_url=url)
-    # What the client has no method for goes through its own transport.
+    # Calls without a method of the client use its transport.
     http = client.http_client
     done: list[dict[str, Any]] = []
 

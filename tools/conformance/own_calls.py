@@ -1,4 +1,4 @@
-"""The provider's own calls, one of each kind, for a proxy to check."""
+"""The provider's calls, one of each kind, for validation by a proxy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SITE = "https://river.example/"
 
 
 def failures(url: str, key: str) -> list[str]:
-    """Send the calls, and return the failed ones, a line each.
+    """Send the calls, and return a line for each failed one.
 
     :param url: base URL of the service.
     :param key: API key.

@@ -1,5 +1,6 @@
-"""The documentation site: its generated pages and its build. `python -m tools.docs_site` builds it.
+"""The documentation site: generated pages and the build. `python -m tools.docs_site` builds it.
 
-`subjects` reads what has arguments off the code, `rules` finds their rules in docs/service.md, `reference` writes the
-pages, `pages` brings them and docs/ together, `extension` is what Sphinx loads, `links` checks what was built.
+`subjects` reads classes and their arguments from the code, `rules` finds their rules in docs/service.md, `reference`
+writes the pages, `pages` combines them with docs/, `extension` is the Sphinx extension, and `links` checks the built
+site.
 """

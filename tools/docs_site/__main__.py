@@ -2,8 +2,8 @@
 
     python -m tools.docs_site [FOLDER]
 
-Only pages that have changed are built again, unless a change may concern other pages as well. Any warning of Sphinx and
-any dead link within the site is an error.
+Only changed pages are rebuilt, unless a change may affect other pages. Sphinx warnings and dead links within the site
+are errors.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BUILT_BY = ("docutils", "furo", "markdown-it-py", "myst-parser", "pygments", "sp
 def main(folder: Path) -> int:
     """Build and check the site; return the exit status.
 
-    :param folder: where it is built, below `html`.
+    :param folder: output folder; the site is in its subfolder `html`.
     """
     source, site, state = folder / "source", folder / "html", folder / "doctrees"
     stamp = folder / "shared"
@@ -35,7 +35,7 @@ def main(folder: Path) -> int:
     if not stamp.exists() or stamp.read_text(encoding="utf-8") != shared:
         shutil.rmtree(site, ignore_errors=True)
         shutil.rmtree(state, ignore_errors=True)
-    # A build that is interrupted leaves nothing that a later one could take for complete.
+    # After an interrupted build, the missing stamp forces a full build.
     stamp.unlink(missing_ok=True)
     write(site_pages, source)
     strict = ["-b", "html", "-q", "-W", "--keep-going"]
@@ -45,15 +45,15 @@ def main(folder: Path) -> int:
         print("\n".join(dead), file=sys.stderr)
         return 1
     stamp.write_text(shared, encoding="utf-8")
-    print(f"The site: {site / 'index.html'}")
+    print(f"Built {site / 'index.html'}")
     return 0
 
 
 def shared_by_pages(site_pages: Pages) -> str:
-    """Return a digest of everything that pages other than the changed one may show.
+    """Return a digest of the content that pages share.
 
-    Sphinx rebuilds a page when its text or the configuration changes. The title of another page in the sidebar, a link
-    to a class, the theme, or this program may change it as well.
+    Sphinx rebuilds a page only when its text or the configuration changes. Titles in the sidebar, links to classes, the
+    theme, and this program affect other pages too.
     """
     titles = {
         name: next((line for line in text.splitlines() if line.startswith("# ")), "")

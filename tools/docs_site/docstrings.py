@@ -1,4 +1,4 @@
-"""Docstrings parsed into their text and their fields."""
+"""Parsing of docstrings into text and fields."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _FIELD = re.compile(r"^:(\w+)(?: ([\w.]+))?: *(.*(?:\n[ \t]+.*)*)", re.MULTILINE
 
 @dataclass
 class Docstring:
-    """A docstring, in Markdown.
+    """A docstring in Markdown.
 
-    :param summary: its first paragraph.
-    :param body: the paragraphs after it.
-    :param parameters: the description of each, by name.
-    :param returns: the description of the result, if any.
-    :param raises: each error and its condition.
+    :param summary: the first paragraph.
+    :param body: the other paragraphs.
+    :param parameters: the descriptions of parameters, by name.
+    :param returns: the description of the result; may be empty.
+    :param raises: errors and their conditions.
     """
 
     summary: str
@@ -28,18 +28,18 @@ class Docstring:
 
 
 def docstring_of(documented: object) -> Docstring:
-    """Parse the docstring of a class, function, or module; inherited docstrings do not count."""
+    """Parse the docstring of a class, function, or module; inherited docstrings are ignored."""
     text = inspect.cleandoc(getattr(documented, "__doc__", None) or "")
     fields = [*_FIELD.finditer(text)]
     prose = text[: fields[0].start()] if fields else text
     summary, _, body = prose.strip().partition("\n\n")
     found = Docstring(" ".join(summary.split()), body.strip())
     for kind, name, value in (match.groups() for match in fields):
-        said = " ".join(value.split())
+        description = " ".join(value.split())
         if kind in ("param", "ivar"):
-            found.parameters[name] = said
+            found.parameters[name] = description
         elif kind == "raises":
-            found.raises.append((name, said))
+            found.raises.append((name, description))
         elif kind == "return":
-            found.returns = said
+            found.returns = description
     return found

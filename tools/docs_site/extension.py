@@ -1,4 +1,4 @@
-"""Sphinx extension: HTML anchors as link targets, links from class names to the reference, the inventory of classes,
+"""Sphinx extension: HTML anchors as link targets, links from class names to the reference, an inventory of classes,
 and a faster sidebar and search index.
 """
 
@@ -25,7 +25,7 @@ _ANCHOR = re.compile(r'<a id="([^"]+)">')
 
 
 class Anchors(SphinxTransform):
-    """Turn `<a id="...">` into a target that links can be checked against."""
+    """Convert `<a id="...">` to link targets, so that Sphinx can check links to them."""
 
     default_priority = 100
     """Before links within a page are resolved."""
@@ -44,16 +44,16 @@ class Anchors(SphinxTransform):
 
 
 class ClassLinks(SphinxPostTransform):
-    """Link the name of a class to its description in the reference."""
+    """Link class names to their description in the reference."""
 
     default_priority = 20
 
     def run(self, **_: Any) -> None:
-        """Link the names on a page."""
+        """Link the class names of a page."""
         places = place_of_class()
         for literal in [*self.document.findall(nodes.literal)]:
             page, anchor = places.get(literal.astext(), ("", ""))
-            if page in ("", self.env.docname) or _stands_in_link(literal):
+            if page in ("", self.env.docname) or _is_in_link(literal):
                 continue
             address = self.app.builder.get_relative_uri(self.env.docname, page) + anchor
             link = nodes.reference("", "", internal=True, refuri=address)
@@ -70,15 +70,15 @@ def note_classes(_app: Sphinx, env: BuildEnvironment) -> None:
 class Sidebar:
     """Render the sidebar of each page from the titles of all pages.
 
-    Sphinx would copy all headings of all pages for each sidebar, then drop all but the titles. That was a quarter of
-    the build's time.
+    For each sidebar, Sphinx would copy all headings of all pages and drop all but the titles, which took a quarter of
+    the build time.
     """
 
     def __init__(self) -> None:
         self._titles: dict[str, nodes.bullet_list] = {}
 
     def use(self, app: Sphinx, _page: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
-        """Replace the function that renders the sidebar's tree."""
+        """Replace the function that renders the sidebar."""
         env, toctree = app.env, context["toctree"]
         if not self._titles:
             self._titles = {name: _title_of(toc) for name, toc in env.tocs.items()}
@@ -94,7 +94,7 @@ class Sidebar:
 
 
 def _title_of(toc: nodes.bullet_list) -> nodes.bullet_list:
-    """Return a page's table of contents without its headings; tables of contents in it are kept."""
+    """Return a page's table of contents without headings, but with nested toctrees."""
     toc = toc.deepcopy()
     for item in toc.children:
         if len(item.children) > 1:
@@ -106,15 +106,15 @@ def _title_of(toc: nodes.bullet_list) -> nodes.bullet_list:
 
 
 class English(SearchEnglish):
-    """English for the search, with each word's stem computed once for all pages."""
+    """English for the search, with cached word stems."""
 
     def init(self, options: dict[str, str]) -> None:
-        """Set the language up."""
+        """Cache the stemmer."""
         super().init(options)
         self.stem = cache(super().stem)  # type: ignore[method-assign]
 
 
-def _stands_in_link(node: nodes.Node) -> bool:
+def _is_in_link(node: nodes.Node) -> bool:
     above = node.parent
     while above is not None:
         if isinstance(above, (nodes.reference, nodes.title)):

@@ -1,4 +1,4 @@
-"""The pages of the reference that are about single things: the hook, errors, templates, configuration, commands."""
+"""Reference pages of the options, the hook, the toolset, errors, templates, configuration, and commands."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from tools.docs_site.subjects import PACKAGE, DescriptionError, arguments_of, li
 ROOT = "../"
 OPTIONS = (Output, Media, Changes, Schema, Checks, Wait)
 HAS_AGENTS = find_spec("pydantic_ai") is not None
-"""Not on Python 3.10, where no site is built either."""
+"""False on Python 3.10, on which the site is not built."""
 VERDICTS = {
-    "never": "no later attempt can succeed: the task fails immediately",
-    "later": "a later attempt can succeed: the task is rescheduled, or waits, as long as the service asks",
-    "unknown": "nobody can tell: the task's own `retries` decide",
+    "never": "no later attempt can succeed, so the task fails immediately",
+    "later": "a later attempt can succeed, so the task is rescheduled or waits for the time that the service requests",
+    "unknown": "the outcome of a later attempt is unknown, so the task's `retries` apply",
 }
-"""The consequence of an error's verdict for a task."""
+"""The effect of an error's verdict on a task."""
 
 
 def pages() -> dict[str, str]:
-    """Return the text of these pages, by their path from the root of the site."""
+    """Return the text of these pages, by path from the root of the site."""
     return {
         "reference/options.md": _options(),
         "reference/hook.md": _hook(),
@@ -52,7 +52,7 @@ def pages() -> dict[str, str]:
 
 
 def places() -> dict[str, tuple[str, str]]:
-    """Return the page, without its suffix, and the anchor of each class that these pages describe, by import path."""
+    """Return the page (without suffix) and anchor of each class on these pages, by import path."""
     found = {
         f"{cls.__module__}.{cls.__name__}": (f"reference/{page}", f"#{cls.__name__.lower()}")
         for page, classes in (("errors", _tree(WebDataError)), ("options", OPTIONS))
@@ -81,8 +81,8 @@ def _options() -> str:
         parts += [f"## {name}", *body(doc, ROOT), listed]
     return page(
         "Options",
-        "Operators and sensors accept these objects. Where the first field is enough, its value is the short form: "
-        '`output="results.jsonl"` is `output=Output("results.jsonl")`. `wait` has no short form.',
+        "Operators and sensors accept these objects. If you need only the first field, pass its value: "
+        '`output="results.jsonl"` is short for `output=Output("results.jsonl")`. `wait` has no short form.',
         code(f"from {PACKAGE}.options import {', '.join(option.__name__ for option in OPTIONS)}"),
         *parts,
     )
@@ -105,10 +105,10 @@ def _hook() -> str:
             "from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook"
         ),
         body(docstring_of(WebDataHook), ROOT),
-        "`AsyncWebDataHook` has the same methods, awaitable but for `guarded` and `guarded_by`, which give a hook; "
-        "those that iterate are asynchronous generators. Only `test_connection` and `sibling` are not among them.",
-        "A `request` is one of the models of `airflow_provider_webdata.api.models`, or a mapping with its fields: "
-        "the fields of the operator of that name, or [objects](objects.md).",
+        "`AsyncWebDataHook` has the same methods, except `test_connection` and `sibling`. They are awaitable, except "
+        "`guarded` and `guarded_by`, which return a hook. Methods that iterate are asynchronous generators.",
+        "A `request` is a model of `airflow_provider_webdata.api.models`, or a mapping with its fields: the fields of "
+        "the corresponding operator, or [objects](objects.md).",
         *_arguments(WebDataHook.__init__, docstring_of(WebDataHook).parameters, "WebDataHook", ""),
         *parts,
     )
@@ -122,7 +122,7 @@ def _toolset() -> str:
         "Toolset",
         code("from airflow_provider_webdata.toolsets.webdata import WebDataToolset"),
         *body(doc, ROOT),
-        f"[The tools]({ROOT}agents.md#the-tools) are in the guide.",
+        f"The guide describes [the tools]({ROOT}agents.md#the-tools).",
         *_arguments(WebDataToolset.__init__, doc.parameters, "WebDataToolset", ""),
     )
 
@@ -183,8 +183,8 @@ def _errors() -> str:
         parts += [f"## `{error.__name__}`", *facts, *body(doc, ROOT), "\n".join(fields)]
     return page(
         "Errors",
-        "Every error of the hooks is a `WebDataError` of `airflow_provider_webdata.api.errors`. "
-        f"[Errors and retries]({ROOT}errors.md) documents how tasks handle each of them.",
+        "All errors of the hooks are subclasses of `WebDataError` in `airflow_provider_webdata.api.errors`. "
+        f"[Errors and retries]({ROOT}errors.md) documents how tasks handle them.",
         *parts,
     )
 
@@ -208,7 +208,7 @@ def _templates() -> str:
     return page(
         "Macros, queries, retry policy",
         "## Macros",
-        "In any template, without an import.",
+        "Available in all templates without an import.",
         *(
             part
             for macro in macros
@@ -217,7 +217,7 @@ def _templates() -> str:
         "## Queries",
         code(f"from {PACKAGE}.api.query import Query, recent, tbs"),
         *body(docstring_of(query.Query), ROOT),
-        table(("Method", "What it does"), terms),
+        table(("Method", "Effect"), terms),
         *(
             part
             for function in (query.recent, query.tbs)
@@ -254,9 +254,9 @@ def _configuration() -> str:
     return page(
         "Connection and configuration",
         "## Fields of the connection",
-        f"Connection type `{connection['connection-type']}`. The first two fields are Airflow's own; the others are in "
-        f"`extra`. [The connection]({ROOT}connection.md) shows how to set them.",
-        table(("Field", "In the form", "Meaning"), rows),
+        f"Connection type `{connection['connection-type']}`. The first two fields are standard fields of Airflow; the "
+        f"others are in `extra`. [The connection]({ROOT}connection.md) shows how to set them.",
+        table(("Field", "Label in the form", "Meaning"), rows),
         "## Options of Airflow's configuration",
         "Section `[webdata]` of `airflow.cfg`, or environment variables such as "
         f"`AIRFLOW__WEBDATA__{next(iter(info['config']['webdata']['options'])).upper()}`.",
@@ -264,7 +264,7 @@ def _configuration() -> str:
     )
 
 
-_STANDARD = {"host": "The service's address.", "password": "The key of your team."}
+_STANDARD = {"host": "The service's base URL.", "password": "Your team's API key."}
 
 
 def _commands() -> str:

@@ -1,4 +1,4 @@
-"""Descriptions of the values that a request's field accepts, from the rules that are generated from the models."""
+"""Descriptions of the values that a request field accepts, from the rules of `tools.field_rules`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ Rule = tuple[Any, ...]
 
 
 def words(rule: Rule, objects: str) -> str:
-    """Return the values that a rule accepts, in Markdown; empty if it has no limits.
+    """Return a Markdown description of the values that a rule accepts; empty if it has no limits.
 
-    :param rule: as `tools.field_rules` makes it.
+    :param rule: a rule of `tools.field_rules`.
     :param objects: path of the page that describes the objects, relative to the page with this text.
     """
     kind, *rest = rule or ("",)
@@ -62,16 +62,16 @@ def _choice(choices: tuple[Any, ...]) -> str:
 
 def _range(least: float | None, most: float | None, above: float | None, what: str = "") -> str:
     if least is not None and most is not None:
-        said = f"{least:,} to {most:,}"
+        limits = f"{least:,} to {most:,}"
     elif least is not None:
-        said = f"at least {least:,}"
+        limits = f"at least {least:,}"
     elif above is not None:
-        said = f"more than {above:,}" + (f", at most {most:,}" if most is not None else "")
+        limits = f"more than {above:,}" + (f", at most {most:,}" if most is not None else "")
     elif most is not None:
-        said = f"at most {most:,}"
+        limits = f"at most {most:,}"
     else:
         return ""
-    return f"{said} {what}".strip()
+    return f"{limits} {what}".strip()
 
 
 def _joined(*parts: str) -> str:

@@ -13,7 +13,7 @@ _LINKS = "//a/@href | //img/@src | //link/@href | //script/@src"
 
 
 def dead_links(site: Path) -> Iterator[str]:
-    """Yield a message for each link of a site to a missing file or id; links to other hosts are ignored.
+    """Yield a message for each link to a missing file or id; links to other hosts are ignored.
 
     :param site: folder of the built HTML.
     """
@@ -33,4 +33,4 @@ def dead_links(site: Path) -> Iterator[str]:
             target = posixpath.normpath(posixpath.join(folder, unquote(parts.path))) if parts.path else name
             fragment = unquote(parts.fragment)
             if target not in files or (fragment and target in ids and fragment not in ids[target]):
-                yield f"{name}: {link} leads nowhere"
+                yield f"{name}: the target of {link} does not exist"

@@ -1,7 +1,7 @@
-"""The pages of the site: those of docs/, those of the repository's root, and the generated ones.
+"""The pages of the site: those of docs/ and of the repository's root, and generated ones.
 
-Links in the repository lead from file to file. This module rewrites them to the page's path in the site. A file that is
-not a page of the site, such as an example DAG, becomes a page that shows its text.
+Links in the repository refer to files. This module rewrites them to paths in the site. A linked file that is not a
+page, such as an example DAG, becomes a page with its text.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MOVED = {
     "SECURITY.md": "security.md",
     "docs/search.md": "searching.md",
 }
-"""The site paths of pages that cannot keep their path; Sphinx has its own page `search`."""
+"""The site paths of pages that are moved. Sphinx has its own page `search`."""
 
 ALIASES = {
     "cli-ref.md": "reference/commands.md",
@@ -29,13 +29,13 @@ ALIASES = {
     "sensors/index.md": "reference/sensors/index.md",
     "triggers/index.md": "reference/triggers/index.md",
 }
-"""Paths that the documentation of Airflow's own providers uses, and the pages that they lead to."""
+"""Paths in the documentation of Airflow's own providers, and the pages to which they redirect."""
 
 GROUPS = {"cookbook/": "cookbook/index.md", "operators/": "operators/index.md"}
-"""Folders whose pages stand below one page in the sidebar, which folds them."""
+"""Folders whose pages are collapsed below one page in the sidebar."""
 
 NOT_SEARCHED = {"contributing/coverage.md"}
-"""Pages that are not searched: this one contains every word."""
+"""Pages excluded from the search; this one contains every word."""
 
 _LINK = re.compile(r"(?<=\]\()[^()\s#]+(?=(?:#[^()\s]*)?\))")
 _PICTURE = re.compile(
@@ -53,20 +53,22 @@ _LANGUAGES = {
 }
 
 Pages = dict[str, str]
-"""Text of pages, by their path in the site."""
+"""Text of pages, by path in the site."""
 
 
 def collected(generated: Pages) -> Pages:
     """Return all pages of the site.
 
-    :param generated: those that are not in the repository.
+    :param generated: the pages that are not in the repository.
     """
     places = _places()
     found: Pages = {}
     files: dict[str, str] = {}
     for name, place in places.items():
         if (ROOT / name).exists():
-            found[place] = _turned((ROOT / name).read_text(encoding="utf-8"), name, place, places, files)
+            found[place] = _rewrite_links(
+                (ROOT / name).read_text(encoding="utf-8"), name, place, places, files
+            )
     for place in NOT_SEARCHED & found.keys():
         found[place] = f"---\nnosearch: true\n---\n\n{found[place]}"
     for name, place in files.items():
@@ -86,9 +88,9 @@ def collected(generated: Pages) -> Pages:
 
 
 def write(pages: Pages, folder: Path) -> None:
-    """Write pages and pictures below a folder, and remove files that are no longer pages.
+    """Write pages and images to a folder, and delete files of removed pages.
 
-    Unchanged files stay untouched, so that they are not built again.
+    Unchanged files are not written, so that Sphinx does not rebuild them.
     """
     for path in folder.rglob("*.md"):
         if path.relative_to(folder).as_posix() not in pages:
@@ -102,10 +104,10 @@ def write(pages: Pages, folder: Path) -> None:
 
 
 def with_toctrees(index: str, generated: Pages) -> str:
-    """Return the start page with a hidden table of contents behind each section, of the pages that it lists.
+    """Return the start page with a hidden toctree after each section, with the pages that the section lists.
 
-    :param index: its text; each section is a list of links.
-    :param generated: pages in the section "Reference" beside those that the text lists.
+    :param index: the page's text; each section is a list of links.
+    :param generated: additional pages for the section "Reference".
     """
     head, *sections = re.split(r"^(?=## )", index, flags=re.MULTILINE)
     parts = [head]
@@ -130,27 +132,27 @@ _ENTRY = re.compile(r"- \[([^\]]+)\]\(([^)#]+)\.md\)")
 def place_of(name: str) -> str:
     """Return the site path of a page of the repository.
 
-    :param name: its path in the repository.
+    :param name: path in the repository.
     """
     return MOVED.get(name) or name.removeprefix("docs/").replace("README.md", "index.md")
 
 
 def _places() -> dict[str, str]:
-    """Return where each page stands in the site, by its path in the repository."""
+    """Return the site path of each page, by path in the repository."""
     names = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
     return {name: place_of(name) for name in [*names, *MOVED]}
 
 
-def _turned(text: str, name: str, place: str, places: dict[str, str], files: dict[str, str]) -> str:
+def _rewrite_links(text: str, name: str, place: str, places: dict[str, str], files: dict[str, str]) -> str:
     """Return a page with its links rewritten for the site.
 
-    :param name: of the page, in the repository.
-    :param place: of the page, in the site.
-    :param places: of all pages, by name.
-    :param files: receives the files that links lead to, with their places.
+    :param name: path of the page in the repository.
+    :param place: path of the page in the site.
+    :param places: site paths of all pages, by name.
+    :param files: receives the linked files and their site paths.
     """
 
-    def turned(match: re.Match[str]) -> str:
+    def rewritten(match: re.Match[str]) -> str:
         target = posixpath.normpath(posixpath.join(posixpath.dirname(name), match[0]))
         meant = target + "/README.md" if f"{target}/README.md" in places else target
         if meant in places:
@@ -167,11 +169,11 @@ def _turned(text: str, name: str, place: str, places: dict[str, str], files: dic
     # Furo has its own switch between light and dark.
     text = _PICTURE.sub(r"![\2](\3){.only-light}\n![\2](\1){.only-dark}", text)
     parts = _FENCED.split(text)
-    return "".join(part if number % 2 else _LINK.sub(turned, part) for number, part in enumerate(parts))
+    return "".join(part if number % 2 else _LINK.sub(rewritten, part) for number, part in enumerate(parts))
 
 
 def _redirect(place: str, target: str) -> str:
-    """Return a page that leads to another one; it stands in no table of contents and is not searched."""
+    """Return a page that redirects to another one; it is in no toctree and excluded from the search."""
     link = posixpath.relpath(target, posixpath.dirname(place) or ".")
     return (
         "---\norphan: true\nnosearch: true\nmyst:\n  html_meta:\n"
@@ -181,14 +183,14 @@ def _redirect(place: str, target: str) -> str:
 
 
 def _files_in(folder: str) -> list[str]:
-    """Return the files right in a folder that a page can show."""
+    """Return the files of a folder that a page can show, without subfolders."""
     path = ROOT / folder
     found = sorted(path.iterdir()) if path.is_dir() else []
     return [f"{folder}/{one.name}" for one in found if one.suffix in _LANGUAGES]
 
 
 def _shown(name: str) -> str:
-    """Return a page that shows a file or a folder; it stands in no table of contents and is not searched."""
+    """Return a page that shows a file or a folder; it is in no toctree and excluded from the search."""
     head = f"---\norphan: true\nnosearch: true\n---\n\n# {name}\n\n"
     if (ROOT / name).is_dir():
         folder = posixpath.basename(name)

@@ -1,4 +1,4 @@
-"""The pages of the reference: Markdown, by their path in the site. None of them stands in the repository."""
+"""The generated reference pages as Markdown, by path in the site."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from tools.operator_fields import models_of_operators
 
 TITLES = {"operators": "Operators", "sensors": "Sensors", "triggers": "Triggers"}
 AIRFLOWS = {
-    "operators": "`task_id`, `retries`, `pool`, `trigger_rule` and all others of Airflow's `BaseOperator`.",
-    "sensors": "`task_id`, `timeout`, `poke_interval`, `mode`, `soft_fail` and all others of Airflow's "
+    "operators": "`task_id`, `retries`, `pool`, `trigger_rule`, and all others of Airflow's `BaseOperator`.",
+    "sensors": "`task_id`, `timeout`, `poke_interval`, `mode`, `soft_fail`, and all others of Airflow's "
     "`BaseSensorOperator` and `BaseOperator`.",
 }
-HOW_TO_READ = (
-    "Arguments are given by keyword. A default of `None` means: not given; of a request's field, nothing is sent then, "
-    "and the service's own default holds, which the text names. *Templated* arguments also take text that Airflow "
-    "renders, numbers and switches among them, and XComs of other tasks. *rule* leads to what the service says of it."
+NOTATION = (
+    "All arguments are keyword-only. A request field with the default `None` is not sent, and the service's default "
+    "in the description applies. *Templated* arguments also accept templates, including for numbers and switches, and "
+    "XComs of other tasks. *rule* links to the service's rule."
 )
 
 
 def pages() -> dict[str, str]:
-    """Return the text of every page, by its path from the root of the site.
+    """Return the text of every page, by path from the root of the site.
 
-    :raises DescriptionError: something public has no description.
+    :raises DescriptionError: a public object has no description.
     """
     from tools.docs_site import interfaces
 
@@ -47,7 +47,7 @@ def pages() -> dict[str, str]:
 
 @cache
 def place_of_import() -> dict[str, tuple[str, str]]:
-    """Return the page, without its suffix, and the anchor of each described class, by import path."""
+    """Return the page (without suffix) and anchor of each described class, by import path."""
     from tools.docs_site.interfaces import places
 
     found = {
@@ -59,7 +59,7 @@ def place_of_import() -> dict[str, tuple[str, str]]:
 
 
 def place_of_class() -> dict[str, tuple[str, str]]:
-    """Return the same by the names of the classes."""
+    """Return the page and anchor of each described class, by class name."""
     return {path.rpartition(".")[2]: place for path, place in place_of_import().items()}
 
 
@@ -72,7 +72,7 @@ def _rules() -> dict[str, dict[str, Rule]]:
 
 @cache
 def _guides() -> dict[str, str]:
-    """Return the link to the guide of each operator and sensor, as the tables of docs/operators/README.md name it."""
+    """Return the link to the guide of each operator and sensor, from the tables of docs/operators/README.md."""
     found = {}
     for line in (ROOT / "docs/operators/README.md").read_text(encoding="utf-8").splitlines():
         if line.startswith("|") and (link := re.search(r"\]\(([^)#]+)(#[^)]*)?\)", line)):
@@ -91,7 +91,7 @@ def _subject(subject: Subject) -> str:
     links = [_guides()[subject.name]] if subject.name in _guides() else []
     if model := getattr(subject.cls, "request_model", ""):
         links.append(
-            f"What the service says of it: [{rule_of_model(model)}]({root}service.md#{rule_of_model(model)})."
+            f"Rules of the service: [{rule_of_model(model)}]({root}service.md#{rule_of_model(model)})."
         )
     return page(
         subject.name,
@@ -100,9 +100,9 @@ def _subject(subject: Subject) -> str:
         " ".join(links),
         prose(doc.body, root),
         "## Arguments",
-        HOW_TO_READ if subject.room != "triggers" else "",
+        NOTATION if subject.room != "triggers" else "",
         *(_group(group, subject, root) for group in subject.groups),
-        ["## Arguments of Airflow's own", AIRFLOWS[subject.room]] if subject.room in AIRFLOWS else [],
+        ["## Airflow's arguments", AIRFLOWS[subject.room]] if subject.room in AIRFLOWS else [],
     )
 
 
@@ -140,18 +140,18 @@ def _room(room: str) -> str:
     ]
     children = "\n".join(subject.name for subject in listed)
     return page(
-        TITLES[room], table(("Class", "What it does"), rows), f"```{{toctree}}\n:hidden:\n\n{children}\n```"
+        TITLES[room], table(("Class", "Purpose"), rows), f"```{{toctree}}\n:hidden:\n\n{children}\n```"
     )
 
 
 def _objects() -> str:
-    """Return the page about the mappings inside requests, and the requests that no operator spells out."""
+    """Return the page of the objects in requests, and of requests without an operator."""
     spelled_out = {*models_of_operators()}
     names = [name for name in sorted(_rules()) if name not in spelled_out]
     return page(
         "Objects",
-        "What the mappings inside a request hold. Python names and the service's own names (in brackets where they "
-        "differ) both work.",
+        "The fields of the objects in requests. You can use the Python names or the service's names (in parentheses "
+        "if they differ).",
         *([f"## {name}", *_object(name)] for name in names),
     )
 
@@ -167,7 +167,7 @@ def _object(name: str) -> list[str]:
         kind = words(rules.get(python, ()), "objects.md")
         text = texts.get(field_name, "")
         if field_name == "type" and not text:
-            text = "which kind it is."
+            text = "kind of object."
         if not text:
             raise DescriptionError(f"api.models.{name}.{field_name}: no line ':param {field_name}: ...'")
         if field.alias and field.alias != python:
@@ -188,7 +188,7 @@ def _object(name: str) -> list[str]:
 
 
 def _field_texts(model: type[RequestModel]) -> dict[str, str]:
-    """Return each field's description in the docstrings of a model, its bases, and subclasses; the nearest counts."""
+    """Return the fields' descriptions from the docstrings of a model, its bases, and subclasses, nearest first."""
     found: dict[str, str] = {}
     for described in (*model.__subclasses__(), *reversed(model.__mro__)):
         if issubclass(described, RequestModel):

@@ -1,4 +1,4 @@
-"""Markdown of documented objects: arguments, signatures, docstrings."""
+"""Markdown for arguments, docstrings, and pages."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _CITED = re.compile(r"(?:docs/service\.md)#([a-z0-9-]+)((?:, #[a-z0-9-]+)*)")
 
 
 def prose(text: str, root: str) -> str:
-    """Return a docstring's text with its citations of the service's rules as links.
+    """Return a docstring's text with links for citations of the service's rules.
 
-    :param root: path of the site's root, from the page.
+    :param root: path from the page to the site's root.
     """
 
     def links(match: re.Match[str]) -> str:
@@ -30,10 +30,10 @@ def prose(text: str, root: str) -> str:
 def argument(given: Argument, kind: str, rule: str | None, root: str, prefix: str = "") -> str:
     """Return an argument as an item of a definition list: name and default, type, description.
 
-    :param kind: its type in Markdown; empty: as its annotation says.
-    :param rule: anchor of its rule in docs/service.md.
-    :param root: path of the site's root, from the page.
-    :param prefix: in front of its anchor, where a page lists arguments of several.
+    :param kind: the type in Markdown; empty: the annotation.
+    :param rule: anchor of the argument's rule in docs/service.md.
+    :param root: path from the page to the site's root.
+    :param prefix: prefix of the anchor, for pages with the arguments of several objects.
     """
     facts = [kind or f"`{plain_type(given)}`"]
     facts += ["**required**"] if given.default is None else []
@@ -48,19 +48,19 @@ def argument(given: Argument, kind: str, rule: str | None, root: str, prefix: st
 
 
 def plain_type(given: Argument) -> str:
-    """Return an argument's type without the None that its default shows."""
+    """Return an argument's type, without None if that is the default."""
     if given.default == "None":
         return re.sub(r" \| None$", "", given.kind)
     return given.kind
 
 
 def body(doc: Docstring, root: str) -> list[str]:
-    """Return summary and body of a docstring, as parts of a page."""
+    """Return a docstring's summary and body, as parts of a page."""
     return [prose(part, root) for part in (doc.summary, doc.body) if part]
 
 
 def outcome(doc: Docstring, root: str) -> list[str]:
-    """Return the results and errors in a docstring, as parts of a page."""
+    """Return a docstring's result and errors, as parts of a page."""
     parts = [f"Returns {prose(doc.returns, root)}"] if doc.returns else []
     if doc.raises:
         parts.append("\n".join(f"- raises `{name}`: {prose(when, root)}" for name, when in doc.raises))
@@ -68,7 +68,7 @@ def outcome(doc: Docstring, root: str) -> list[str]:
 
 
 def page(title: str, *parts: str | Iterable[str]) -> str:
-    """Return a page of these parts, with a blank line between them."""
+    """Return a page with these parts, separated by blank lines."""
     flat = [f"# {title}"]
     for part in parts:
         flat += [part] if isinstance(part, str) else [*part]
@@ -76,11 +76,11 @@ def page(title: str, *parts: str | Iterable[str]) -> str:
 
 
 def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    """Return a table."""
+    """Return a Markdown table."""
     lines = [head, tuple("---" for _ in head), *rows]
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
 
 
 def code(text: str, language: str = "python") -> str:
-    """Return a block of code."""
+    """Return a fenced code block."""
     return f"```{language}\n{text}\n```"

@@ -35,7 +35,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "ThreatPolicyRequest": ("threat-protection",),
     "ThreatProtection": ("threat-protection",),
 }
-"""Sections whose tables have the fields of a model, besides that of its endpoint. The first that has a field counts."""
+"""Additional sections with the fields of a model, after the section of its endpoint. The first with a field applies."""
 
 COMMON = {
     "integration": "caller-labels",
@@ -45,7 +45,7 @@ COMMON = {
     "status": "monitor-update",
     "threatProtection": "threat-protection",
 }
-"""Fields that mean the same wherever they stand, and whose rule is in no such table."""
+"""The rules of fields that have the same meaning in all requests."""
 
 WHOLE: dict[str, str] = {
     "AgentApproval": "agent-exchange",
@@ -99,20 +99,22 @@ WHOLE: dict[str, str] = {
     "WebSource": "search-sources",
     "WriteAction": "action-write",
 }
-"""Models that one rule, or one section, states as a whole."""
+"""Models with a single rule or section."""
 
 
 def rule_of_model(model: str) -> str:
-    """Return the anchor of the rule or section that is about a model.
+    """Return the anchor of the rule or section of a model.
 
     :param model: name of a request model.
-    :raises LookupError: none is named in `SECTIONS` or `WHOLE`.
+    :raises LookupError: the model has no endpoint and is not in `SECTIONS` or `WHOLE`.
     """
     if model in WHOLE:
         return WHOLE[model]
     for section in sections_of(model):
         return section
-    raise LookupError(f"{model}: name where docs/service.md states it, in SECTIONS or WHOLE of {__name__}")
+    raise LookupError(
+        f"{model}: add its rule or section of docs/service.md to WHOLE or SECTIONS of {__name__}"
+    )
 
 
 def sections_of(model: str) -> tuple[str, ...]:
@@ -127,10 +129,10 @@ def _endpoints() -> dict[str, tuple[str]]:
 
 
 def rule_of_field(model: str, field: str) -> str | None:
-    """Return the anchor of the rule of a field, or None if it has no separate one.
+    """Return the anchor of a field's rule, or None.
 
     :param model: name of a request model.
-    :param field: its wire name.
+    :param field: wire name of the field.
     """
     if field in COMMON:
         return COMMON[field]
@@ -141,12 +143,12 @@ def rule_of_field(model: str, field: str) -> str | None:
 
 @cache
 def _rows() -> dict[tuple[str, str], str]:
-    """Return the anchor of each row, by the section and the field that its first cells name."""
+    """Return the anchor of each row, by the section and the fields in the first cells."""
     found: dict[tuple[str, str], str] = {}
     section: list[str] = []
     for line in SERVICE.read_text(encoding="utf-8").splitlines():
         if heading := re.match(r"(#+) (.*)", line):
-            # A section's rows are those of its subsections too.
+            # A section's rows include those of its subsections.
             section = [*section[: len(heading[1]) - 1], slug(heading[2])]
         elif line.startswith("|"):
             cells = line.strip("|").split(" | ")[:2]

@@ -21,19 +21,18 @@ ROOMS = ("operators", "sensors", "triggers")
 
 
 class DescriptionError(Exception):
-    """A public object has no description. The message names its place."""
+    """A public object has no description. The message names the object."""
 
 
 @dataclass(frozen=True)
 class Argument:
     """An argument of a constructor or method.
 
-    :param name: its name.
-    :param kind: its type, as source text; choices are spelled out.
-    :param default: as source text; None if the argument is required, empty if there is no default to show.
-    :param text: its description, one line.
-    :param templated: whether Airflow renders it.
-    :param request: name of the model whose field it is; empty: none.
+    :param kind: the type as source text, with the choices of literals.
+    :param default: the default as source text; None: the argument is required; empty: no default to show.
+    :param text: the description, one line.
+    :param templated: True if Airflow renders the argument.
+    :param request: name of the request model with this field; empty: the argument is not a request field.
     """
 
     name: str
@@ -46,7 +45,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Group:
-    """The arguments of one class among an operator's bases."""
+    """The arguments that one class in an operator's MRO defines."""
 
     owner: type
     arguments: tuple[Argument, ...]
@@ -56,9 +55,8 @@ class Group:
 class Subject:
     """A public class.
 
-    :param room: `operators`, `sensors` or `triggers`.
-    :param module: the module that it is imported from.
-    :param cls: the class.
+    :param room: `operators`, `sensors`, or `triggers`.
+    :param module: the module from which users import the class.
     """
 
     room: str
@@ -67,12 +65,12 @@ class Subject:
 
     @property
     def name(self) -> str:
-        """The class's name, which is its page's too."""
+        """The name of the class and of its page."""
         return self.cls.__name__
 
     @property
     def groups(self) -> list[Group]:
-        """The arguments of its constructor, then those of its bases."""
+        """The arguments of the class, then those of its bases."""
         return [*_groups(self.cls)]
 
 
@@ -83,11 +81,11 @@ def subjects(room: str) -> list[Subject]:
 
 
 def arguments_of(function: Any, text_of: dict[str, str], where: str) -> list[Argument]:
-    """Return a function's arguments except `self` and those that have no name.
+    """Return a function's arguments, except `self`, `*args`, and `**kwargs`.
 
-    :param text_of: their descriptions.
-    :param where: the place that the error names.
-    :raises DescriptionError: one has none.
+    :param text_of: the descriptions, by name.
+    :param where: name of the function for the error.
+    :raises DescriptionError: an argument has no description.
     """
     found = []
     for name, parameter in inspect.signature(function).parameters.items():
@@ -101,7 +99,7 @@ def arguments_of(function: Any, text_of: dict[str, str], where: str) -> list[Arg
 
 
 def literal(value: Any) -> str:
-    """Return a default as it would be written in a DAG file."""
+    """Return a default value as source text for a DAG file."""
     if isinstance(value, timedelta):
         days, seconds = divmod(value.total_seconds(), 86400)
         return f"timedelta(days={days:g})" if not seconds else f"timedelta(seconds={value.total_seconds():g})"
@@ -113,9 +111,9 @@ def literal(value: Any) -> str:
 
 
 def spelled(annotation: str, function: Any) -> str:
-    """Return an annotation with the names of choices replaced by the choices.
+    """Return an annotation in which the choices of literals replace their names.
 
-    :param function: whose annotation it is.
+    :param function: the function or class with the annotation.
     """
     names = {**_imported_for_types(function.__module__), **vars(sys.modules[function.__module__])}
 
@@ -162,13 +160,13 @@ def _groups(cls: type) -> Iterator[Group]:
     fields = {*getattr(cls, "request_fields", ())}
     request = getattr(cls, "request_model", "")
     for base in cls.__mro__:
-        # Airflow wraps constructors, inherited ones too.
+        # Airflow wraps constructors, including inherited ones.
         if (
             not base.__module__.startswith(PACKAGE)
             or base.__init__.__qualname__ != f"{base.__name__}.__init__"
         ):
             continue
-        made = arguments_of(
+        arguments = arguments_of(
             base.__init__, docstring_of(base).parameters, f"{base.__module__}.{base.__name__}"
         )
         own = tuple(
@@ -180,7 +178,7 @@ def _groups(cls: type) -> Iterator[Group]:
                 one.name in templated,
                 request if one.name in fields else "",
             )
-            for one in made
+            for one in arguments
             if one.name not in seen
         )
         seen |= {one.name for one in own}

@@ -1,4 +1,4 @@
-"""Run tests against a sample of the mutants of each part; list those that no test notices.
+"""Run tests against a sample of the mutants of each part; list those that no test detects.
 
     python -m tools.mutants [PART ...] [--sample N] [--seed S] [--against CLONE] [--json FILE]
 
@@ -26,7 +26,7 @@ COLUMNS = ("mutants", "tried", "killed", "timeout", "survived", "no tests", "die
 
 
 def main() -> int:
-    """Try the mutants; print the survivors and a table."""
+    """Test the mutants; print the survivors and a table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"default: all of {', '.join(PARTS)}")
     parser.add_argument("--sample", type=int, default=50, help="mutants per part, 0 for all; default: 50")
@@ -63,7 +63,7 @@ def main() -> int:
 
 
 def lost(part: dict[str, Any]) -> dict[str, str]:
-    """Return the survivors that the other clone's tests kill, each with the test that does."""
+    """Return the survivors that the other clone's tests kill, with the killing test."""
     results = part.get("against", {}).get("results", {})
     return {m: result.get("test", "?") for m, result in results.items() if result["outcome"] in DEAD}
 
@@ -72,16 +72,16 @@ def print_part(name: str, part: dict[str, Any]) -> None:
     """Print the survivors of a part."""
     print(f"\n== {name}")
     for test in part["failing"]:
-        print(f"Not used, since it fails without any mutant: {test}")
+        print(f"Ignored, because it fails without a mutant: {test}")
     for test in part.get("against", {}).get("failing", ()):
-        print(f"Not used of the other clone, since it fails without any mutant: {test}")
+        print(f"Ignored in the other clone, because it fails without a mutant: {test}")
     killers = lost(part)
     for mutant, result in sorted(part["results"].items()):
         if result["outcome"] not in DEAD:
             print(f"{mutant}: {result['outcome']}")
             print("    " + result["change"].replace("\n", "\n    "))
         if mutant in killers:
-            print(f"    LOST: the other clone kills it by {killers[mutant]}")
+            print(f"    LOST: the other clone's test {killers[mutant]} kills it")
 
 
 def print_table(parts: dict[str, Any]) -> int:

@@ -1,4 +1,4 @@
-"""A copy of the clone, with its Python environment, in which mutants run."""
+"""A copy of the clone for mutants, with a Python environment."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _RECORDER = "from tools.mutants.recorder import"
 class Mutated:
     """A mutated file.
 
-    :param code: with all mutants.
-    :param mutants: the changed lines of each mutant, by its name.
+    :param code: the source with all mutants.
+    :param mutants: the changed lines of each mutant, by name.
     """
 
     path: str
@@ -42,7 +42,7 @@ class Mutated:
 
 
 def mutate(path: str) -> Mutated:
-    """Mutate a file, whose path is relative to the clone."""
+    """Mutate a file; the path is relative to the clone."""
     made = mutate_file_contents(path, (ROOT / path).read_text(encoding="utf-8"))
     lines = made.code.splitlines()
 
@@ -74,7 +74,7 @@ class Clone:
     """A copy of this clone.
 
     :param folder: an empty folder for the copy and its Python environment.
-    :param tests: the clone that the tests are copied from.
+    :param tests: the clone with the tests to copy.
     """
 
     folder: Path
@@ -100,7 +100,7 @@ class Clone:
     ) -> dict[str, Any]:
         """Run a part's tests against mutants; return the plugin's report.
 
-        :raises SystemExit: the tests do not run.
+        :raises SystemExit: the tests could not run.
         """
         tests = [
             path.relative_to(self.root).as_posix()
@@ -137,7 +137,9 @@ class Clone:
             for file in mutated:
                 self._copy(ROOT, file.path)
         if not answer.exists():
-            raise SystemExit(f"{log.read_text(errors='replace')[-5000:]}\nThe tests do not run; see above.")
+            raise SystemExit(
+                f"{log.read_text(errors='replace')[-5000:]}\nThe tests could not run; see above."
+            )
         return json.loads(answer.read_text())
 
     def _copy(self, origin: Path, name: str) -> None:
@@ -146,7 +148,7 @@ class Clone:
         shutil.copy(origin / name, target)
 
     def _make_environment(self) -> None:
-        """Create an environment with the packages of the running one that prefers the copy to the clone."""
+        """Create an environment with the packages of the running one, which imports the copy instead of the clone."""
         folder = self.folder / "python"
         venv.create(folder, symlinks=True)
         self._python = folder / "bin" / "python"

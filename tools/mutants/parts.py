@@ -1,4 +1,4 @@
-"""The parts of the package that are mutated, the tests that hold each of them, and samples of mutants."""
+"""The mutated parts of the package, their tests, and samples of mutants."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 class Part:
     """Files of the package, and test files or folders; both as glob patterns.
 
-    :param sources: relative to the package.
-    :param tests: relative to `tests/`. A pattern without a match is ignored while another one has matches.
+    :param sources: patterns relative to the package.
+    :param tests: patterns relative to `tests/`. A pattern without matches is ignored if another one has matches.
     """
 
     sources: tuple[str, ...]
@@ -64,6 +64,6 @@ PARTS: dict[str, Part] = {
 
 
 def sample(names: list[str], size: int, seed: int) -> list[str]:
-    """Return `size` of the names, all for 0; the order of a name depends on the name and the seed alone."""
+    """Return `size` of the names, all for 0. The choice depends only on the names and the seed."""
     chosen = sorted(names, key=lambda name: hashlib.sha256(f"{seed} {name}".encode()).digest())
     return sorted(chosen[: size or None])

@@ -1,7 +1,7 @@
 """The pytest plugin that runs collected tests against mutants, each in a forked child.
 
-A first child runs all tests without a mutant, measures them, and has the functions recorded that each test reaches. The
-process that forks runs no test itself, so a mutant starts without any cache that a test has filled.
+A first child runs all tests without a mutant, measures them, and records the functions that each test reaches. The
+parent process runs no test itself, so a mutant starts with empty caches.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from mutmut.utils.format_utils import mangled_name_from_mutant_name
 
 from tools.mutants.recorder import FOLDER, SIZE
 
-# The tests of a mutant may take so many times as long as without it, and so many seconds in addition.
+# The time limit of a mutant's tests: their time without a mutant times TIMES, plus SECONDS.
 TIMES, SECONDS = 5, 30
-# Processes that tests leave behind are killed after so many seconds.
+# Seconds after which orphaned processes of tests are killed.
 ORPHAN_SECONDS = 10
 # The time limit of the tests without a mutant.
 HOUR = 3600
@@ -57,7 +57,7 @@ class Mutants:
         self._ends_with_failure = False
         self._orphans: dict[int, float] = {}
         self._kept: set[int] = set()
-        # Created here, since the first use of the folder empties it.
+        # Created here, because the first use of the folder empties it.
         session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -70,7 +70,7 @@ class Mutants:
 
     def run(self) -> dict[str, Any]:
         """Run the tests against all mutants; return the results."""
-        # Orphaned descendants become children of this process, which then can end them.
+        # Orphaned descendants become children of this process, so that it can kill them.
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         with self._warm():
             self._kept = {process.pid for process in psutil.Process().children()}
@@ -106,7 +106,7 @@ class Mutants:
 
     @contextlib.contextmanager
     def _warm(self) -> Iterator[None]:
-        """Keep the process running that forks programs for tests, if these tests use it."""
+        """Keep the process that forks programs for tests running, if these tests use it."""
         if not any("warm" in item.fixturenames for item in self._session.items):
             yield
             return
@@ -215,7 +215,7 @@ class Mutants:
             os._exit(status)
 
     def _wait(self, running: dict[int, Child]) -> tuple[Child, dict[str, Any]] | None:
-        """Wait for a moment, or until a child ends; return that child and its result."""
+        """Wait briefly; if a child has ended, return it and its result."""
         pid, status, usage = os.wait4(-1, os.WNOHANG)
         if child := running.pop(pid, None):
             self._sweep(running)
@@ -242,7 +242,7 @@ class Mutants:
         return {"outcome": "killed", "status": status, **result}
 
     def _sweep(self, running: dict[int, Child]) -> None:
-        """Kill processes that tests have left behind, unless they end by themselves in time."""
+        """Kill orphaned processes of tests that have not ended in time."""
         now = time.monotonic()
         found = {process.pid for process in psutil.Process().children()} - {*running} - self._kept
         self._orphans = {pid: self._orphans.get(pid, now) for pid in found}

@@ -1,6 +1,6 @@
-"""The switch between mutants that mutated modules import. It records which test reaches which function.
+"""The trampoline that mutated modules import to select a mutant. It records the functions that each test reaches.
 
-Processes that tests start record, too. All of them write to the same file.
+Processes that tests start record functions too, in the same file.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from mutmut.mutation.trampoline import MutantDict, wrap_in_trampoline
 
 __all__ = ["MutantDict", "wrap_in_trampoline"]
 
-# The variable names a folder with `test`, the number of the running test, and `hits`, a line per test and function.
+# The variable has the path of a folder with `test`, the number of the running test, and `hits`, a line per test and
+# function.
 FOLDER = "MUTANTS_HITS"
 SIZE = 4
 

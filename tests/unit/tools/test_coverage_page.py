@@ -62,8 +62,8 @@ def test_the_page_has_the_sections_that_have_rules(claimed: dict[str, list[page.
 @pytest.mark.parametrize(
     ("service", "problem"),
     [
-        (SERVICE, "test_one claims search-limit, which is no rule of docs/service.md"),
-        (SERVICE + '- <a id="team-queue"></a>', "no test claims team-queue"),
+        (SERVICE, "test_one claims search-limit, which is not a rule of docs/service.md"),
+        (SERVICE + '- <a id="team-queue"></a>', "no test covers team-queue"),
         (SERVICE + '- <a id="search-query"></a>', "two anchors are named search-query"),
         (SERVICE + '- <a id="team"></a>', "two anchors are named team"),
     ],

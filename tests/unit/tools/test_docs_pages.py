@@ -145,8 +145,8 @@ def test_dead_links_of_a_site_are_named(tmp_path: Path) -> None:
     )
 
     assert sorted(dead_links(tmp_path)) == [
-        "index.html: #nothing leads nowhere",
-        "index.html: no.png leads nowhere",
-        "index.html: sub/b.html#there leads nowhere",
-        "sub/b.html: ../gone.html leads nowhere",
+        "index.html: the target of #nothing does not exist",
+        "index.html: the target of no.png does not exist",
+        "index.html: the target of sub/b.html#there does not exist",
+        "sub/b.html: the target of ../gone.html does not exist",
     ]

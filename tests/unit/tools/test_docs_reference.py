@@ -147,7 +147,7 @@ def test_links_to_rules_lead_to_rules() -> None:
 
 
 def test_a_model_that_nothing_is_said_of_is_named() -> None:
-    with pytest.raises(LookupError, match=r"NewRequest: name where docs/service\.md states it"):
+    with pytest.raises(LookupError, match=r"NewRequest: add its rule or section of docs/service\.md"):
         rule_of_model("NewRequest")
 
 

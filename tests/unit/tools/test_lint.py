@@ -27,7 +27,7 @@ def test_each_stage_has_a_result(tmp_path: Path, capsys: pytest.CaptureFixture[s
     printed = capsys.readouterr().out
     assert "== fails: failed\na.py: wrong\nand why\n" in printed
     assert "== passes: passed\nall is well\n" in printed
-    assert "== depends: skipped\nFirst correct: fails.\n" in printed
+    assert "== depends: skipped\nFix first: fails.\n" in printed
     assert f"== after: passed\n{tmp_path}\n" in printed
     assert [line.split()[:2] for line in lint.summary(results).splitlines()] == [
         ["stage", "result"],

@@ -57,10 +57,10 @@ def test_what_cannot_be_written_changes_nothing(tree: Path) -> None:
     (tree / "CHANGELOG.md").write_text("# Changelog\n", encoding="utf-8")
     before = {path: path.read_bytes() for path in tree.rglob("*") if path.is_file()}
     for name, words in {
-        "parse": "is used",
-        "PageRank": "no name in snake case",
-        "class": "no name in snake case",
-        "page_rank": r"CHANGELOG\.md: nothing matches",
+        "parse": "is in use",
+        "PageRank": "not a name in snake case",
+        "class": "not a name in snake case",
+        "page_rank": r"CHANGELOG\.md: no text matches",
     }.items():
         with pytest.raises(ValueError, match=words):
             write(name, SUMMARY, folder=tree)

@@ -24,7 +24,7 @@ def test_newest(versions: str, newest: str | None) -> None:
 
 
 def test_pip_that_says_nothing() -> None:
-    with pytest.raises(SystemExit, match="pip names no version"):
+    with pytest.raises(SystemExit, match="pip lists no version"):
         newest_prerelease("ERROR: No matching distribution found")
 
 

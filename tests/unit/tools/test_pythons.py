@@ -75,7 +75,7 @@ def test_one_that_is_missing_or_fails_is_named_and_the_others_are_tried(
     wrong = pythons.try_all(["3.10", "3.11", "3.12"], home, found.get, try_one)
     assert tried == [("/3.11", home / "3.11"), ("/3.12", home / "3.12")]
     assert wrong == [
-        "Python 3.10 is not here: install it, or name it: make test-pythons PYTHONS=/path/to/python3.10",
+        "Python 3.10 was not found. Install it, or set its path: make test-pythons PYTHONS=/path/to/python3.10",
         "Python 3.11 failed: /3.11 smoke.py",
     ]
     assert "Python 3.12 works" in capsys.readouterr().out
@@ -88,7 +88,7 @@ def test_the_command_fails_where_one_is_missing(home: Path) -> None:
         cwd=root, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 1
-    assert done.stderr.startswith("== Python 3.99 is not here")
+    assert done.stderr.startswith("== Python 3.99 was not found")
 
 
 def test_all_that_the_package_names_are_tried() -> None:
