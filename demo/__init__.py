@@ -1,5 +1,5 @@
-"""A sandbox and a real Airflow beside it, started, followed and ended from Python.
+"""Demonstrations with the sandbox and a real Airflow, started and stopped from Python.
 
-`python -m demo` is behind `make demo`, `make up` and `make down`; the end-to-end tests use `tests.support.stack`
-directly. Nothing here is part of the installed package.
+`make demo`, `make up`, and `make down` run `python -m demo`; the end-to-end tests use `tests.support.stack` directly.
+This package is not installed.
 """

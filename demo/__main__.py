@@ -1,4 +1,4 @@
-"""`python -m demo run | up | down | scale | chaos`: the commands behind those of `make`."""
+"""`python -m demo run | up | down | scale | chaos`: the implementation of the `make` targets."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupted(BaseException):
-    """A signal came.
+    """The process received a signal.
 
-    Not `KeyboardInterrupt`: Python remembers one that passed through `exec` of a string, as it does while dataclasses
-    are imported, and ends by SIGINT for it although it was caught.
+    Not a `KeyboardInterrupt`: if one passes through `exec` of a string, as during the import of dataclasses, Python
+    exits with SIGINT even if the exception is caught.
     """
 
 
@@ -26,10 +26,10 @@ def main() -> int:
     _on_signals(_interrupt)
     try:
         status = _run_command()
-        # What is done is done.
-        _on_signals(_go_on)
+        # A signal after the end of the command must not change the exit status.
+        _on_signals(_ignore)
     except Interrupted:
-        print("\ninterrupted; everything that was started has been ended", file=sys.stderr)
+        print("\ninterrupted; all started programs have been stopped", file=sys.stderr)
         return 130
     return status
 
@@ -38,7 +38,7 @@ def _run_command() -> int:
     parser = argparse.ArgumentParser(prog="python -m demo", description=__doc__)
     parser.add_argument("command", choices=("run", "up", "down", "scale", "chaos"))
     name = parser.parse_args().command
-    # Imported here, where an interrupt is caught.
+    # Imported here, where an interrupt is handled.
     from demo import commands
     from tests.support.errors import StackError
 
@@ -56,12 +56,12 @@ def _on_signals(handler: Callable[..., Any]) -> None:
 
 
 def _interrupt(*_: object) -> None:
-    # A second one must not keep us from ending what was started.
-    _on_signals(_go_on)
+    # A second signal must not interrupt the cleanup.
+    _on_signals(_ignore)
     raise Interrupted
 
 
-def _go_on(*_: object) -> None:
+def _ignore(*_: object) -> None:
     pass
 
 

@@ -18,25 +18,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 OWN_DAGS = Path(os.environ.get("WEBDATA_DEMO_DAGS") or REPOSITORY / "dags")
-"""Folder for the DAGs of a user of `make up`; nothing here empties it."""
+"""Folder for the DAGs of `make up` users; the demo never deletes its files."""
 
 WARM = os.environ.get("WEBDATA_DEMO_WARM")
-"""Folder of a process that starts programs with Airflow imported (`tests.support.warm`): tests save time by it."""
+"""Folder of a process that starts programs with Airflow already imported (`tests.support.warm`), to speed up tests."""
 
 
 def run() -> None:
-    """Start everything, run the examples, show the results, and end everything."""
+    """Start Airflow and the sandbox, run the examples, stop all programs, and show the results."""
     with _stack(HOMES / "demo", (EXAMPLE_DAGS,)) as stack:
         results = run_examples(stack)
-        stack.say("ending Airflow and the sandbox")
+        stack.say("stopping Airflow and the sandbox")
     show(results)
 
 
 def up() -> None:
-    """Like `run`, and leave Airflow and the sandbox running."""
+    """Like `run`, but leave Airflow and the sandbox running."""
     home = HOMES / "up"
     if (running := Stack.running_in(home, _sandbox_flags(home))) is not None:
-        _look_after(running)
+        _revive_sandbox(running)
         _show_access(running)
         return
     OWN_DAGS.mkdir(parents=True, exist_ok=True)
@@ -45,7 +45,7 @@ def up() -> None:
         stack.start()
         stack.write_environment()
         _show_access(stack)
-        print("\nThe examples run now; all of the above can be used meanwhile.\n", flush=True)
+        print("\nThe examples are running. You can already use all of the above.\n", flush=True)
         results = run_examples(stack)
     except BaseException:
         stack.stop()
@@ -55,17 +55,17 @@ def up() -> None:
 
 
 def down() -> None:
-    """End the programs that `up` left running."""
+    """Stop the programs that `up` left running."""
     running = Stack.running_in(HOMES / "up")
     if running is None:
-        print("Nothing is up.")
+        print("Airflow and the sandbox are not running.")
         return
     running.stop()
-    print("Ended Airflow and the sandbox.")
+    print("Stopped Airflow and the sandbox.")
 
 
 def scale() -> None:
-    """Run many jobs on an Airflow of two of each component, some of which die; end everything."""
+    """Run many jobs on an Airflow with two of each component, and kill some of them."""
     from demo.scale.run import run_scale
 
     jobs = int(os.environ.get("WEBDATA_SCALE_JOBS", "200"))
@@ -73,7 +73,7 @@ def scale() -> None:
 
 
 def chaos() -> None:
-    """Let components and the database die, hang and starve at random; end everything."""
+    """Kill, suspend, and starve components and the database at random."""
     from demo.chaos.run import run_chaos
 
     minutes = float(os.environ.get("MINUTES") or 20)
@@ -90,7 +90,7 @@ def show(results: dict[str, str]) -> None:
 
 
 def _stack(home: Path, dag_folders: Sequence[Path]) -> Stack:
-    """Return a stack whose temporary folder, and so the examples' output, is in its home."""
+    """Return a stack with its temporary folder, and therefore the examples' output, in its home."""
 
     def make_temporary_folder(stack: Stack) -> None:
         Path(stack.environment["TMPDIR"]).mkdir()
@@ -107,17 +107,20 @@ def _stack(home: Path, dag_folders: Sequence[Path]) -> Stack:
 
 
 def _sandbox_flags(home: Path) -> Sequence[str]:
-    """The flags of a sandbox that keeps its monitors and jobs if it dies and is started again."""
+    """Return the flags of a sandbox that keeps its monitors and jobs across restarts."""
     return (*SANDBOX_FLAGS, "--state", str(home / "sandbox.db"))
 
 
-def _look_after(running: Stack) -> None:
-    """Start the sandbox again if it has died; raises `StackError` if a part of Airflow has."""
+def _revive_sandbox(running: Stack) -> None:
+    """Restart the sandbox if it has died.
+
+    :raises StackError: a component of Airflow has died.
+    """
     if dead := [name for name in running.ended if name != "sandbox"]:
-        raise StackError(f"Airflow's {' and '.join(dead)} died; make down, then make up, starts again.")
-    print("Already up.")
+        raise StackError(f"Airflow's {' and '.join(dead)} died. To restart, run make down, then make up.")
+    print("Already running.")
     if "sandbox" in running.ended:
-        print("The sandbox has died; starting it again.")
+        print("The sandbox has died. Restarting it.")
         running.restart_sandbox()
 
 
@@ -125,15 +128,15 @@ def _show_access(stack: Stack) -> None:
     try:
         user, password = stack.login
     except FileNotFoundError:
-        raise StackError("Airflow is starting still; try again in a minute.") from None
+        raise StackError("Airflow is still starting. Try again in a minute.") from None
     print(
         f"""
 Airflow            {stack.airflow_url}  (user {user}, password {password})
-DAG folder         {OWN_DAGS}  (a DAG file in it is read within half a minute)
+DAG folder         {OWN_DAGS}  (Airflow reads new DAG files within half a minute)
 airflow command    source {shlex.quote(str(stack.environment_file))}
 Sandbox            {stack.sandbox_url}  (API key {stack.api_key})
 Sandbox's control  {stack.sandbox_url}/_sandbox/
-End both           make down""",
+Stop both          make down""",
         flush=True,
     )
 

@@ -1,4 +1,4 @@
-"""The example DAGs, run one after the other by the scheduler, and a report on each."""
+"""Runs of the example DAGs by the scheduler, one after the other, with a report on each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.support.stack import Stack
 
 CHECK_SECONDS = 60
-"""Duration of a check by the sandbox's clock, which is moved forward when a task waits for the check."""
+"""Duration of a check by the sandbox's clock, which is advanced when a task waits for the check."""
 
 SANDBOX_FLAGS = ("--check-seconds", str(CHECK_SECONDS))
 PLAIN_DAGS = (
@@ -29,14 +29,14 @@ PLAIN_DAGS = (
 INCREMENTAL = "webdata_incremental_search"
 DAGS = (*PLAIN_DAGS, INCREMENTAL, "webdata_wait", "webdata_on_check")
 POOL = "webdata"
-"""The pool of an example, which says how to make it."""
+"""The pool that an example requires."""
 
 
 def run_examples(stack: Stack) -> dict[str, str]:
-    """Run every example through the scheduler; returns each one's report."""
+    """Run every example with the scheduler; return the reports."""
     stack.wait_for_dags(DAGS)
     stack.api.add_pool(POOL, 8)
-    # Event-driven: it has no run until a check completes, and must be unpaused by then.
+    # This DAG is event-driven: it must be unpaused before a check completes.
     stack.api.unpause("webdata_on_check")
     reports = {dag_id: _run(stack, dag_id) for dag_id in PLAIN_DAGS}
     reports[INCREMENTAL] = see_newest_month(stack)
@@ -48,7 +48,7 @@ def run_examples(stack: Stack) -> dict[str, str]:
 
 
 def _run(stack: Stack, dag_id: str) -> str:
-    """Let the scheduler run a DAG whose last task, `report`, sums it up."""
+    """Let the scheduler run a DAG; return the report of its last task, `report`."""
     run_id = _started(stack, dag_id)
     follow(stack.api, dag_id, run_id, stack.say)
     return str(stack.api.xcom(dag_id, run_id, "report"))
@@ -56,18 +56,20 @@ def _run(stack: Stack, dag_id: str) -> str:
 
 def _started(stack: Stack, dag_id: str) -> str:
     run_id = scheduled_run(stack.api, dag_id)
-    stack.say(f"{dag_id}: the scheduler made {run_id}")
+    stack.say(f"{dag_id}: the scheduler created {run_id}")
     return run_id
 
 
 def see_newest_month(stack: Stack) -> str:
-    """Follow the last of the runs that catch-up makes: the sandbox's pages were all published lately."""
+    """Follow the last run of the catch-up, because all of the sandbox's pages are recent."""
     stack.api.unpause(INCREMENTAL)
     month = datetime.now(timezone.utc).strftime("%Y-%m")
     if not wait_until(lambda: _newest_run(stack)["run_after"].startswith(month), pause=0.5):
         raise StackError(f"{INCREMENTAL} did not catch up with {month} within {PATIENCE:.0f} s.")
     run_id = str(_newest_run(stack)["dag_run_id"])
-    stack.say(f"{INCREMENTAL}: catch-up made {len(stack.api.runs(INCREMENTAL))} runs, the last {run_id}")
+    stack.say(
+        f"{INCREMENTAL}: catch-up created {len(stack.api.runs(INCREMENTAL))} runs, the last is {run_id}"
+    )
     follow(stack.api, INCREMENTAL, run_id, stack.say)
     return str(stack.api.xcom(INCREMENTAL, run_id, "report"))
 
@@ -78,17 +80,17 @@ def _newest_run(stack: Stack) -> dict[str, Any]:
 
 
 def run_wait(stack: Stack) -> str:
-    """Let the scheduler run the DAG that waits for a check; the check ends once the task waits for it."""
+    """Let the scheduler run the DAG that waits for a check, and end the check when the task waits."""
     sandbox = SandboxControl(stack.sandbox_url)
     run_id = _started(stack, "webdata_wait")
 
     def end_the_check(name: str, state: str) -> None:
         if (name, state) != ("wait_for_check", "deferred"):
             return
-        # The triggerer looks once, and leaves the rest to the webhook.
+        # The triggerer polls once, then waits for the webhook.
         if not wait_until(lambda: is_waited_for(sandbox)):
             raise StackError(f"No task polled the check within {PATIENCE:.0f} s.")
-        stack.say("  no worker is held; the service ends the check and reports it by webhook")
+        stack.say("  the task occupies no worker; the service finishes the check and reports it by webhook")
         sandbox.advance(CHECK_SECONDS)
         for line in deliveries(sandbox):
             stack.say(f"  {line}")
@@ -102,7 +104,7 @@ def run_wait(stack: Stack) -> str:
 
 
 def deliveries(sandbox: SandboxControl) -> list[str]:
-    """The answers to each delivery about a monitor. The last part of its address is private and omitted."""
+    """Return a line with the response statuses of each monitor delivery, without the secret part of its URL."""
     lines = []
     for delivery in sandbox.deliveries():
         if not delivery["event"].startswith("monitor."):
@@ -114,18 +116,18 @@ def deliveries(sandbox: SandboxControl) -> list[str]:
 
 
 def see_event_driven_run(stack: Stack, check_id: str) -> str:
-    """Follow the runs that deliveries have made, to the one for the check."""
+    """Follow the runs that deliveries started, up to the run for the check."""
     dag_id = "webdata_on_check"
     followed: list[str] = []
 
-    def made() -> list[str]:
+    def new_runs() -> list[str]:
         runs = [str(run["dag_run_id"]) for run in stack.api.runs(dag_id)]
         return [run_id for run_id in runs if run_id not in followed]
 
-    while wait_until(made, pause=0.5):
-        run_id = made()[0]
+    while wait_until(new_runs, pause=0.5):
+        run_id = new_runs()[0]
         followed.append(run_id)
-        stack.say(f"{dag_id}: the delivery made {run_id}")
+        stack.say(f"{dag_id}: the delivery started {run_id}")
         follow(stack.api, dag_id, run_id, stack.say)
         payloads = stack.api.xcom(dag_id, run_id, "report")
         if check_id in [payload["check_id"] for payload in payloads]:
@@ -133,4 +135,4 @@ def see_event_driven_run(stack: Stack, check_id: str) -> str:
                 f"monitor.check.completed: check {payload['check_id']} of monitor {payload['monitor_id']}"
                 for payload in payloads
             )
-    raise StackError(f"{dag_id} was not run for check {check_id} within {PATIENCE:.0f} s.")
+    raise StackError(f"{dag_id} did not run for check {check_id} within {PATIENCE:.0f} s.")

@@ -1,4 +1,4 @@
-"""An Airflow with two API servers and two triggerers, on PostgreSQL: one of each may die."""
+"""An Airflow on PostgreSQL with two API servers and two triggerers, so that one of each may die."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class PairedStack(Stack):
 
     @property
     def components(self) -> Mapping[str, Component]:
-        """The API servers one after the other, as the first one makes the password."""
+        """The components. The API servers start one after the other, because the first one creates the password."""
         assert self._other_ports is not None
         second_api = str(self._other_ports.api)
         other_logs = {"AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": str(self._other_ports.trigger_logs)}
@@ -44,7 +44,7 @@ class PairedStack(Stack):
         return {"AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{self.other_url}/execution/"}
 
     def start(self) -> None:
-        """Start all of it, and add the second connection."""
+        """Start all components, and add the second connection."""
         super().start()
         extra = {**self.connection_extra, "webhook_url": self.other_url}
         self.api.add_connection(self.connection(OTHER_CONNECTION, extra))
@@ -53,7 +53,7 @@ class PairedStack(Stack):
         self._other_ports = Ports.free()
         self.other_url = f"http://127.0.0.1:{self._other_ports.api}"
         self.environment = {
-            # Dead components are noticed soon.
+            # Short intervals, so that dead components are detected soon.
             "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "20",
             "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "5",
             "AIRFLOW__TRIGGERER__JOB_HEARTBEAT_SEC": "2",

@@ -1,1 +1,1 @@
-"""`make chaos`: an Airflow and its database die, hang, and starve at random, while deliveries and tasks continue."""
+"""`make chaos`: faults of Airflow components and the database at random, while deliveries and tasks continue."""

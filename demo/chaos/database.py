@@ -1,4 +1,4 @@
-"""A PostgreSQL whose disk can be filled: a separate file system, in memory and of a fixed size."""
+"""A PostgreSQL server on a separate in-memory file system of a fixed size, which can be filled."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ _CLONE_NEWNS = 0x20000
 
 @dataclass
 class StarvedPostgres(Postgres):
-    """A server that can run out of connections and, where this process may mount file systems, out of disk.
+    """A server that can run out of connections and, if this process may mount file systems, out of disk space.
 
-    :ivar has_disk: whether it has its own disk.
+    :ivar has_disk: True if the server has a separate file system.
     """
 
     has_disk: bool = False
 
     def __enter__(self) -> StarvedPostgres:
-        """Make the folder and start."""
+        """Create the folder and start the server."""
         super().__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop, and remove the folder."""
+        """Stop the server and remove the folder."""
         self.stop()
         if self.has_disk:
             subprocess.run(["umount", str(self.folder)], check=False)
         super().__exit__()
 
     def fill_disk(self) -> None:
-        """Fill the disk to the last byte."""
+        """Fill the disk completely."""
         with contextlib.suppress(OSError), self._ballast.open("wb") as ballast:
             while True:
                 ballast.write(bytes(2**20))
@@ -53,24 +53,24 @@ class StarvedPostgres(Postgres):
         self.revive()
 
     def revive(self) -> None:
-        """Start the server again if it has died; return once it accepts connections."""
+        """Restart the server if it has died; return when it accepts connections."""
         if self._server is not None and self._server.poll() is not None:
             self.stop()
         if self._server is None:
             self.start()
         if not wait_until(self._answers):
-            raise StackError("PostgreSQL does not take connections any more.")
+            raise StackError("PostgreSQL no longer accepts connections.")
 
-    def take_connections(self) -> list[psycopg2.extensions.connection]:
-        """Take all connections that are left; close them to give them back."""
-        taken = []
+    def exhaust_connections(self) -> list[psycopg2.extensions.connection]:
+        """Open all remaining connections; the caller closes them."""
+        connections = []
         with contextlib.suppress(psycopg2.OperationalError):
             while True:
-                taken.append(psycopg2.connect(self.address()))
-        return taken
+                connections.append(psycopg2.connect(self.address()))
+        return connections
 
     def address(self, database: str = "postgres") -> str:
-        """The address of a database as its own clients write it."""
+        """Return the URL of a database for psycopg2."""
         return self.url(database).replace("+psycopg2", "")
 
     def _answers(self) -> bool:
@@ -89,7 +89,7 @@ class StarvedPostgres(Postgres):
 
 
 def _mount(folder: str) -> bool:
-    """Mount a file system of a fixed size where only this process and its children see it; return whether it may."""
+    """Mount a file system of a fixed size, visible only to this process and its children; return False on failure."""
     if os.getuid() != 0 or ctypes.CDLL(None).unshare(_CLONE_NEWNS) != 0:
         return False
     stat = os.stat(folder)

@@ -1,4 +1,4 @@
-"""Faults of the components and the database: each begins, lasts for some seconds, and ends."""
+"""Faults of the components and the database, each for some seconds."""
 
 from __future__ import annotations
 
@@ -23,22 +23,23 @@ if TYPE_CHECKING:
 class Fault:
     """One kind of fault.
 
-    :param name: as the table calls it.
-    :param lasting: least and most seconds.
-    :param happen: begins the fault, and ends it on exit; on entry, returns the name to count if another fault happened.
+    :param name: the name in the report.
+    :param seconds: minimum and maximum duration.
+    :param inject: a context manager that starts the fault on entry and ends it on exit. It yields another name for the
+        report if a different fault occurred.
     """
 
     name: str
-    lasting: tuple[float, float]
-    happen: Callable[[], AbstractContextManager[str | None]]
+    seconds: tuple[float, float]
+    inject: Callable[[], AbstractContextManager[str | None]]
 
 
-# Seconds until an API server is killed even though no unregistered event is found.
+# Seconds after which an API server is killed even without an unregistered event.
 _PATIENCE = 15.0
 
 
 def faults_of(stack: ChaosStack, database: StarvedPostgres | None) -> list[Fault]:
-    """Return every fault that can happen to a stack and its database; on SQLite, only API servers die."""
+    """Return all faults of a stack and its database; on SQLite, only API servers are killed."""
 
     @contextmanager
     def killed(name: str) -> Iterator[None]:
@@ -69,14 +70,17 @@ def faults_of(stack: ChaosStack, database: StarvedPostgres | None) -> list[Fault
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.resume()
 
-    def of_component(what: str, way: Callable[[str], AbstractContextManager[str | None]], name: str) -> Fault:
-        return Fault(f"{name} {what}", (2.0, 25.0), lambda: way(name))
+    def component_fault(
+        kind: str, inject: Callable[[str], AbstractContextManager[str | None]], name: str
+    ) -> Fault:
+        return Fault(f"{name} {kind}", (2.0, 25.0), lambda: inject(name))
 
     deaths = [
-        of_component("killed before registration", killed_before_registration, name) for name in API_SERVERS
+        component_fault("killed before registration", killed_before_registration, name)
+        for name in API_SERVERS
     ]
     if database is None:
-        return [*deaths, *(of_component("killed", killed, name) for name in API_SERVERS)]
+        return [*deaths, *(component_fault("killed", killed, name) for name in API_SERVERS)]
 
     @contextmanager
     def crashed() -> Iterator[None]:
@@ -86,9 +90,9 @@ def faults_of(stack: ChaosStack, database: StarvedPostgres | None) -> list[Fault
 
     @contextmanager
     def without_connections() -> Iterator[None]:
-        taken = database.take_connections()
+        connections = database.exhaust_connections()
         yield
-        for connection in taken:
+        for connection in connections:
             connection.close()
 
     @contextmanager
@@ -99,8 +103,8 @@ def faults_of(stack: ChaosStack, database: StarvedPostgres | None) -> list[Fault
 
     return [
         *deaths,
-        *(of_component("killed", killed, name) for name in stack.components),
-        *(of_component("hung", hung, name) for name in (*API_SERVERS, *TRIGGERERS, "scheduler")),
+        *(component_fault("killed", killed, name) for name in stack.components),
+        *(component_fault("hung", hung, name) for name in (*API_SERVERS, *TRIGGERERS, "scheduler")),
         Fault("database crashed", (1.0, 10.0), crashed),
         Fault("database out of connections", (5.0, 20.0), without_connections),
         *([Fault("database out of disk", (5.0, 20.0), without_disk)] if database.has_disk else []),

@@ -1,4 +1,4 @@
-"""The load while faults happen: deliveries to both inboxes, a reader of each, and runs of the DAG."""
+"""The load during the faults: deliveries to both inboxes, a reader of each inbox, and runs of the DAG."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ EVENT_DAGS = ("webdata_chaos_on_webdata_default", "webdata_chaos_on_webdata_othe
 SITE = "https://chaos.example/p"
 CRAWLS_PER_RUN = 6
 PAGES_PER_JOB = 100
-JOBS_AT_ONCE = 4
-# Jobs of one page that are started together, and complete together.
+CONCURRENT_JOBS = 4
+# Number of one-page jobs that start together and complete together.
 BURST = 5
 
 
 class Load:
-    """Keeps the deliveries, the readers, and the runs going, each in its own thread, until it is stopped.
+    """Deliveries, readers, and runs in separate threads, until they are stopped.
 
-    :ivar runs: the ids of the DAG's runs.
-    :ivar urls: the pages that their tasks crawl.
-    :ivar read: how often each delivery was read, by its id.
+    :ivar runs: ids of the DAG's runs.
+    :ivar urls: pages that the runs' tasks crawl.
+    :ivar read: number of times that each delivery was read, by id.
     """
 
     def __init__(self, stack: ChaosStack, pause: float) -> None:
@@ -50,39 +50,39 @@ class Load:
         self._readers: list[Future[None]] = []
 
     def __enter__(self) -> Load:
-        """Begin."""
+        """Start the threads."""
         self._feeders = [self._threads.submit(self._feed), self._threads.submit(self._run)]
         self._readers = [self._threads.submit(self._read, *inbox) for inbox in self._stack.inboxes.items()]
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End all of it."""
+        """Stop the threads."""
         self._ending.set()
         self._drained.set()
         self._threads.shutdown()
         self._service.close()
 
     def stop_feeding(self) -> None:
-        """Start no more jobs and no more runs; return once none is being started."""
+        """Stop starting jobs and runs; return when the last start has ended."""
         self._ending.set()
         for feeder in self._feeders:
             feeder.result()
 
     def stop_reading(self) -> None:
-        """Return once the readers have read all deliveries."""
+        """Return when the readers have read all deliveries."""
         self._drained.set()
         for reader in self._readers:
             reader.result()
 
     def _feed(self) -> None:
-        """Keep some jobs going, each with a delivery for every page, in turn for either inbox."""
-        under_way: list[str] = []
+        """Keep jobs running that send a delivery for every page, alternately to both inboxes."""
+        running: list[str] = []
         targets = itertools.cycle(self._stack.inboxes.items())
-        # Far from the pages that the tasks crawl.
+        # Different pages than those that the tasks crawl.
         pages = itertools.count(500_000)
         while not self._ending.wait(0.5):
-            under_way = [job for job in under_way if self._status(job) == "scraping"]
-            if len(under_way) < JOBS_AT_ONCE:
+            running = [job for job in running if self._status(job) == "scraping"]
+            if len(running) < CONCURRENT_JOBS:
                 conn_id, url = next(targets)
                 webhook = {
                     "url": delivery_url(url, conn_id, None),
@@ -92,7 +92,7 @@ class Load:
                 for size in (PAGES_PER_JOB, *[1] * BURST):
                     body = {"urls": [f"{SITE}/{next(pages)}" for _ in range(size)], "webhook": webhook}
                     job = self._call("POST", "/v2/batch/scrape", json=body)["id"]
-                    under_way += [job] if size > 1 else []
+                    running += [job] if size > 1 else []
 
     def _status(self, job: str) -> str:
         return str(self._call("GET", f"/v2/batch/scrape/{job}?limit=1")["status"])
@@ -103,7 +103,7 @@ class Load:
         return response.json()
 
     def _run(self) -> None:
-        """Start a run of the DAG now and then, through either API server that is alive."""
+        """Start runs of the DAG periodically, through any API server that is alive."""
         pages = itertools.count(1)
         while not self._ending.wait(self._pause):
             urls = [f"{SITE}/{next(pages)}" for _ in range(CRAWLS_PER_RUN)]
@@ -118,14 +118,14 @@ class Load:
         try:
             self._stack.api.trigger(DAG, {"urls": urls}, run_id=run_id)
         except httpx.HTTPStatusError as error:
-            # An attempt before made it, and its answer was lost.
+            # An earlier attempt created the run, but its response was lost.
             return error.response.status_code == httpx.codes.CONFLICT
         except httpx.HTTPError:
             return False
         return True
 
     def _read(self, conn_id: str, url: str) -> None:
-        """Page forward from the beginning as triggers do."""
+        """Read the feed from the start, as triggers do."""
         cursor = None
         address = InboxAddress(url, conn_id, self._stack.webhook_secret)
         with InboxReader(address) as reader:

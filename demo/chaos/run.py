@@ -1,4 +1,4 @@
-"""Faults at random while deliveries and tasks continue; then a calm, and the books."""
+"""Random faults while deliveries and tasks continue, then a recovery, and a check of the final counts."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from tests.support.waiting import wait_until
 
 DATABASE = "airflow"
 CALM = 900.0
-"""Seconds for all pending work to end after the last fault."""
+"""Maximum seconds until all pending work has ended after the last fault."""
 RUN_PAUSE = 30.0
-# About 40 pages a second over the concurrent jobs, each page a delivery. With more than the inbox can store while its
-# processes are killed, deliveries would pile up and be sent in the calm.
+# About 40 pages per second for all concurrent jobs, with a delivery per page. At a higher rate, the inbox could not
+# store all deliveries while its processes are killed, and the rest would be sent after the faults.
 PAGE_SECONDS, PAGES_AT_ONCE = 0.5, 5
 
 
 def run_chaos(minutes: float, seed: int, flags: tuple[str, ...], say: Say, *, sqlite: bool = False) -> str:
-    """Let faults happen for some minutes; returns the report.
+    """Inject faults for some minutes; return the report.
 
-    Raises `StackError` if anything was lost, done twice, or billed twice.
+    :raises StackError: work was lost, done twice, or billed twice.
     """
     say(f"seed {seed}")
     with nullcontext() if sqlite else StarvedPostgres({"max_connections": "150"}) as database:
         if database is not None and not database.has_disk:
-            say("the disk is never filled: that takes the right to mount a file system")
+            say("the disk is never filled, because this process may not mount a file system")
         stack = ChaosStack(
             HOMES / "chaos",
             dag_folders=(Path(__file__).parent / "dags",),
@@ -52,13 +52,13 @@ def run_chaos(minutes: float, seed: int, flags: tuple[str, ...], say: Say, *, sq
             stack.wait_for_dags((DAG, *EVENT_DAGS))
             for dag_id in (DAG, *EVENT_DAGS):
                 stack.api.unpause(dag_id)
-            # One call may send many thousand deliveries that waited for the faults to end.
+            # One call may send thousands of deliveries that waited for the end of the faults.
             sandbox = SandboxControl(stack.sandbox_url, timeout=3600)
             sandbox.set_site("chaos.example", pages=1_000_000)
             sandbox.configure(page_seconds=PAGE_SECONDS, concurrency=PAGES_AT_ONCE, credits=10**9)
             with Load(stack, RUN_PAUSE) as load:
                 counts = _faults(stack, database, random.Random(seed), minutes * 60, sandbox)
-                say("no more faults; what is under way may end")
+                say("no more faults; waiting for the running work")
                 load.stop_feeding()
                 _calm(stack, sandbox, load)
                 load.stop_reading()
@@ -72,21 +72,21 @@ def _faults(
     seconds: float,
     sandbox: SandboxControl,
 ) -> Counter[str]:
-    """Let faults happen, one or two at a time, and restart components that die; return the counts."""
-    menu = faults_of(stack, database)
+    """Inject one or two faults at a time, and restart components that die; return the counts."""
+    available = faults_of(stack, database)
     counts: Counter[str] = Counter()
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        faults = chance.sample(menu, 1 if chance.random() < 0.75 else 2)
+        faults = chance.sample(available, 1 if chance.random() < 0.75 else 2)
         if len({_subject(fault) for fault in faults}) < len(faults):
             continue
-        lasting = max(chance.uniform(*fault.lasting) for fault in faults)
-        # Some deliveries are stored whose acknowledgment is lost.
+        duration = max(chance.uniform(*fault.seconds) for fault in faults)
+        # The acknowledgments of some stored deliveries are lost.
         sandbox.add_fault("lose_answer", times=chance.randint(1, 20))
-        with ExitStack() as happening:
-            names = [happening.enter_context(fault.happen()) or fault.name for fault in faults]
-            stack.say(f"  {' and '.join(names)} for {lasting:.0f} s")
-            time.sleep(lasting)
+        with ExitStack() as injected:
+            names = [injected.enter_context(fault.inject()) or fault.name for fault in faults]
+            stack.say(f"  {' and '.join(names)} for {duration:.0f} s")
+            time.sleep(duration)
         counts.update(names)
         _rest(stack, counts, chance.uniform(2.0, 15.0))
     return counts
@@ -96,7 +96,7 @@ def _rest(stack: ChaosStack, counts: Counter[str], seconds: float) -> None:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         for name in stack.revive():
-            counts[f"{name} died of it"] += 1
+            counts[f"{name} died as a consequence"] += 1
         time.sleep(1)
 
 
@@ -105,7 +105,7 @@ def _subject(fault: Fault) -> str:
 
 
 def _calm(stack: ChaosStack, sandbox: SandboxControl, load: Load) -> None:
-    def over() -> bool:
+    def is_finished() -> bool:
         stack.revive()
         try:
             states = Counter(run["state"] for run in stack.api.runs(DAG))
@@ -117,9 +117,9 @@ def _calm(stack: ChaosStack, sandbox: SandboxControl, load: Load) -> None:
     stack.revive()
     stack.wait_until_healthy()
     sandbox.clear_faults()
-    # A delivery that was not accepted is due again after 60, 300, and 900 seconds.
+    # An unacknowledged delivery is retried after 60, 300, and 900 seconds.
     sandbox.advance(3 * 900.0)
-    if not wait_until(over, CALM, pause=2.0):
+    if not wait_until(is_finished, CALM, pause=2.0):
         raise StackError(
             f"Not all of the {len(load.runs)} runs ended, or not all asset events were registered, within {CALM:.0f} s "
             "after the last fault."
@@ -162,7 +162,7 @@ def _check_deliveries(books: Books, stack: ChaosStack, sandbox: SandboxControl, 
 
 
 def _check_events(books: Books, stack: ChaosStack) -> None:
-    """Each completed job must have one asset event, and one run that has no other."""
+    """Check that each completed job has exactly one asset event in a separate run."""
     jobs = {job for (job,) in stack.query(f"SELECT job_id FROM webdata_inbox_delivery WHERE {COMPLETED}")}
     events = Counter(_job_of(extra) for (extra,) in stack.query("SELECT extra FROM asset_event"))
     runs = stack.query(

@@ -1,4 +1,4 @@
-"""The Airflow under faults: a component that dies is started again, as a supervisor would."""
+"""The Airflow for the faults. Like a supervisor, it restarts components that die."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ SELECT 1 FROM webdata_inbox_delivery WHERE {COMPLETED} AND (
 
 @dataclass
 class ChaosStack(PairedStack):
-    """Two API servers, two triggerers and a scheduler that runs tasks itself; on SQLite one triggerer.
+    """Two API servers, two triggerers, and a scheduler that runs tasks itself; on SQLite, one triggerer.
 
-    :ivar down: the components that a fault keeps down.
+    :ivar down: components that must not be restarted during a fault.
     """
 
     down: set[str] = field(default_factory=set)
 
     @property
     def components(self) -> Mapping[str, Component]:
-        """Those of a pair; on SQLite, all but the API servers wait for its lock."""
+        """The components. On SQLite, all but the API servers wait longer for its lock."""
         if self.database_url:
             return super().components
         patient = {DATABASE_URL: f"{self._environment[DATABASE_URL]}?timeout={PATIENCE}"}
@@ -47,12 +47,12 @@ class ChaosStack(PairedStack):
         }
 
     def query(self, statement: str) -> list[sqlalchemy.Row[Any]]:
-        """Return the rows that a statement finds in Airflow's database."""
+        """Return the rows of a query on Airflow's database."""
         with self._engine.connect() as connection:
             return list(connection.execute(sqlalchemy.text(statement)))
 
     def has_unregistered_events(self) -> bool:
-        """Return whether a delivery is committed whose asset event is not registered."""
+        """Return whether the asset event of any committed delivery is unregistered."""
         return bool(self.query(_UNREGISTERED))
 
     @cached_property
@@ -66,14 +66,14 @@ class ChaosStack(PairedStack):
 
     @property
     def inboxes(self) -> dict[str, str]:
-        """The address of each connection's inbox."""
+        """The inbox URL of each connection."""
         return {CONNECTION_ID: self.airflow_url, OTHER_CONNECTION: self.other_url}
 
     def revive(self) -> list[str]:
-        """Restart components that have died by themselves; return their names."""
+        """Restart components that have died without a fault's doing; return their names."""
         dead = [name for name in self.components if name not in self.down and not self.runs(name)]
         for name in dead:
-            # Its children may still be there.
+            # Its children may still be running.
             self.kill(name)
             self.launch(name)
         return dead

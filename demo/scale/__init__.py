@@ -1,1 +1,1 @@
-"""`make scale`: many waiting jobs on two of each of Airflow's components, some of which die during the run."""
+"""`make scale`: many waiting jobs on two of each Airflow component, some of which are killed during the run."""

@@ -1,6 +1,6 @@
-"""Many waiting jobs on two of each of Airflow's components, some of which die on the way; then the books are checked.
+"""Many waiting jobs on two of each Airflow component, some of which are killed, then a check of the final counts.
 
-Nothing may be lost and nothing done twice: as many jobs at the service as tasks, each with the credits of its pages.
+No work may be lost or done twice: the service must have exactly one job per task, with the credits of its pages.
 """
 
 from __future__ import annotations
@@ -25,17 +25,18 @@ from tests.support.waiting import wait_until
 
 DAG = "webdata_scale"
 HOUR = 3600
-# A crawl has one page, a batch two; a page costs one credit.
+# A crawl has one page and a batch two pages; a page costs one credit.
 CREDITS = {"crawl": 1, "batch_scrape": 2}
 PATIENCE = 1500.0
-# Longer than a triggerer's heartbeat may be late, see `ScaleStack`.
+# Longer than the threshold for a triggerer's heartbeat, see `PairedStack`.
 HANG = 25.0
 
 
 def run_scale(jobs: int, flags: tuple[str, ...], say: Say) -> str:
-    """Start everything, run `jobs` jobs (a multiple of 4) through deaths, check the books, end everything.
+    """Run jobs while components are killed, and return the report.
 
-    Returns the report; raises `StackError` if the books do not balance.
+    :param jobs: number of jobs, a multiple of 4.
+    :raises StackError: a count is wrong.
     """
     if jobs < 4 or jobs % 4:
         raise StackError(f"WEBDATA_SCALE_JOBS must be a multiple of 4 (given: {jobs})")
@@ -58,7 +59,7 @@ def _run_jobs(stack: ScaleStack, jobs: int) -> str:
     sandbox = SandboxControl(stack.sandbox_url)
     sandbox.set_site("scale.example", pages=1_000_000)
     stack.api.add_pool("webdata_scale", jobs)
-    # Each page ends when the clock is moved.
+    # Pages end only when the clock is advanced.
     sandbox.configure(page_seconds=HOUR, concurrency=jobs)
     before = {kind: {job["id"] for job in sandbox.jobs(kind)} for kind in CREDITS}
     sandbox.clear_requests()
@@ -78,24 +79,27 @@ def _run_jobs(stack: ScaleStack, jobs: int) -> str:
     def states() -> Counter[str]:
         return Counter(str(task["state"]) for task in stack.api.task_instances(DAG, run_id))
 
-    _until(lambda: started() >= jobs // 4, "a quarter of the jobs is started", stack, states)
+    _until(lambda: started() >= jobs // 4, "a quarter of the jobs are started", stack, states)
     stack.kill(WORKERS[0])
-    stack.say(f"  {WORKERS[0]} is killed at {started()} jobs: {_told(states())}")
+    stack.say(f"  killed {WORKERS[0]} at {started()} jobs: {_told(states())}")
     stack.launch(WORKERS[0])
-    _until(lambda: states()["deferred"] == jobs, "all tasks wait", stack, states)
+    _until(lambda: states()["deferred"] == jobs, "all tasks are deferred", stack, states)
     waiting = time.monotonic()
-    stack.say(f"  {jobs} tasks wait, {waiting - began:.0f} s after the first; no worker is held")
+    stack.say(f"  {jobs} tasks are deferred after {waiting - began:.0f} s, and occupy no worker")
     memory = {name: _megabytes(stack, name) for name in TRIGGERERS}
     _hang(stack, TRIGGERERS[1])
     stack.kill(TRIGGERERS[0])
-    stack.say(f"  {TRIGGERERS[0]} is killed")
+    stack.say(f"  killed {TRIGGERERS[0]}")
     killed = time.monotonic()
     sandbox.advance(2 * HOUR)
-    stack.say("  the service ends all jobs, and reports each to one of the API servers")
+    stack.say("  the service completes all jobs and reports each one to an API server")
     _until(lambda: bool(states()["success"]), "the first task has its result", stack, states)
     stack.launch(TRIGGERERS[0])
     _until(
-        lambda: stack.api.run(DAG, run_id)["state"] in ("success", "failed"), "the run is over", stack, states
+        lambda: stack.api.run(DAG, run_id)["state"] in ("success", "failed"),
+        "the run has ended",
+        stack,
+        states,
     )
     ended = time.monotonic()
 
@@ -114,28 +118,28 @@ def _run_jobs(stack: ScaleStack, jobs: int) -> str:
         )
     expected = sum(CREDITS[kind] * (jobs // 2) for kind in CREDITS)
     books.check("jobs cancelled", len(sandbox.requests(method="DELETE")), 0)
-    # Not the team's balance: an example's monitor may have run meanwhile.
+    # The team's balance is unsuitable, because an example's monitor may have run in the meantime.
     books.check("credits used", sum(job["spent"] for mine in found.values() for job in mine), expected)
     results = [stack.api.xcom(DAG, run_id, task["task_id"], map_index=task["map_index"]) for task in tasks]
-    taken = Counter(result["id"] for result in results)
-    books.check("jobs whose result a task returned", len(taken), jobs)
+    returned = {result["id"] for result in results}
+    books.check("jobs whose result a task returned", len(returned), jobs)
     books.check(
         "  the same as at the service",
-        set(taken) == {job["id"] for mine in found.values() for job in mine},
+        returned == {job["id"] for mine in found.values() for job in mine},
         True,
     )
     books.check("pages returned", sum(len(result["data"]) for result in results), expected)
-    told = [
+    completed = [
         item
         for item in sandbox.deliveries()
-        if item["jobId"] in taken and item["event"].endswith(".completed")
+        if item["jobId"] in returned and item["event"].endswith(".completed")
     ]
-    ports = Counter(urlsplit(item["url"]).port for item in told if item["status"] == "delivered")
+    ports = Counter(urlsplit(item["url"]).port for item in completed if item["status"] == "delivered")
     books.check("webhooks delivered to each API server", sorted(ports.values()), [jobs // 2, jobs // 2])
     attempts = Counter(task["try_number"] for task in tasks)
     books.lines += [
         f"tasks by number of attempts: {dict(sorted(attempts.items()))}",
-        f"all jobs started: {waiting - began:.0f} s; all results taken: {ended - killed:.0f} s after the jobs' end",
+        f"all jobs started: {waiting - began:.0f} s; all results read: {ended - killed:.0f} s after the jobs' end",
         *(f"{name} while tasks waited: {size:.0f} MB" for name, size in memory.items()),
     ]
     return books.report()
@@ -144,17 +148,17 @@ def _run_jobs(stack: ScaleStack, jobs: int) -> str:
 def _until(
     condition: Callable[[], bool], what: str, stack: ScaleStack, states: Callable[[], Counter[str]]
 ) -> None:
-    told = [""]
-    shown = [0.0]
+    shown, shown_at = "", 0.0
 
     def reached() -> bool:
-        if time.monotonic() - shown[0] > 10 and (text := _told(states())) != told[0]:
+        nonlocal shown, shown_at
+        if time.monotonic() - shown_at > 10 and (text := _told(states())) != shown:
             stack.say(f"    {text}")
-            told[0], shown[0] = text, time.monotonic()
+            shown, shown_at = text, time.monotonic()
         return condition()
 
     if not wait_until(reached, PATIENCE, pause=2.0):
-        raise StackError(f"In vain for {PATIENCE:.0f} s: {what}. Tasks: {_told(states())}")
+        raise StackError(f"Timed out after {PATIENCE:.0f} s, before {what}. Tasks: {_told(states())}")
 
 
 def _told(states: Counter[str]) -> str:
@@ -162,15 +166,15 @@ def _told(states: Counter[str]) -> str:
 
 
 def _hang(stack: ScaleStack, name: str) -> None:
-    """Stop a triggerer until it counts as dead and the other has taken its triggers; then let it continue."""
+    """Suspend a triggerer until Airflow considers it dead and reassigns its triggers; then resume it."""
     processes = stack.members(name)
     for process in processes:
         process.suspend()
     time.sleep(HANG)
     for process in processes:
         process.resume()
-    stack.say(f"  {name} hung for {HANG:.0f} s, and continues")
-    # It must notice that its triggers now belong to the other.
+    stack.say(f"  {name} was suspended for {HANG:.0f} s and continues")
+    # It must detect that its triggers now belong to the other triggerer.
     time.sleep(HANG / 2)
 
 

@@ -1,4 +1,4 @@
-"""Airflow as it runs on several machines, on one: two of each component, PostgreSQL, Redis and Celery between them."""
+"""A distributed Airflow on one machine: two of each component, with PostgreSQL, Redis, and Celery."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ SLOTS_PER_WORKER = 4
 
 @dataclass
 class ScaleStack(PairedStack):
-    """A stack with two schedulers and Celery workers besides.
+    """A paired stack with two schedulers and two Celery workers.
 
-    Worker 1 talks to API server 1, worker 2 to API server 2.
+    Worker 1 uses API server 1, worker 2 uses API server 2.
     """
 
     redis_port: int = 0
@@ -47,7 +47,7 @@ class ScaleStack(PairedStack):
             "AIRFLOW__CELERY__BROKER_URL": f"redis://127.0.0.1:{self.redis_port}/0",
             "AIRFLOW__CELERY__RESULT_BACKEND": f"db+{self.database_url}",
             "AIRFLOW__CELERY__WORKER_PREFETCH_MULTIPLIER": "1",
-            # Tasks that a dead worker had received from Redis and not begun are delivered again after this time.
+            # After this time, Redis redelivers tasks that a dead worker received but did not start.
             "AIRFLOW__CELERY_BROKER_TRANSPORT_OPTIONS__VISIBILITY_TIMEOUT": "60",
             "AIRFLOW__SCHEDULER__TASK_QUEUED_TIMEOUT": "60",
             "AIRFLOW__SCHEDULER__TASK_QUEUED_TIMEOUT_CHECK_INTERVAL": "10",
@@ -59,8 +59,8 @@ class ScaleStack(PairedStack):
         program = shutil.which("redis-server")
         if program is None:
             raise StackError(
-                "Redis' program 'redis-server' is not on this machine; run tools/redis-setup as root, or install "
-                "Redis' server (on Debian and Ubuntu the package 'redis-server')."
+                "The program 'redis-server' was not found. Run tools/redis-setup as root, or install the Redis server "
+                "(on Debian and Ubuntu, the package 'redis-server')."
             )
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
@@ -88,8 +88,8 @@ class ScaleStack(PairedStack):
             return not server.leader_runs()
 
         if not wait_until(answers) or not server.leader_runs():
-            raise StackError("Redis did not start; see output/redis.log.")
-        self.say(f"Redis is up on port {self.redis_port}")
+            raise StackError("Redis did not start. See output/redis.log.")
+        self.say(f"Redis is running on port {self.redis_port}")
 
     @staticmethod
     def _plain_environment() -> Mapping[str, str]:

@@ -157,7 +157,7 @@ def up(warm_environ: dict[str, str]) -> Iterator[Up]:
         # Immediately, and at the end.
         first, last = ACCESS.finditer(done.stdout)
         assert first.groupdict() == last.groupdict()
-        assert first.end() < done.stdout.index("webdata_search: the scheduler made")
+        assert first.end() < done.stdout.index("webdata_search: the scheduler created")
         assert last.start() > done.stdout.index("monitor.check.completed: check")
         yield Up(done.stdout, first.groupdict(), stack)
     finally:
@@ -321,16 +321,16 @@ def test_make_up_again_starts_a_dead_sandbox_and_make_down_ends_all(
         again = make("up", **warm_environ)
 
         assert again.returncode == 0, again.stdout + again.stderr
-        assert again.stdout.splitlines()[0] == "Already up."
-        assert ("The sandbox has died; starting it again." in again.stdout) is dead
+        assert again.stdout.splitlines()[0] == "Already running."
+        assert ("The sandbox has died. Restarting it." in again.stdout) is dead
         (shown,) = ACCESS.finditer(again.stdout)
         assert shown.groupdict() == up.access
     assert [monitor["id"] for monitor in up.sandbox.state()["monitors"]] == monitors
 
     down = make("down")
-    assert (down.returncode, down.stdout.strip()) == (0, "Ended Airflow and the sandbox.")
+    assert (down.returncode, down.stdout.strip()) == (0, "Stopped Airflow and the sandbox.")
     assert not left_behind(DEMO_HOMES / "up")
-    assert make("down").stdout.strip() == "Nothing is up."
+    assert make("down").stdout.strip() == "Airflow and the sandbox are not running."
 
 
 def scheduler_of_the_demo() -> int | None:

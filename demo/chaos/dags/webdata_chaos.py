@@ -1,4 +1,4 @@
-"""Crawls of pages that no other run crawls, so that each job at the service belongs to exactly one task."""
+"""Crawls of pages that are unique to the run, so that each job at the service belongs to exactly one task."""
 
 from __future__ import annotations
 

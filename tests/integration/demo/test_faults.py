@@ -22,6 +22,6 @@ def test_a_kill_without_an_unregistered_event_is_counted_separately(
         down=set(), kill=killed.append, launch=killed.remove, has_unregistered_events=lambda: unregistered
     )
     fault = faults.faults_of(stack, None)[0]
-    with fault.happen() as counted:
+    with fault.inject() as counted:
         assert killed == ["api-server-1"]
     assert (fault.name, counted, killed) == ("api-server-1 killed before registration", name, [])

@@ -54,7 +54,7 @@ while not Path("ready").exists():
 threading.Timer(1.0, send, ["SIGTERM"]).start()
 stack.stop()
 """
-INTERRUPTED = (130, "interrupted; everything that was started has been ended")
+INTERRUPTED = (130, "interrupted; all started programs have been stopped")
 
 
 def demo(folder: Path, command: str) -> tuple[int, str]:
