@@ -1,5 +1,5 @@
-"""Benchmarks behind the claims about speed: `python -m benchmarks`.
+"""Benchmarks behind the performance claims: `python -m benchmarks`.
 
-Each figure is a ratio to an alternative that a user could pick. Both are measured side by side in one run, because the
-machines are noisy. Nothing here is a test. The figures of the last run go to `benchmarks/results`.
+Each figure is a ratio to an alternative that a user could choose. Both are measured in the same run, because machines
+are noisy. Benchmarks are not tests. They write the figures of the last run to `benchmarks/results`.
 """

@@ -1,4 +1,4 @@
-"""Run the benchmarks named on the command line, or all of them, and keep the tables as Markdown."""
+"""Run the benchmarks of the command line, or all of them, and save the tables as Markdown."""
 
 from __future__ import annotations
 

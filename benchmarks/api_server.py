@@ -1,4 +1,4 @@
-"""Airflow's own API server, one process of uvicorn, with every installed plugin and a database to be measured."""
+"""Airflow's API server, one uvicorn process, with all installed plugins and the database of a benchmark."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ WEBHOOK_SECRET = "a-secret-of-the-benchmark"
 
 @dataclass(frozen=True)
 class Airflow:
-    """A folder and an empty database in which an Airflow is set up, with settings as environment variables."""
+    """An Airflow in a folder, with an empty database and settings as environment variables."""
 
     home: Path
     database: str
     settings: Mapping[str, str]
 
     def set_up(self) -> None:
-        """Make the tables, those of the plugins too, and parse the benchmark's DAG."""
+        """Create the tables, including those of plugins, and parse the benchmark's DAG."""
         for command in (["db", "migrate"], ["dags", "reserialize"]):
             done = subprocess.run(
                 [sys.executable, "-m", "airflow", *command],
@@ -45,7 +45,7 @@ class Airflow:
 
     @contextlib.contextmanager
     def api_server(self, name: str, settings: Mapping[str, str] = MappingProxyType({})) -> Iterator[str]:
-        """Run one API server with further settings; yields its base URL. Several can share the database."""
+        """Run an API server with additional settings; yield its base URL. Several servers can share the database."""
         ports = Ports.free()
         argv = [sys.executable, "-m", "airflow", "api-server"]
         argv += ["--host", "127.0.0.1", "--port", str(ports.api)]
@@ -62,7 +62,7 @@ class Airflow:
             session.stop()
 
     def environment(self, ports: Ports) -> dict[str, str]:
-        """Environment of one of its processes."""
+        """Return the environment of an Airflow process."""
         settings = {
             "AIRFLOW__CORE__PLUGINS_FOLDER": str(FILES / "plugins"),
             "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",

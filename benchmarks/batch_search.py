@@ -1,6 +1,6 @@
-"""Searches per second with 50 in flight, of a service that takes 100 ms for each, as ratios to firecrawl-py.
+"""Searches per second with 50 in flight, at a service with a latency of 100 ms, as ratios to firecrawl-py.
 
-CPU time of the client is given as well: it hardly depends on what else the machine does.
+The table also has the client's CPU time, which hardly depends on the load of the machine.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ LATENCY_SECONDS = 0.1
 BASE = "firecrawl-py"
 
 Batch = Callable[[list[str]], int]
-"""Runs searches and returns the number of results."""
+"""A function that runs searches and returns the number of results."""
 
 
 def raw_httpx(url: str, pool: int | None = None) -> Batch:
-    """Plain httpx with `response.json()`, with its default pool or one of a given size; all results are held."""
+    """Search with plain httpx and `response.json()`, with the default pool or a size; keep all results in memory."""
     import httpx
 
     async def batch(queries: list[str]) -> int:
@@ -53,7 +53,7 @@ def raw_httpx(url: str, pool: int | None = None) -> Batch:
 
 
 def other_client(url: str) -> Batch:
-    """Search with firecrawl-py's asynchronous client; all results are held."""
+    """Search with firecrawl-py's asynchronous client; keep all results in memory."""
     from firecrawl import AsyncFirecrawl
 
     async def batch(queries: list[str]) -> int:
@@ -68,7 +68,7 @@ def other_client(url: str) -> Batch:
 
 
 def hook(url: str) -> Batch:
-    """Search with the asynchronous hook; all results are held."""
+    """Search with the asynchronous hook; keep all results in memory."""
     from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
 
     async def batch(queries: list[str]) -> int:
@@ -85,14 +85,14 @@ def hook(url: str) -> Batch:
 
 
 def operator(url: str) -> Batch:
-    """Execute the operator, results to its return value: they are held until then."""
+    """Execute the operator with the results as its return value, which are kept in memory until the end."""
     return lambda queries: len(
         [item for found in _executed(url, queries)["results"] for item in found["web"]]
     )
 
 
 def operator_with_output(url: str) -> Batch:
-    """Execute the operator with `output`: each result is flushed to disk as soon as it arrives."""
+    """Execute the operator with `output`, which flushes each result to disk when it arrives."""
 
     def batch(queries: list[str]) -> int:
         with tempfile.TemporaryDirectory() as folder:
@@ -113,12 +113,12 @@ CONTENDERS: dict[str, Callable[[str], Batch]] = {
 
 
 def run() -> list[dict[str, object]]:
-    """Return a row per contender: searches a second, and the ratio to the base of the same round."""
+    """Return a row per contender: searches per second, and the ratio to the base of the same round."""
     speeds: dict[str, list[float]] = {name: [] for name in CONTENDERS}
     cpu: dict[str, list[float]] = {name: [] for name in CONTENDERS}
     with canned_server(search_response(SIZES["3 kB"]), LATENCY_SECONDS) as url:
         for _ in range(ROUNDS):
-            # In turns, each in a separate process, so that a slow moment of the machine hits all of them.
+            # One after the other, in separate processes, so that a slow moment of the machine affects all of them.
             for name in CONTENDERS:
                 command = [sys.executable, "-m", "benchmarks.batch_search", name, url]
                 done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)

@@ -1,4 +1,4 @@
-"""Search responses of a given size, and a server process for each."""
+"""Search responses of various sizes, and a server process for a response."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SIZES = {"3 kB": 0, "1 MB": 10**6, "10 MB": 10**7}
-"""Name of a size and the bytes of page content, spread over the results; 0 is a search without scraping."""
+"""The bytes of page content in all results, by name; 0: a search without scraping."""
 
 _ASCII = """the price of wheat rose by three percent in june which is the third rise in a row while barley fell and rye
 did not move at all as the exchange reports with its [sources](https://data.example/sources?year=2026)"""
@@ -39,10 +39,10 @@ _ESCAPED = (
 class Mix:
     """The content of a response.
 
-    :param words: drawn at random, with the same seed each time.
-    :param results: number of results with scraped pages; without scraping, there are 10.
-    :param meta_tags: of each page, beside the usual metadata.
-    :param escaped: whether all beyond ASCII is written as `\\u....`.
+    :param words: words for the texts, which are drawn at random with a fixed seed.
+    :param results: number of results with scraped pages; without scraping, always 10.
+    :param meta_tags: number of additional meta tags per page.
+    :param escaped: write non-ASCII characters as `\\u....`.
     """
 
     words: Sequence[str]
@@ -62,7 +62,7 @@ MIXES = {
 
 
 def search_response(content_bytes: int, mix: Mix = MIXES["accents"]) -> bytes:
-    """Return a search response with about `content_bytes` of markdown in all."""
+    """Return a search response with about `content_bytes` of markdown in total."""
     rng = random.Random(1)
     results = mix.results if content_bytes else 10
     web = []
@@ -93,7 +93,7 @@ def search_response(content_bytes: int, mix: Mix = MIXES["accents"]) -> bytes:
 
 
 def _text(rng: random.Random, mix: Mix, least_bytes: int) -> str:
-    """Return words for about this many bytes in the body."""
+    """Return words with about this many bytes in the body."""
     words: list[str] = []
     size = 0
     while size < least_bytes:
@@ -104,7 +104,7 @@ def _text(rng: random.Random, mix: Mix, least_bytes: int) -> str:
 
 @contextlib.contextmanager
 def canned_server(body: bytes, seconds: float = 0.0) -> Iterator[str]:
-    """Run a server process that answers each request with `body` after a delay in seconds; yields its base URL."""
+    """Run a server process that responds to each request with `body` after a delay in seconds; yield its base URL."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "body.json"
         path.write_bytes(body)

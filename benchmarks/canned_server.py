@@ -1,6 +1,6 @@
-"""Answers every request with the same bytes, so that a benchmark measures its client and nothing else.
+"""A server that returns the same bytes for every request, so that a benchmark measures only its client.
 
-Run as `python -m benchmarks.canned_server BODY_FILE [SECONDS]`, the duration of each answer; prints its port.
+Run it as `python -m benchmarks.canned_server BODY_FILE [SECONDS]` with the delay of each response. It prints its port.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Runs of a DAG for checks that complete together: per way of registering events, and number of checks.
+"""Runs of a DAG for checks that complete together, by method of registering events and number of checks.
 
-An event without a run is in the run for the next event.
+An event without a separate run is in the run for the next event.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.support.stack import Stack
 BURSTS = (5, 50, 500)
 SENDERS = 8
 QUIET = 20.0
-"""Seconds without a new run after which the burst is over."""
+"""Seconds without a new run after which a burst has ended."""
 
 _RUNS = text(
     "SELECT count(*) FROM dagrun_asset_event JOIN dag_run ON dag_run.id = dag_run_id "
@@ -27,7 +27,7 @@ _RUNS = text(
 
 
 def run() -> list[dict[str, object]]:
-    """Return a row per way of registering events and burst."""
+    """Return a row per method of registering events and burst."""
     with watching_stack() as (stack, engine):
         engine = engine.execution_options(isolation_level="AUTOCOMMIT")
         return [_row(stack, engine, dag_id, burst) for dag_id in DAGS for burst in BURSTS]
@@ -51,7 +51,7 @@ def _row(stack: Stack, engine: Engine, dag_id: str, burst: int) -> dict[str, obj
             now = _events_by_run(engine, dag_id)[before:]
             if now != counts:
                 counts, changed = now, time.monotonic()
-        # The next check collects what was left behind, so that the next burst starts without it.
+        # The next check collects the remaining events, so that the next burst starts without them.
         missing = burst - sum(counts)
         if missing:
             deliver(body_of(monitor))

@@ -1,7 +1,7 @@
-"""Time from sending the delivery of a completed check until Airflow has created the DAG run that it starts.
+"""Time from sending the delivery of a completed check until Airflow has created the DAG run for it.
 
 One DAG is scheduled on a monitor's asset, whose events the API server registers. The asset of the other one has a
-watcher in the triggerer. The scheduler creates the runs of both. A last row states what the API server spends on a
+watcher in the triggerer. The scheduler creates the runs of both. The last row has the time of the API server for a
 thousand deliveries of checks that start no DAG.
 """
 
@@ -38,7 +38,7 @@ DAGS = {"on_scheduled": ("the API server", SCHEDULED), "on_watched": ("the trigg
 
 
 def run() -> list[dict[str, object]]:
-    """Return a row per way of registering events, and one for deliveries that start no DAG."""
+    """Return a row per method of registering events, and one for deliveries that start no DAG."""
     with watching_stack() as (stack, engine):
         rows = [_row(stack, engine, dag_id) for dag_id in DAGS]
         rows.append(_row_of_deliveries_without_dag(engine))
@@ -47,7 +47,7 @@ def run() -> list[dict[str, object]]:
 
 @contextmanager
 def watching_stack() -> Iterator[tuple[Stack, Engine]]:
-    """Start an Airflow on PostgreSQL whose DAGs run for checks; yield it and an engine of its database."""
+    """Start an Airflow on PostgreSQL with DAGs that run for checks; yield it and an engine for its database."""
     with tempfile.TemporaryDirectory() as folder, Postgres() as server:
         url = server.create_database("airflow")
         dags = Path(__file__).parent / "airflow_files" / "check_dags"
@@ -59,7 +59,7 @@ def watching_stack() -> Iterator[tuple[Stack, Engine]]:
 
 
 def _start_watching(stack: Stack) -> None:
-    """Unpause the DAGs; return once the triggerer watches."""
+    """Unpause the DAGs; return when the triggerer watches the asset."""
     stack.wait_for_dags(tuple(DAGS))
     stack.api.unpause("on_scheduled")
     stack.api.start_watching("on_watched")

@@ -1,4 +1,4 @@
-"""The clients that are compared, each as a function that makes one search and returns its result count."""
+"""The compared clients, each as a function that sends one search and returns the number of results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Search = Callable[[], int]
 
 
 def raw_httpx(url: str) -> Search:
-    """Plain httpx with `response.json()`: handwritten code without any validation."""
+    """Search with plain httpx and `response.json()`: handwritten code without validation."""
     import httpx
 
     client = httpx.Client(headers={"authorization": f"Bearer {KEY}"}, timeout=60)
@@ -24,7 +24,7 @@ def raw_httpx(url: str) -> Search:
 
 
 def provider(url: str) -> Search:
-    """Search with this package's client: request validated, response parsed and validated."""
+    """Search with this package's client, which validates the request and the response."""
     from airflow_provider_webdata.api import endpoints
     from airflow_provider_webdata.api.client import ClientConfig, WebDataClient
     from airflow_provider_webdata.api.models import SearchRequest
@@ -41,7 +41,7 @@ def provider(url: str) -> Search:
 
 
 def other_client(url: str) -> Search:
-    """Search with firecrawl-py, written for the public service."""
+    """Search with firecrawl-py, the client of the public service."""
     from firecrawl import Firecrawl
 
     client = Firecrawl(api_key=KEY, api_url=url)

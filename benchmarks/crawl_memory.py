@@ -1,6 +1,6 @@
-"""Peak memory of taking a crawl's pages into JSON Lines, over that of the interpreter with Airflow loaded.
+"""Peak memory of writing a crawl's pages to JSON Lines, in addition to the interpreter with Airflow loaded.
 
-Linux only: the high-water mark of the resident set is reset through /proc before the pages are taken.
+Linux only: the high-water mark of the resident set is reset through /proc before the pages are read.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _measure(url: str, key: str, pages: int) -> tuple[int, int, int]:
     with tempfile.TemporaryDirectory() as folder:
         output = f"file://{folder}/pages.jsonl"
         task = WebDataJobSensor(task_id="crawl", kind="crawl", job_id=job.id, output=output, deferrable=False)
-        # Only what the pages take is measured, not the modules of the run.
+        # Exclude the memory of the run's modules.
         importlib.import_module(task.run.partition(":")[0])
         before = resident("VmRSS")
         Path("/proc/self/clear_refs").write_text("5")

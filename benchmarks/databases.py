@@ -25,4 +25,4 @@ DATABASES: dict[str, Callable[[Path], AbstractContextManager[str]]] = {
     "SQLite": _sqlite,
     "PostgreSQL": _postgres,
 }
-"""By name: given a folder for its files, a context manager that yields SQLAlchemy's URL."""
+"""Context managers by database: each accepts a folder for files and yields a SQLAlchemy URL."""

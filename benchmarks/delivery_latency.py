@@ -1,7 +1,7 @@
 """Time from sending a delivery until the waiting trigger fires.
 
-Two API servers share a database, and the triggers' reader is connected to one of them. That one receives the `same`
-deliveries, the other one the `other` deliveries, at random moments and one at a time.
+Two API servers share a database, and the triggers' reader is connected to one of them. That server receives the `same`
+deliveries and the other server the `other` deliveries, one at a time at random moments.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _connection(inbox: str) -> dict[str, str]:
 def _measured(inbox: str, received_by: str) -> list[float]:
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.delivery_latency", received_by],
-        # No worker deferred these waits, so triggers need not wait for one to exit.
+        # No worker deferred these waits, so triggers need not wait until one exits.
         env={**os.environ, **_connection(inbox), "AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL": "0"},
         stdout=subprocess.PIPE,
         text=True,
@@ -78,7 +78,7 @@ async def _times(received_by: str) -> list[float]:
     await asyncio.sleep(3.0)
     times = []
     async with httpx.AsyncClient(base_url=received_by, headers={SECRET_HEADER: WEBHOOK_SECRET}) as client:
-        # One without a wait, so that none pays for the first connection.
+        # A delivery without a wait, so that the first connection is not measured.
         await _deliver(client, "key-of-nobody")
         for key, wait in waits.items():
             await asyncio.sleep(random.uniform(0, LONGEST_PAUSE))

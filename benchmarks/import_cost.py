@@ -1,4 +1,4 @@
-"""Cost of importing this package in a DAG file and in every Airflow process, in ms over Airflow's own import."""
+"""Cost of importing this package in a DAG file and in every Airflow process, in ms in addition to Airflow's import."""
 
 from __future__ import annotations
 

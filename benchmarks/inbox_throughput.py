@@ -1,10 +1,10 @@
 """Deliveries per second and response time, by database and number of concurrent senders.
 
-Each route runs in a separate API server (Airflow's, one process of uvicorn). All use one database through Airflow's own
-engine: SQLite with a write-ahead log and `synchronous` FULL, PostgreSQL with `fsync` and `synchronous_commit` on. They
+Each route runs in a separate API server of Airflow, one uvicorn process. All share a database and use Airflow's engine:
+SQLite with a write-ahead log and `synchronous` FULL, PostgreSQL with `fsync` and `synchronous_commit` on. The routes
 take turns within each round. A rate is the median of the rounds, a percentile is of all rounds together, and a ratio is
-the median of the rounds' ratios. Every delivery is different. At the end, each route must have stored exactly as many
-deliveries as it accepted.
+the median of the rounds' ratios. Every delivery is different. At the end, each route must have stored exactly the
+deliveries that it accepted.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SECRET_HEADER = "X-WebData-Webhook-Secret"
 
 @dataclass(frozen=True)
 class Route:
-    """A route to be measured: its path, and how many deliveries it stored according to the database."""
+    """A measured route: its server, its path, and the query that counts its stored deliveries."""
 
     server: str
     path: str
@@ -69,7 +69,7 @@ SERVER_SETTINGS = {FROZEN: {"AIRFLOW__WEBDATA__INBOX_GC_FREEZE": "True"}}
 
 
 def run() -> list[dict[str, object]]:
-    """Return a row per database, concurrency and route."""
+    """Return a row per database, concurrency, and route."""
     rows: list[dict[str, object]] = []
     for database, opened in DATABASES.items():
         with tempfile.TemporaryDirectory() as folder, opened(Path(folder)) as url:
@@ -120,7 +120,7 @@ def _measure(airflow: Airflow) -> Reports:
             reports[name, 0].append(_send(urls, route, 4, WARM_UP_SECONDS))
         for _ in range(ROUNDS):
             for concurrency in CONCURRENCY:
-                # One after the other within each round, so that a slow moment of the machine hits all of them.
+                # One after the other within each round, so that a slow moment of the machine affects all of them.
                 for name, route in ROUTES.items():
                     reports[name, concurrency].append(_send(urls, route, concurrency, SECONDS))
     return reports

@@ -1,7 +1,7 @@
-"""A separate process that sends deliveries over kept-alive connections as fast as the server answers.
+"""A separate process that sends deliveries over persistent connections as fast as the server responds.
 
-It uses bare sockets and ready-made bytes, so that the sender adds little to the measurement. Run as
-`python -m benchmarks.load`, with a JSON plan on standard input; prints a JSON report.
+It uses plain sockets and prepared bytes, so that the sender has little effect on the measurement. Run it as
+`python -m benchmarks.load` with a JSON plan on standard input. It prints a JSON report.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ PAYLOAD = {
     ],
     "metadata": {"dag_id": "prices", "task_id": "watch_prices", "purpose": "what the shop charges " * 16},
 }
-"""A delivery of about 800 bytes, as of a monitor's completed check; only `webhookId` differs from one to the next."""
+"""A delivery of about 800 bytes for a monitor's completed check; deliveries differ only in `webhookId`."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A load: deliveries for `seconds`, over concurrent `connections`, to `url`, with `headers`."""
+    """A load: deliveries to `url` with `headers`, for `seconds`, over concurrent `connections`."""
 
     url: str
     headers: Mapping[str, str]
@@ -50,7 +50,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Report:
-    """The result of a load: the number of answers by status, the time of each in ms, and the duration in s."""
+    """The result of a load: the number of responses by status, the time of each in ms, and the duration in s."""
 
     statuses: Mapping[str, int]
     latencies: list[float]
@@ -58,12 +58,12 @@ class Report:
 
     @property
     def accepted(self) -> int:
-        """Answers with a status of 2xx."""
+        """The number of responses with status 2xx."""
         return sum(count for status, count in self.statuses.items() if status.startswith("2"))
 
 
 def send(plan: Plan) -> Report:
-    """Carry out a plan in another process."""
+    """Run a plan in a separate process."""
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.load"],
         input=json.dumps(asdict(plan)),
@@ -75,7 +75,7 @@ def send(plan: Plan) -> Report:
 
 
 class _Sender(asyncio.Protocol):
-    """One connection: the next delivery leaves when the last one is answered, until the time is up."""
+    """A connection that sends the next delivery after each response, until the time is up."""
 
     def __init__(self, head: bytes, body: tuple[bytes, bytes], tally: _Tally) -> None:
         self._head, self._body, self._tally = head, body, tally

@@ -1,7 +1,7 @@
 """Cost of a manifest in a run: seconds and memory to read it, compare a site with it, and write the next one.
 
-A tenth of the pages has changed, and a hundredth is new. The ratio is to writing the same pages as JSON Lines, which a
-run does anyway. Memory is the peak over what Airflow and the package used before. Linux only.
+10% of the pages have changed, and 1% are new. The ratio is to writing the same pages as JSON Lines, which a run does
+anyway. Memory is the peak in addition to the previous memory of Airflow and the package. Linux only.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A stand-in for the service that knows any number of monitors, none of which has been checked for long.
+"""A substitute for the service with any number of monitors, whose last check was long ago.
 
-Run as `python -m benchmarks.monitor_service`; prints its port. The first part of a path names the client and the number
-of monitors, as in `/polling-50/v2/monitor`. `/asked` returns the number of requests by client.
+Run it as `python -m benchmarks.monitor_service`. It prints its port. The first part of a path contains the client and
+the number of monitors, as in `/polling-50/v2/monitor`. `/asked` returns the number of requests by client.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _COUNTS = {"totalPages": 40, "same": 40, "changed": 0, "new": 0, "removed": 0, "
 
 
 def monitor_id(number: int) -> str:
-    """Return the id of one of the monitors."""
+    """Return the id of a monitor."""
     return str(uuid.UUID(int=number + 2**120))
 
 
 def monitor(number: int) -> dict[str, object]:
-    """Return a monitor as the service describes it."""
+    """Return a monitor in the service's format."""
     return {
         "id": monitor_id(number),
         "name": f"prices {number}",
@@ -50,7 +50,7 @@ def monitor(number: int) -> dict[str, object]:
 
 
 def check(of: str) -> dict[str, object]:
-    """Return the one check of a monitor, which ended before anybody waited."""
+    """Return the only check of a monitor, which ended before the waits began."""
     return {
         "id": of,
         "monitorId": of,
@@ -70,7 +70,7 @@ def check(of: str) -> dict[str, object]:
 
 
 def answer(path: str, query: dict[str, list[str]], monitors: int) -> dict[str, object] | None:
-    """Return the service's answer to a GET; None for a missing resource."""
+    """Return the body of the response to a GET; None for a missing resource."""
     parts = path.strip("/").split("/")[2:]
     if path.endswith("/checks/next"):
         return None
@@ -84,7 +84,7 @@ def answer(path: str, query: dict[str, list[str]], monitors: int) -> dict[str, o
 
 
 def lift_file_limit() -> None:
-    """Allow this process as many open connections as the system does."""
+    """Raise this process's limit of open files to the system's maximum."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
@@ -118,7 +118,7 @@ async def _serve() -> None:
 
 @contextlib.contextmanager
 def monitor_service() -> Iterator[str]:
-    """Run it as a separate process; yields its base URL."""
+    """Run the service in a separate process; yield its base URL."""
     process = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.monitor_service"], stdout=subprocess.PIPE, text=True
     )

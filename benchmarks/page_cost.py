@@ -1,8 +1,8 @@
-"""Milliseconds to a page of Airflow's UI among 1,000,000 deliveries of the last 24 hours, by database.
+"""Milliseconds to load a page in Airflow's UI with 1,000,000 deliveries of the last 24 hours, by database.
 
-The pages of one API server (Airflow's, one process of uvicorn) are requested one after the other as by a browser, in
-turns with Airflow's own list of DAGs. A ratio is to that list. Figures are the median and the slowest of all rounds.
-The page loads the service's data later, which is not counted.
+The pages of one API server (one uvicorn process) are requested one after the other as a browser does, alternating with
+Airflow's list of DAGs. Ratios are to that list. Figures are the median and the slowest of all rounds. Data of the
+service, which a page loads later, is not included.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ with create_session() as session:
 
 
 def run() -> list[dict[str, object]]:
-    """Measure, and return the rows of the table."""
+    """Return a row per database and page."""
     rows: list[dict[str, object]] = []
     for name, database in DATABASES.items():
         with tempfile.TemporaryDirectory() as folder, database(Path(folder)) as url:
@@ -59,7 +59,7 @@ def _measure(name: str, airflow: Airflow) -> list[dict[str, object]]:
     airflow.set_up()
     subprocess.run([sys.executable, "-c", _ADD_TASK], env=airflow.environment(Ports.free()), check=True)
     engine = sa.create_engine(airflow.database)
-    # All of the last 24 hours.
+    # All deliveries are from the last 24 hours.
     step = 80_000
     fill(engine, CONN_ID, DELIVERIES, int(time.time() * 10**6) - DELIVERIES * step, step)
     engine.dispose()

@@ -1,4 +1,4 @@
-"""Peak memory of a 10 MB search response, as a multiple of the body, after one call and over twenty.
+"""Peak memory of a 10 MB search response, as a multiple of the body, for one call and for twenty calls.
 
 Linux only: the high-water mark of the resident set is reset through /proc before the calls.
 """
@@ -15,14 +15,14 @@ from benchmarks.contenders import CONTENDERS
 
 
 def run() -> list[dict[str, object]]:
-    """Return a row per contender with the peak over the body's size."""
+    """Return a row per contender with the peak divided by the body's size."""
     body = search_response(SIZES["10 MB"])
     rows: list[dict[str, object]] = []
     with canned_server(search_response(0)) as small, canned_server(body) as large:
         for name in CONTENDERS:
             row: dict[str, object] = {"client": name}
             for calls in (1, 20):
-                # A separate process for each: memory that one contender allocated must not serve the next.
+                # A separate process for each contender, so that none reuses memory that another one allocated.
                 done = subprocess.run(
                     [sys.executable, "-m", "benchmarks.peak_memory", name, small, large, str(calls)],
                     check=True,
@@ -35,7 +35,7 @@ def run() -> list[dict[str, object]]:
 
 
 def resident(field: str) -> int:
-    """Return a line of the process's memory figures in bytes, such as `VmRSS` or `VmHWM`."""
+    """Return a memory figure of the process, such as `VmRSS` or `VmHWM`, in bytes."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(f"{field}:"):
             return int(line.split()[1]) * 1024

@@ -1,4 +1,4 @@
-"""CPU time of one search by response size and text, as ratios to plain httpx with json, and the worst of each."""
+"""CPU time of one search by response size and text, as ratios to plain httpx with json, and the worst ratios."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _measured(size: str, mix: Mix) -> dict[str, float]:
             assert search() == results
         cpu: dict[str, list[float]] = {name: [] for name in searches}
         for _ in range(ROUNDS):
-            # One after the other within each round, so that a slow moment of the machine hits all of them.
+            # One after the other within each round, so that a slow moment of the machine affects all of them.
             for name, search in searches.items():
                 start = time.process_time()
                 for _ in range(CALLS_PER_ROUND[size]):

@@ -1,4 +1,4 @@
-"""100,000 pages into a table of PostgreSQL, as a ratio to COPY of the same rows from a file in its own format."""
+"""Loading 100,000 pages into a PostgreSQL table, as a ratio to COPY of the same rows from a file in COPY's format."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ print(time.perf_counter() - start, peak() - before)
 
 
 def run() -> list[dict[str, object]]:
-    """Return a row for each file and load: seconds, ratio to COPY (median of rounds), and memory over Airflow."""
+    """Return a row per file and load: seconds, ratio to COPY (median of rounds), and memory in addition to Airflow."""
     with tempfile.TemporaryDirectory() as name, Postgres() as server:
         folder = Path(name)
         url = server.create_database("bench").replace("+psycopg2", "")
@@ -51,7 +51,7 @@ def run() -> list[dict[str, object]]:
             _copy(url, "COPY made TO STDOUT", out)
         for _ in range(ROUNDS):
             for kind, file in files.items():
-                # Measured next to the load, and neither is slowed by the pending writes of an earlier one.
+                # Measured next to the load; pending writes of an earlier one slow neither.
                 copy = _copied(url, rows)
                 found.setdefault(("COPY", ""), []).append((copy, 1.0, 0.0))
                 for load in ("first", "again, all rows upserted"):

@@ -1,8 +1,9 @@
-"""Any number of waits of one kind in one event loop, as the triggerer runs them, and their cost.
+"""Waits of one kind in one event loop, as in the triggerer, and their cost.
 
-Run as `python -m benchmarks.waiters KIND COUNT CONN_ID`. Says `waiting` once all wait, reads a number of seconds from
-its standard input, and prints what it saw in that time. With `--trace`, memory is what tracemalloc counts, which slows
-all down. The service's address is in `BENCHMARK_SERVICE`; the connections are in the environment, as for Airflow.
+Run it as `python -m benchmarks.waiters KIND COUNT CONN_ID`. It prints `waiting` when all waits have started, reads a
+number of seconds from standard input, measures for that time, and prints the result. With `--trace`, memory is measured
+with tracemalloc, which slows the waits down. `BENCHMARK_SERVICE` is the service's URL; the connections are in the
+environment, as for Airflow.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ FIRST_WAITS = 10
 SHARED = 50
 
 AFTER = "2026-06-01T00:00:00+00:00"
-"""Only what finished after this ends a wait; in this benchmark, nothing does."""
+"""A check that finished after this time ends a wait. In this benchmark, no check does."""
 
 
 class SleepingTrigger(BaseTrigger):
-    """Does nothing: the least cost of any wait."""
+    """Only sleeps: the minimum cost of a wait."""
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         return f"{__name__}.SleepingTrigger", {}
@@ -44,7 +45,7 @@ class SleepingTrigger(BaseTrigger):
 
 
 class KeptClientTrigger(BaseTrigger):
-    """Requests its own monitor once a minute with one client that it keeps."""
+    """Requests a separate monitor once a minute with its own persistent client."""
 
     def __init__(self, number: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -58,7 +59,7 @@ class KeptClientTrigger(BaseTrigger):
 
         async with httpx.AsyncClient(base_url=os.environ["BENCHMARK_SERVICE"]) as client:
             while True:
-                # After any HTTP error, it tries again a minute later.
+                # After any HTTP error, retry a minute later.
                 with contextlib.suppress(httpx.HTTPError):
                     response = await client.get(f"/v2/monitor/{monitor_id(self.number)}")
                     if response.raise_for_status().json()["data"]["lastRunAt"] > AFTER:
@@ -70,7 +71,7 @@ class KeptClientTrigger(BaseTrigger):
 def _sensor(number: int) -> BaseTrigger:
     from airflow.providers.http.triggers.http import HttpSensorTrigger
 
-    # Polls while the answer is 404.
+    # The trigger polls while the response is 404.
     endpoint = f"v2/monitor/{monitor_id(number)}/checks/next"
     return HttpSensorTrigger(endpoint=endpoint, http_conn_id=f"{CONN_ID}_http", poke_interval=POLL_INTERVAL)
 
@@ -103,13 +104,14 @@ def _in_a_day() -> float:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of wait, made from its number.
+    """A kind of wait.
 
-    :param spread: seconds over which the tasks begin to wait.
+    :param trigger: creates a trigger from the number of the wait.
+    :param spread: seconds over which the waits start.
     :param monitors: number of monitors at the service; 0: one for each wait.
     """
 
-    make: Callable[[int], BaseTrigger]
+    trigger: Callable[[int], BaseTrigger]
     spread: float = 0.0
     monitors: int = 0
 
@@ -120,7 +122,7 @@ KINDS: dict[str, Kind] = {
     "check by webhook": Kind(lambda number: _check(number % SHARED, "webhook"), monitors=SHARED),
     "check by polling": Kind(lambda number: _check(number % SHARED, "polling"), monitors=SHARED),
     "check by polling, a monitor each": Kind(lambda number: _check(number, "polling")),
-    # Each keeps the rhythm of its start; in one second, it would be a burst a minute.
+    # Started in the same second, they would all poll in a burst each minute.
     "HttpSensor": Kind(_sensor, spread=POLL_INTERVAL),
     "own client": Kind(KeptClientTrigger, spread=POLL_INTERVAL),
 }
@@ -134,13 +136,13 @@ async def _wait(trigger: BaseTrigger) -> None:
 async def measure(
     kind: Kind, count: int, memory: Callable[[], int], say: Callable[[str], None]
 ) -> dict[str, object]:
-    """Start the waits, and return bytes per wait, seconds of CPU per second, and by how many ms the loop is late."""
-    tasks = [asyncio.create_task(_wait(kind.make(number))) for number in range(FIRST_WAITS)]
-    # After this, everything that only the first waits load exists: modules, shared readers, pooled connections.
+    """Start the waits; return bytes per wait, CPU seconds per second, and the lags of the event loop in ms."""
+    tasks = [asyncio.create_task(_wait(kind.trigger(number))) for number in range(FIRST_WAITS)]
+    # The first waits load everything that later waits share: modules, readers, pooled connections.
     await asyncio.sleep(2.0)
     before, start = memory(), time.monotonic()
     for number in range(count):
-        tasks.append(asyncio.create_task(_wait(kind.make(FIRST_WAITS + number))))
+        tasks.append(asyncio.create_task(_wait(kind.trigger(FIRST_WAITS + number))))
         if number % 10 == 0:
             await asyncio.sleep(max(0.0, start + kind.spread * number / count - time.monotonic()))
     await asyncio.sleep(3.0)
@@ -184,12 +186,12 @@ async def _main(name: str, count: int, trace: bool, answers: TextIO) -> None:
     if trace:
         tracemalloc.start(1)
     say(json.dumps(await measure(KINDS[name], count, _traced if trace else _resident, say)))
-    # Ten thousand waits need no farewell.
+    # Exit without cleanup, which would take long for ten thousand waits.
     os._exit(0)
 
 
 if __name__ == "__main__":
-    # What triggers log would go to the logs of their tasks.
+    # In the triggerer, the output of triggers goes to the logs of their tasks. Discard it here.
     with os.fdopen(os.dup(1), "w") as pipe, open(os.devnull, "wb") as nowhere:
         os.dup2(nowhere.fileno(), 1)
         asyncio.run(_main(sys.argv[1], int(sys.argv[2]), "--trace" in sys.argv, pipe))

@@ -1,10 +1,10 @@
 """Cost of a waiting task in the triggerer: memory, requests, and the lag of the event loop.
 
-Each row is a process with one event loop and a number of triggers in it, each driven by its own task as in the
-triggerer. Compared are the deferrable HttpSensor of the HTTP provider, poking once a minute, a trigger that polls with
+Each row is a process with one event loop and several triggers, each in a separate asyncio task as in the triggerer. The
+alternatives are the deferrable HttpSensor of the HTTP provider, which polls once a minute, a trigger that polls with
 its own client, and one that only sleeps. The inbox is in Airflow's API server, on SQLite. The service is a process that
-answers with a monitor whose last check was long ago. Memory is the increase for each further wait, as resident set and,
-in another process, as counted by tracemalloc. The lag is the time by which a sleep of 50 ms takes too long.
+returns a monitor whose last check was long ago. Memory is the increase for each additional wait, as resident set and,
+in another process, as measured by tracemalloc. The lag is the excess duration of a sleep of 50 ms.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ CALM_SECONDS = 2.0
 
 @dataclass(eq=False)
 class Case:
-    """A number of waits of one kind, in a process."""
+    """A process with a number of waits of one kind."""
 
     kind: str
     count: int
@@ -45,13 +45,13 @@ class Case:
 
     @property
     def conn_id(self) -> str:
-        """The connection by which its requests are known."""
+        """The connection id that identifies the case's requests."""
         words = re.sub(r"\W+", "_", self.kind)
         return f"{words}_{self.count}_{'traced' if self.trace else 'plain'}".lower()
 
     @property
     def monitors(self) -> str:
-        """Its part of the service's paths, which ends with the number of monitors there are."""
+        """The case's prefix of the service's paths, which ends with the number of monitors."""
         shared = KINDS[self.kind].monitors
         return f"{self.conn_id}-{shared or self.count + FIRST_WAITS}"
 
@@ -69,7 +69,7 @@ OURS = [kind for kind, name in NAMES.items() if name.endswith("this provider")]
 COUNTS = (1_000, 10_000)
 
 QUIET = [Case(kind, count) for kind in ("asleep", *OURS) for count in COUNTS]
-# A client takes some 20 ms to make and most of a megabyte: ten thousand are beyond most machines.
+# A client takes about 20 ms to create and almost a megabyte, so most machines cannot run ten thousand.
 BUSY = [Case("HttpSensor", 1_000), Case("HttpSensor", 10_000), Case("own client", 1_000)]
 TRACED = [
     *(Case(kind, 10_000, trace=True) for kind in ("asleep", *OURS)),
@@ -89,7 +89,7 @@ def run() -> list[dict[str, object]]:
             watch.start(QUIET)
             watch.await_waits(QUIET)
             watch.await_calm(QUIET)
-            # It takes a minute until these all wait; the others have had their first regular round by then.
+            # Starting these waits takes a minute, in which the other ones have their first regular round.
             watch.start([*BUSY, *TRACED])
             watch.await_waits([*BUSY, *TRACED])
             watch.see(TRACED, 1.0)
@@ -110,7 +110,7 @@ def _connections(case: Case, service: str, inbox: str) -> dict[str, str]:
 
 
 class _Watch:
-    """Runs cases side by side, and counts the requests that each of them makes to the service and to the inbox."""
+    """Runs cases in parallel, and counts the requests of each to the service and to the inbox."""
 
     def __init__(self, service: str, inbox_log: Path, inbox: str) -> None:
         self._service, self._inbox_log, self._inbox = service, inbox_log, inbox
@@ -148,7 +148,7 @@ class _Watch:
                 raise RuntimeError(f"{case.kind}: {said!r}")
 
     def await_calm(self, cases: Sequence[Case]) -> None:
-        """Return once they have sent no more requests for a while."""
+        """Wait until the cases have stopped sending requests for a while."""
         before = self._all_requests(cases)
         while True:
             time.sleep(CALM_SECONDS)
@@ -158,7 +158,7 @@ class _Watch:
             before = now
 
     def see(self, cases: Sequence[Case], seconds: float) -> None:
-        """Let cases wait for this time and record the cost; this ends them."""
+        """Let the cases wait for this time, record the cost, and end them."""
         before = self._all_requests(cases)
         for case in cases:
             assert case.process is not None

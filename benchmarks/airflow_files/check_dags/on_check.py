@@ -1,4 +1,4 @@
-"""Two DAGs that run once per completed check: by the API server's asset events, and by those of a watcher."""
+"""Two DAGs that run once per completed check: for asset events of the API server, and for those of a watcher."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ WATCHED = "00000000-0000-4000-8000-000000000002"
 trigger = WebDataWebhookEventTrigger("webdata_default", ["monitor.check.completed"], monitor_id=WATCHED)
 watched = Asset("watched_checks", watchers=[AssetWatcher(name="completed", trigger=trigger)])
 
-# Without tasks, a run costs the scheduler as little as possible.
+# Without tasks, a run has the minimum cost for the scheduler.
 for dag_id, asset in (("on_scheduled", monitor_asset(SCHEDULED)), ("on_watched", watched)):
     globals()[dag_id] = DAG(dag_id, schedule=[asset], catchup=False)

@@ -1,4 +1,4 @@
-"""The one DAG that waits for deliveries to the compared provider: with it, they take its accepted path."""
+"""The only DAG that subscribes to deliveries to the compared provider, so that it accepts them."""
 
 from __future__ import annotations
 

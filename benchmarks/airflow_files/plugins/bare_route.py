@@ -1,4 +1,4 @@
-"""A route that reads a delivery and stores nothing: the upper bound of Airflow's API server."""
+"""A route that reads a delivery without storing it: the upper bound of Airflow's API server."""
 
 from __future__ import annotations
 
