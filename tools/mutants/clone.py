@@ -43,22 +43,22 @@ class Mutated:
 
 def mutate(path: str) -> Mutated:
     """Mutate a file; the path is relative to the clone."""
-    made = mutate_file_contents(path, (ROOT / path).read_text(encoding="utf-8"))
-    lines = made.code.splitlines()
+    mutated = mutate_file_contents(path, (ROOT / path).read_text(encoding="utf-8"))
+    lines = mutated.code.splitlines()
 
     def body(function: str) -> list[str]:
         """Return the lines of a function, without its name."""
-        span = made.line_span_by_function_name[function]
+        span = mutated.line_span_by_function_name[function]
         return [line.replace(function, "") for line in lines[span.start - 1 : span.end]]
 
     mutants = {}
-    for function in made.mutant_names:
+    for function in mutated.mutant_names:
         original = body(f"{function.rpartition('_')[0]}_orig")
         changes = list(difflib.unified_diff(original, body(function), n=0, lineterm=""))[3:]
         mutants[get_mutant_name(Path(path), function)] = "\n".join(
             line[0] + line[1:].strip() for line in changes if line[0] in "+-"
         )
-    return Mutated(path, made.code.replace(_SWITCH, _RECORDER), mutants)
+    return Mutated(path, mutated.code.replace(_SWITCH, _RECORDER), mutants)
 
 
 def mutate_part(part: Part, workers: int) -> list[Mutated]:

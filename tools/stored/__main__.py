@@ -16,18 +16,18 @@ from tools.stored.inbox import database
 
 
 def main() -> int:
-    """Write the files, or report the listed data that would change."""
+    """Write the files, or report stored data that would change."""
     FOLDER.mkdir(exist_ok=True)
     file, statements = FOLDER / f"{__version__}.json", FOLDER / f"{__version__}.sql"
     now = forms()
     lost, _ = differences(json.loads(file.read_text()), now) if file.exists() else ([], [])
     if lost:
         print(
-            f"{file.name} lists data that this code stores differently or no longer stores:",
+            f"{file.name} contains data that this code stores differently or no longer stores:",
             *sorted(lost),
             sep="\n  ",
         )
-        print("Installations have this data: keep it, or load it under its old name too.")
+        print("Installations have this data. Keep it, or also load it under its old name.")
         return 1
     file.write_text(json.dumps(now, indent=1, ensure_ascii=False) + "\n")
     if not statements.exists():

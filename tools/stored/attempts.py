@@ -139,7 +139,7 @@ def kept_records() -> dict[str, Any]:
 
 
 def requests() -> dict[str, Any]:
-    """Return the requests, and their digests, under which answers are kept; a later version must compute the same."""
+    """Return the requests and digests under which responses are stored. Later versions must compute the same ones."""
     found: dict[str, Any] = {}
     for name, arguments in PAID_CALLS.items():
         request = paid_request(name, arguments)
@@ -150,7 +150,7 @@ def requests() -> dict[str, Any]:
 
 
 def kept_under(request: Any) -> str:
-    """Return the key of the record that holds a request's answer."""
+    """Return the key of the record with a request's response."""
     from airflow_provider_webdata.runs.kept_answer import KeptAnswer
 
     store = StateStore()
@@ -164,7 +164,7 @@ def kept_under(request: Any) -> str:
 
 
 def batch_keys(queries: list[Any]) -> list[str]:
-    """Return the keys under which the answers of a batch are kept."""
+    """Return the keys under which the responses of a batch are stored."""
     from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
     from airflow_provider_webdata.runs.searches.batch_queries import checked_queries
 
@@ -191,11 +191,11 @@ PAID_CALLS: dict[str, dict[str, Any]] = {
     "map.WebDataMapOperator": {"url": "https://river.example/", "search": "docs", "limit": 5},
     "parse.WebDataParseOperator": {"file": "page.html", "formats": ["markdown"]},
 }
-"""Operators whose answers are kept, with arguments."""
+"""Operators with stored responses, and their arguments."""
 
 
 def paid_request(operator: str, arguments: dict[str, Any]) -> Any:
-    """Return the request under which an operator's answer is kept."""
+    """Return the request under which an operator's response is stored."""
     from airflow_provider_webdata.runs import call
 
     module, _, name = operator.partition(".")
@@ -218,7 +218,7 @@ def paid_request(operator: str, arguments: dict[str, Any]) -> Any:
             task.execute(context_of(TaskInstance()))
     (request,) = asked
     if "file" in request:
-        # The path and the modification time of the file differ each time.
+        # The path and the modification time of the file always differ.
         request["file"] = [None, *request["file"][1:3], None]
     return request
 
@@ -234,7 +234,7 @@ def job_identity() -> dict[str, Any]:
 
 
 def managed_webhook() -> dict[str, Any]:
-    """Return the webhook that jobs and monitors at the service keep for life."""
+    """Return the webhook that jobs and monitors at the service permanently store."""
     from airflow_provider_webdata.hooks.webdata import WebDataHook
     from airflow_provider_webdata.hooks.webhooks import webhook_for
 
@@ -242,7 +242,7 @@ def managed_webhook() -> dict[str, Any]:
 
 
 def asset_state() -> dict[str, Any]:
-    """Return the keys of watchers' cursors, and the cursors."""
+    """Return the cursors of watchers, by key."""
     from airflow_provider_webdata.triggers.base.stream_trigger import StreamTrigger
     from airflow_provider_webdata.waiting.streams.check_stream import cursor_behind
     from airflow_provider_webdata.waiting.streams.checkpoint import Checkpoint

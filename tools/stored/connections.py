@@ -42,7 +42,7 @@ SERVICE = {
 
 
 def connection() -> dict[str, Any]:
-    """Return a connection with every field, as JSON and with text values only as in a URI, and its settings."""
+    """Return a connection with every field, as JSON and with only string values as in a URI, and its settings."""
     from airflow_provider_webdata.get_provider_info import get_provider_info
 
     (kind,) = get_provider_info()["connection-types"]
@@ -78,7 +78,7 @@ def options() -> dict[str, Any]:
 
 @contextmanager
 def own_connection() -> Iterator[None]:
-    """Set a connection that can receive deliveries."""
+    """Set a connection that receives deliveries."""
     extra = {"webhook_url": EXTRAS["webhook_url"], "webhook_secret": EXTRAS["webhook_secret"]}
     with environment(connection={**SERVICE, "extra": extra}):
         yield

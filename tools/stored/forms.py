@@ -40,7 +40,7 @@ def forms() -> dict[str, Any]:
 
 
 def differences(stored: Any, now: Any, where: str = "") -> tuple[list[str], list[str]]:
-    """Return the changed and removed values, and the new ones.
+    """Return the changed and removed values, and the new values.
 
     :param stored: the listed data.
     :param now: the data that the code stores.

@@ -53,14 +53,14 @@ RESULTS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "run monitor": ("monitor.WebDataRunMonitorOperator", {"monitor_name": "rivers", "include_pages": True}),
 }  # fmt: skip
-"""Tasks in the order in which they run, and their arguments; `fails`: the result cannot be delivered."""
+"""Tasks in execution order, and their arguments; `fails`: the result cannot be delivered."""
 
 
 def xcom() -> dict[str, Any]:
     """Return the XCom keys of each task, with the field names of mappings and of the items of lists."""
     from airflow_provider_webdata.sandbox.server import SandboxServer
 
-    # A job that is over when its call returns costs no poll interval.
+    # A job that has ended when its call returns needs no poll interval.
     with (
         SandboxServer(settle=True) as sandbox,
         tempfile.TemporaryDirectory() as folder,

@@ -64,7 +64,7 @@ TRIGGERS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         },
     ),
 }
-"""By class: the required arguments, and all others with values that differ from their defaults."""
+"""By class: the required arguments, and all other arguments with values that differ from their defaults."""
 
 
 def trigger_classes() -> dict[str, type]:
@@ -89,7 +89,7 @@ def example_triggers() -> Iterator[tuple[str, Any]]:
     """
     for name, cls in trigger_classes().items():
         if name not in TRIGGERS:
-            raise LookupError(f"{name}: name its arguments in TRIGGERS of tools/stored/triggers.py")
+            raise LookupError(f"{name}: add its arguments to TRIGGERS of tools/stored/triggers.py")
         least, more = TRIGGERS[name]
         parameters = _parameters(cls)
         if "webdata_conn_id" in parameters:
@@ -98,7 +98,7 @@ def example_triggers() -> Iterator[tuple[str, Any]]:
         for parameter in parameters.values():
             if every.get(parameter.name, parameter.default) == parameter.default:
                 raise LookupError(
-                    f"{parameter.name} of {name}: give it another value than its default in TRIGGERS of "
+                    f"{parameter.name} of {name}: set a value other than its default in TRIGGERS of "
                     "tools/stored/triggers.py"
                 )
         yield "least", cls(**least)
@@ -111,7 +111,7 @@ def attributes(trigger: Any) -> dict[str, Any]:
 
 
 def _parameters(cls: type) -> dict[str, inspect.Parameter]:
-    # Airflow stores the queue separately, from 3.4 on; an older one has none.
+    # From 3.4 on, Airflow stores the queue separately; older versions have none.
     return {name: one for name, one in inspect.signature(cls).parameters.items() if name != "queue"}
 
 
@@ -134,7 +134,7 @@ def mappings() -> dict[str, Any]:
         stored = cls(**given).serialize()  # type: ignore[arg-type]
         if missing := set(cls.__struct_fields__) - set(stored):
             raise LookupError(
-                f"{cls.__name__}: give {missing} another value than the default in tools/stored/triggers.py"
+                f"{cls.__name__}: set {missing} to values other than the defaults in tools/stored/triggers.py"
             )
         found[f"{cls.__module__}.{cls.__qualname__}"] = stored
     return found
