@@ -32,7 +32,7 @@ def task_state() -> dict[str, Any]:
     )  # fmt: skip
     if any(getattr(started, item.name) == item.default for item in fields(StartRecord)):
         raise LookupError(
-            "give every field of StartRecord another value than its default in tools/stored/attempts.py"
+            "set every field of StartRecord to a value other than its default in tools/stored/attempts.py"
         )
     requested = StartRecord(known=("other",), requested_at=NOON.isoformat())
     found: dict[str, Any] = {}

@@ -81,7 +81,7 @@ def pushed_by(case: str, operator: str, arguments: dict[str, Any]) -> dict[str, 
     cls = getattr(importlib.import_module(f"airflow_provider_webdata.operators.{module}"), name)
     arguments = dict(arguments)
     fails = arguments.pop("fails", False)
-    # Under one task id, a request would count as a repetition of an earlier one.
+    # With the same task id, a request would count as a repetition of an earlier one.
     ti = TaskInstance(task_id=case)
     task = cls(task_id="t", webdata_conn_id=CONNECTION_ID, **arguments)
     if not fails:

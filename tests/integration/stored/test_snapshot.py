@@ -56,13 +56,13 @@ def test_an_argument_without_an_example_is_reported(monkeypatch: pytest.MonkeyPa
     needed, more = triggers.TRIGGERS["job.WebDataJobTrigger"]
     without = {name: value for name, value in more.items() if name != "reports"}
     monkeypatch.setitem(triggers.TRIGGERS, "job.WebDataJobTrigger", (needed, without))
-    with pytest.raises(LookupError, match=r"reports of job\.WebDataJobTrigger: give it another value"):
+    with pytest.raises(LookupError, match=r"reports of job\.WebDataJobTrigger: set a value other than"):
         list(triggers.example_triggers())
 
 
 def test_a_trigger_without_an_example_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(triggers.TRIGGERS, "job.WebDataJobTrigger")
-    with pytest.raises(LookupError, match=r"job\.WebDataJobTrigger: name its arguments"):
+    with pytest.raises(LookupError, match=r"job\.WebDataJobTrigger: add its arguments"):
         list(triggers.example_triggers())
 
 
