@@ -13,11 +13,11 @@ from typing import Any
 import httpx
 
 from airflow_provider_webdata.sandbox.control import SandboxControl
-from demo.books import Books
 from demo.chaos.database import StarvedPostgres
 from demo.chaos.faults import Fault, faults_of
 from demo.chaos.load import DAG, EVENT_DAGS, Load
 from demo.chaos.stack import COMPLETED, ChaosStack
+from demo.report import Report, listed
 from tests.support.airflow_api import ENDED
 from tests.support.errors import StackError
 from tests.support.stack import HOMES, Say
@@ -62,7 +62,7 @@ def run_chaos(minutes: float, seed: int, flags: tuple[str, ...], say: Say, *, sq
                 load.stop_feeding()
                 _calm(stack, sandbox, load)
                 load.stop_reading()
-                return _books(stack, sandbox, load, counts).report()
+                return _report(stack, sandbox, load, counts).text()
 
 
 def _faults(
@@ -130,16 +130,16 @@ def _calm(stack: ChaosStack, sandbox: SandboxControl, load: Load) -> None:
     wait_until(lambda: not stack.query("SELECT 1 FROM asset_dag_run_queue LIMIT 1"), CALM, pause=2.0)
 
 
-def _books(stack: ChaosStack, sandbox: SandboxControl, load: Load, counts: Counter[str]) -> Books:
-    books = Books()
-    books.lines += [f"{name}: {count}" for name, count in sorted(counts.items())]
-    _check_deliveries(books, stack, sandbox, load)
-    _check_events(books, stack)
-    _check_tasks(books, stack, sandbox, load)
-    return books
+def _report(stack: ChaosStack, sandbox: SandboxControl, load: Load, counts: Counter[str]) -> Report:
+    report = Report()
+    report.lines += [f"{name}: {count}" for name, count in sorted(counts.items())]
+    _check_deliveries(report, stack, sandbox, load)
+    _check_events(report, stack)
+    _check_tasks(report, stack, sandbox, load)
+    return report
 
 
-def _check_deliveries(books: Books, stack: ChaosStack, sandbox: SandboxControl, load: Load) -> None:
+def _check_deliveries(report: Report, stack: ChaosStack, sandbox: SandboxControl, load: Load) -> None:
     rows = [
         (row_id, position, json.loads(bytes(body))["webhookId"])
         for row_id, position, body in stack.query("SELECT id, position, body FROM webdata_inbox_delivery")
@@ -149,19 +149,19 @@ def _check_deliveries(books: Books, stack: ChaosStack, sandbox: SandboxControl, 
     states = Counter(delivery["status"] for delivery in deliveries)
     attempts = sum(len(delivery["attempts"]) for delivery in deliveries)
     acknowledged = {item["id"] for item in deliveries if item["status"] == "delivered"}
-    books.lines += [
-        f"deliveries: {len(deliveries)} in {attempts} attempts ({_told(states)})",
+    report.lines += [
+        f"deliveries: {len(deliveries)} in {attempts} attempts ({listed(states)})",
         f"deliveries stored: {len(rows)}",
     ]
-    books.check("acknowledged and not stored", len(acknowledged - stored.keys()), 0)
-    books.check("stored twice", sum(count > 1 for count in stored.values()), 0)
-    books.check("stored and never sent", len(stored.keys() - {item["id"] for item in deliveries}), 0)
-    books.check("positions twice or missing", len(rows) - len({row[1] for row in rows if row[1]}), 0)
-    books.check("stored and not read", len({row[0] for row in rows} - load.read.keys()), 0)
-    books.check("read twice", sum(count > 1 for count in load.read.values()), 0)
+    report.check("acknowledged and not stored", len(acknowledged - stored.keys()), 0)
+    report.check("stored twice", sum(count > 1 for count in stored.values()), 0)
+    report.check("stored and never sent", len(stored.keys() - {item["id"] for item in deliveries}), 0)
+    report.check("positions twice or missing", len(rows) - len({row[1] for row in rows if row[1]}), 0)
+    report.check("stored and not read", len({row[0] for row in rows} - load.read.keys()), 0)
+    report.check("read twice", sum(count > 1 for count in load.read.values()), 0)
 
 
-def _check_events(books: Books, stack: ChaosStack) -> None:
+def _check_events(report: Report, stack: ChaosStack) -> None:
     """Check that each completed job has exactly one asset event in a separate run."""
     jobs = {job for (job,) in stack.query(f"SELECT job_id FROM webdata_inbox_delivery WHERE {COMPLETED}")}
     events = Counter(_job_of(extra) for (extra,) in stack.query("SELECT extra FROM asset_event"))
@@ -169,12 +169,12 @@ def _check_events(books: Books, stack: ChaosStack) -> None:
         "SELECT dag_run_id, extra FROM dagrun_asset_event JOIN asset_event ON asset_event.id = event_id"
     )
     seen = Counter(_job_of(extra) for _, extra in runs)
-    books.lines.append(f"completed jobs that were reported: {len(jobs)}")
-    books.check("  asset events", events.total(), len(jobs))
-    books.check("  jobs without an event", len(jobs - events.keys()), 0)
-    books.check("  jobs whose event is in no run", len(jobs - seen.keys()), 0)
-    books.check("  jobs whose event is in several runs", sum(count > 1 for count in seen.values()), 0)
-    books.check("  runs with several events", len(runs) - len({run for run, _ in runs}), 0)
+    report.lines.append(f"completed jobs that were reported: {len(jobs)}")
+    report.check("  asset events", events.total(), len(jobs))
+    report.check("  jobs without an event", len(jobs - events.keys()), 0)
+    report.check("  jobs whose event is in no run", len(jobs - seen.keys()), 0)
+    report.check("  jobs whose event is in several runs", sum(count > 1 for count in seen.values()), 0)
+    report.check("  runs with several events", len(runs) - len({run for run, _ in runs}), 0)
 
 
 def _job_of(extra: Any) -> str:
@@ -182,7 +182,7 @@ def _job_of(extra: Any) -> str:
     return str(found["payload"]["job_id"])
 
 
-def _check_tasks(books: Books, stack: ChaosStack, sandbox: SandboxControl, load: Load) -> None:
+def _check_tasks(report: Report, stack: ChaosStack, sandbox: SandboxControl, load: Load) -> None:
     tasks = [
         (run_id, task)
         for run_id in load.runs
@@ -191,22 +191,20 @@ def _check_tasks(books: Books, stack: ChaosStack, sandbox: SandboxControl, load:
     ]
     states = Counter(str(task["state"]) for _, task in tasks)
     jobs = [job for job in sandbox.jobs("crawl") if job["request"]["url"] in set(load.urls)]
-    books.check("tasks", _told(states), f"{len(load.urls)} success")
-    books.lines.append(
-        f"tasks by number of attempts: {_told(Counter(str(task['try_number']) for _, task in tasks))}"
+    report.check("tasks", listed(states), f"{len(load.urls)} success")
+    report.lines.append(
+        f"tasks by number of attempts: {listed(Counter(str(task['try_number']) for _, task in tasks))}"
     )
-    books.check("jobs at the service", len(jobs), len(load.urls))
-    books.check("  of them for different pages", len({job["request"]["url"] for job in jobs}), len(load.urls))
-    books.check("credits used", sum(job["spent"] for job in jobs), len(load.urls))
+    report.check("jobs at the service", len(jobs), len(load.urls))
+    report.check(
+        "  of them for different pages", len({job["request"]["url"] for job in jobs}), len(load.urls)
+    )
+    report.check("credits used", sum(job["spent"] for job in jobs), len(load.urls))
     results = [_result(stack, run_id, task) for run_id, task in tasks if task["state"] == "success"]
-    books.check(
+    report.check(
         "jobs whose result a task returned", len(set(results) & {job["id"] for job in jobs}), len(load.urls)
     )
 
 
 def _result(stack: ChaosStack, run_id: str, task: dict[str, Any]) -> str:
     return str(stack.api.xcom(DAG, run_id, "crawl", map_index=task["map_index"])["id"])
-
-
-def _told(counts: Counter[str]) -> str:
-    return ", ".join(f"{number} {name}" for name, number in sorted(counts.items()))

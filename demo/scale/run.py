@@ -14,9 +14,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from airflow_provider_webdata.sandbox.control import SandboxControl
-from demo.books import Books
 from demo.examples import run_examples
 from demo.pairs import TRIGGERERS
+from demo.report import Report, listed
 from demo.scale.stack import WORKERS, ScaleStack
 from tests.support.errors import StackError
 from tests.support.postgres import Postgres
@@ -81,7 +81,7 @@ def _run_jobs(stack: ScaleStack, jobs: int) -> str:
 
     _until(lambda: started() >= jobs // 4, "a quarter of the jobs are started", stack, states)
     stack.kill(WORKERS[0])
-    stack.say(f"  killed {WORKERS[0]} at {started()} jobs: {_told(states())}")
+    stack.say(f"  killed {WORKERS[0]} at {started()} jobs: {listed(states())}")
     stack.launch(WORKERS[0])
     _until(lambda: states()["deferred"] == jobs, "all tasks are deferred", stack, states)
     waiting = time.monotonic()
@@ -104,45 +104,45 @@ def _run_jobs(stack: ScaleStack, jobs: int) -> str:
     ended = time.monotonic()
 
     sandbox.settle()
-    books = Books()
+    report = Report()
     found = new_jobs()
     tasks = stack.api.task_instances(DAG, run_id)
-    books.check("tasks", _told(Counter(str(task["state"]) for task in tasks)), f"{jobs} success")
+    report.check("tasks", listed(Counter(str(task["state"]) for task in tasks)), f"{jobs} success")
     for kind, mine in found.items():
-        books.check(f"{kind} jobs at the service", len(mine), jobs // 2)
-        books.check("  of them completed", sum(job["status"] == "completed" for job in mine), jobs // 2)
-        books.check(
+        report.check(f"{kind} jobs at the service", len(mine), jobs // 2)
+        report.check("  of them completed", sum(job["status"] == "completed" for job in mine), jobs // 2)
+        report.check(
             "  different requests",
             len({str(job["request"].get("url") or job["request"]["urls"]) for job in mine}),
             jobs // 2,
         )
     expected = sum(CREDITS[kind] * (jobs // 2) for kind in CREDITS)
-    books.check("jobs cancelled", len(sandbox.requests(method="DELETE")), 0)
+    report.check("jobs cancelled", len(sandbox.requests(method="DELETE")), 0)
     # The team's balance is unsuitable, because an example's monitor may have run in the meantime.
-    books.check("credits used", sum(job["spent"] for mine in found.values() for job in mine), expected)
+    report.check("credits used", sum(job["spent"] for mine in found.values() for job in mine), expected)
     results = [stack.api.xcom(DAG, run_id, task["task_id"], map_index=task["map_index"]) for task in tasks]
     returned = {result["id"] for result in results}
-    books.check("jobs whose result a task returned", len(returned), jobs)
-    books.check(
+    report.check("jobs whose result a task returned", len(returned), jobs)
+    report.check(
         "  the same as at the service",
         returned == {job["id"] for mine in found.values() for job in mine},
         True,
     )
-    books.check("pages returned", sum(len(result["data"]) for result in results), expected)
+    report.check("pages returned", sum(len(result["data"]) for result in results), expected)
     completed = [
         item
         for item in sandbox.deliveries()
         if item["jobId"] in returned and item["event"].endswith(".completed")
     ]
     ports = Counter(urlsplit(item["url"]).port for item in completed if item["status"] == "delivered")
-    books.check("webhooks delivered to each API server", sorted(ports.values()), [jobs // 2, jobs // 2])
+    report.check("webhooks delivered to each API server", sorted(ports.values()), [jobs // 2, jobs // 2])
     attempts = Counter(task["try_number"] for task in tasks)
-    books.lines += [
+    report.lines += [
         f"tasks by number of attempts: {dict(sorted(attempts.items()))}",
         f"all jobs started: {waiting - began:.0f} s; all results read: {ended - killed:.0f} s after the jobs' end",
         *(f"{name} while tasks waited: {size:.0f} MB" for name, size in memory.items()),
     ]
-    return books.report()
+    return report.text()
 
 
 def _until(
@@ -152,17 +152,13 @@ def _until(
 
     def reached() -> bool:
         nonlocal shown, shown_at
-        if time.monotonic() - shown_at > 10 and (text := _told(states())) != shown:
+        if time.monotonic() - shown_at > 10 and (text := listed(states())) != shown:
             stack.say(f"    {text}")
             shown, shown_at = text, time.monotonic()
         return condition()
 
     if not wait_until(reached, PATIENCE, pause=2.0):
-        raise StackError(f"Timed out after {PATIENCE:.0f} s, before {what}. Tasks: {_told(states())}")
-
-
-def _told(states: Counter[str]) -> str:
-    return ", ".join(f"{number} {state}" for state, number in sorted(states.items()))
+        raise StackError(f"Timed out after {PATIENCE:.0f} s, before {what}. Tasks: {listed(states())}")
 
 
 def _hang(stack: ScaleStack, name: str) -> None:

@@ -1,7 +1,8 @@
-"""Comparison of a demonstration's final counts with the expected ones."""
+"""The report of a demonstration, which compares its final counts with the expected ones."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,7 +10,7 @@ from tests.support.errors import StackError
 
 
 @dataclass
-class Books:
+class Report:
     """The lines of a report, and the wrong counts among them."""
 
     lines: list[str] = field(default_factory=list)
@@ -21,7 +22,7 @@ class Books:
         if found != expected:
             self.wrong.append(f"{what}: {found}, expected {expected}")
 
-    def report(self) -> str:
+    def text(self) -> str:
         """Return all lines.
 
         :raises StackError: a count is wrong.
@@ -29,3 +30,8 @@ class Books:
         if self.wrong:
             raise StackError("\n".join(["Some counts are wrong:", *self.wrong, "", *self.lines]))
         return "\n".join(self.lines)
+
+
+def listed(counts: Counter[str]) -> str:
+    """Return counts as text, such as `1 failed, 5 success`."""
+    return ", ".join(f"{number} {name}" for name, number in sorted(counts.items()))
