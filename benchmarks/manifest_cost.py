@@ -77,12 +77,12 @@ def _measure(what: str) -> dict[str, object]:
         before = resident("VmRSS")
         began = time.perf_counter()
         _pass(what, folder, 1)
-        taken = time.perf_counter() - began - making
+        seconds = time.perf_counter() - began - making
         peak = resident("VmHWM") - before
     return {
         "Manifest": f"{SIZES[what]:,} {what}",
-        "Seconds": f"{taken:.2f}",
-        "Ratio to writing them": f"{taken / writing:.1f}",
+        "Seconds": f"{seconds:.2f}",
+        "Ratio to writing them": f"{seconds / writing:.1f}",
         "Peak, MB": f"{peak / 2**20:.0f}",
     }
 

@@ -68,15 +68,15 @@ def _measure(name: str, airflow: Airflow) -> list[dict[str, object]]:
         token = http.post("/auth/token", json={"username": user, "password": password}).json()["access_token"]
         http.headers["Authorization"] = f"Bearer {token}"
         paths = {"Airflow's list of DAGs": AIRFLOWS, **OURS}
-        taken: dict[str, list[float]] = {what: [] for what in paths}
+        durations: dict[str, list[float]] = {what: [] for what in paths}
         for number in range(ROUNDS + 1):
             for what, path in paths.items():
                 began = time.perf_counter()
                 answer = http.get(path)
                 if number:
-                    taken[what].append((time.perf_counter() - began) * 1000)
+                    durations[what].append((time.perf_counter() - began) * 1000)
                 answer.raise_for_status()
-    yardstick = statistics.median(taken[next(iter(taken))])
+    yardstick = statistics.median(durations[next(iter(durations))])
     return [
         {
             "Database": name,
@@ -85,5 +85,5 @@ def _measure(name: str, airflow: Airflow) -> list[dict[str, object]]:
             "Slowest, ms": f"{max(times):.0f}",
             "Ratio": f"{statistics.median(times) / yardstick:.2f}",
         }
-        for what, times in taken.items()
+        for what, times in durations.items()
     ]

@@ -144,8 +144,8 @@ class _Watch:
 
     def await_waits(self, cases: Sequence[Case]) -> None:
         for case in cases:
-            if (said := _line(case)) != "waiting":
-                raise RuntimeError(f"{case.kind}: {said!r}")
+            if (line := _line(case)) != "waiting":
+                raise RuntimeError(f"{case.kind}: {line!r}")
 
     def await_calm(self, cases: Sequence[Case]) -> None:
         """Wait until the cases have stopped sending requests for a while."""

@@ -143,22 +143,22 @@ class Report:
             began = time.monotonic()
             print(f"$ {command}", flush=True)
             printed[command] = printed.get(command, "") + terminal.enter(command)
-            took = time.monotonic() - began
-            print(f"  {took:.0f} s", flush=True)
+            seconds = time.monotonic() - began
+            print(f"  {seconds:.0f} s", flush=True)
             key = (page.name, heading)
-            self.seconds[key] = self.seconds.get(key, 0.0) + took
+            self.seconds[key] = self.seconds.get(key, 0.0) + seconds
         return printed
 
     def lines(self, pages: list[Path]) -> Iterator[str]:
         """Yield the report."""
         for page in pages:
-            own = {heading: took for (name, heading), took in self.seconds.items() if name == page.name}
+            own = {heading: seconds for (name, heading), seconds in self.seconds.items() if name == page.name}
             reading = words(page) / WORDS_A_MINUTE
             running = sum(own.values()) / 60
             yield f"{page.name}: {reading + running:.1f} min"
             yield f"  reading {words(page)} words: {reading:.1f} min"
             yield f"  commands: {running:.1f} min"
-            yield from (f"    {heading}: {took:.0f} s" for heading, took in own.items())
+            yield from (f"    {heading}: {seconds:.0f} s" for heading, seconds in own.items())
 
 
 def prepare(folder: Path) -> dict[str, str]:

@@ -121,8 +121,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--without-tests", action="store_true")
-    given = parser.parse_args(arguments)
-    results = run([stage for stage in STAGES if stage is not TESTS or not given.without_tests])
+    options = parser.parse_args(arguments)
+    results = run([stage for stage in STAGES if stage is not TESTS or not options.without_tests])
     print(f"\n{summary(results)}")
     return 0 if all(result.outcome == "passed" for result in results) else 1
 

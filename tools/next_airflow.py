@@ -40,8 +40,8 @@ def constraints(pins: str, version: str) -> str:
 
     :param pins: the lines of `constraints.txt`.
     """
-    kept = [line for line in pins.splitlines() if not line.startswith(("#", "apache-airflow"))]
-    return "\n".join([*kept, f"apache-airflow=={version}", ""])
+    others = [line for line in pins.splitlines() if not line.startswith(("#", "apache-airflow"))]
+    return "\n".join([*others, f"apache-airflow=={version}", ""])
 
 
 def main() -> int:
@@ -53,8 +53,8 @@ def main() -> int:
     own = str(folder / "bin" / "python")
     if not Path(own).exists():
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
-    asked = [own, "-m", "pip", "index", "versions", "apache-airflow", "--pre"]
-    version = newest_prerelease(subprocess.run(asked, capture_output=True, text=True, check=True).stdout)
+    command = [own, "-m", "pip", "index", "versions", "apache-airflow", "--pre"]
+    version = newest_prerelease(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     if version is None:
         print("== no tests: Airflow has no prerelease that is newer than its newest release")
         return 0

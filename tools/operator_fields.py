@@ -212,7 +212,7 @@ def _fields_of(node: ast.ClassDef) -> RequestFields | None:
             call = keyword.value
             return RequestFields(
                 *(ast.literal_eval(value) for value in call.args),
-                **{str(given.arg): ast.literal_eval(given.value) for given in call.keywords},
+                **{str(item.arg): ast.literal_eval(item.value) for item in call.keywords},
             )
     return None
 

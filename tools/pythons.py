@@ -43,8 +43,8 @@ def _version_of(path: str) -> str | None:
     if not os.access(path, os.X_OK):
         return None
     code = "import sys; print('%d.%d' % sys.version_info[:2])"
-    said = subprocess.run([path, "-c", code], capture_output=True, text=True, check=False)
-    return said.stdout.strip() if said.returncode == 0 else None
+    done = subprocess.run([path, "-c", code], capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else None
 
 
 def smoke_test(python: str, folder: Path) -> None:

@@ -69,7 +69,7 @@ def _options() -> str:
     parts: list[str] = []
     for option in OPTIONS:
         name, doc = option.__name__, docstring_of(option)
-        given = [
+        arguments = [
             replace(
                 one,
                 kind=spelled(option.__annotations__[one.name], option),
@@ -77,7 +77,7 @@ def _options() -> str:
             )
             for one in arguments_of(option, doc.parameters, name)
         ]
-        listed = "\n".join(argument(one, "", None, ROOT, f"{name.lower()}-") for one in given)
+        listed = "\n".join(argument(one, "", None, ROOT, f"{name.lower()}-") for one in arguments)
         parts += [f"## {name}", *body(doc, ROOT), listed]
     return page(
         "Options",
@@ -149,14 +149,16 @@ def _function(title: str, function: Any, where: str, prefix: str) -> list[str]:
 def _signature(title: str, function: Any) -> str:
     signature = inspect.signature(function)
     parts: list[str] = []
-    for name, given in signature.parameters.items():
+    for name, parameter in signature.parameters.items():
         if name == "self":
             continue
-        if given.kind is given.KEYWORD_ONLY and not any(part.startswith("*") for part in parts):
+        if parameter.kind is parameter.KEYWORD_ONLY and not any(part.startswith("*") for part in parts):
             parts.append("*")
-        star = "*" if given.kind is given.VAR_POSITIONAL else ""
-        kind = "" if given.annotation is given.empty else f": {spelled(given.annotation, function)}"
-        default = "" if given.default is given.empty else f" = {literal(given.default)}"
+        star = "*" if parameter.kind is parameter.VAR_POSITIONAL else ""
+        kind = (
+            "" if parameter.annotation is parameter.empty else f": {spelled(parameter.annotation, function)}"
+        )
+        default = "" if parameter.default is parameter.empty else f" = {literal(parameter.default)}"
         parts.append(f"{star}{name}{kind}{default}")
     inside = ", ".join(parts)
     if len(title) + len(inside) > 70:
@@ -165,8 +167,8 @@ def _signature(title: str, function: Any) -> str:
 
 
 def _arguments(function: Any, texts: dict[str, str], where: str, prefix: str) -> list[str]:
-    given = arguments_of(function, texts, where)
-    return ["\n".join(argument(one, "", None, ROOT, prefix) for one in given)] if given else []
+    arguments = arguments_of(function, texts, where)
+    return ["\n".join(argument(one, "", None, ROOT, prefix) for one in arguments)] if arguments else []
 
 
 def _errors() -> str:
@@ -275,8 +277,8 @@ def _commands() -> str:
                 parser = argparse.ArgumentParser(
                     prog=" ".join(words), description=command.description or command.help, add_help=False
                 )
-                for given in command.args:
-                    given.add_to_parser(parser)
+                for arg in command.args:
+                    arg.add_to_parser(parser)
                 parts += [f"## `{' '.join(words)}`", code(parser.format_help().strip(), "text")]
     return page("Commands", "Subcommands of the `airflow` command.", *parts)
 

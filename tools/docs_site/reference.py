@@ -107,21 +107,21 @@ def _subject(subject: Subject) -> str:
 
 
 def _group(group: Group, subject: Subject, root: str) -> list[str]:
-    listed = "\n".join(_argument(given, root) for given in group.arguments)
+    listed = "\n".join(_argument(item, root) for item in group.arguments)
     if group.owner is subject.cls:
         return [listed]
     return [f"## From `{group.owner.__name__}`", *body(docstring_of(group.owner), root), listed]
 
 
-def _argument(given: Argument, root: str) -> str:
-    if not given.request:
-        return argument(given, "", None, root)
-    rules = _rules()[given.request]
-    wire = _wire_name(given.request, given.name)
+def _argument(item: Argument, root: str) -> str:
+    if not item.request:
+        return argument(item, "", None, root)
+    rules = _rules()[item.request]
+    wire = _wire_name(item.request, item.name)
     return argument(
-        given,
-        words(rules.get(given.name, ()), f"{root}reference/objects.md"),
-        rule_of_field(given.request, wire),
+        item,
+        words(rules.get(item.name, ()), f"{root}reference/objects.md"),
+        rule_of_field(item.request, wire),
         root,
     )
 
@@ -173,10 +173,10 @@ def _object(name: str) -> list[str]:
         if field.alias and field.alias != python:
             text = f"(`{field.alias}`) {text}"
         default = None if field.is_required() else ""
-        given = Argument(python, str(field.annotation) if not kind else "", default, text)
+        item = Argument(python, str(field.annotation) if not kind else "", default, text)
         listed.append(
             argument(
-                given,
+                item,
                 kind or "any value",
                 rule_of_field(name, field.alias or python),
                 "../",

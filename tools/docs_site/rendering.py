@@ -27,7 +27,7 @@ def prose(text: str, root: str) -> str:
     return re.sub(r"`{2,}", "`", _CITED.sub(links, text))
 
 
-def argument(given: Argument, kind: str, rule: str | None, root: str, prefix: str = "") -> str:
+def argument(item: Argument, kind: str, rule: str | None, root: str, prefix: str = "") -> str:
     """Return an argument as an item of a definition list: name and default, type, description.
 
     :param kind: the type in Markdown; empty: the annotation.
@@ -35,23 +35,23 @@ def argument(given: Argument, kind: str, rule: str | None, root: str, prefix: st
     :param root: path from the page to the site's root.
     :param prefix: prefix of the anchor, for pages with the arguments of several objects.
     """
-    facts = [kind or f"`{plain_type(given)}`"]
-    facts += ["**required**"] if given.default is None else []
-    facts += ["templated"] if given.templated else []
+    facts = [kind or f"`{plain_type(item)}`"]
+    facts += ["**required**"] if item.default is None else []
+    facts += ["templated"] if item.templated else []
     facts += [f"[rule]({root}service.md#{rule})"] if rule else []
-    default = f" = `{given.default}`" if given.default else ""
+    default = f" = `{item.default}`" if item.default else ""
     return (
-        f'<a id="{prefix}{given.name}"></a>`{given.name}`{default}\n'
+        f'<a id="{prefix}{item.name}"></a>`{item.name}`{default}\n'
         f": {' · '.join(facts)}\n"
-        f": {prose(given.text[:1].upper() + given.text[1:], root)}\n"
+        f": {prose(item.text[:1].upper() + item.text[1:], root)}\n"
     )
 
 
-def plain_type(given: Argument) -> str:
+def plain_type(item: Argument) -> str:
     """Return an argument's type, without None if that is the default."""
-    if given.default == "None":
-        return re.sub(r" \| None$", "", given.kind)
-    return given.kind
+    if item.default == "None":
+        return re.sub(r" \| None$", "", item.kind)
+    return item.kind
 
 
 def body(doc: Docstring, root: str) -> list[str]:

@@ -185,6 +185,7 @@ def _groups(cls: type) -> Iterator[Group]:
         if own:
             yield Group(base, own)
         if not any(
-            given.kind is given.VAR_KEYWORD for given in inspect.signature(base.__init__).parameters.values()
+            parameter.kind is parameter.VAR_KEYWORD
+            for parameter in inspect.signature(base.__init__).parameters.values()
         ):
             return

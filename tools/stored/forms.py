@@ -34,8 +34,8 @@ SECTIONS = [
 def forms() -> dict[str, Any]:
     """Return the JSON document, by section."""
     with connections.own_connection():
-        made = {section.__name__: section() for section in SECTIONS}
-    found: dict[str, Any] = json.loads(json.dumps(made))
+        document = {section.__name__: section() for section in SECTIONS}
+    found: dict[str, Any] = json.loads(json.dumps(document))
     return found
 
 

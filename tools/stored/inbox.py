@@ -15,14 +15,14 @@ from tools.stored.examples import BODY, CONNECTION_ID, NOON
 def tables() -> dict[str, Any]:
     """Return the tables, their columns, and their revision."""
     from airflow_provider_webdata.inbox_server.db_manager import InboxDBManager
-    from airflow_provider_webdata.inbox_server.storage import tables as made
+    from airflow_provider_webdata.inbox_server.storage import tables as inbox_tables
 
     columns = {
         name: {column.name: str(column.type) for column in table.columns}
-        for name, table in made.metadata.tables.items()
+        for name, table in inbox_tables.metadata.tables.items()
     }
     return {
-        "version_table": made.VERSION_TABLE,
+        "version_table": inbox_tables.VERSION_TABLE,
         "revision": InboxDBManager.revision_heads_map[__version__],
         "columns": columns,
     }
@@ -58,8 +58,8 @@ def database() -> str:
         store.add([NewDelivery.from_body(CONNECTION_ID, "key", body, NOON) for body in bodies])
         store.publish()
         engine.dispose()
-        with closing(sqlite3.connect(file)) as made:
-            return "\n".join(made.iterdump()) + "\n"
+        with closing(sqlite3.connect(file)) as connection:
+            return "\n".join(connection.iterdump()) + "\n"
 
 
 def migrate(engine: Any) -> None:

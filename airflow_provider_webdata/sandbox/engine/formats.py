@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 
 SUMMARY = "The sandbox has no language model: summary consists of the page's first sentences."
 SENTENCES = (
-    "The sandbox has no language model: {field} has the page's sentences that share a word with the {asked}."
+    "The sandbox has no language model: {field} has the page's sentences that share a word with the {option}."
 )
-NO_SENTENCE = "The sandbox has no language model, and no sentence of the page shares a word with the {asked}."
+NO_SENTENCE = (
+    "The sandbox has no language model, and no sentence of the page shares a word with the {option}."
+)
 PAGE_BREAK = "\f"
 
 _MARKUP = ("markdown", "html", "rawHtml", "links", "images")
@@ -125,20 +127,20 @@ def _summary(page: Page, _: Json) -> tuple[str, str]:
     return " ".join(sentences(page.body_text)[:3]), SUMMARY
 
 
-def _json(page: Page, asked: Json) -> tuple[Any, str | None]:
-    return json_format(page, asked.get("schema"))
+def _json(page: Page, options: Json) -> tuple[Any, str | None]:
+    return json_format(page, options.get("schema"))
 
 
-def _about(field: str, asked_by: str) -> Callable[[Page, Json], tuple[str | None, str]]:
-    def answer(page: Page, asked: Json) -> tuple[str | None, str]:
-        found = sentences_about(page.body_text, asked[asked_by])
+def _about(field: str, option: str) -> Callable[[Page, Json], tuple[str | None, str]]:
+    def answer(page: Page, options: Json) -> tuple[str | None, str]:
+        found = sentences_about(page.body_text, options[option])
         note = SENTENCES if found else NO_SENTENCE
-        return " ".join(found) or None, note.format(field=field, asked=asked_by)
+        return " ".join(found) or None, note.format(field=field, option=option)
 
     return answer
 
 
-def _attributes(page: Page, asked: Json) -> tuple[list[Json], None]:
+def _attributes(page: Page, options: Json) -> tuple[list[Json], None]:
     """Return the values of the requested attributes, in page order."""
     found = [
         {
@@ -147,7 +149,7 @@ def _attributes(page: Page, asked: Json) -> tuple[list[Json], None]:
                 node.get(wanted["attribute"]) for node in markup.selector(wanted["selector"])(page.tree)
             ],
         }
-        for wanted in asked.get("selectors", [])
+        for wanted in options.get("selectors", [])
     ]
     return [
         {**item, "values": [value for value in item["values"] if value is not None]} for item in found

@@ -125,8 +125,8 @@ class Scraper:
         if entry is not None and age < options.get("maxAge", max_age):
             return Page(**entry["page"]), entry["at"]
         page = self._fetch(url)
-        kept = options.get("storeInCache", True) and not options.get("zeroDataRetention")
-        if kept and not private and not self._web.generates(url):
+        stored = options.get("storeInCache", True) and not options.get("zeroDataRetention")
+        if stored and not private and not self._web.generates(url):
             self._store.put("cache", url, {"page": asdict(page), "at": self._clock.now()})
         return page, None
 

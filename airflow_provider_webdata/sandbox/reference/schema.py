@@ -773,8 +773,8 @@ def _issue(error: ValidationError) -> Issue:
     path = tuple(error.absolute_path)
     if error.validator == "additionalProperties":
         known = error.schema.get("properties", {}) if isinstance(error.schema, dict) else {}
-        given = error.instance if isinstance(error.instance, dict) else {}
-        unknown = sorted(set(given) - set(known))
+        instance = error.instance if isinstance(error.instance, dict) else {}
+        unknown = sorted(set(instance) - set(known))
         return Issue(
             path, f"Unrecognized key(s) in object: {', '.join(map(repr, unknown))}", "unrecognized_keys"
         )
