@@ -11,7 +11,7 @@ from tests.support.errors import StackError
 
 @dataclass
 class Report:
-    """The lines of a report, and the wrong counts among them."""
+    """A report with counts, some of which may be wrong."""
 
     lines: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)

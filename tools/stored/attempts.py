@@ -1,4 +1,4 @@
-"""Records that task attempts leave for later ones, data kept at the service, and cursors of asset watchers."""
+"""Records of task attempts for later ones, data stored at the service, and cursors of asset watchers."""
 
 from __future__ import annotations
 

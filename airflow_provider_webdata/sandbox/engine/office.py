@@ -149,7 +149,7 @@ _BREAKS = {"tab": "\t", "br": "\n", "line-break": "\n", "s": " "}
 
 
 def _plain(node: Element) -> str:
-    """Return the text of a paragraph of Word or of a presentation: what its ``t`` elements hold."""
+    """Return the text of a Word or PowerPoint paragraph, from its ``t`` elements."""
     return "".join(
         (child.text or "") if _local(child) == "t" else _BREAKS.get(_local(child), "")
         for child in node.iter()
@@ -158,9 +158,9 @@ def _plain(node: Element) -> str:
 
 
 def xlsx(content: IO[bytes]) -> str:
-    """Return the HTML of a workbook of Excel: a table for each sheet.
+    """Convert an Excel workbook to HTML: a table for each sheet.
 
-    :raises BrokenFileError: it is none.
+    :raises BrokenFileError: a row or a cell is invalid.
     """
     archive = _Archive(content)
     shared: list[str] = []
@@ -181,7 +181,7 @@ def _sheet_row(row: Element, shared: list[str]) -> list[str]:
     for cell in row:
         column = _column(_get(cell, "r") or "")
         if column - len(cells) > _REPEATS_MAX:
-            raise BrokenFileError(f"a row omits more than {_REPEATS_MAX} cells in succession")
+            raise BrokenFileError(f"a row omits {_REPEATS_MAX} or more cells in succession")
         cells.extend([""] * (column - 1 - len(cells)))
         cells.append(_cell(cell, shared))
     return cells

@@ -137,7 +137,7 @@ QUIRKS: dict[str, Quirk] = {
         ),
         Quirk("credits-lag", "team credit usage omits the last hour", "credits-lag"),
         Quirk("pay-as-you-go", "the balance falls below 0 instead of 402", "credits-pay-as-you-go"),
-        Quirk("enhanced-free", "the enhanced proxy costs nothing extra", "credits-enhanced-proxy"),
+        Quirk("enhanced-free", "the enhanced proxy has no extra cost", "credits-enhanced-proxy"),
         Quirk("formats-as-objects", "formats in the form of strings are refused", "format-forms"),
         Quirk("unknown-states", "monitors, checks, and pages have undocumented states", "open-responses"),
         Quirk("unknown-fields", "all responses have undocumented fields", "open-responses"),
