@@ -5,8 +5,8 @@ A separate process, with its own home, database, and settings of Airflow. It rea
 log to stdout and stderr.
 
 The file binds `dag`, or `dags` to run one after the other. It may bind `logical_dates`, one for each run, in which None
-stands for a run without, and `responses`, which maps a task that waits for a response to the option that a person
-chooses.
+stands for a run without, `responses`, which maps a task that waits for a response to the option that a person
+chooses, and `model_of`, which returns the model of an agent's hook: no real one can be reached.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ import os
 import sys
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from airflow_provider_webdata.testing.execution_api import keep_execution_api
 
@@ -65,13 +66,25 @@ def run(path: str) -> dict[str, Any]:
     spec.loader.exec_module(module)
     dags = getattr(module, "dags", None) or [module.dag]
     when = getattr(module, "logical_dates", None)
-    with responding(getattr(module, "responses", {})):
+    with responding(getattr(module, "responses", {})), modeling(getattr(module, "model_of", None)):
         runs = (
             [dag.test(logical_date=date and datetime.fromisoformat(date)) for dag in dags for date in when]
             if when
             else [dag.test() for dag in dags]
         )
     return {"runs": [report_of(dag_run) for dag_run in runs]}
+
+
+@contextmanager
+def modeling(model_of: Callable[[Any], Any] | None) -> Iterator[None]:
+    """Replace the models of agents until the DAG ends."""
+    if model_of is None:
+        yield
+        return
+    from airflow.providers.common.ai.hooks.pydantic_ai import PydanticAIHook
+
+    with mock.patch.object(PydanticAIHook, "get_conn", model_of):
+        yield
 
 
 @contextmanager

@@ -19,7 +19,6 @@ KETTLES = "https://shop.example/kettles"
 
 SCRIPTED = """
 import json
-from airflow.providers.common.ai.hooks.pydantic_ai import PydanticAIHook
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import FunctionModel
 
@@ -32,7 +31,8 @@ def play(messages, info):
     name = info.output_tools[0].name if name == "return" else name
     return ModelResponse(parts=[ToolCallPart(name, given)])
 
-PydanticAIHook.get_conn = lambda self: FunctionModel(play, model_name="scripted")
+def model_of(hook):
+    return FunctionModel(play, model_name="scripted")
 """
 
 

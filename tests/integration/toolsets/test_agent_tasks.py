@@ -33,12 +33,11 @@ STUMBLING = [
 ]
 READING = [call("web_search", query="river"), call("read_page", url=FLOODS)]
 
-# No real model can be reached: those of the connections are replaced. One that stumbles fails once, at its last answer.
+# The model that stumbles fails once, at its last answer.
 SOURCE = f"""
 from __future__ import annotations
 import datetime, json, pathlib, sys
 sys.path.insert(0, {str(ROOT)!r})
-from airflow.providers.common.ai.hooks.pydantic_ai import PydanticAIHook
 from airflow.providers.common.ai.operators.agent import AgentOperator
 from airflow.sdk import DAG, task
 from airflow_provider_webdata.toolsets.webdata import WebDataToolset
@@ -54,8 +53,6 @@ def model_of(hook):
         return True
 
     return obedient_model(is_gone)
-
-PydanticAIHook.get_conn = model_of
 
 def lineage(context):
     from airflow.providers.openlineage.extractors.manager import ExtractorManager
