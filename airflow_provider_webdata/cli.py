@@ -28,7 +28,7 @@ _SERVE = f"{_PACKAGE}.inbox_server.serve"
 _INIT = f"{_PACKAGE}.init.command"
 _DOCTOR = f"{_PACKAGE}.doctor.command"
 _COSTS = f"{_PACKAGE}.costs.command"
-_CATALOGUE = f"{_PACKAGE}.catalogue.command"
+_CATALOG = f"{_PACKAGE}.catalog.command"
 _EXPLAIN = f"{_PACKAGE}.doctor.explain"
 _PUBLISH = f"{_PACKAGE}.doctor.publish"
 
@@ -70,7 +70,7 @@ _IDS = _arg("id", help="Id of a delivery", type=int, nargs="+")
 _CONN_ID = _arg("--conn-id", help="Only deliveries of this connection")
 _EVENT = _arg(
     "--event",
-    help="Only this event, with or without its operation, such as monitor.check.completed; may be repeated",
+    help="Only this event, with or without its operation, such as monitor.check.completed; can be repeated",
     action="append",
     default=[],
 )
@@ -87,7 +87,7 @@ _OLDER_THAN = _arg(
 _DRY_RUN = _arg("--dry-run", help="Only print how many deliveries would be deleted", action="store_true")
 _HOST = _arg("--host", help="address to listen on (default: %(default)s)", default="127.0.0.1")
 _PORT = _arg(
-    "--port", help="port to listen on; 0 chooses a free one (default: %(default)s)", type=int, default=8798
+    "--port", help="port to listen on; 0 chooses a free port (default: %(default)s)", type=int, default=8798
 )
 _CERTIFICATE = _arg("--ssl-certfile", help="certificate, to serve https", metavar="FILE")
 _CERTIFICATE_KEY = _arg(
@@ -113,14 +113,14 @@ _FORCE = _arg(
 )
 _CHECKED_CONN_IDS = _arg(
     "--conn-id",
-    help="Only this connection; may be repeated (default: all of type webdata)",
+    help="Only this connection; can be repeated (default: all of type webdata)",
     action="append",
     default=[],
 )
 _JSON = _arg("--json", help="Print the findings as JSON", action="store_true")
 _OFFLINE = _arg("--offline", help="Send nothing to the service and the inbox", action="store_true")
 
-_DAG_IDS = _arg("--dag-id", help="Only this DAG; may be repeated (default: all)", action="append", default=[])
+_DAG_IDS = _arg("--dag-id", help="Only this DAG; can be repeated (default: all)", action="append", default=[])
 _SINCE = _arg(
     "--since",
     help="Only credits reported at or after this date or time (default time zone: UTC)",
@@ -141,11 +141,11 @@ _BILLED_CONN_ID = _arg(
 
 _QUERY = _arg("query", help="Words that describe the data (default: list all)", nargs="?")
 _PROVIDERS = _arg(
-    "--provider", help="Only this provider; may be repeated (default: all)", action="append", default=[]
+    "--provider", help="Only this provider; can be repeated (default: all)", action="append", default=[]
 )
 _MOST_TOOLS = _arg("--limit", help="Most capabilities to show (default: %(default)s)", type=int, default=100)
 _TOOL = _arg("tool", help="Provider and capability, such as market-prices/prices/history")
-_CATALOGUE_CONN_ID = _arg(
+_CATALOG_CONN_ID = _arg(
     "--conn-id",
     help="Connection to the service (default: %(default)s)",
     default="webdata_default",
@@ -217,15 +217,15 @@ def _providers() -> tuple[ActionCommand, ...]:
             name="list",
             help="List capabilities of data providers with their prices",
             description="Read the service's catalog. This bills nothing.",
-            func=lazy_load_command(f"{_CATALOGUE}.list_tools"),
-            args=(_QUERY, _PROVIDERS, _MOST_TOOLS, _CATALOGUE_CONN_ID, ARG_OUTPUT, ARG_VERBOSE),
+            func=lazy_load_command(f"{_CATALOG}.list_tools"),
+            args=(_QUERY, _PROVIDERS, _MOST_TOOLS, _CATALOG_CONN_ID, ARG_OUTPUT, ARG_VERBOSE),
         ),
         ActionCommand(
             name="show",
             help="Show price, options, and columns of a capability, and a task that calls it",
             description="Read the contract of a capability from the service's catalog. This bills nothing.",
-            func=lazy_load_command(f"{_CATALOGUE}.show_tool"),
-            args=(_TOOL, _CATALOGUE_CONN_ID, ARG_OUTPUT, ARG_VERBOSE),
+            func=lazy_load_command(f"{_CATALOG}.show_tool"),
+            args=(_TOOL, _CATALOG_CONN_ID, ARG_OUTPUT, ARG_VERBOSE),
         ),
     )
 

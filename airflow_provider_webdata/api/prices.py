@@ -40,10 +40,10 @@ _PAGE_OF_X = 29
 _X = (".x.com", ".twitter.com")
 _BROWSER_MINUTE, _BROWSER_MINUTE_WITH_PROMPT = 2, 7
 
-CATALOGUE = "firecrawl"
+CATALOG = "firecrawl"
 """The data provider of the catalog and of terms."""
 
-_FREE_CAPABILITIES = frozenset({f"{CATALOGUE}/find-tools", f"{CATALOGUE}/terms/show"})
+_FREE_CAPABILITIES = frozenset({f"{CATALOG}/find-tools", f"{CATALOG}/terms/show"})
 
 _DEFAULT_RESULTS = 10
 _DEFAULT_PAPERS = 40

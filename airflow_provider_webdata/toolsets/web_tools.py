@@ -15,7 +15,7 @@ from pydantic import Field
 
 from airflow_provider_webdata.api.errors import InvalidRequestError, NotFoundError, trimmed
 from airflow_provider_webdata.api.models import ProviderResult
-from airflow_provider_webdata.api.prices import CATALOGUE, MAP_CREDITS, page_extras
+from airflow_provider_webdata.api.prices import CATALOG, MAP_CREDITS, page_extras
 from airflow_provider_webdata.hooks.call_guard import cost_of_failure
 from airflow_provider_webdata.hooks.once import Once
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
@@ -274,7 +274,7 @@ class WebTools:
     async def _run(self, name: str, options: dict[str, Any]) -> dict[str, Any]:
         provider, _, capability = name.partition("/")
         # The service's own capabilities are not data tools: some accept terms or run code.
-        if not capability or provider == CATALOGUE:
+        if not capability or provider == CATALOG:
             raise InvalidRequestError(
                 "run_data_tool", [f"tool: {name!r} is not a tool id returned by find_data"]
             )

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from airflow_provider_webdata.api.models.base import Answer, Lenient, RequestModel, ResponseModel, problem
 from airflow_provider_webdata.api.models.fields import Integer, JsonObject, Listed, Text
-from airflow_provider_webdata.api.prices import CATALOGUE
+from airflow_provider_webdata.api.prices import CATALOG
 
 
 class ProviderCall(RequestModel):
@@ -26,7 +26,7 @@ class ProviderCall(RequestModel):
     version: Annotated[Text, Field(max_length=128)] | None = None
 
     def _check(self) -> None:
-        if (self.provider.strip().lower(), self.capability.strip().lower()) == (CATALOGUE, "terms/accept"):
+        if (self.provider.strip().lower(), self.capability.strip().lower()) == (CATALOG, "terms/accept"):
             raise problem(
                 "terms",
                 "a task cannot accept terms; an organization administrator must accept them in the service's "

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from airflow_provider_webdata.api import endpoints, models
 from airflow_provider_webdata.api.errors import InvalidRequestError, InvalidResponseError, error_class
-from airflow_provider_webdata.api.prices import CATALOGUE
+from airflow_provider_webdata.api.prices import CATALOG
 from airflow_provider_webdata.hooks.calls import Body, Call, body_for
 from airflow_provider_webdata.hooks.operations.base import Operations
 
@@ -20,7 +20,7 @@ FIND = "find-tools"
 
 
 def _lookup(options: Mapping[str, Any]) -> Call[models.ProviderResponse]:
-    call = {"provider": CATALOGUE, "capability": FIND, "options": {**options}}
+    call = {"provider": CATALOG, "capability": FIND, "options": {**options}}
     return Call(endpoints.FIND_TOOLS, body=models.ProviderRequest.model_validate({"calls": [call]}))
 
 
@@ -45,7 +45,7 @@ def _page(answer: models.ProviderResponse) -> models.ToolPage:
 
 def _following(call: Any) -> Mapping[str, Any] | None:
     """Return the options of a prepared catalog call, or None for any other call, which may be billed."""
-    if not isinstance(call, Mapping) or (call.get("provider"), call.get("capability")) != (CATALOGUE, FIND):
+    if not isinstance(call, Mapping) or (call.get("provider"), call.get("capability")) != (CATALOG, FIND):
         return None
     options = call.get("options")
     return options if isinstance(options, Mapping) else None

@@ -150,7 +150,7 @@ class CheckRunner:
         deleted = monitor["status"] == "deleted"
         if deleted:
             failure = "The monitor was deleted."
-        elif failure is None and self._core.faults.take_check_failure():
+        elif failure is None and self._core.faults.consume_check_failure():
             failure = CHECK_FAULT
         findings: list[Finding] = []
         if failure is None:

@@ -91,7 +91,7 @@ class Webhooks:
             "due": self._clock.now(),
             "attempts": [],
         }
-        fault = self._faults.take_delivery(_BEFORE_SENDING, event, _path(webhook["url"]))
+        fault = self._faults.consume_delivery(_BEFORE_SENDING, event, _path(webhook["url"]))
         if fault is not None and fault.kind == "lose_delivery":
             delivery["status"] = "lost"
         elif fault is not None:
@@ -114,7 +114,7 @@ class Webhooks:
             return
         async with self._slots:
             status, error = await self._post(delivery)
-        if self._faults.take_delivery(_AFTER_SENDING, delivery["event"], _path(delivery["url"])):
+        if self._faults.consume_delivery(_AFTER_SENDING, delivery["event"], _path(delivery["url"])):
             status, error = None, "the response was lost because of the fault lose_answer"
         delivery["attempts"].append({"at": self._clock.iso(), "statusCode": status, "error": error})
         failures = len(delivery["attempts"])

@@ -102,7 +102,7 @@ class Dispatcher:
     ) -> None:
         recorded = body.to_record() if isinstance(body, Upload) else body if raw else None
         record = self._recorder.add(request.method, request.path, request.query, request.headers, recorded)
-        faults = self._core.faults.take(request.method, request.path)
+        faults = self._core.faults.consume(request.method, request.path)
         try:
             reply = await self._reply(request, raw, body, readable, faults)
         except _DroppedError:
@@ -173,9 +173,9 @@ class Dispatcher:
         return None
 
     def _quirk_reply(self) -> Reply | None:
-        if self._core.quirks.take("gateway-html"):
+        if self._core.quirks.consume("gateway-html"):
             return Reply(502, raw=PROXY_PAGE, content_type="text/html")
-        if self._core.quirks.take("ok-but-failed"):
+        if self._core.quirks.consume("ok-but-failed"):
             text = "DNS resolution failed for hostname: nowhere.example"
             return Reply(200, {"success": False, "code": "SCRAPE_DNS_RESOLUTION_ERROR", "error": text})
         return None
@@ -225,7 +225,7 @@ class Dispatcher:
             return
         header = request.headers.get("authorization")
         if header is None and endpoint.keyless and self._core.quirks.on("keyless-limit"):
-            if not self._core.quirks.take("keyless-limit"):
+            if not self._core.quirks.consume("keyless-limit"):
                 extra = {"reason": "keyless_requests", "retry_after_seconds": 86_400}
                 raise ServiceError(429, "The daily limit of calls without a key is reached.", extra=extra)
             return

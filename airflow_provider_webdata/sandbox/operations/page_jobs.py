@@ -215,7 +215,7 @@ class PageJobs(Jobs):
                 job["begun"] = True
                 self._notify(job, "started")
                 self.first_pages(job)
-            elif self._core.faults.take_job_failure(self.kind):
+            elif self._core.faults.consume_job_failure(self.kind):
                 job["error"] = JOB_FAULT
                 self._close(job, "failed")
             else:

@@ -141,7 +141,7 @@ class Providers:
         capability = PROVIDERS[item["provider"]].capability(name)
         if capability is None:
             raise CallError("unknown_capability", f"Unknown capability {name!r}", 404)
-        if self._core.faults.take_provider_failure(f"{item['provider']}/{name}"):
+        if self._core.faults.consume_provider_failure(f"{item['provider']}/{name}"):
             raise CallError("provider_unavailable", "The provider does not respond", 503)
         data, records = capability.run(options)
         return {

@@ -125,7 +125,7 @@ class StepJobs(Jobs):
     def _step(self, job: Json) -> None:
         step = job["steps"].pop(0)
         try:
-            if self._core.faults.take_job_failure(self.kind):
+            if self._core.faults.consume_job_failure(self.kind):
                 raise JobFailedError(JOB_FAULT)
             self.perform(job, step)
         except (PageError, ServiceError) as error:

@@ -109,7 +109,7 @@ class Faults:
         """Return all faults, including used-up ones."""
         return list(self._faults)
 
-    def take(self, method: str, path: str) -> list[Fault]:
+    def consume(self, method: str, path: str) -> list[Fault]:
         """Use up and return the faults for a call: all delays, and at most one fault of another kind."""
         due: list[Fault] = []
         for fault in self._faults:
@@ -119,7 +119,7 @@ class Faults:
             _use(fault)
         return due
 
-    def take_delivery(self, kinds: frozenset[str], event: str, path: str) -> Fault | None:
+    def consume_delivery(self, kinds: frozenset[str], event: str, path: str) -> Fault | None:
         """Use up and return the first fault of these kinds for a delivery."""
         for fault in self._faults:
             if fault.kind in kinds and fault.matches_delivery(event, path):
@@ -127,22 +127,22 @@ class Faults:
                 return fault
         return None
 
-    def take_check_failure(self) -> bool:
+    def consume_check_failure(self) -> bool:
         """Return whether the check that ends now must fail, and use the fault up."""
-        return self._take_failure("fail_check")
+        return self._consume_failure("fail_check")
 
-    def take_job_failure(self, kind: str) -> bool:
+    def consume_job_failure(self, kind: str) -> bool:
         """Return whether a job (``extract``, ``crawl``, ...) must fail at its current step, and use the fault up."""
-        return self._take_failure(f"fail_{kind}")
+        return self._consume_failure(f"fail_{kind}")
 
-    def take_provider_failure(self, tool: str) -> bool:
+    def consume_provider_failure(self, tool: str) -> bool:
         """Return whether a call of a data provider (``provider/capability``) must fail, and use the fault up."""
         fault = next((fault for fault in self._faults if fault.matches_provider(tool)), None)
         if fault is not None:
             _use(fault)
         return fault is not None
 
-    def _take_failure(self, kind: str) -> bool:
+    def _consume_failure(self, kind: str) -> bool:
         for fault in self._faults:
             if fault.kind == kind and fault.times != 0:
                 _use(fault)

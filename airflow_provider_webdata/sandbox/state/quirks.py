@@ -190,7 +190,7 @@ class Quirks:
         """Return the quirk's number; 0 if it is disabled."""
         return self._on.get(QUIRKS[name].name, 0)
 
-    def take(self, name: str) -> bool:
+    def consume(self, name: str) -> bool:
         """Decrement the quirk's number; return False if it is 0."""
         if self.number(name) < 1:
             return False

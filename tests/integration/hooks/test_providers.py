@@ -1,4 +1,4 @@
-"""Data providers and their catalogue through both hooks, over HTTP."""
+"""Data providers and their catalog through both hooks, over HTTP."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ async def test_a_lost_answer_is_not_billed_twice(sandbox: SandboxServer, hook: A
 
 
 @pytest.mark.rule("find-tools-call", "find-tools-page", "find-tools-contract")
-async def test_the_catalogue(sandbox: SandboxServer, hook: Any) -> None:
+async def test_the_catalog(sandbox: SandboxServer, hook: Any) -> None:
     before = sandbox.control.state()["credits"]
     tools = await listed(hook.find_tools({"level": "tools", "limit": 2}))
     assert len(tools) == 5
@@ -98,7 +98,7 @@ async def test_the_contract_of_a_summary_is_followed(serve: Any) -> None:
 
 
 @one_hook
-async def test_only_links_into_the_catalogue_are_followed(serve: Any) -> None:
+async def test_only_links_into_the_catalog_are_followed(serve: Any) -> None:
     data = {"items": [], "next": {"provider": "paid", "capability": "find-tools", "options": {}}}
     server, hook = serve({"success": True, "data": {"alexandria": [{"data": data}]}})
     assert list(hook.find_tools()) == []
@@ -107,7 +107,7 @@ async def test_only_links_into_the_catalogue_are_followed(serve: Any) -> None:
 
 @one_hook
 @pytest.mark.rule("find-tools-call")
-async def test_an_error_of_the_catalogue(serve: Any) -> None:
+async def test_an_error_of_the_catalog(serve: Any) -> None:
     error = {"code": "invalid_options", "message": "no such level", "status": 400}
     _, hook = serve(
         {"success": True, "data": {"alexandria": [{"error": error}]}},

@@ -72,7 +72,7 @@ def billed(sandbox: SandboxServer) -> list[str]:
 
 
 def is_lookup(body: Any) -> bool:
-    """Return whether a request reads the catalogue of data providers."""
+    """Return whether a request reads the catalog of data providers."""
     return bool(body) and any(call["provider"] == "firecrawl" for call in body.get("alexandria", ()))
 
 

@@ -52,7 +52,7 @@ def task(**arguments: Any) -> WebDataProviderOperator:
 
 
 def executions(sandbox: SandboxServer) -> list[dict[str, Any]]:
-    """Return the requests that were more than lookups in the catalogue, oldest first."""
+    """Return the requests that were more than lookups in the catalog, oldest first."""
     sent = sandbox.control.requests("/v2/scrape")
     return [one for one in sent if one["body"]["alexandria"][0]["provider"] != "firecrawl"]
 
@@ -202,7 +202,7 @@ def test_a_lost_answer_is_not_billed_again(
 def test_a_retry_on_a_real_airflow_gets_the_billed_answer(
     run_dag: Any, sandbox: SandboxServer, connect: Callable[..., None]
 ) -> None:
-    """The catalogue answers, then the answer to the calls is lost with the attempt; the limit holds one execution."""
+    """The catalog answers, then the answer to the calls is lost with the attempt; the limit holds one execution."""
     sandbox.control.add_fault("delay", path="/v2/scrape", times=1, seconds=0)
     done = run_dag(
         """

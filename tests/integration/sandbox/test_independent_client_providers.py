@@ -40,7 +40,7 @@ def test_a_repeat_and_another_payload(client: Firecrawl) -> None:
     assert caught.value.code == "duplicate_request"
 
 
-def test_the_catalogue(client: Firecrawl) -> None:
+def test_the_catalog(client: Firecrawl) -> None:
     page = client.find_tools(level="tools", limit=2)
     assert (page.level, page.total, len(page.items)) == ("tools", 5, 2)
     following = client.scrape(alexandria=page.next).alexandria[0]

@@ -1,4 +1,4 @@
-"""Calls of data providers, their catalogue, and their terms."""
+"""Calls of data providers, their catalog, and their terms."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def results(api: Any, *calls: Any) -> list[dict[str, Any]]:
     return response.json()["data"]["alexandria"]
 
 
-def catalogue(api: Any, **options: Any) -> dict[str, Any]:
+def catalog(api: Any, **options: Any) -> dict[str, Any]:
     (found,) = results(api, {"provider": "firecrawl", "capability": "find-tools", "options": options})
     return found["data"]
 
@@ -157,9 +157,9 @@ def test_terms_are_accepted_by_calls(api) -> None:
 
 
 @pytest.mark.rule("find-tools-call", "find-tools-page", "find-tools-contract")
-def test_the_catalogue(sandbox, api) -> None:
+def test_the_catalog(sandbox, api) -> None:
     before = credits_of(sandbox)
-    page = catalogue(api)
+    page = catalog(api)
     assert page["level"] == "providers"
     assert [item["id"] for item in page["items"]] == ["company-register", "market-prices", "episode-index"]
     tools = results(api, page["items"][0]["next"])[0]["data"]
@@ -176,8 +176,8 @@ def test_the_catalogue(sandbox, api) -> None:
 
 
 @pytest.mark.rule("find-tools-call", "find-tools-page")
-def test_pages_of_the_catalogue(api) -> None:
-    page = catalogue(api, level="tools", limit=2)
+def test_pages_of_the_catalog(api) -> None:
+    page = catalog(api, level="tools", limit=2)
     found = [tool["id"] for tool in page["items"]]
     while page["next"]:
         page = results(api, page["next"])[0]["data"]
@@ -198,11 +198,11 @@ def test_pages_of_the_catalogue(api) -> None:
         ({"categories": ["media"]}, ["episode-index"]),
     ],
 )
-def test_filters_of_the_catalogue(api, options, ids) -> None:
-    assert [item["id"] for item in catalogue(api, **options)["items"]] == ids
+def test_filters_of_the_catalog(api, options, ids) -> None:
+    assert [item["id"] for item in catalog(api, **options)["items"]] == ids
 
 
-def test_options_of_the_catalogue_are_checked(api) -> None:
+def test_options_of_the_catalog_are_checked(api) -> None:
     (found,) = results(
         api, {"provider": "firecrawl", "capability": "find-tools", "options": {"level": "nothing"}}
     )

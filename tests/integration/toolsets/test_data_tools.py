@@ -15,7 +15,7 @@ HISTORY = "market-prices/prices/history"
 
 
 def executions(sandbox: Any) -> list[str]:
-    """Return the ids of the requests that were more than lookups in the catalogue."""
+    """Return the ids of the requests that were more than lookups in the catalog."""
     sent = sandbox.control.requests("/v2/scrape")
     return [
         one["headers"]["x-request-id"]

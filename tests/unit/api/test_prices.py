@@ -165,7 +165,7 @@ def test_what_has_no_bound_says_what_to_change(operation: str, body: dict[str, A
     assert words in "; ".join(bound.unknown)
 
 
-def test_the_catalogue_is_free() -> None:
+def test_the_catalog_is_free() -> None:
     call = {"provider": "firecrawl", "capability": "find-tools"}
     assert PRICES["provider"].most({"alexandria": [call]}).is_known
     assert PRICES["provider"].most({"alexandria": [call]}).credits == 0

@@ -40,7 +40,7 @@ def list_tools(args: argparse.Namespace) -> None:
     given = {"query": args.query, "providers": args.provider}
     wanted: dict[str, Any] = {name: value for name, value in given.items() if value}
     found: list[DataTool] = []
-    with _catalogue(args.conn_id) as hook:
+    with _catalog(args.conn_id) as hook:
         for tool in hook.find_tools({**wanted, "level": "tools"}):
             found.append(tool)
             if len(found) == args.limit:
@@ -66,7 +66,7 @@ def show_tool(args: argparse.Namespace) -> None:
         raise SystemExit(
             f"Name a provider and a capability, such as market-prices/prices/history (given: {args.tool!r})"
         )
-    with _catalogue(args.conn_id) as hook:
+    with _catalog(args.conn_id) as hook:
         tool = hook.data_tool(provider, capability)
     if tool is None:
         raise SystemExit(
@@ -80,7 +80,7 @@ def show_tool(args: argparse.Namespace) -> None:
 
 
 @contextmanager
-def _catalogue(conn_id: str) -> Iterator[WebDataHook]:
+def _catalog(conn_id: str) -> Iterator[WebDataHook]:
     try:
         with WebDataHook.of(named_connection(conn_id)) as hook:
             yield hook
