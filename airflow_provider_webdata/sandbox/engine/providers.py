@@ -123,7 +123,7 @@ class Capability:
         rate = self.unlisted_credits if self.credits is None else self.credits
         return rate * records if self.per_record else rate
 
-    def most(self, options: Json) -> int:
+    def max_cost(self, options: Json) -> int:
         """Return the maximum credits of a call, which the balance must cover."""
         limit = options.get("limit")
         return self.cost(limit if isinstance(limit, int) else 1)

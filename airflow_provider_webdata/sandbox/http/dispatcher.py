@@ -1,6 +1,6 @@
 """The request pipeline: faults, authentication, rate limits, parsing, the operation, and the response.
 
-It does not use Starlette's request and gzip middleware: they save no code, and the middleware removes the
+It does not use Starlette's ``Request`` and ``GZipMiddleware``: they save no code, and the middleware removes the
 Content-Length from a response to truncate.
 """
 

@@ -43,7 +43,7 @@ DEFAULT_MODEL = "spark-1-pro"
 PAGE_SIZE = 20
 INHERITED = ("mode", "urls", "schema")
 NO_CHAT = (
-    "The sandbox has no language model: each turn in mode chat returns this message, whatever the prompt."
+    "The sandbox has no language model: each later turn in mode chat returns this message for any prompt."
 )
 
 
@@ -256,7 +256,7 @@ def _billed(job: Json) -> int:
 
 
 def _steps(body: Json, exchange: Json) -> list[Json]:
-    """Return the steps of a run: none while paid calls await approval, and only the approved calls afterwards."""
+    """Return the steps of a run: none while paid calls await approval, and only the approved calls afterward."""
     calls = [{"action": "provider", "input": item} for item in exchange["calls"]]
     pending = exchange["pending"]
     if "approve" in body.get("exchange", {}) or (pending and pending["kind"] == "calls"):

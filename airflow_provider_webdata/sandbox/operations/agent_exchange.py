@@ -130,7 +130,7 @@ class AgentExchange:
 
 def max_cost(item: Json) -> int:
     """Return the maximum credits of a planned call."""
-    return _tool(item)[1].most(item["input"])
+    return _tool(item)[1].max_cost(item["input"])
 
 
 def _tool(item: Json) -> tuple[Provider, Capability]:
@@ -147,7 +147,7 @@ def _matching_calls(body: Json) -> list[Json]:
             "provider": provider.name,
             "capability": item.name,
             "input": item.sample(body["prompt"]),
-            "creditsEstimate": None if item.credits is None else item.most(item.sample(body["prompt"])),
+            "creditsEstimate": None if item.credits is None else item.max_cost(item.sample(body["prompt"])),
         }
         for provider, item in tools()
         if matches(provider, item, body["prompt"]) and (toolkits is None or provider.name in toolkits)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .call import Call
 
 PAGE_BYTES = 10 * 1024 * 1024
-DEFAULT_PAGE, MOST_PAGE = 100, 1000
+DEFAULT_PAGE, MAX_PAGE = 100, 1000
 STEP_PAGES = 50
 """Pages per step when a page has no duration."""
 
@@ -56,7 +56,7 @@ class PageJobs(Jobs):
     async def status(self, call: Call) -> Reply:
         """Return the status of a job and one page of its documents."""
         job = self.find(call.params["id"])
-        limit = page_number(call.query, "limit", 1, MOST_PAGE)
+        limit = page_number(call.query, "limit", 1, MAX_PAGE)
         skip = page_number(call.query, "skip", 0) or 0
         if job["status"] == "failed":
             # A failed job returns no documents.

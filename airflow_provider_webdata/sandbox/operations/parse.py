@@ -37,7 +37,7 @@ DEFAULT_TIMEOUT = 30_000
 STORAGE = "/v2/parse/upload/{name}"
 MAX_FILE = 50 * 2**20
 LIFETIME = 600.0
-MOST_UNPARSED, UNPARSED_WINDOW = 10, 86_400.0
+MAX_UNPARSED, UNPARSED_WINDOW = 10, 86_400.0
 _NO_UPLOAD_FORMATS = frozenset({"screenshot", "branding", "changeTracking"})
 
 
@@ -81,7 +81,7 @@ class Parse:
         if body.get("declaredSizeBytes", 1) > max_bytes:
             raise ServiceError(400, f"Number must be less than or equal to {max_bytes}", code="BAD_REQUEST")
         unparsed = [item for item in core.store.list("upload") if item["since"] > now - UNPARSED_WINDOW]
-        if len(unparsed) >= MOST_UNPARSED:
+        if len(unparsed) >= MAX_UNPARSED:
             text = (
                 "Too many unparsed uploads. Parse or wait for existing upload references before minting more."
             )

@@ -99,7 +99,7 @@ class Providers:
                 raise ServiceError(404, f"Unknown provider {item['provider']!r}", code="unknown_provider")
             self._require_terms(provider)
             capability = provider.capability(item["capability"])
-            max_cost += capability.most(item.get("options", {})) if capability else 0
+            max_cost += capability.max_cost(item.get("options", {})) if capability else 0
         if max_cost:
             self._core.credits.require(max_cost)
 

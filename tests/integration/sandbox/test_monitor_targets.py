@@ -1,4 +1,4 @@
-"""What a check finds at each kind of target."""
+"""Results of checks, by kind of target."""
 
 from __future__ import annotations
 
