@@ -65,7 +65,7 @@ from typing import Any
 
 from airflow_provider_webdata.api.models import ${Class}Request
 from airflow_provider_webdata.api.prices import $NAME
-from airflow_provider_webdata.runs.call import CallRun
+from airflow_provider_webdata.runs.call import BilledCall, CallResult, CallRun
 from airflow_provider_webdata.runs.delivery.step import Results
 
 
@@ -74,18 +74,22 @@ class ${Class}Run(CallRun):
 
     operation = "$name"
 
-    def call(self) -> Any:
-        """Send the call, log and count it, and deliver the results."""
+    def billed_call(self) -> BilledCall:
+        """Return the call."""
         request, extra_body = self.request(${Class}Request)
-        # Keeps credit_limit, and returns the response that an earlier attempt could not deliver.
-        answer = self.paid(request, extra_body, lambda: self.hook.$name(request, extra_body=extra_body))
+        return BilledCall(
+            request,
+            extra_body,
+            send=lambda: self.hook.$name(request, extra_body=extra_body),
+            read=lambda answer: self._read(request, answer),
+        )
+
+    def _read(self, request: ${Class}Request, answer: dict[str, Any]) -> CallResult:
         found = answer.pop("results")
-        answer.pop("success", None)
         self.log.info("$Title returned %d results", len(found))
-        self.count(answer.get("creditsUsed", $NAME.fixed), None)
-        self.push(**answer)
         results = Results(found, "generic", answer, [request.query])
-        return self.deliver(results, lambda items, facts: {**facts, "results": items})
+        used = answer.get("creditsUsed", $NAME.fixed)
+        return CallResult(results, lambda items, facts: {**facts, "results": items}, used, pushed=answer)
 ''',
     f"{PACKAGE}/operators/$name.py": '''\
 """The operator of $title."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.common.run_span import run_span, time_zone_of
 from airflow_provider_webdata.hooks.calls import PAGE_SIZE
-from airflow_provider_webdata.runs.call import CallRun
 from airflow_provider_webdata.runs.delivery.step import Results
+from airflow_provider_webdata.runs.run import Run
 from airflow_provider_webdata.states.checks import finished_at, is_over
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _LONGEST_CHECK = timedelta(days=1)
 _KINDS = {"activity": "activity", "credits": "credit_period", "checks": "monitor_check"}
 
 
-class AccountRun(CallRun):
+class AccountRun(Run):
     """Reads and delivers the account's records in the run's data interval."""
 
     start: datetime | None = None

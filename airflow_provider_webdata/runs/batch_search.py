@@ -15,12 +15,12 @@ from airflow_provider_webdata.hooks.budget import Budget
 from airflow_provider_webdata.hooks.calls import body_for
 from airflow_provider_webdata.results.columns import kind_of_source
 from airflow_provider_webdata.runs.billing import bounded
-from airflow_provider_webdata.runs.call import CallRun
 from airflow_provider_webdata.runs.delivery.step import Results
 from airflow_provider_webdata.runs.event_loop import run_aside
 from airflow_provider_webdata.runs.failures import CreditLimitError, TooManyFailuresError, too_many
 from airflow_provider_webdata.runs.kept_records import records_of
 from airflow_provider_webdata.runs.request import checked_extra_body, checked_number
+from airflow_provider_webdata.runs.run import Run
 from airflow_provider_webdata.runs.searches.adaptive_limit import AdaptiveLimit
 from airflow_provider_webdata.runs.searches.batch_queries import OPERATION, checked_queries
 from airflow_provider_webdata.runs.searches.records import answered, by_search, items_of, with_items
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _SHOWN_FAILURES = 5
 
 
-class BatchSearchRun(CallRun):
+class BatchSearchRun(Run):
     """Runs a batch of searches and delivers their results."""
 
     operation = "batch_search"
@@ -42,6 +42,7 @@ class BatchSearchRun(CallRun):
 
     def call(self) -> Any:
         """Run the searches that earlier attempts did not, and deliver all results."""
+        self.billing.push_earlier()
         task, context = self.task, self.context
         limit = self.billing.budget.limit
         most_errors = checked_number(OPERATION, "max_error_ratio", task.max_error_ratio, 1) or 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow_provider_webdata.api.endpoints import label_of
@@ -15,12 +16,58 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from airflow_provider_webdata.api.models.base import RequestModel, ResponseModel
+    from airflow_provider_webdata.runs.delivery.delivery import Value
+    from airflow_provider_webdata.runs.delivery.step import Results
 
     RequestT = TypeVar("RequestT", bound=RequestModel)
 
 
+@dataclass(frozen=True)
+class CallResult:
+    """A response, to count and deliver.
+
+    :param value: builds the task's XCom, see `Delivery.deliver`.
+    :param used: credits that the service reports; None if it reports none.
+    :param answer_id: id of the response, if it has one.
+    :param parts: `formats` and `scraping` of `Billing.count`.
+    :param pushed: XComs beside the return value.
+    :param failure: error that fails the task without a retry, after the results are delivered.
+    :param retry: error that fails the attempt before the results are delivered; the next attempt repeats the call.
+    """
+
+    results: Results
+    value: Value | None = None
+    used: Any = None
+    answer_id: str | None = None
+    parts: Mapping[str, Any] = field(default_factory=dict)
+    pushed: Mapping[str, Any] = field(default_factory=dict)
+    failure: CodedError | None = None
+    retry: CodedError | None = None
+
+
+@dataclass(frozen=True)
+class BilledCall:
+    """A validated request, the call that sends it, and the reading of its response.
+
+    :param extra_body: additional unchecked fields.
+    :param send: makes the call.
+    :param read: logs a response, in wire form, and returns its results.
+    :param priced: other arguments of `Price.most`.
+    :param execution: the id under which the service repeats the call's first response free of charge.
+    :param inputs: other inputs of the call, as JSON.
+    """
+
+    request: RequestModel
+    extra_body: Mapping[str, Any] | None
+    send: Callable[[], ResponseModel]
+    read: Callable[[dict[str, Any]], CallResult]
+    priced: Mapping[str, Any] = field(default_factory=dict)
+    execution: str | None = None
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+
+
 class CallRun(Run):
-    """One call and its response.
+    """One call and its response. A subclass states the call; this class bills, counts, and delivers it.
 
     A billed response that could not be delivered is stored for the next attempt, which delivers it instead of repeating
     the same call: in Airflow's task state store (3.3), up to 16 MiB, otherwise beside the output. If both fail,
@@ -29,7 +76,11 @@ class CallRun(Run):
 
     answer: KeptAnswer | None = None
     body: Mapping[str, Any] | None = None
-    """The request that `paid` sent, in wire form."""
+    """The sent request, in wire form."""
+
+    def billed_call(self) -> BilledCall:
+        """Validate the arguments, and return the call to make."""
+        raise NotImplementedError
 
     def execute(self) -> Any:
         """Execute the task; see `Run.calling`.
@@ -39,7 +90,6 @@ class CallRun(Run):
         self.prepare_delivery()
         try:
             with self.calling():
-                self.billing.push_earlier()
                 result = self.call()
         # Airflow raises a BaseException on a task timeout.
         except BaseException as error:
@@ -63,55 +113,48 @@ class CallRun(Run):
         request = checked_request(self.task, model, name)
         return self.billing.held(self.operation, request, **priced), checked_extra_body(self.task, name)
 
-    def paid(
-        self,
-        request: RequestModel,
-        extra_body: Mapping[str, Any] | None,
-        call: Callable[[], ResponseModel],
-        *,
-        priced: Mapping[str, Any] | None = None,
-        execution: str | None = None,
-        **more: Any,
-    ) -> dict[str, Any]:
-        """Return a billed call's response, in wire form: stored by an earlier attempt, or new.
+    def call(self) -> Any:
+        """Make the call unless an earlier attempt stored its response; count and deliver the response.
 
-        :param extra_body: additional unchecked fields.
-        :param priced: other arguments of `Price.most`.
-        :param execution: the id under which the service repeats the call's first response free of charge.
-        :param more: other inputs of the call, as JSON.
         :raises CreditLimitError: the call may exceed `credit_limit`.
         """
-        self.body = body = request.to_wire()
-        wanted = {self.operation: body, "extra": extra_body, **more}
+        self.billing.push_earlier()
+        call = self.billed_call()
+        self.body = body = call.request.to_wire()
+        wanted = {self.operation: body, "extra": call.extra_body, **call.inputs}
         account = self.hook.get_settings().client.account
-        self.answer = KeptAnswer(wanted, account, self.delivery.path, self.context, self.log)
+        kept = self.answer = KeptAnswer(wanted, account, self.delivery.path, self.context, self.log)
 
         def sent() -> dict[str, Any]:
-            priced_body = {**body, **(priced or {})}
-            with self.billing.within_limit(self.operation, priced_body, extra_body, execution=execution):
-                return call().to_wire()
+            priced_body = {**body, **call.priced}
+            with self.billing.within_limit(
+                self.operation, priced_body, call.extra_body, execution=call.execution
+            ):
+                return call.send().to_wire()
 
-        answer = self.answer.or_call(sent)
+        answer = kept.or_call(sent)
         answer.pop("success", None)
-        return answer
-
-    def count(self, used: Any, answer_id: str | None, **parts: Any) -> None:
-        """Count the response's cost, once for all attempts.
-
-        :param used: credits that the service reports; None if it reports none.
-        :param answer_id: id of the response, if it has one.
-        :param parts: `formats`, `scraping`, and `execution` of `Billing.count`.
-        """
-        answer = self.answer
-        is_earlier = answer is not None and answer.is_earlier
+        result = call.read(answer)
         self.billing.count(
-            used,
+            result.used,
             self.operation,
-            call=answer_id or (None if answer is None else answer.name),
-            saved=used or 0 if is_earlier else 0,
-            is_earlier=is_earlier,
-            **parts,
+            call=result.answer_id or kept.name,
+            saved=result.used or 0 if kept.is_earlier else 0,
+            is_earlier=kept.is_earlier,
+            execution=call.execution,
+            **result.parts,
         )
+        if result.retry is not None:
+            # The response has no results to deliver.
+            self.answer = None
+            raise result.retry
+        self.push(**result.pushed)
+        value = self.deliver(result.results, result.value)
+        if result.failure is not None:
+            kept.delivered()
+            self.answer = None
+            self.refuse_delivered(result.failure, value)
+        return value
 
     def _keep(self, error: BaseException) -> None:
         """Store an undelivered response; if that fails, fail the task without a retry."""

@@ -16,13 +16,11 @@ from airflow_provider_webdata.common.item_urls import site_failed
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.storage import check_storage
 from airflow_provider_webdata.runs.cached_pages import CachedPages
-from airflow_provider_webdata.runs.call import CallRun
+from airflow_provider_webdata.runs.call import BilledCall, CallResult, CallRun
 from airflow_provider_webdata.runs.credit_account import by_format
 from airflow_provider_webdata.runs.delivery.step import Results
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from airflow.sdk import ObjectStoragePath
 
     from airflow_provider_webdata.api.errors import WebDataError
@@ -45,21 +43,12 @@ class DocumentRun(CallRun):
     the first reschedule.
     """
 
-    def document(
-        self,
-        request: RequestModel,
-        extra_body: Mapping[str, Any] | None,
-        call: Callable[[], ScrapeResponse],
-        source: str,
-        **more: Any,
-    ) -> Any:
-        """Make the call, log and count the document, and deliver it.
+    def read(self, request: RequestModel, source: str, answer: dict[str, Any]) -> CallResult:
+        """Log the document, and return it.
 
-        :param extra_body: additional unchecked fields.
         :param source: the document's URL.
-        :param more: see `paid`.
+        :param answer: the response, in wire form.
         """
-        answer = self.paid(request, extra_body, call, **more)
         document = answer["data"]
         metadata = document.get("metadata") or {}
         summary = {
@@ -71,11 +60,13 @@ class DocumentRun(CallRun):
         self._report(summary, metadata, source)
         used = summary["creditsUsed"]
         formats = by_format(used or 0, 1, page_extras(request.to_wire()))
-        self.count(used, summary["scrapeId"], formats=formats)
-        self.push(**summary)
-        return self.deliver(
+        return CallResult(
             Results([document], "document", summary, [source], source=source),
             lambda documents, _: documents[0] if documents else None,
+            used,
+            summary["scrapeId"],
+            parts={"formats": formats},
+            pushed=summary,
         )
 
     def _report(self, summary: dict[str, Any], metadata: dict[str, Any], source: str) -> None:
@@ -132,11 +123,14 @@ class ScrapeRun(DocumentRun):
 
     operation = "scrape"
 
-    def call(self) -> Any:
-        """Scrape the page and deliver it."""
+    def billed_call(self) -> BilledCall:
+        """Return the scrape."""
         request, extra_body = self.request(ScrapeRequest)
-        return self.document(
-            request, extra_body, lambda: self.hook.scrape(request, extra_body=extra_body), request.url
+        return BilledCall(
+            request,
+            extra_body,
+            send=lambda: self.hook.scrape(request, extra_body=extra_body),
+            read=lambda answer: self.read(request, request.url, answer),
         )
 
 
@@ -145,8 +139,8 @@ class ParseRun(DocumentRun):
 
     operation = "parse"
 
-    def call(self) -> Any:
-        """Upload the file and deliver the document."""
+    def billed_call(self) -> BilledCall:
+        """Return the upload of the file."""
         options, extra_body = self.request(ParseOptions, filename=self.task.filename or self.task.file)
         path, name, size = self._checked_file()
 
@@ -157,8 +151,14 @@ class ParseRun(DocumentRun):
                     file, name, size, options, extra_body=extra_body, upload=self.task.upload
                 )
 
-        identity = [str(path), name, size, path.fs.checksum(path.path)]
-        return self.document(options, extra_body, parse, str(path), priced={"filename": name}, file=identity)
+        return BilledCall(
+            options,
+            extra_body,
+            send=parse,
+            read=lambda answer: self.read(options, str(path), answer),
+            priced={"filename": name},
+            inputs={"file": [str(path), name, size, path.fs.checksum(path.path)]},
+        )
 
     def _checked_file(self) -> tuple[ObjectStoragePath, str, int]:
         """Return the file's path, the name to send, and its size in bytes.

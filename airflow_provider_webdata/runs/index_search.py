@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_provider_webdata.api.endpoints import label_of
 from airflow_provider_webdata.api.errors import trimmed
 from airflow_provider_webdata.api.models import DeveloperSearchRequest, PaperSearchRequest
 from airflow_provider_webdata.api.prices import search_price
-from airflow_provider_webdata.runs.call import CallRun
+from airflow_provider_webdata.runs.call import BilledCall, CallResult, CallRun
 from airflow_provider_webdata.runs.delivery.step import Results
 
 if TYPE_CHECKING:
@@ -28,17 +29,20 @@ class IndexSearchRun(CallRun):
         """Make the search."""
         raise NotImplementedError
 
-    def call(self) -> Any:
-        """Search, log and count the results, and deliver them."""
+    def billed_call(self) -> BilledCall:
+        """Return the search."""
         request, extra_body = self.request(self.model)
-        answer = self.paid(request, extra_body, lambda: self.search(request, extra_body))
+        send = partial(self.search, request, extra_body)
+        return BilledCall(request, extra_body, send, lambda answer: self._read(request.query, answer))
+
+    def _read(self, query: str, answer: dict[str, Any]) -> CallResult:
         found = answer.pop("results", None) or []
         name = label_of(self.operation).capitalize()
-        self.log.info("%s for %r returned %d results", name, trimmed(request.query), len(found))
+        self.log.info("%s for %r returned %d results", name, trimmed(query), len(found))
         # The service does not report the cost; the documented price is fixed.
-        self.count(answer.get("creditsUsed", search_price(len(found))), None)
-        results = Results(found, self.kind, answer, [request.query])
-        return self.deliver(results, lambda items, facts: {**facts, "results": items})
+        used = answer.get("creditsUsed", search_price(len(found)))
+        results = Results(found, self.kind, answer, [query])
+        return CallResult(results, lambda items, facts: {**facts, "results": items}, used)
 
 
 class PaperSearchRun(IndexSearchRun):

@@ -12,7 +12,6 @@ from airflow_provider_webdata.common.arguments import as_list, checked_text
 from airflow_provider_webdata.common.secret_text import without_secrets
 from airflow_provider_webdata.hooks.call_guard import cost_of_failure
 from airflow_provider_webdata.hooks.calls import body_for
-from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.xcom import warn_if_large
 from airflow_provider_webdata.runs.browser import ScrapeBrowser, SessionBrowser
 from airflow_provider_webdata.runs.failures import StepFailedError
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.models import ExecuteResult, SessionClosed
     from airflow_provider_webdata.api.models.base import RequestModel
     from airflow_provider_webdata.runs.browser import Browser
-    from airflow_provider_webdata.runs.delivery.keep_media import KeepMedia
 
 _SHORTEST_TTL_SECONDS = 600
 """The default ttl, unless the steps may take longer."""
@@ -62,7 +60,6 @@ class InteractRun(Run):
         browser = self._browser = self._made_browser([step for _, step in named])
         self._close_leftovers(browser)
         self._hold_limit([step for _, step in named])
-        media = self._media()
         done: list[dict[str, Any]] = []
         failure: str | None = "The task was terminated before the first step"
         complete = False
@@ -83,8 +80,8 @@ class InteractRun(Run):
             if not complete:
                 # Keeps a billed result readable even if the task does not return.
                 self.push(**outcome)
-        if media is not None and not self._killed:
-            outcome |= keep_recording(self.hook, media, outcome["sessionId"], self.log)
+        if self.delivery.media is not None and not self._killed:
+            outcome |= keep_recording(self.hook, self.delivery.media, outcome["sessionId"], self.log)
         if failure is not None:
             self.push(**outcome)
             raise StepFailedError(failure)
@@ -155,16 +152,6 @@ class InteractRun(Run):
             "prompt": any(getattr(step, "prompt", None) is not None for step in steps),
         }
         self.billing.reserve("interact", body, checked_extra_body(self.task, "interact"))
-
-    def _media(self) -> KeepMedia | None:
-        """Return the step that saves the recording, after validating its folder."""
-        media = self.delivery.media
-        if media is not None:
-            try:
-                media.prepare()
-            except OutputError as error:
-                self.refuse(error)
-        return media
 
     def _close_leftovers(self, browser: Browser) -> None:
         for session_id, leftover in browser.close_leftovers().items():

@@ -80,17 +80,13 @@ class JobRun(WaitRun):
 
     # The task.
 
-    def execute(self) -> Any:
-        """Start the job, or find an earlier attempt's, and return its result or its id; see `Run.calling`.
+    def call(self) -> Any:
+        """Start the job, or find an earlier attempt's, and return its result or its id.
 
         :raises AirflowRescheduleException: the service asks to wait, or does not list a possible earlier job yet.
         :raises UncertainStartError: an earlier attempt may have started a job that cannot be found.
         :raises JobFailedError: the job failed or was cancelled; a retry starts another job.
         """
-        return self.finished(super().execute())
-
-    def call(self) -> Any:
-        """Start the job, or find an earlier attempt's, and return its result or its id."""
         self.billing.push_earlier()
         self.check()
         start = self._job_start()
@@ -106,7 +102,6 @@ class JobRun(WaitRun):
     def check(self) -> None:
         """Fail the task before any call is billed."""
         task = self.task
-        self.prepare_delivery()
         self.check_max_error_ratio()
         waits_for_delivery = task.wait_for_completion and task.polling_policy.wait_by == "webhook"
         if waits_for_delivery and not self._managed_webhook().wanted:

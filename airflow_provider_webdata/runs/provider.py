@@ -16,7 +16,7 @@ from airflow_provider_webdata.results.provider_records import (
     record_columns,
     records_of,
 )
-from airflow_provider_webdata.runs.call import CallRun
+from airflow_provider_webdata.runs.call import BilledCall, CallResult, CallRun
 from airflow_provider_webdata.runs.delivery.step import Results
 from airflow_provider_webdata.runs.failures import TooManyFailuresError, too_many
 from airflow_provider_webdata.runs.jobs.identity import JobIdentity
@@ -47,33 +47,38 @@ class ProviderRun(CallRun):
 
     operation = "provider"
 
-    def call(self) -> Any:
-        """Look up the contracts, make the calls, log and count them, and deliver their records."""
-        task = self.task
+    def billed_call(self) -> BilledCall:
+        """Look up the contracts, and return the calls in one request."""
         request, extra_body = self.request(ProviderRequest)
-        most_errors = checked_number(self.operation, "max_error_ratio", task.max_error_ratio, 1) or 0.0
+        most_errors = checked_number(self.operation, "max_error_ratio", self.task.max_error_ratio, 1) or 0.0
         tools = self._contracts(request)
         request = _by_contract(request, tools)
         request_id = self._request_id(request, extra_body)
-        answer = self.paid(
+        inputs = [f"{call.provider}/{call.capability}" for call in request.calls]
+        return BilledCall(
             request,
             extra_body,
-            lambda: self.hook.run_provider(request, request_id=request_id, extra_body=extra_body),
+            send=lambda: self.hook.run_provider(request, request_id=request_id, extra_body=extra_body),
+            read=lambda answer: self._read(answer, inputs, tools, request_id, most_errors),
             priced={"tools": [tool and tool.to_wire() for tool in tools]},
             execution=request_id,
         )
+
+    def _read(
+        self,
+        answer: dict[str, Any],
+        inputs: Sequence[str],
+        tools: Sequence[DataTool | None],
+        request_id: str,
+        most_errors: float,
+    ) -> CallResult:
         data = answer.get("data") or {}
         results: list[dict[str, Any]] = data.get("alexandria") or []
         self._report(results, data.get("creditsCost"))
-        self.count(data.get("creditsCost"), answer.get("scrape_id"), execution=request_id)
         failed = [result["error"] for result in results if result.get("error")]
         excess = too_many(len(failed), len(results), "calls", most_errors)
         if excess:
             excess += f". The first: {'; '.join(map(_error_text, failed[:_SHOWN_FAILURES]))}"
-        if excess and self._may_be_mended(failed, results):
-            # The response has no results to deliver.
-            self.answer = None
-            raise TooManyFailuresError(f"{excess}; the next attempt repeats the calls")
         summary = {
             "scrape_id": answer.get("scrape_id"),
             "creditsUsed": data.get("creditsCost"),
@@ -81,26 +86,25 @@ class ProviderRun(CallRun):
             "calls": [_without_data(result) for result in results],
             "failed": len(failed),
         }
-        self.push(**{name: value for name, value in summary.items() if name != "calls"})
-        labels = LABELS if task.labels_records else ()
+        labels = LABELS if self.task.labels_records else ()
         columns = record_columns([tool.fields for tool in tools if tool is not None], labels)
-        inputs = [f"{call.provider}/{call.capability}" for call in request.calls]
         items = _items(results, tools, labels=bool(labels))
-        key = _key_of(task.record_key or "url")
-        result = self.deliver(
-            Results(items, KIND, summary, inputs, covers_all=lambda _: not failed, columns=columns, key=key)
-        )
-        if excess:
-            if self.answer is not None:
-                self.answer.delivered()
-                self.answer = None
-            self.refuse_delivered(
-                TooManyFailuresError(
-                    f"{excess}; the results are delivered anyway, and are in XCom. Clear the task to repeat all calls"
-                ),
-                result,
+        key = _key_of(self.task.record_key or "url")
+        failure = retry = None
+        if excess and self._may_be_mended(failed, results):
+            retry = TooManyFailuresError(f"{excess}; the next attempt repeats the calls")
+        elif excess:
+            failure = TooManyFailuresError(
+                f"{excess}; the results are delivered anyway, and are in XCom. Clear the task to repeat all calls"
             )
-        return result
+        return CallResult(
+            Results(items, KIND, summary, inputs, covers_all=lambda _: not failed, columns=columns, key=key),
+            used=data.get("creditsCost"),
+            answer_id=answer.get("scrape_id"),
+            pushed={name: value for name, value in summary.items() if name != "calls"},
+            failure=failure,
+            retry=retry,
+        )
 
     def _contracts(self, request: ProviderRequest) -> list[DataTool | None]:
         """Return the contract of each call. The lookup is free."""

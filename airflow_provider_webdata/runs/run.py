@@ -79,9 +79,14 @@ class Run:
         raise NotImplementedError
 
     def execute(self) -> Any:
-        """Execute the task; see `calling`."""
+        """Execute the task; see `calling`.
+
+        :raises AirflowSkipException: nothing changed.
+        """
+        self.prepare_delivery()
         with self.calling():
-            return self.call()
+            result = self.call()
+        return self.finished(result)
 
     @contextmanager
     def calling(self, *, limited_since: datetime | None = None) -> Iterator[None]:

@@ -10,7 +10,7 @@ from airflow_provider_webdata.api.prices import page_extras, search_price
 from airflow_provider_webdata.common.tagged_items import tagged, untagged
 from airflow_provider_webdata.results.columns import kind_of_source
 from airflow_provider_webdata.runs.cached_pages import CachedPages
-from airflow_provider_webdata.runs.call import CallRun
+from airflow_provider_webdata.runs.call import BilledCall, CallResult, CallRun
 from airflow_provider_webdata.runs.credit_account import by_format
 from airflow_provider_webdata.runs.delivery.step import Results
 from airflow_provider_webdata.runs.metrics import count
@@ -24,26 +24,39 @@ class SearchRun(CallRun):
 
     operation = "search"
 
-    def call(self) -> Any:
-        """Search, log and count the results, and deliver them."""
+    def billed_call(self) -> BilledCall:
+        """Return the search."""
         request, extra_body = self.request(SearchRequest)
-        answer = self.paid(request, extra_body, lambda: self.hook.search(request, extra_body=extra_body))
+        return BilledCall(
+            request,
+            extra_body,
+            send=lambda: self.hook.search(request, extra_body=extra_body),
+            read=lambda answer: self._read(request, answer),
+        )
+
+    def _read(self, request: SearchRequest, answer: dict[str, Any]) -> CallResult:
         found = answer.pop("data", None) or {}
         summary: dict[str, Any] = {"id": None, "creditsUsed": None, "warning": None, **answer}
         lists = {kind: given for kind, given in found.items() if isinstance(given, list)}
         counts = {kind: len(given) for kind, given in lists.items()}
         items = [tagged(item, source=kind) for kind, given in lists.items() for item in given]
         self._report(request, summary, items, counts)
+        counted: dict[str, Any] = {
+            "used": summary["creditsUsed"],
+            "answer_id": summary["id"],
+            "parts": _parts(request.to_wire(), summary["creditsUsed"], items),
+        }
         if self.delivery.path is not None:
             summary["counts"] = counts
         returns, inputs = self.task.returns, [request.query]
         if returns is None:
-            return self.deliver(
+            return CallResult(
                 Results(items, "search", summary, inputs),
                 lambda emitted, facts: {**_without_count(facts), **_by_source(emitted, found)},
+                **counted,
             )
         results = Results(found.get(returns) or [], kind_of_source(returns), summary, inputs)
-        return self.deliver(results, self._list_alone)
+        return CallResult(results, self._list_alone, **counted)
 
     def _list_alone(self, items: list[Any], facts: dict[str, Any]) -> list[Any]:
         self.push(**_without_count(facts))
@@ -73,7 +86,6 @@ class SearchRun(CallRun):
         )
         for kind, number in counts.items():
             count("webdata.search.results", number, self.context, source=kind)
-        self.count(used, summary["id"], **_parts(request.to_wire(), used, items))
 
 
 def _parts(body: Mapping[str, Any], used: Any, items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from airflow_provider_webdata.api.models import MapRequest
 from airflow_provider_webdata.api.prices import DEFAULT_LINKS, MAP_CREDITS
-from airflow_provider_webdata.runs.call import CallRun
+from airflow_provider_webdata.runs.call import BilledCall, CallResult, CallRun
 from airflow_provider_webdata.runs.delivery.step import Results
 from airflow_provider_webdata.runs.metrics import count
 
@@ -16,22 +16,28 @@ class MapRun(CallRun):
 
     operation = "map"
 
-    def call(self) -> Any:
-        """Map the site, log and count the links, and deliver them."""
+    def billed_call(self) -> BilledCall:
+        """Return the map."""
         request, extra_body = self.request(MapRequest)
-        answer = self.paid(request, extra_body, lambda: self.hook.map(request, extra_body=extra_body))
+        return BilledCall(
+            request,
+            extra_body,
+            send=lambda: self.hook.map(request, extra_body=extra_body),
+            read=lambda answer: self._read(request, answer),
+        )
+
+    def _read(self, request: MapRequest, answer: dict[str, Any]) -> CallResult:
         links = answer.pop("links", None) or []
         summary = {"id": None, "warning": None, **answer}
         if summary["warning"]:
             self.log.warning("The service warns: %s", summary["warning"])
         self.log.info("%s has %d links", request.url, len(links))
         count("webdata.map.links", len(links), self.context)
-        # The service does not report the cost of a map; the documented price is fixed.
-        self.count(answer.get("creditsUsed", MAP_CREDITS), summary["id"])
-        self.push(**summary)
         limit = int(DEFAULT_LINKS if request.limit is None else request.limit)
         results = Results(links, "link", summary, [request.url], covers_all=lambda number: number < limit)
-        return self.deliver(results, self._value)
+        # The service does not report the cost of a map; the documented price is fixed.
+        used = answer.get("creditsUsed", MAP_CREDITS)
+        return CallResult(results, self._value, used, summary["id"], pushed=summary)
 
     def _value(self, links: list[Any], facts: dict[str, Any]) -> Any:
         if self.task.returns == "urls":

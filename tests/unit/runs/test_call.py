@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
+from pkgutil import walk_packages
 from types import SimpleNamespace
 
 import pytest
@@ -10,20 +12,20 @@ from airflow.sdk import DAG, Asset
 from airflow.sdk.exceptions import AirflowFailException
 from airflow.sdk.execution_time.context import OutletEventAccessors
 
+from airflow_provider_webdata import runs
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.options import Media, Output
 from airflow_provider_webdata.runs.call import CallRun
 from airflow_provider_webdata.runs.delivery.step import Results
+from airflow_provider_webdata.runs.run import Run
 from airflow_provider_webdata.tasks.operator import WebDataOperator
 
 ITEMS = [{"url": f"https://x.example/{n}", "title": "X"} for n in range(3)]
 SUMMARY = {"id": "s-1", "creditsUsed": 2}
 
 
-class Call(CallRun):
+class Call(Run):
     """Returns what it is given."""
-
-    operation = "map"
 
     def call(self):
         return self.deliver(Results(iter(ITEMS), "link", SUMMARY, ["words"]))
@@ -136,3 +138,15 @@ def test_lineage(tmp_path):
     assert [(found.namespace, found.name) for found in lineage.outputs] == [
         ("file", str(tmp_path / "x.jsonl"))
     ]
+
+
+def test_no_call_that_bills_replaces_the_sequence():
+    """A subclass states the call. The budget, the kept response, and the delivery are those of `CallRun`."""
+    for module in walk_packages(runs.__path__, f"{runs.__name__}."):
+        import_module(module.name)
+    found = [CallRun]
+    # The loop appends the subclasses to the list it iterates over.
+    for cls in found:
+        found += cls.__subclasses__()
+    assert len(found) > 8
+    assert not [cls for cls in found[1:] if {"call", "execute"} & vars(cls).keys()]
