@@ -9,8 +9,8 @@ from airflow_provider_webdata.api.errors import NotFoundError
 from airflow_provider_webdata.hooks.webhooks import can_receive, no_deliveries_reason
 from airflow_provider_webdata.options import REPLICA_WAIT_SECONDS
 from airflow_provider_webdata.runs.intent import Intent
-from airflow_provider_webdata.runs.monitors.lookup import MonitorRun
 from airflow_provider_webdata.runs.replica import until_found
+from airflow_provider_webdata.runs.wait import WaitRun
 from airflow_provider_webdata.states.check_queue import CheckQueue
 from airflow_provider_webdata.states.checks import CHANGED_STATUSES, is_over
 from airflow_provider_webdata.waiting.check_target import CheckTarget
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 CHECK_WAIT_SECONDS = 7 * 86400.0
 
 
-class CheckRun(MonitorRun):
+class CheckRun(WaitRun):
     """One attempt of a task that can wait for a check."""
 
     def require_deliveries(self) -> None:

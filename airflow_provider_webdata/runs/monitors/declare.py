@@ -14,6 +14,8 @@ from airflow_provider_webdata.runs.failures import CreditLimitError, MonitorConf
 from airflow_provider_webdata.runs.intent import Intent, may_have_acted
 from airflow_provider_webdata.runs.managed_webhook import DECLARED_BY, ManagedWebhook, origin_of
 from airflow_provider_webdata.runs.monitors.check import CheckRun
+from airflow_provider_webdata.runs.monitors.lookup import monitors_named, only_one, visible_monitor
+from airflow_provider_webdata.runs.replica import until_found
 from airflow_provider_webdata.runs.request import checked_extra_body, checked_number, checked_request
 
 if TYPE_CHECKING:
@@ -140,8 +142,9 @@ class DeclareMonitorRun(CheckRun):
 
     def _existing_monitor(self, declared: Declaration, intent: Intent) -> DeclarationResult | None:
         """Return the existing monitor, updated to the declaration, or None if it must be created."""
+        wait = self.task.replica_wait
         if self.task.monitor_id:
-            monitor = self.visible_monitor(self.task.monitor_id)
+            monitor = visible_monitor(self.hook, self.task.monitor_id, wait)
             if monitor is None:
                 self.refuse(
                     MonitorMissingError(f"monitor_id={self.task.monitor_id!r}: the monitor does not exist")
@@ -149,15 +152,15 @@ class DeclareMonitorRun(CheckRun):
             return self._in_step(monitor, declared)
         if self.task.if_exists == "create" and not intent.began:
             return None
-        if intent.started_id and (monitor := self.visible_monitor(intent.started_id)):
+        if intent.started_id and (monitor := visible_monitor(self.hook, intent.started_id, wait)):
             self.log.info("An earlier attempt created monitor %s", monitor.id)
             return self._in_step(monitor, declared, created=True)
 
         def lookup() -> list[Monitor]:
             return self._candidates(declared, intent)
 
-        found = self.until_found(lookup) if intent.began else lookup()
-        monitor = self.only_one(declared.name, found or [])
+        found = until_found(lookup, wait) if intent.began else lookup()
+        monitor = only_one(declared.name, found or [])
         if monitor is None:
             return None
         own = intent.is_own(monitor.id, monitor.created_at)
@@ -171,7 +174,7 @@ class DeclareMonitorRun(CheckRun):
 
     def _candidates(self, declared: Declaration, intent: Intent) -> list[Monitor]:
         if self.task.if_exists != "create":
-            return self.monitors_named(declared.name)
+            return monitors_named(self.hook, declared.name)
         own = self._own_monitors(declared.name, intent)
         if not intent.remembers:
             # The service may have adjusted a text schedule, so it is not comparable.
@@ -206,7 +209,7 @@ class DeclareMonitorRun(CheckRun):
         """Create the monitor; find it if the response was lost."""
         name = declared.name
         known = (
-            {monitor.id for monitor in self.monitors_named(name)}
+            {monitor.id for monitor in monitors_named(self.hook, name)}
             if self.task.if_exists == "create"
             else set()
         )
@@ -218,7 +221,7 @@ class DeclareMonitorRun(CheckRun):
                 intent.forget()
                 raise
             self.log.warning("%s. Checking whether the monitor was created anyway", error)
-            found = self.until_found(lambda: self._own_monitors(name, intent))
+            found = until_found(lambda: self._own_monitors(name, intent), self.task.replica_wait)
             if not found:
                 raise
             monitor = found[0]
@@ -228,7 +231,9 @@ class DeclareMonitorRun(CheckRun):
 
     def _own_monitors(self, name: str, intent: Intent) -> list[Monitor]:
         return [
-            monitor for monitor in self.monitors_named(name) if intent.is_own(monitor.id, monitor.created_at)
+            monitor
+            for monitor in monitors_named(self.hook, name)
+            if intent.is_own(monitor.id, monitor.created_at)
         ]
 
     def _hold_credit_limit(self, outcome: DeclarationResult, limit: float, intent: Intent) -> None:

@@ -13,11 +13,12 @@ from airflow_provider_webdata.common.arguments import checked_text
 from airflow_provider_webdata.common.page_urls import monitor_page
 from airflow_provider_webdata.hooks.calls import body_for
 from airflow_provider_webdata.runs.failures import MonitorMissingError
-from airflow_provider_webdata.runs.monitors.lookup import MonitorRun
+from airflow_provider_webdata.runs.monitors.lookup import described, find_monitor, required_monitor
 from airflow_provider_webdata.runs.request import checked_extra_body
+from airflow_provider_webdata.runs.run import Run
 
 
-class UpdateMonitorRun(MonitorRun):
+class UpdateMonitorRun(Run):
     """One attempt of a task that updates a monitor."""
 
     def call(self) -> dict[str, Any]:
@@ -27,14 +28,14 @@ class UpdateMonitorRun(MonitorRun):
         if not extra_body or self.task.given():
             # Later code handles the model's warnings (ids, judgeEnabled, schedule), so none is logged.
             fields = body_for(MonitorUpdateRequest, self.task.given(), UPDATE_MONITOR.label).to_wire()
-        monitor = self.found()
+        monitor = required_monitor(self)
         self.task.webdata_page = monitor_page(self.task.webdata_conn_id, monitor.id)
         patch = complete_update({**fields, **extra_body}, monitor.to_wire())
         self.log.info("Updating %s of monitor %s", ", ".join(patch), monitor.id)
         return self.hook.update_monitor(monitor.id, extra_body=patch).to_wire(mask_headers=True)
 
 
-class DeleteMonitorRun(MonitorRun):
+class DeleteMonitorRun(Run):
     """One attempt of a task that deletes a monitor."""
 
     def call(self) -> dict[str, Any]:
@@ -45,7 +46,7 @@ class DeleteMonitorRun(MonitorRun):
                 f"monitor_id is {monitor_id!r} after rendering, since its template has no value; set a monitor's id"
             )
         if not monitor_id:
-            monitor = self.find()
+            monitor = find_monitor(self)
             monitor_id = monitor.id if monitor is not None else None
         if monitor_id:
             try:
@@ -56,11 +57,13 @@ class DeleteMonitorRun(MonitorRun):
                 self.log.info("Deleted monitor %s", monitor_id)
                 return {"id": monitor_id, "deleted": True}
         if not self.task.ignore_missing:
-            raise MonitorMissingError(f"The monitor {self.described} does not exist (ignore_missing=False)")
+            raise MonitorMissingError(
+                f"The monitor {described(self.task)} does not exist (ignore_missing=False)"
+            )
         return {"id": monitor_id or None, "deleted": False}
 
 
-class ListMonitorsRun(MonitorRun):
+class ListMonitorsRun(Run):
     """One attempt of a task that lists monitors."""
 
     def call(self) -> list[dict[str, Any]]:

@@ -12,7 +12,8 @@ from airflow_provider_webdata.runs.failures import MonitorConflictError
 from airflow_provider_webdata.runs.intent import Intent, may_have_acted
 from airflow_provider_webdata.runs.managed_webhook import ManagedWebhook
 from airflow_provider_webdata.runs.monitors.check import CheckRun
-from airflow_provider_webdata.runs.replica import until_visible
+from airflow_provider_webdata.runs.monitors.lookup import required_monitor
+from airflow_provider_webdata.runs.replica import until_found, until_visible
 
 
 class RunMonitorRun(CheckRun):
@@ -34,7 +35,7 @@ class RunMonitorRun(CheckRun):
         """Return the monitor's id, after attaching the managed webhook if configured."""
         if self.task.monitor_id and not self.task.attach_webhook:
             return str(self.task.monitor_id)
-        monitor = self.found()
+        monitor = required_monitor(self)
         if not self.task.attach_webhook:
             return monitor.id
         webhook = ManagedWebhook(self.hook.get_settings(), True, self.task.webhook_events).of(monitor)
@@ -56,7 +57,7 @@ class RunMonitorRun(CheckRun):
             return None
         if intent.started_id:
             return self._check(monitor_id, intent.started_id)
-        check = self.until_found(lambda: self._own_check(monitor_id, intent))
+        check = until_found(lambda: self._own_check(monitor_id, intent), self.task.replica_wait)
         if check is not None:
             self.log.info("An earlier attempt started check %s", check.id)
         return check
@@ -86,7 +87,7 @@ class RunMonitorRun(CheckRun):
                 intent.forget()
                 raise
             self.log.warning("%s. Checking whether a check was started anyway", error)
-            found = self.until_found(lambda: self._own_check(monitor_id, intent))
+            found = until_found(lambda: self._own_check(monitor_id, intent), self.task.replica_wait)
             if found is None:
                 raise
             check = found
