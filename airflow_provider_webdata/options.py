@@ -70,6 +70,12 @@ class Option(msgspec.Struct):
         :param task: operator or sensor with this option.
         :raises ArgumentError: names the field, the reason, and what to change.
         """
+        if not getattr(task, "wait_for_completion", True):
+            raise ArgumentError(
+                f"{type(task).__name__} {task.task_id!r}: {type(self).__name__} has no effect with "
+                "wait_for_completion=False, because the task delivers no results; omit it, or give it to "
+                "WebDataJobSensor"
+            )
 
 
 class Output(Option):
@@ -192,6 +198,10 @@ class Changes(Option):
         whole_number("Changes(removed_after=)", self.removed_after)
         whole_number("Changes(keep=)", self.keep)
         count_or_share("Changes(max_removed=)", self.max_removed)
+        if self.shared and (ineffective := {"removed_after", "max_removed"} & nondefault_fields(self).keys()):
+            raise ArgumentError(
+                f"Changes({min(ineffective)}=) has no effect with shared=True: no page counts as removed; omit it"
+            )
         if self.compare is not None:
             from airflow_provider_webdata.results.manifest.content import compared
 
@@ -325,11 +335,10 @@ class Checks(Option):
         :param task: operator or sensor with this option.
         :raises ArgumentError: names the check, the reason, and what to change.
         """
+        super().check_task(task)
         model, kind = getattr(task, "request_model", None), getattr(task, "kind", None)
         problem = None
-        if not getattr(task, "wait_for_completion", True):
-            problem = "checks= has no effect with wait_for_completion=False; give it to WebDataJobSensor"
-        elif self.min_items > 1 and model in _SINGLE:
+        if self.min_items > 1 and model in _SINGLE:
             problem = f"min_items={self.min_items} can never pass: the task has one result; omit it"
         elif (
             # A template renders to text.
@@ -396,6 +405,13 @@ class Wait(Option):
                     f"Wait({name}=) must be seconds or a timedelta, {rule} (given: {given!r})"
                 )
             setattr(self, name, float(span))
+        if self.by == "polling" and self.safety_poll is not None:
+            raise ArgumentError(
+                "Wait(safety_poll=) has no effect with by='polling'; set poll_interval instead"
+            )
+
+    def check_task(self, task: Any) -> None:
+        """Do nothing: a task that does not wait cancels its job at a kill."""
 
     def policy(self, poll_interval: float, safety_poll: float) -> PollingPolicy:
         """Return the serializable policy.

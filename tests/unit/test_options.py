@@ -41,6 +41,10 @@ REFUSED: dict[str, tuple[type[Option], dict[str, Any], str]] = {
     "keep nothing": (Changes, {"manifest": "/x", "keep": 0}, r"Changes\(keep=\) must be a whole number of at least 1"),
     "share above 1": (Changes, {"manifest": "/x", "max_removed": 1.5}, r"Changes\(max_removed=\) must be a count"),
     "compare": (Changes, {"manifest": "/x", "compare": "title"}, "compare"),
+    "removal that never happens": (
+        Changes, {"manifest": "/x", "shared": True, "removed_after": 3, "max_removed": 5},
+        r"Changes\(max_removed=\) has no effect with shared=True.*omit it",
+    ),
     "on_invalid": (Schema, {"on_invalid": "drop"}, r"Schema\(on_invalid=\) must be one of keep, fail"),
     "number for a schema": (Schema, {"schema": 7}, "result_schema must be"),
     "class for a schema": (Schema, {"schema": dict}, "result_schema must be"),
@@ -66,6 +70,9 @@ REFUSED: dict[str, tuple[type[Option], dict[str, Any], str]] = {
     "poll by a switch": (Wait, {"poll_interval": True}, r"Wait\(poll_interval=\) must be seconds"),
     "interval as text": (Wait, {"safety_poll": "1 h"}, r"Wait\(safety_poll=\) must be seconds"),
     "interval that is no number": (Wait, {"safety_poll": float("nan")}, r"Wait\(safety_poll=\) must be seconds"),
+    "safety of no delivery": (
+        Wait, {"by": "polling", "safety_poll": 60}, r"Wait\(safety_poll=\) has no effect with by='polling'",
+    ),
     "no time": (Wait, {"timeout": 0}, r"Wait\(timeout=\) must be seconds or a timedelta, more than 0"),
     "past": (Wait, {"timeout": timedelta(days=-1)}, r"Wait\(timeout=\) must be"),
     "endless": (Wait, {"timeout": float("inf")}, r"Wait\(timeout=\) must be"),
