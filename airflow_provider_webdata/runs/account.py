@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.common.run_span import run_span, time_zone_of
-from airflow_provider_webdata.hooks.calls import PAGE_SIZE
 from airflow_provider_webdata.runs.delivery.step import Results
 from airflow_provider_webdata.runs.run import Run
+from airflow_provider_webdata.states.check_listing import CheckListing
 from airflow_provider_webdata.states.checks import finished_at, is_over
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.models import MonitorCheck
 
 _ACTIVITY_KEPT = timedelta(hours=24)
-_LONGEST_CHECK = timedelta(days=1)
+_EVER = datetime.min.replace(tzinfo=timezone.utc)
 _KINDS = {"activity": "activity", "credits": "credit_period", "checks": "monitor_check"}
 
 
@@ -70,23 +70,13 @@ class AccountRun(Run):
                 if is_over(check) and self._contains(finished_at(check)):
                     yield {"monitorName": monitor.name, **check.to_wire(mask_headers=True)}
 
-    def _checks_of(self, monitor_id: str) -> Iterator[MonitorCheck]:
-        """Yield a monitor's checks, newest first, back to the oldest that can have ended in the interval."""
-        seen: set[str] = set()
-        offset = 0
-        while True:
-            page = self.hook.list_monitor_checks(monitor_id, limit=PAGE_SIZE, offset=offset)
-            # A check that started between two requests shifts others onto the next page.
-            fresh = [check for check in page if check.id not in seen]
-            yield from fresh
-            seen.update(check.id for check in fresh)
-            offset += len(page)
-            if len(page) < PAGE_SIZE or not fresh or self._is_before(page[-1].created_at):
-                return
-
-    def _is_before(self, created_at: str | None) -> bool:
-        created = moment(created_at)
-        return self.start is not None and created is not None and created < self.start - _LONGEST_CHECK
+    def _checks_of(self, monitor_id: str) -> list[MonitorCheck]:
+        """Return a monitor's checks, newest first, back to the first that ended before the interval."""
+        listing = CheckListing(self.start or _EVER)
+        while listing.query is not None:
+            limit, offset = listing.query
+            listing.take(self.hook.list_monitor_checks(monitor_id, limit=limit, offset=offset))
+        return listing.checks
 
     def _contains(self, time: datetime | None) -> bool:
         """Return whether the interval includes a time. Without an interval, every time counts, even a missing one."""

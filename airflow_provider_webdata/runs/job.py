@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow_provider_webdata.api import models
-from airflow_provider_webdata.api.endpoints import label_of
+from airflow_provider_webdata.api.endpoints import ENDPOINTS, JOBS, label_of
 from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.api.prices import page_extras
 from airflow_provider_webdata.common.arguments import checked_text
@@ -24,7 +24,7 @@ from airflow_provider_webdata.waiting.job_target import JobTarget
 from airflow_provider_webdata.waiting.policy import JOB_TRIGGER
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from airflow.sdk import Context
 
@@ -60,15 +60,6 @@ class JobRun(WaitRun):
         """Return the URLs or texts that identify the job in the listings of the service."""
         _, fields = self.request()
         return [text for name in ("urls", "prompt") for text in texts(fields.get(name))]
-
-    def send(self, request: RequestModel, idempotency_key: str) -> JobStarted:  # noqa: ARG002
-        """Start the job.
-
-        :param request: the request, including its webhook.
-        :param idempotency_key: for operations that support one.
-        """
-        start = getattr(self.hook, f"start_{self.kind}")
-        return start(request, extra_body=checked_extra_body(self.task, self._start_name))  # type: ignore[no-any-return]
 
     def covers_all(self, count: int) -> bool:  # noqa: ARG002
         """Return whether a job with this number of pages saw the whole site."""
@@ -206,7 +197,13 @@ class JobRun(WaitRun):
 
         def send(webhook: Mapping[str, Any] | None, idempotency_key: str) -> JobStarted:
             fields = held if webhook is None else {**held, "webhook": webhook}
-            return self.send(body_for(model, fields, self._start_name), idempotency_key)
+            keyed = ENDPOINTS[f"start_{self.kind}"].key_header is not None
+            start: Callable[..., JobStarted] = getattr(self.hook, f"start_{self.kind}")
+            return start(
+                body_for(model, fields, self._start_name),
+                extra_body=extra_body,
+                **({"idempotency_key": idempotency_key} if keyed else {}),
+            )
 
         return JobStart(
             self.hook,
@@ -323,7 +320,7 @@ class JobRun(WaitRun):
         """Cancel a job if wanted; return whether this call ended it."""
         if not wanted:
             return False
-        if self.kind == "extract":
+        if JOBS[self.kind].cancel is None:
             self.log.warning(
                 "Extract job %s continues and bills: the service cannot cancel extract jobs", job_id
             )
@@ -334,7 +331,8 @@ class JobRun(WaitRun):
         """Cancel a job that this task abandons, like `on_kill`, and count its cost."""
         status: Mapping[str, Any] = {}
         try:
-            if self.task.wait.cancel_on_kill and kind != "extract" and self.hook.cancel_job(kind, job_id):
+            cancels = self.task.wait.cancel_on_kill and JOBS[kind].cancel is not None
+            if cancels and self.hook.cancel_job(kind, job_id):
                 self.log.info("Job %s was cancelled", job_id)
             status = self.hook.job_status(kind, job_id, limit=1).to_wire()
         except WebDataError as error:
@@ -381,11 +379,3 @@ class CrawlRun(JobRun):
     def covers_all(self, count: int) -> bool:
         """Return whether a crawl with this number of pages saw the whole site."""
         return count < int(self.task.limit)
-
-    def send(self, request: RequestModel, idempotency_key: str) -> JobStarted:
-        """Start the crawl; the service accepts an idempotency key once."""
-        return self.hook.start_crawl(
-            request,  # type: ignore[arg-type]
-            extra_body=checked_extra_body(self.task, self._start_name),
-            idempotency_key=idempotency_key,
-        )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from asgiref.sync import sync_to_async
 
+from airflow_provider_webdata.api.endpoints import JOBS
 from airflow_provider_webdata.common.job_kinds import checked_kind
 from airflow_provider_webdata.states.jobs import name_of
 from airflow_provider_webdata.triggers.base.wait_trigger import WaitTrigger
@@ -84,7 +85,7 @@ class WebDataJobTrigger(WaitTrigger):
             self.log.info("Another triggerer has taken over the wait for job %s", self.job_id)
             return
         kind = checked_kind(self.kind)
-        if kind == "extract":
+        if JOBS[kind].cancel is None:
             self.log.warning(
                 "Extract job %s continues and bills: the service cannot cancel extract jobs", self.job_id
             )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowRescheduleException
 
+from airflow_provider_webdata.api.endpoints import ENDPOINTS
 from airflow_provider_webdata.api.errors import IdempotencyKeyUsedError, NotFoundError, WebDataError
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.dates import moment
@@ -97,6 +98,8 @@ class JobStart:
         self._is_unrecorded = self._intent.began and not self._intent.is_lasting
         self._record = StartRecord.of(self._intent)
         self._identity = JobIdentity.of(self._intent.attempt)
+        # The service rejects a repeated idempotency key.
+        self._is_repeatable = ENDPOINTS[f"start_{self.kind}"].key_header is not None
 
     @property
     def deadline(self) -> float | None:
@@ -166,16 +169,14 @@ class JobStart:
         found = self._lookup.find()
         if found.jobs:
             return found.jobs
-        # The service rejects a repeated idempotency key for a crawl.
-        is_repeatable = self.kind == "crawl"
-        if found.doubts and not is_repeatable:
+        if found.doubts and not self._is_repeatable:
             raise self._uncertain(found)
         requested = moment(record.requested_at)
         if requested and datetime.now(timezone.utc) < (listed := requested + LISTED_AFTER):
             self.log.info("The service may not list the job yet. Rescheduling the task to %s", listed)
             raise AirflowRescheduleException(listed)  # type: ignore[no-untyped-call]
         self.settle(None)
-        if is_repeatable:
+        if self._is_repeatable:
             self.log.info("No job was found; sending the request again with the same idempotency key")
             return []
         self.log.warning(
@@ -241,7 +242,7 @@ class JobStart:
             found = Found(doubts=[str(trouble)])
         if job := self._alive(found.jobs):
             return job
-        if found.jobs or self.kind == "crawl" or self._intent.is_lasting or self._lookup.keys:
+        if found.jobs or self._is_repeatable or self._intent.is_lasting or self._lookup.keys:
             self.log.warning(
                 "The request's outcome is still unknown. A retry searches for the job; clearing the task starts another"
             )
