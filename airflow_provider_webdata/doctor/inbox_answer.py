@@ -13,8 +13,7 @@ from airflow_provider_webdata import __version__
 from airflow_provider_webdata.api.errors import ConfigurationError, trimmed
 from airflow_provider_webdata.common.hosts import is_public
 from airflow_provider_webdata.common.http_library import httpx
-from airflow_provider_webdata.hooks.inbox import inbox_address
-from airflow_provider_webdata.hooks.webhooks import can_receive, new_key
+from airflow_provider_webdata.hooks.webhooks import can_receive, inbox_address, new_key
 from airflow_provider_webdata.inbox.probe import is_proven, new_probe
 from airflow_provider_webdata.inbox.reader import DeliveryGoneError, InboxError, InboxReader
 from airflow_provider_webdata.inbox.reader.protocol import client_options

@@ -32,6 +32,8 @@ from airflow_provider_webdata.hooks.operations.providers import ProviderOperatio
 from airflow_provider_webdata.hooks.operations.sessions import SessionOperations
 from airflow_provider_webdata.hooks.operations.support import SupportOperations
 from airflow_provider_webdata.hooks.operations.team import TeamOperations
+from airflow_provider_webdata.hooks.webhooks import inbox_address
+from airflow_provider_webdata.inbox.reader import InboxReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,7 +46,6 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.multipart import Upload
     from airflow_provider_webdata.hooks.call_guard import CallGuard
     from airflow_provider_webdata.hooks.calls import Call
-    from airflow_provider_webdata.inbox.reader import InboxReader
 
 # Guards the first use of every hook. A lock per hook would prevent pickling. Reentrant, because a signal handler may
 # interrupt the first use.
@@ -252,9 +253,7 @@ class WebDataHook(Operations, BaseHook):
 
         :raises ConfigurationError: the connection has no webhook secret, or the inbox URL is unknown.
         """
-        from airflow_provider_webdata.hooks.inbox import inbox_reader
-
-        return inbox_reader(self.get_settings())
+        return InboxReader(inbox_address(self.get_settings()))
 
 
 def _read(connection: AirflowConnection) -> ConnectionSettings:

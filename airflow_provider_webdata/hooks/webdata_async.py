@@ -25,6 +25,8 @@ from airflow_provider_webdata.hooks.operations.providers import ProviderOperatio
 from airflow_provider_webdata.hooks.operations.sessions import SessionOperations
 from airflow_provider_webdata.hooks.operations.support import SupportOperations
 from airflow_provider_webdata.hooks.operations.team import TeamOperations
+from airflow_provider_webdata.hooks.webhooks import inbox_address
+from airflow_provider_webdata.inbox.reader import AsyncInboxReader
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -35,7 +37,6 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.multipart import Upload
     from airflow_provider_webdata.hooks.call_guard import CallGuard
     from airflow_provider_webdata.hooks.calls import Call
-    from airflow_provider_webdata.inbox.reader import AsyncInboxReader
 
 
 class AsyncWebDataHook(
@@ -167,6 +168,4 @@ class AsyncWebDataHook(
 
     async def inbox(self) -> AsyncInboxReader:
         """See `WebDataHook.inbox`."""
-        from airflow_provider_webdata.hooks.inbox import async_inbox_reader
-
-        return async_inbox_reader(await self.get_settings())
+        return AsyncInboxReader(inbox_address(await self.get_settings()))

@@ -1,4 +1,4 @@
-"""The managed webhook, which the service calls to report to this Airflow's inbox, and the inbox URL."""
+"""The managed webhook, which the service calls to report to this Airflow's inbox, and the inbox's address."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from urllib.parse import unquote
 from airflow.sdk.configuration import conf
 
 from airflow_provider_webdata.api.errors import ConfigurationError
+from airflow_provider_webdata.inbox.reader import InboxAddress
 from airflow_provider_webdata.inbox.wire import SECRET_HEADER, delivery_url, is_key
 
 if TYPE_CHECKING:
@@ -96,3 +97,26 @@ def inbox_url(settings: ConnectionSettings) -> str:
             "URL of the API server"
         )
     return str(found).rstrip("/")
+
+
+def inbox_address(settings: ConnectionSettings) -> InboxAddress:
+    """Return the URL, secret, and TLS settings for reading the connection's deliveries.
+
+    The API server's certificate is verified against Airflow's own (`[api] ssl_cert`) and the connection's CA bundle.
+
+    :raises ConfigurationError: the connection has no secret, or the inbox URL is unknown.
+    """
+    secret = settings.webhook.signing_secret or settings.webhook.secret
+    if not secret:
+        raise ConfigurationError(
+            f"connection {settings.conn_id!r}: webhook_secret (or signing_secret) is not set, so its deliveries "
+            "cannot be read; set it, or wait by polling"
+        )
+    trusted = (conf.get("api", "ssl_cert", fallback=""), settings.client.ca_file)
+    return InboxAddress(
+        url=inbox_url(settings),
+        conn_id=settings.conn_id,
+        secret=secret,
+        verify=settings.client.verify,
+        ca_files=tuple(str(path) for path in trusted if path),
+    )

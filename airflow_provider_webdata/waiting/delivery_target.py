@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.hooks.inbox import inbox_address
+from airflow_provider_webdata.hooks.webhooks import inbox_address
 from airflow_provider_webdata.inbox.reader import Delivery
 from airflow_provider_webdata.waiting.subscriptions import Subscription
 from airflow_provider_webdata.waiting.target import Look, Target

@@ -18,7 +18,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ProgrammingError
 
 from airflow_provider_webdata.hooks.connection import settings_of
-from airflow_provider_webdata.hooks.inbox import inbox_address
+from airflow_provider_webdata.hooks.webhooks import inbox_address
 from airflow_provider_webdata.inbox.reader import InboxReader
 from airflow_provider_webdata.inbox.wire import SECRET_HEADER
 from airflow_provider_webdata.inbox_server.storage.tables import metadata
