@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowException
@@ -47,13 +49,13 @@ class BatchSearchRun(Run):
         limit = self.billing.budget.limit
         most_errors = checked_number(OPERATION, "max_error_ratio", task.max_error_ratio, 1) or 0.0
         extra_body = checked_extra_body(task, OPERATION)
-        queries = checked_queries(as_list(task.queries), self.request_of, extra_body, self.log)
+        queries: Mapping[str, BatchQuery] = self.queries
         if limit is not None:
-            self._refuse_unbounded(limit, queries.values(), extra_body)
+            queries = self._bounded(limit, queries, extra_body)
         account = self.hook.get_settings().client.account
         kept = records_of(self.delivery.path, context, account)
         budget = Budget(limit, context, OPERATION, keeps_peak=True)
-        batch = self._made_batch(kept, budget, extra_body, None if limit is None else limit / len(queries))
+        batch = self._made_batch(kept, budget, extra_body)
         settled = batch.count_earlier(kept.read(), queries, repeat_ambiguous=task.repeat_ambiguous)
         before = batch.tally.credits_used
         if settled:
@@ -99,15 +101,25 @@ class BatchSearchRun(Run):
             kept.forget()
         return result
 
+    @cached_property
+    def queries(self) -> Mapping[str, BatchQuery]:
+        """The searches by key, without duplicates.
+
+        :raises InvalidRequestError: `queries` is empty, or a search breaks a documented rule.
+        """
+        extra_body = checked_extra_body(self.task, OPERATION)
+        return checked_queries(as_list(self.task.queries), self.request_of, extra_body, self.log)
+
+    @cached_property
+    def body(self) -> Mapping[str, Any]:
+        """The fields that all searches share, in wire form."""
+        first, *others = (query.request.to_wire() for query in self.queries.values())
+        return {name: value for name, value in first.items() if all(o.get(name) == value for o in others)}
+
     def on_kill(self) -> None:
         """Start no more searches: the task was terminated."""
         if self.batch is not None:
             self.batch.stop()
-
-    def validated_request(self) -> Mapping[str, Any]:
-        """Return the fields that all searches share, in wire form."""
-        first, *others = (self.request_of(query).to_wire() for query in as_list(self.task.queries))
-        return {name: value for name, value in first.items() if all(o.get(name) == value for o in others)}
 
     def _search(self, batch: SearchBatch, queries: Sequence[BatchQuery]) -> None:
         self.batch = batch
@@ -124,14 +136,19 @@ class BatchSearchRun(Run):
                 tally.credits_used,
             )
 
-    def _refuse_unbounded(
-        self, limit: float, queries: Collection[BatchQuery], extra_body: Mapping[str, Any] | None
-    ) -> None:
-        """Fail the task if a search has no documented maximum price; log the bounds that are added."""
+    def _bounded(
+        self, limit: float, queries: Mapping[str, BatchQuery], extra_body: Mapping[str, Any] | None
+    ) -> dict[str, BatchQuery]:
+        """Return the searches with bounded prices, and log the bounds.
+
+        :raises CreditLimitError: a search has no documented maximum price.
+        """
         notes: dict[str | None, None] = {}
-        for query in queries:
-            request, note = bounded(SEARCH, self.request_of(query.given), limit / len(queries))
+        found = {}
+        for key, query in queries.items():
+            request, note = bounded(SEARCH, query.request, limit / len(queries))
             notes[note] = None
+            found[key] = replace(query, request=request)
             bound = SEARCH.most(request.to_wire(), extra_body)
             if not bound.is_known:
                 raise CreditLimitError(
@@ -140,20 +157,12 @@ class BatchSearchRun(Run):
                 )
         for note in filter(None, notes):
             self.log.info("%s: %s", OPERATION, note)
+        return found
 
     def _made_batch(
-        self,
-        kept: KeptRecords,
-        budget: Budget,
-        extra_body: Mapping[str, Any] | None,
-        share: float | None,
+        self, kept: KeptRecords, budget: Budget, extra_body: Mapping[str, Any] | None
     ) -> SearchBatch:
         task, settings = self.task, self.hook.get_settings()
-
-        def request_for(query: BatchQuery) -> SearchRequest:
-            request = self.request_of(query.given)
-            return request if share is None else bounded(SEARCH, request, share)[0]
-
         shared = settings.client.max_concurrency or task.max_concurrency
         # Without stored results, a rescheduled task would be billed for everything again: the worker waits instead.
         patience = settings.client.retry_budget if kept.lasts else task.rate_limit_timeout
@@ -161,7 +170,6 @@ class BatchSearchRun(Run):
             settings,
             AdaptiveLimit(min(task.max_concurrency, shared)),
             lambda records: kept.save(self._with_media_kept(records)),
-            request_for,
             extra_body=extra_body,
             budget=budget,
             patience=patience,
@@ -211,7 +219,7 @@ class BatchSearchRun(Run):
         return [with_items(record, items) for record in records]
 
     def _delivered(self, facts: dict[str, Any], kept: KeptRecords, queries: Mapping[str, BatchQuery]) -> Any:
-        kind, inputs = self._kind(queries), [query.text for query in queries.values()]
+        kind, inputs = _kind(queries), [query.text for query in queries.values()]
         records = (record for record in answered(kept.read()) if record["key"] in queries)
         if self.delivery.path is not None:
             return self.deliver(Results(items_of(records), kind, facts, inputs, media_kept=True))
@@ -224,14 +232,15 @@ class BatchSearchRun(Run):
             lambda items, counted: {**counted, "results": by_search(ordered, in_place(items))},
         )
 
-    def _kind(self, queries: Mapping[str, BatchQuery]) -> str:
-        """Return the kind of the results: that of one source, or the kind for several."""
-        kinds = {
-            source if isinstance(source, str) else source.type
-            for query in queries.values()
-            for source in self.request_of(query.given).sources or ("web",)
-        }
-        return kind_of_source(kinds.pop()) if len(kinds) == 1 else "search"
+
+def _kind(queries: Mapping[str, BatchQuery]) -> str:
+    """Return the kind of the results: that of one source, or the kind for several."""
+    kinds = {
+        source if isinstance(source, str) else source.type
+        for query in queries.values()
+        for source in query.request.sources or ("web",)
+    }
+    return kind_of_source(kinds.pop()) if len(kinds) == 1 else "search"
 
 
 def _facts(tally: Tally) -> dict[str, Any]:

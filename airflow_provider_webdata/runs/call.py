@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow_provider_webdata.api.endpoints import label_of
 from airflow_provider_webdata.common.coded_errors import CodedError
 from airflow_provider_webdata.runs.failures import UndeliveredAnswerError
 from airflow_provider_webdata.runs.kept_answer import KeptAnswer
-from airflow_provider_webdata.runs.request import checked_extra_body, checked_request
+from airflow_provider_webdata.runs.request import checked_extra_body, checked_request, request_body
 from airflow_provider_webdata.runs.run import Run
 
 if TYPE_CHECKING:
@@ -75,8 +76,11 @@ class CallRun(Run):
     """
 
     answer: KeptAnswer | None = None
-    body: Mapping[str, Any] | None = None
-    """The sent request, in wire form."""
+
+    @cached_property
+    def body(self) -> Mapping[str, Any]:
+        """The sent request, in wire form."""
+        return request_body(self.task)
 
     def billed_call(self) -> BilledCall:
         """Validate the arguments, and return the call to make."""
@@ -98,10 +102,6 @@ class CallRun(Run):
         if self.answer is not None:
             self.answer.delivered()
         return self.finished(result)
-
-    def validated_request(self) -> Mapping[str, Any]:
-        """Return the sent request, in wire form; the results must match its schema."""
-        return super().validated_request() if self.body is None else self.body
 
     def request(self, model: type[RequestT], **priced: Any) -> tuple[RequestT, Mapping[str, Any] | None]:
         """Build the request from the arguments; return it with the unchecked `extra_body`.

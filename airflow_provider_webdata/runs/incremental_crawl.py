@@ -38,10 +38,6 @@ class IncrementalCrawlRun(JobRun):
         """Return the model of the request, and its fields without a managed webhook."""
         return BatchScrapeRequest, self._fields(self.plan.read or [self.task.url])
 
-    def validated_request(self) -> Mapping[str, Any]:
-        """Return the request whose schema the results must match, in wire form."""
-        return body_for(BatchScrapeRequest, self._fields([self.task.url]), self._start_name).to_wire()
-
     def covers_all(self, count: int) -> bool:  # noqa: ARG002
         """Return whether the map listed the whole site."""
         return self.plan.is_whole

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow_provider_webdata.api import models
@@ -55,6 +56,12 @@ class JobRun(WaitRun):
     def request(self) -> tuple[type[RequestModel], Mapping[str, Any]]:
         """Return the model of the request, and its fields without a managed webhook."""
         return getattr(models, self.task.request_model), self.task.given()
+
+    @cached_property
+    def body(self) -> Mapping[str, Any]:
+        """The request without a managed webhook, in wire form."""
+        model, fields = self.request()
+        return body_for(model, fields, self._start_name).to_wire()
 
     def targets(self) -> list[str]:
         """Return the URLs or texts that identify the job in the listings of the service."""
@@ -171,8 +178,7 @@ class JobRun(WaitRun):
         return label_of(f"start_{self.kind}")
 
     def _page_extras(self) -> Mapping[str, int]:
-        model, fields = self.request()
-        body = body_for(model, fields, self._start_name).to_wire()
+        body = self.body
         options = body.get("scrapeOptions", body)
         return page_extras(options, zero_data_retention=bool(body.get("zeroDataRetention")))
 
@@ -186,21 +192,23 @@ class JobRun(WaitRun):
 
     def _job_start(self) -> JobStart:
         model, given = self.request()
-        request = checked_request(self.task, model, self._start_name, given)
+        request = held = checked_request(self.task, model, self._start_name, given)
         extra_body = checked_extra_body(self.task, self._start_name)
-        held = request.to_wire()
+        self.body = request.to_wire()
 
         def reserve() -> None:
             nonlocal held
-            held = self.billing.held(self.kind, request, self.billing.budget.left).to_wire()
-            self.billing.reserve(self.kind, held, extra_body)
+            held = self.billing.held(self.kind, request, self.billing.budget.left)
+            self.billing.reserve(self.kind, held.to_wire(), extra_body)
 
         def send(webhook: Mapping[str, Any] | None, idempotency_key: str) -> JobStarted:
-            fields = held if webhook is None else {**held, "webhook": webhook}
+            sent = held
+            if webhook is not None:
+                sent = body_for(model, {**held.to_wire(), "webhook": webhook}, self._start_name)
             keyed = ENDPOINTS[f"start_{self.kind}"].key_header is not None
             start: Callable[..., JobStarted] = getattr(self.hook, f"start_{self.kind}")
             return start(
-                body_for(model, fields, self._start_name),
+                sent,
                 extra_body=extra_body,
                 **({"idempotency_key": idempotency_key} if keyed else {}),
             )
@@ -215,7 +223,7 @@ class JobRun(WaitRun):
             send,
             self.log,
             request={
-                **{name: value for name, value in request.to_wire().items() if name not in _NO_RESULT},
+                **{name: value for name, value in self.body.items() if name not in _NO_RESULT},
                 "extra_body": extra_body,
             },
             discard=self._discard,

@@ -24,7 +24,6 @@ from airflow_provider_webdata.results.tables.items import urls_of_file
 from airflow_provider_webdata.runs.billing import Billing
 from airflow_provider_webdata.runs.delivery.delivery import Delivery
 from airflow_provider_webdata.runs.failures import InvalidResultsError, RejectedResultsError
-from airflow_provider_webdata.runs.request import request_body
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -176,14 +175,15 @@ class Run:
     def on_kill(self) -> None:
         """Stop the work at the service: the task was terminated."""
 
-    def validated_request(self) -> Mapping[str, Any]:
-        """Return the request whose schema the results must match, in wire form."""
-        return request_body(self.task) if hasattr(self.task, "request_model") else {}
+    @cached_property
+    def body(self) -> Mapping[str, Any]:
+        """The request whose schema the results must match, in wire form; empty if there is none."""
+        return {}
 
     @cached_property
     def delivery(self) -> Delivery:
         """The delivery of results, as configured by the task's options."""
-        return Delivery(self.task, self.context, lambda: self.hook.get_settings(), self.validated_request)
+        return Delivery(self.task, self.context, lambda: self.hook.get_settings(), lambda: self.body)
 
     def prepare_delivery(self) -> None:
         """Fail the task without a retry if an option is invalid."""

@@ -117,14 +117,15 @@ RECORDS = [
 
 def kept_records() -> dict[str, Any]:
     """Return billed but undelivered results, in the task state store and in files beside the output."""
+    from airflow_provider_webdata.api.models import SearchRequest
     from airflow_provider_webdata.runs.kept_records import FileRecords, StoreRecords
     from airflow_provider_webdata.runs.searches.batch_queries import BatchQuery
     from airflow_provider_webdata.runs.searches.records import ambiguous_record, answer_record
 
     answer = {"id": "i", "creditsUsed": 2, "data": {"web": [{"title": "ü"}]}}
     made = [
-        answer_record(BatchQuery("k", "q", "q"), answer),
-        ambiguous_record(BatchQuery("l", "r", "r"), "why", 3),
+        answer_record(BatchQuery("k", "q", SearchRequest(query="q")), answer),
+        ambiguous_record(BatchQuery("l", "r", SearchRequest(query="r")), "why", 3),
     ]
     if made != RECORDS:
         raise LookupError("the records of a batch differ from RECORDS of tools/stored/attempts.py")

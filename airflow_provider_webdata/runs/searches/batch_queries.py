@@ -27,12 +27,17 @@ class BatchQuery:
 
     :param key: unique in the batch: a digest of its request.
     :param given: the original item of `queries`.
-    :param text: the search text.
+    :param request: its request.
     """
 
     key: str
     given: Any
-    text: str
+    request: SearchRequest
+
+    @property
+    def text(self) -> str:
+        """The search text."""
+        return self.request.query
 
 
 def checked_queries(
@@ -65,7 +70,7 @@ def checked_queries(
         notes.update(dict.fromkeys(request.notes()))
         text = json.dumps([request.to_wire(), extra_body], sort_keys=True)
         key = hashlib.sha256(text.encode()).hexdigest()[:_KEY_LENGTH]
-        queries.setdefault(key, BatchQuery(key, item, request.query))
+        queries.setdefault(key, BatchQuery(key, item, request))
     if not given:
         problems.append("queries: at least one is required")
     if problems:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
-    from airflow_provider_webdata.api.models import SearchRequest, SearchResponse
+    from airflow_provider_webdata.api.models import SearchResponse
     from airflow_provider_webdata.hooks.budget import Budget
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
     from airflow_provider_webdata.runs.kept_records import Record
@@ -107,7 +107,6 @@ class SearchBatch:
 
     :param limit: the limit of searches in flight.
     :param save: saves records; called in a thread, one call at a time.
-    :param request_of: builds a search's request.
     :param extra_body: merged into each request unchecked.
     :param budget: the credit budget. A search is settled once its record is saved.
     :param patience: maximum seconds of pauses without a successful search between them, after which the attempt ends
@@ -119,7 +118,6 @@ class SearchBatch:
         settings: ConnectionSettings,
         limit: AdaptiveLimit,
         save: Callable[[list[Record]], None],
-        request_of: Callable[[BatchQuery], SearchRequest],
         *,
         extra_body: Mapping[str, Any] | None,
         budget: Budget,
@@ -133,7 +131,6 @@ class SearchBatch:
         self._settings = settings
         self._limit = limit
         self._keep = save
-        self._request_of = request_of
         self._extra_body = extra_body
         self._budget = budget
         self._dearest = 0.0
@@ -209,11 +206,11 @@ class SearchBatch:
         reported = time.monotonic()
         while True:
             while self._may_begin(len(in_flight), writer):
-                request = self._request_of(self._pending[0])
+                query = self._pending[0]
                 # The task state store is synchronous.
-                await asyncio.to_thread(self._budget.reserve, self._pending[0].key, self._price(request))
-                query = self._pending.popleft()
-                call = asyncio.create_task(self._make(hook, query, request, results))
+                await asyncio.to_thread(self._budget.reserve, query.key, self._price(query))
+                self._pending.popleft()
+                call = asyncio.create_task(self._make(hook, query, results))
                 in_flight.add(call)
                 call.add_done_callback(in_flight.discard)
             if not in_flight and results.empty():
@@ -245,11 +242,11 @@ class SearchBatch:
     def _affords_next(self) -> bool:
         if self._budget.limit is None:
             return True
-        return self._price(self._request_of(self._pending[0])) <= self._budget.left
+        return self._price(self._pending[0]) <= self._budget.left
 
-    def _price(self, request: SearchRequest) -> float:
+    def _price(self, query: BatchQuery) -> float:
         """Return the maximum cost of a search: the documented price, or the highest so far if that is more."""
-        return max(SEARCH.most(request.to_wire()).credits, self._dearest)
+        return max(SEARCH.most(query.request.to_wire()).credits, self._dearest)
 
     def _save(self, records: list[Record]) -> None:
         self._keep(records)
@@ -257,15 +254,11 @@ class SearchBatch:
             self._budget.settle(record["key"], record["creditsUsed"])
 
     async def _make(
-        self,
-        hook: AsyncWebDataHook,
-        query: BatchQuery,
-        request: SearchRequest,
-        results: asyncio.Queue[_CallResult],
+        self, hook: AsyncWebDataHook, query: BatchQuery, results: asyncio.Queue[_CallResult]
     ) -> None:
         ticket = self._limit.ticket
         try:
-            answer = await hook.search(request, extra_body=self._extra_body)
+            answer = await hook.search(query.request, extra_body=self._extra_body)
         except asyncio.CancelledError:
             raise
         except BaseException as error:  # noqa: BLE001 - the loop handles every error, including a task timeout

@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from airflow_provider_webdata.api.models import SearchRequest
 from airflow_provider_webdata.runs.searches.batch_queries import BatchQuery
 from airflow_provider_webdata.runs.searches.records import (
     ambiguous_record,
@@ -28,7 +29,9 @@ ANSWERS = st.lists(
 
 
 def record(number: int, answer: dict[str, Any]) -> dict[str, Any]:
-    return answer_record(BatchQuery(f"k{number}", "q", f"words {number}"), {"id": str(number), **answer})
+    return answer_record(
+        BatchQuery(f"k{number}", "q", SearchRequest(query=f"words {number}")), {"id": str(number), **answer}
+    )
 
 
 @given(ANSWERS)
@@ -54,7 +57,7 @@ def test_what_an_answer_keeps() -> None:
 
 
 def test_one_that_may_have_been_billed_has_no_results() -> None:
-    kept = ambiguous_record(BatchQuery("k", "q", "q"), "lost", 2.0)
+    kept = ambiguous_record(BatchQuery("k", "q", SearchRequest(query="q")), "lost", 2.0)
     assert list(answered([kept])) == []
     assert list(items_of([kept])) == []
     assert with_items(kept, iter([])) is kept
