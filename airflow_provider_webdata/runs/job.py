@@ -21,8 +21,8 @@ from airflow_provider_webdata.runs.managed_webhook import ManagedWebhook, origin
 from airflow_provider_webdata.runs.request import checked_extra_body, checked_request
 from airflow_provider_webdata.runs.wait import WaitRun
 from airflow_provider_webdata.states.jobs import PAGED_KINDS, events_to_ask_for, first_few
+from airflow_provider_webdata.triggers.job import WebDataJobTrigger
 from airflow_provider_webdata.waiting.job_target import JobTarget
-from airflow_provider_webdata.waiting.policy import JOB_TRIGGER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -272,7 +272,7 @@ class JobRun(WaitRun):
                 "cancel_on_kill": task.wait.cancel_on_kill,
                 "credit_limit": self._watched_limit,
             }
-            self.defer_until(deadline, JOB_TRIGGER, trigger_kwargs, resumed=resumed)
+            self.defer_until(deadline, WebDataJobTrigger, trigger_kwargs, resumed=resumed)
         target = JobTarget(
             self.kind, job.job_id, self.polling_policy(), self.log, credit_limit=self._watched_limit
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from datetime import timezone
 from functools import cached_property
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow.sdk import PokeReturnValue
@@ -79,7 +80,7 @@ class SensorRun(WaitRun):
         began = first.timestamp() if first else time.time()
         self.defer_until(
             began + task.timeout,
-            task.trigger_class,
+            resolve_name(task.trigger_class),
             {**task.trigger_kwargs(), **task.since(self.context)},
             resumed=first is not None,
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from datetime import datetime, timedelta, timezone
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow.sdk.exceptions import (
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
 
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
+    from airflow_provider_webdata.triggers.base.wait_trigger import WaitTrigger
     from airflow_provider_webdata.waiting.policy import PollingPolicy
     from airflow_provider_webdata.waiting.target import Target
 
@@ -69,20 +69,23 @@ class WaitRun(Run):
         raise NotImplementedError
 
     def defer_until(
-        self, deadline: float, trigger_class: str, trigger_kwargs: Mapping[str, Any], *, resumed: bool = False
+        self,
+        deadline: float,
+        trigger_class: type[WaitTrigger],
+        trigger_kwargs: Mapping[str, Any],
+        *,
+        resumed: bool = False,
     ) -> NoReturn:
         """Defer the task until the trigger yields its event or the deadline passes.
 
         :param deadline: seconds since the epoch.
-        :param trigger_class: import path of the trigger.
         :param trigger_kwargs: the trigger's arguments except `deadline`.
         :param resumed: True if an earlier attempt already waited; at least `LEAST_WAIT_SECONDS` then remain.
         """
         now = time.time()
         if resumed:
             deadline = max(deadline, now + LEAST_WAIT_SECONDS)
-        module, _, name = trigger_class.rpartition(".")
-        trigger = getattr(import_module(module), name)(**trigger_kwargs, deadline=deadline)
+        trigger = trigger_class(**trigger_kwargs, deadline=deadline)
         self._defer(trigger, timedelta(seconds=max(deadline - now, 0) + TIMEOUT_MARGIN_SECONDS))
 
     def resume(self, event: Mapping[str, Any]) -> Any:

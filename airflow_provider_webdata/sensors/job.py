@@ -15,7 +15,7 @@ from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.common.page_urls import job_page
 from airflow_provider_webdata.options import Checks, Media, Output, Schema, Wait
 from airflow_provider_webdata.tasks.sensor import WebDataSensor
-from airflow_provider_webdata.waiting.policy import JOB_POLL_INTERVAL, JOB_SAFETY_POLL, JOB_TRIGGER
+from airflow_provider_webdata.waiting.policy import JOB_POLL_INTERVAL, JOB_SAFETY_POLL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,7 +50,7 @@ class WebDataJobSensor(WebDataSensor):
     """
 
     run = "airflow_provider_webdata.runs.sensors:JobSensorRun"
-    trigger_class = JOB_TRIGGER
+    trigger_class = "airflow_provider_webdata.triggers.job.WebDataJobTrigger"
     template_fields: Sequence[str] = (
         *WebDataSensor.template_fields,
         "kind",

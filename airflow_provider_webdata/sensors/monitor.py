@@ -12,7 +12,7 @@ from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.states.checks import CheckCriteria
 from airflow_provider_webdata.tasks.monitor_arguments import checked_pages
 from airflow_provider_webdata.tasks.sensor import SinceSensor
-from airflow_provider_webdata.waiting.policy import CHECK_POLL_INTERVAL, CHECK_SAFETY_POLL, CHECK_TRIGGER
+from airflow_provider_webdata.waiting.policy import CHECK_POLL_INTERVAL, CHECK_SAFETY_POLL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -53,7 +53,7 @@ class WebDataMonitorCheckSensor(SinceSensor):
     """
 
     run = "airflow_provider_webdata.runs.sensors:CheckSensorRun"
-    trigger_class = CHECK_TRIGGER
+    trigger_class = "airflow_provider_webdata.triggers.monitor.WebDataMonitorCheckTrigger"
     template_fields: Sequence[str] = (*SinceSensor.template_fields, "monitor_id", "check_id", "after")
 
     def __init__(

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_webdata.common.arguments import as_list, checked_text
 from airflow_provider_webdata.common.page_urls import monitor_page
 from airflow_provider_webdata.tasks.sensor import SinceSensor
-from airflow_provider_webdata.waiting.policy import WEBHOOK_TRIGGER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +35,7 @@ class WebDataWebhookSensor(SinceSensor):
     """
 
     run = "airflow_provider_webdata.runs.sensors:WebhookSensorRun"
-    trigger_class = WEBHOOK_TRIGGER
+    trigger_class = "airflow_provider_webdata.triggers.webhook.WebDataWebhookTrigger"
     template_fields: Sequence[str] = (
         *SinceSensor.template_fields,
         "key",

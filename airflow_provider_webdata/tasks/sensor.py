@@ -41,7 +41,7 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
     ui_color = "#d9ecf2"
 
     trigger_class: ClassVar[str]
-    """Import path of the trigger that waits."""
+    """Import path of the trigger that waits. A DAG file is parsed faster without importing it."""
 
     def __init__(self, *, deferrable: bool | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)

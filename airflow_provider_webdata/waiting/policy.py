@@ -7,11 +7,6 @@ from typing import Literal
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.states.stored import Stored
 
-CHECK_TRIGGER = "airflow_provider_webdata.triggers.monitor.WebDataMonitorCheckTrigger"
-JOB_TRIGGER = "airflow_provider_webdata.triggers.job.WebDataJobTrigger"
-WEBHOOK_TRIGGER = "airflow_provider_webdata.triggers.webhook.WebDataWebhookTrigger"
-"""Import paths of the triggers. DAG files are parsed faster without importing them."""
-
 WaitBy = Literal["auto", "webhook", "polling"]
 """How to detect the end of a check or job."""
 

@@ -13,8 +13,8 @@ from airflow_provider_webdata.runs.replica import until_found
 from airflow_provider_webdata.runs.wait import WaitRun
 from airflow_provider_webdata.states.check_queue import CheckQueue
 from airflow_provider_webdata.states.checks import CHANGED_STATUSES, is_over
+from airflow_provider_webdata.triggers.monitor import WebDataMonitorCheckTrigger
 from airflow_provider_webdata.waiting.check_target import CheckTarget
-from airflow_provider_webdata.waiting.policy import CHECK_TRIGGER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -53,7 +53,7 @@ class CheckRun(WaitRun):
                 "policy": self.task.polling_policy.serialize(),
                 "criteria": self.task.criteria.serialize(),
             }
-            self.defer_until(deadline, CHECK_TRIGGER, trigger_kwargs, resumed=resumed)
+            self.defer_until(deadline, WebDataMonitorCheckTrigger, trigger_kwargs, resumed=resumed)
         queue = CheckQueue(self.task.criteria, after, check_id)
         event = self.wait_here(CheckTarget(monitor_id, queue, self.polling_policy(), self.log), deadline)
         if event["status"] == "timeout":
