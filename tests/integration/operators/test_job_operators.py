@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 from airflow.sdk.exceptions import AirflowFailException
 
+from airflow_provider_webdata.api.models import CrawlRequest
 from airflow_provider_webdata.operators.agent import WebDataAgentOperator
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
@@ -601,3 +602,22 @@ def test_a_kill_in_the_middle_of_a_log_call_cancels(
         task.execute(context_of(TaskInstance()))
     assert wait_until(lambda: "was cancelled" in log.getvalue())
     assert len(service.cancels()) == 1
+
+
+def test_a_request_is_validated_once_and_once_with_its_bound(
+    here: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second time, `credit_limit` adds a page limit for PDFs."""
+    validated: list[Any] = []
+    validate = CrawlRequest.model_validate
+
+    def spy(request: Any) -> CrawlRequest:
+        validated.append(request)
+        return validate(request)
+
+    monkeypatch.setattr(CrawlRequest, "model_validate", spy)
+    task = WebDataCrawlOperator(
+        task_id="t", url=URL, limit=2, credit_limit=50, deferrable=False, wait=Wait(poll_interval=1)
+    )
+    assert task.execute(context_of(TaskInstance(), StateStore()))["status"] == "completed"
+    assert len(validated) == 2
