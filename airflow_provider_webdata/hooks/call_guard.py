@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -43,19 +42,6 @@ _BILLS_NOTHING = (
     RateLimitError,
     UploadError,
 )
-
-
-@dataclass
-class AdmittedCall(Generic[ResponseT]):
-    """A call that the guard has admitted.
-
-    :param reservation: name of the call's credit reservation; None: the call is free.
-    :param answer: the response, set by the hook for the guard.
-    """
-
-    call: Call[ResponseT]
-    reservation: str | None = None
-    answer: ResponseT | None = None
 
 
 class CallGuard:
@@ -96,9 +82,10 @@ class CallGuard:
         self._sessions: set[str] = set()
         self._lock = threading.Lock()
 
-    def admit(self, call: Call[ResponseT]) -> AdmittedCall[ResponseT]:
+    def admit(self, call: Call[ResponseT]) -> tuple[Call[ResponseT], str | None]:
         """Return the call to send, restricted to the allowed domains. Looks up host names, which may block.
 
+        :return: the call, and the name of its credit reservation; None: the call is free.
         :raises CallRefusedError: the call may cost too much or visit a forbidden host.
         """
         endpoint = call.endpoint
@@ -106,27 +93,28 @@ class CallGuard:
         if endpoint.session == "uses":
             self._check_session(call)
         if (endpoint.price is None and not changes) or endpoint.price == INCLUDED:
-            return AdmittedCall(call)
+            return call, None
         body = {} if call.body is None else call.body.to_wire()
         if call.extra_body:
             raise _refused(endpoint, _NO_EXTRA_BODY)
         call = self._within_domains(call, body)
-        return AdmittedCall(call, self._reserve(endpoint, body, call))
+        return call, self._reserve(endpoint, body, call)
 
-    def settle(self, admitted: AdmittedCall[Any], error: BaseException | None = None) -> None:
-        """Record the cost of a call that was sent.
+    def failed(self, reservation: str | None, error: BaseException) -> None:
+        """Record the cost of a call that failed."""
+        if reservation is not None:
+            self._budget.settle(reservation, cost_of_failure(error))
 
-        :param error: the call's exception, if it failed.
+    def answered(self, call: Call[ResponseT], reservation: str | None, answer: ResponseT) -> None:
+        """Record the cost of a call, and check its response.
+
         :raises CallRefusedError: the page redirected to a forbidden host.
         """
-        if admitted.reservation is not None:
-            cost = _cost(admitted) if error is None else cost_of_failure(error)
-            self._budget.settle(admitted.reservation, cost)
-        if error is not None:
-            return
-        if admitted.call.endpoint.session == "opens" and (opened := getattr(admitted.answer, "id", None)):
+        if reservation is not None:
+            self._budget.settle(reservation, _cost(call, answer))
+        if call.endpoint.session == "opens" and (opened := getattr(answer, "id", None)):
             self._sessions.add(opened)
-        self._check_arrival(admitted)
+        self._check_arrival(call, answer)
 
     def _check_session(self, call: Call[Any]) -> None:
         if call.extra_body:
@@ -194,16 +182,16 @@ class CallGuard:
             self._calls += 1
         return name
 
-    def _check_arrival(self, admitted: AdmittedCall[Any]) -> None:
-        metadata = getattr(getattr(admitted.answer, "data", None), "metadata", None)
+    def _check_arrival(self, call: Call[Any], answer: Any) -> None:
+        metadata = getattr(getattr(answer, "data", None), "metadata", None)
         url = getattr(metadata, "url", None)
         # A page's own tag of that name may have any value.
-        if admitted.call.endpoint.visits != "named" or not isinstance(url, str) or not url:
+        if call.endpoint.visits != "named" or not isinstance(url, str) or not url:
             return
         if problem := self.hosts.problem(url, resolve=False):
             raise CallRefusedError(
                 f"scrape: the page redirected to a forbidden URL: {problem}. The scrape is billed",
-                credits_used=_cost(admitted),
+                credits_used=_cost(call, answer),
                 was_sent=True,
             )
 
@@ -220,11 +208,11 @@ def _bound(endpoint: Endpoint[Any], body: Mapping[str, Any], call: Call[Any]) ->
     return endpoint.price.most(body)
 
 
-def _cost(admitted: AdmittedCall[Any]) -> float | None:
-    price = admitted.call.endpoint.price
+def _cost(call: Call[Any], answer: Any) -> float | None:
+    price = call.endpoint.price
     if isinstance(price, Price) and price.fixed is not None:
         return price.fixed
-    return reported_credits(admitted.answer)
+    return reported_credits(answer)
 
 
 def cost_of_failure(error: BaseException) -> float | None:

@@ -141,13 +141,13 @@ class WebDataHook(Operations, BaseHook):
     async def _execute(self, call: Call[ResponseT]) -> ResponseT:
         if self._guard is None:
             return self._connected().call(call.endpoint, **call.arguments())
-        admitted = self._guard.admit(call)
+        call, reservation = self._guard.admit(call)
         try:
-            admitted.answer = answer = self._connected().call(call.endpoint, **admitted.call.arguments())
+            answer = self._connected().call(call.endpoint, **call.arguments())
         except BaseException as error:
-            self._guard.settle(admitted, error)
+            self._guard.failed(reservation, error)
             raise
-        self._guard.settle(admitted)
+        self._guard.answered(call, reservation, answer)
         return answer
 
     async def _send_file(self, target: ParseUpload, upload: Upload) -> None:

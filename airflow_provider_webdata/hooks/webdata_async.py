@@ -148,13 +148,13 @@ class AsyncWebDataHook(
         if self._guard is None:
             return await client.call(call.endpoint, **call.arguments())
         # The DNS lookup and the task state store block.
-        admitted = await asyncio.to_thread(self._guard.admit, call)
+        call, reservation = await asyncio.to_thread(self._guard.admit, call)
         try:
-            admitted.answer = answer = await client.call(call.endpoint, **admitted.call.arguments())
+            answer = await client.call(call.endpoint, **call.arguments())
         except BaseException as error:
-            await asyncio.to_thread(self._guard.settle, admitted, error)
+            await asyncio.to_thread(self._guard.failed, reservation, error)
             raise
-        await asyncio.to_thread(self._guard.settle, admitted)
+        await asyncio.to_thread(self._guard.answered, call, reservation, answer)
         return answer
 
     async def _send_file(self, target: ParseUpload, upload: Upload) -> None:
