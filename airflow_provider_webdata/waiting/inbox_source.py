@@ -15,6 +15,7 @@ from airflow_provider_webdata.inbox.reader import (
     InboxMissingError,
     InboxRefusedError,
 )
+from airflow_provider_webdata.inbox.wire import LISTS
 from airflow_provider_webdata.waiting.backoff import Backoff
 from airflow_provider_webdata.waiting.connection import GATHER, SLICE
 from airflow_provider_webdata.waiting.subscriptions import SubscriptionIndex
@@ -33,7 +34,6 @@ LONG_POLL = 25.0
 """Seconds for which the inbox holds a request open while no delivery arrives."""
 
 _PAGE_SIZE = 200
-_FIELDS = {"key": "keys", "job_id": "job_ids", "monitor_id": "monitor_ids"}
 
 
 class FeedPage(NamedTuple):
@@ -111,10 +111,10 @@ class InboxSource:
         :raises InboxError: the inbox is unavailable.
         """
         index = SubscriptionIndex(batch)
-        values: dict[str, list[str]] = {field: [] for field in _FIELDS.values()}
+        values: dict[str, list[str]] = {field: [] for field in LISTS.values()}
         for kind, value in dict.fromkeys(subscription.index_key for subscription in batch):
             if value is not None:
-                values[_FIELDS[kind]].append(value)
+                values[LISTS[kind]].append(value)
         starts = [subscription.since for subscription in batch]
         since = None if None in starts else min(start for start in starts if start is not None).isoformat()
         query: dict[str, Any] = {
@@ -238,7 +238,7 @@ class InboxSource:
         """Return new subscriptions for one search: to the same events, either all with searchable values or none."""
         kinds: dict[tuple[tuple[str, ...], bool], list[Subscription]] = {}
         for subscription in self._new:
-            kinds.setdefault((subscription.events, subscription.index_key[0] in _FIELDS), []).append(
+            kinds.setdefault((subscription.events, subscription.index_key[0] in LISTS), []).append(
                 subscription
             )
         batch = next(iter(kinds.values()), [])
