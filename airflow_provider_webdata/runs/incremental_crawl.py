@@ -22,13 +22,15 @@ if TYPE_CHECKING:
 class IncrementalCrawlRun(JobRun):
     """One attempt of a task that plans which pages of a site to scrape, and scrapes them in one batch."""
 
-    def call(self) -> Any:
-        """Plan the crawl, scrape its pages, and return the results."""
-        # The map is billed, so validate the batch first.
-        self.check()
+    def check(self) -> None:
+        """Fail the task before any call is billed; the map is billed before the batch."""
+        super().check()
         body_for(BatchScrapeRequest, self._fields([self.task.url]), self._start_name)
+
+    def start_and_wait(self) -> Any:
+        """Plan the crawl, scrape its pages, and return the results."""
         if self.plan.read:
-            return super().call()
+            return super().start_and_wait()
         results = Results(
             [], "document", {"id": None, "creditsUsed": 0}, [self.task.url], self.plan.known, self.covers_all
         )

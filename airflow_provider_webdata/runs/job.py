@@ -87,6 +87,10 @@ class JobRun(WaitRun):
         """
         self.billing.push_earlier()
         self.check()
+        return self.start_and_wait()
+
+    def start_and_wait(self) -> Any:
+        """Start the job, or find an earlier attempt's, and wait for it."""
         start = self._job_start()
         job = start.find_or_start()
         self._running = job.job_id
