@@ -65,7 +65,7 @@ from typing import Any
 
 from airflow_provider_webdata.api.models import ${Class}Request
 from airflow_provider_webdata.api.prices import $NAME
-from airflow_provider_webdata.runs.call import BilledCall, CallResult, CallRun
+from airflow_provider_webdata.runs.call import CallResult, CallRun
 from airflow_provider_webdata.runs.delivery.step import Results
 
 
@@ -73,18 +73,10 @@ class ${Class}Run(CallRun):
     """Calls $title and delivers its results."""
 
     operation = "$name"
+    model = ${Class}Request
 
-    def billed_call(self) -> BilledCall:
-        """Return the call."""
-        request, extra_body = self.request(${Class}Request)
-        return BilledCall(
-            request,
-            extra_body,
-            send=lambda: self.hook.$name(request, extra_body=extra_body),
-            read=lambda answer: self._read(request, answer),
-        )
-
-    def _read(self, request: ${Class}Request, answer: dict[str, Any]) -> CallResult:
+    def read(self, request: ${Class}Request, answer: dict[str, Any]) -> CallResult:
+        """Log the results."""
         found = answer.pop("results")
         self.log.info("$Title returned %d results", len(found))
         results = Results(found, "generic", answer, [request.query])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from airflow_provider_webdata.api.endpoints import label_of
 from airflow_provider_webdata.common.coded_errors import CodedError
@@ -75,6 +75,12 @@ class CallRun(Run):
     the task fails without a retry, and pushes the response as XCom `undelivered`.
     """
 
+    model: ClassVar[type[Any]]
+    """Model of the request."""
+
+    method: ClassVar[str] = ""
+    """The method of the hook that makes the call. Default: the name of the operation."""
+
     answer: KeptAnswer | None = None
 
     @cached_property
@@ -84,6 +90,15 @@ class CallRun(Run):
 
     def billed_call(self) -> BilledCall:
         """Validate the arguments, and return the call to make."""
+        request, extra_body = self.request(self.model)
+        send = partial(getattr(self.hook, self.method or self.operation), request, extra_body=extra_body)
+        return BilledCall(request, extra_body, send, partial(self.read, request))
+
+    def read(self, request: Any, answer: dict[str, Any]) -> CallResult:
+        """Log a response, and return its results.
+
+        :param answer: the response in wire form.
+        """
         raise NotImplementedError
 
     def execute(self) -> Any:

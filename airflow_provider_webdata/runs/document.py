@@ -43,7 +43,7 @@ class DocumentRun(CallRun):
     the first reschedule.
     """
 
-    def read(self, request: RequestModel, source: str, answer: dict[str, Any]) -> CallResult:
+    def document(self, request: RequestModel, source: str, answer: dict[str, Any]) -> CallResult:
         """Log the document, and return it.
 
         :param source: the document's URL.
@@ -122,16 +122,11 @@ class ScrapeRun(DocumentRun):
     """Scrapes one page."""
 
     operation = "scrape"
+    model = ScrapeRequest
 
-    def billed_call(self) -> BilledCall:
-        """Return the scrape."""
-        request, extra_body = self.request(ScrapeRequest)
-        return BilledCall(
-            request,
-            extra_body,
-            send=lambda: self.hook.scrape(request, extra_body=extra_body),
-            read=lambda answer: self.read(request, request.url, answer),
-        )
+    def read(self, request: ScrapeRequest, answer: dict[str, Any]) -> CallResult:
+        """Log the page."""
+        return self.document(request, request.url, answer)
 
 
 class ParseRun(DocumentRun):
@@ -155,7 +150,7 @@ class ParseRun(DocumentRun):
             options,
             extra_body,
             send=parse,
-            read=lambda answer: self.read(options, str(path), answer),
+            read=lambda answer: self.document(options, str(path), answer),
             priced={"filename": name},
             inputs={"file": [str(path), name, size, path.fs.checksum(path.path)]},
         )

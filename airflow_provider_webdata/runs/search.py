@@ -10,7 +10,7 @@ from airflow_provider_webdata.api.prices import page_extras, search_price
 from airflow_provider_webdata.common.tagged_items import tagged, untagged
 from airflow_provider_webdata.results.columns import kind_of_source
 from airflow_provider_webdata.runs.cached_pages import CachedPages
-from airflow_provider_webdata.runs.call import BilledCall, CallResult, CallRun
+from airflow_provider_webdata.runs.call import CallResult, CallRun
 from airflow_provider_webdata.runs.credit_account import by_format
 from airflow_provider_webdata.runs.delivery.step import Results
 from airflow_provider_webdata.runs.metrics import count
@@ -23,18 +23,10 @@ class SearchRun(CallRun):
     """Searches, and delivers the results of all sources or one."""
 
     operation = "search"
+    model = SearchRequest
 
-    def billed_call(self) -> BilledCall:
-        """Return the search."""
-        request, extra_body = self.request(SearchRequest)
-        return BilledCall(
-            request,
-            extra_body,
-            send=lambda: self.hook.search(request, extra_body=extra_body),
-            read=lambda answer: self._read(request, answer),
-        )
-
-    def _read(self, request: SearchRequest, answer: dict[str, Any]) -> CallResult:
+    def read(self, request: SearchRequest, answer: dict[str, Any]) -> CallResult:
+        """Log and count the results."""
         found = answer.pop("data", None) or {}
         summary: dict[str, Any] = {"id": None, "creditsUsed": None, "warning": None, **answer}
         lists = {kind: given for kind, given in found.items() if isinstance(given, list)}

@@ -6,7 +6,7 @@ from typing import Any
 
 from airflow_provider_webdata.api.models import MapRequest
 from airflow_provider_webdata.api.prices import DEFAULT_LINKS, MAP_CREDITS
-from airflow_provider_webdata.runs.call import BilledCall, CallResult, CallRun
+from airflow_provider_webdata.runs.call import CallResult, CallRun
 from airflow_provider_webdata.runs.delivery.step import Results
 from airflow_provider_webdata.runs.metrics import count
 
@@ -15,18 +15,10 @@ class MapRun(CallRun):
     """Maps a site and delivers its links."""
 
     operation = "map"
+    model = MapRequest
 
-    def billed_call(self) -> BilledCall:
-        """Return the map."""
-        request, extra_body = self.request(MapRequest)
-        return BilledCall(
-            request,
-            extra_body,
-            send=lambda: self.hook.map(request, extra_body=extra_body),
-            read=lambda answer: self._read(request, answer),
-        )
-
-    def _read(self, request: MapRequest, answer: dict[str, Any]) -> CallResult:
+    def read(self, request: MapRequest, answer: dict[str, Any]) -> CallResult:
+        """Log and count the links."""
         links = answer.pop("links", None) or []
         summary = {"id": None, "warning": None, **answer}
         if summary["warning"]:
