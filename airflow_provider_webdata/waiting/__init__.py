@@ -11,6 +11,8 @@ Concepts:
 - `Backoff`: pauses and notices while a server is unavailable.
 - `PollingPolicy`: webhook or polling, and the intervals; stored by Airflow.
 - `Stream`: a source shared by asset watchers, each with a cursor that survives restarts.
+
+Below these: the shared hook of a connection, mailboxes and their messages, and subscriptions to deliveries.
 """
 
 from airflow_provider_webdata.common.supported_airflow import require_airflow
