@@ -104,7 +104,7 @@ class Upload:
         self._rewind()
         count = _Count(self._operation, self.size, self._max_bytes)
         for block in _pieces(source):
-            yield count.take(block)
+            yield count.checked(block)
         count.finish()
 
     async def ablocks(self) -> AsyncIterator[bytes]:
@@ -113,12 +113,12 @@ class Upload:
         if isinstance(self._source, AsyncIterable):
             self._rewind()
             async for block in self._source:
-                yield count.take(block)
+                yield count.checked(block)
         else:
             await asyncio.to_thread(self._rewind)
             pieces = iter(_pieces(self._source))
             while (piece := await asyncio.to_thread(next, pieces, _END)) is not _END:
-                yield count.take(piece)
+                yield count.checked(piece)
         count.finish()
 
     def _rewind(self) -> None:
@@ -136,7 +136,7 @@ class _Count:
         self._max_bytes = max_bytes
         self._taken = 0
 
-    def take(self, block: object) -> bytes:
+    def checked(self, block: object) -> bytes:
         if not isinstance(block, (bytes, bytearray, memoryview)):
             raise UploadError(
                 self._operation, f"the file returns {type(block).__name__}, not bytes; open it in binary mode"

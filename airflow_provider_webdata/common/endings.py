@@ -28,7 +28,7 @@ class Ending(msgspec.Struct, frozen=True):
         """Return whether a base URL belongs to the hosted service."""
         return urlsplit(base_url).hostname in HOSTED_HOSTS
 
-    def has_come(self) -> bool:
+    def has_passed(self) -> bool:
         """Return whether the operation has been shut down."""
         return datetime.now(timezone.utc) >= self.at
 

@@ -41,10 +41,12 @@ def webhook_set(settings: ConnectionSettings) -> Finding:
     """Check that the connection is configured for deliveries, without sending a request."""
     webhook = settings.webhook
     if webhook.url is None:
-        return _of(settings, "ok", "no Webhook URL: tasks wait by polling")
+        return _finding(settings, "ok", "no Webhook URL: tasks wait by polling")
     if can_receive(settings):
-        return _of(settings, "ok", f"deliveries arrive at {delivery_url(webhook.url, settings.conn_id)}/...")
-    return _of(
+        return _finding(
+            settings, "ok", f"deliveries arrive at {delivery_url(webhook.url, settings.conn_id)}/..."
+        )
+    return _finding(
         settings,
         "wrong",
         "the Webhook URL is set, but neither Webhook secret nor Signing secret: tasks wait by polling",
@@ -70,10 +72,10 @@ def webhook(settings: ConnectionSettings, seconds: float) -> Finding:
         with httpx.Client(**options, timeout=max(seconds, 0.1) * 0.2) as client:
             stranger = _not_an_inbox(client.post(url))
             if stranger:
-                return _of(settings, "wrong", f"{shown}: {stranger[0]}", stranger[1])
+                return _finding(settings, "wrong", f"{shown}: {stranger[0]}", stranger[1])
             return _probed(settings, shown, client, url)
     except httpx.HTTPError as error:
-        return _of(
+        return _finding(
             settings,
             "wrong",
             f"{shown} is unreachable from here: {trimmed(str(error), 200) or type(error).__name__}",
@@ -120,7 +122,7 @@ def _probed(settings: ConnectionSettings, shown: str, client: httpx.Client, url:
     if status == 200:
         return _answered(settings, shown, probe, body)
     if (status, error) == (401, REFUSED):
-        return _of(
+        return _finding(
             settings,
             "wrong",
             f"{shown}: the inbox refuses this connection's secret or signature",
@@ -129,14 +131,14 @@ def _probed(settings: ConnectionSettings, shown: str, client: httpx.Client, url:
             "seconds.",
         )
     if (status, error) == (400, NOT_JSON):
-        return _of(
+        return _finding(
             settings,
             "warning",
             f"{shown}: the inbox accepts the secret, but runs an older version of this package",
             f"Install airflow-provider-webdata {__version__} on the API server too, and restart it.",
         )
     words = f"HTTP {status}" + (f" ({trimmed(error, 100)})" if isinstance(error, str) else "")
-    return _of(
+    return _finding(
         settings,
         "wrong",
         f"{shown}: the inbox responded to a probe with {words}",
@@ -148,27 +150,27 @@ def _answered(settings: ConnectionSettings, shown: str, probe: bytes, body: dict
     webhook = settings.webhook
     keys = webhook.signing_secrets or webhook.secrets
     if not is_proven(body.get("proofs"), probe, settings.conn_id, keys):
-        return _of(
+        return _finding(
             settings,
             "wrong",
             f"{shown}: another server responded, which does not know the secret",
             'Correct "Webhook URL".',
         )
     if (version := body.get("version")) != __version__:
-        return _of(
+        return _finding(
             settings,
             "warning",
             f"{shown}: the inbox responds, but runs version {trimmed(str(version), 50)}; this is {__version__}",
             "Install the same version of airflow-provider-webdata everywhere.",
         )
     if _is_public(settings.client.base_url) and _is_public(webhook.url or "") is False:
-        return _of(
+        return _finding(
             settings,
             "warning",
             f"{shown}: the inbox responds, but its address is private",
             f"The service does not deliver to private addresses: use a public URL. {_OUTSIDE}",
         )
-    return _of(settings, "ok", f"{shown}: the inbox responds and knows the secret")
+    return _finding(settings, "ok", f"{shown}: the inbox responds and knows the secret")
 
 
 def _headers(settings: ConnectionSettings, probe: bytes) -> dict[str, str]:
@@ -227,5 +229,5 @@ def _body(response: httpx.Response) -> dict[str, Any]:
     return body if isinstance(body, dict) else {}
 
 
-def _of(settings: ConnectionSettings, state: State, seen: str, advice: str | None = None) -> Finding:
+def _finding(settings: ConnectionSettings, state: State, seen: str, advice: str | None = None) -> Finding:
     return Finding("webhook", state, seen, advice, settings.conn_id)

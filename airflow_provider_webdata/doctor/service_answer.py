@@ -40,7 +40,7 @@ FEW_CREDITS = 0.05
 
 
 @dataclass
-class _Meeting:
+class _Contact:
     """The network connection to the host; `ahead`: seconds that its clock is ahead of this machine's."""
 
     address: str | None = None
@@ -78,7 +78,7 @@ class ServiceAnswer:
     usage: CreditUsage | None = None
     failure: Diagnosis | None = None
     queue: QueueStatus | None = None
-    _meeting: _Meeting = field(default_factory=_Meeting)
+    _contact: _Contact = field(default_factory=_Contact)
 
     def findings(self) -> list[Finding]:
         """Return the findings of `CHECKS`, in this order."""
@@ -101,7 +101,7 @@ class ServiceAnswer:
         client = self.settings.client
         if self._failed == "tls":
             return Finding("host", "ok", f"{client.base_url} is reachable; see tls")
-        way = f" ({self._meeting.address})" if self._meeting.address else ""
+        way = f" ({self._contact.address})" if self._contact.address else ""
         return Finding(
             "host", "ok", f"{client.base_url} responds" + (" through the proxy" if client.proxy else way)
         )
@@ -128,12 +128,12 @@ class ServiceAnswer:
                 "the certificate is not verified, so an attacker on the network can read the API key",
                 'Turn on "Verify TLS certificate"; for a private certificate authority, set "CA bundle".',
             )
-        if self._meeting.tls is None:
+        if self._contact.tls is None:
             return Finding("tls", "unknown", "see host")
-        end = self._meeting.certificate_end
+        end = self._contact.certificate_end
         if end is None:
-            return Finding("tls", "ok", self._meeting.tls)
-        seen = f"{self._meeting.tls}, the certificate expires on {end.date().isoformat()}"
+            return Finding("tls", "ok", self._contact.tls)
+        seen = f"{self._contact.tls}, the certificate expires on {end.date().isoformat()}"
         if end - datetime.now(timezone.utc) < timedelta(days=CERTIFICATE_DAYS):
             return Finding("tls", "warning", seen, "Ask the operator of the service to renew it.")
         return Finding("tls", "ok", seen)
@@ -164,9 +164,9 @@ class ServiceAnswer:
         return Finding("credits", "ok", seen)
 
     def _clock(self) -> Finding:
-        ahead = self._meeting.ahead
+        ahead = self._contact.ahead
         if ahead is None:
-            if not self._meeting.answered:
+            if not self._contact.answered:
                 return self._unanswered("clock")
             return Finding("clock", "unknown", "the service's response has no Date header")
         seen = f"the service's clock and this machine's differ by {abs(ahead):.0f} s"
@@ -212,20 +212,20 @@ def ask_service(settings: ConnectionSettings, seconds: float, *, with_queue: boo
     :param seconds: time limit, without DNS lookups.
     :param with_queue: whether to read the team's queue too, within the same limit.
     """
-    meeting = _Meeting()
+    contact = _Contact()
     seconds = seconds / 2 if with_queue else seconds
     # Connecting and reading may each take the timeout, and the result must be reported within the limit.
     timeout = min(settings.client.timeout, max(seconds, 0.1) * 0.45)
     try:
-        with WebDataClient(replace(settings.client, timeout=timeout, retry_budget=0), meeting.see) as client:
+        with WebDataClient(replace(settings.client, timeout=timeout, retry_budget=0), contact.see) as client:
             try:
                 usage = client.call(endpoints.CREDIT_USAGE).data
             except WebDataError as error:
-                return ServiceAnswer(settings, failure=diagnosis_of(error), _meeting=meeting)
-            return ServiceAnswer(settings, usage, None, _queue(client) if with_queue else None, meeting)
+                return ServiceAnswer(settings, failure=diagnosis_of(error), _contact=contact)
+            return ServiceAnswer(settings, usage, None, _queue(client) if with_queue else None, contact)
     except WebDataError as error:
         # The CA bundle cannot be read.
-        return ServiceAnswer(settings, failure=diagnosis_of(error), _meeting=meeting)
+        return ServiceAnswer(settings, failure=diagnosis_of(error), _contact=contact)
 
 
 def _queue(client: WebDataClient) -> QueueStatus | None:

@@ -104,7 +104,7 @@ class MonitorPages:
         self.query: dict[str, int] | None = {"limit": PAGE_SIZE, "offset": 0}
         self._seen: set[str] = set()
 
-    def take(self, page: list[models.Monitor]) -> list[models.Monitor]:
+    def add_page(self, page: list[models.Monitor]) -> list[models.Monitor]:
         """Return the page's new monitors, and advance to the next page."""
         fresh = [monitor for monitor in page if monitor.id not in self._seen]
         self._seen.update(monitor.id for monitor in fresh)

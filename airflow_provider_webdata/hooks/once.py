@@ -40,7 +40,7 @@ class Once(Generic[T]):
         self.made = await self._make()
         return self.made
 
-    def take(self) -> T | None:
+    def reset(self) -> T | None:
         """Remove and return the value, or None; the next caller creates a new one."""
         made, self.made = self.made, None
         return made

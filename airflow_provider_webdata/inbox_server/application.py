@@ -15,7 +15,7 @@ from airflow_provider_webdata.inbox_server.airflow_connections import (
     UndecryptableError,
     find_webdata_connection,
 )
-from airflow_provider_webdata.inbox_server.db_manager import make_tables
+from airflow_provider_webdata.inbox_server.db_manager import create_tables
 from airflow_provider_webdata.inbox_server.http.app import InboxApplication
 from airflow_provider_webdata.inbox_server.http.auth import Gate
 from airflow_provider_webdata.inbox_server.http.responses import retry_later
@@ -40,7 +40,7 @@ def create_application() -> InboxApplication:
     :raises StoreUnavailableError: this process has no access to Airflow's database.
     :raises OptionError: an option of `[webdata]` is invalid.
     """
-    inbox = Inbox(prepare=make_tables if creates_tables() else None)
+    inbox = Inbox(prepare=create_tables if creates_tables() else None)
     application = InboxApplication(inbox, _gate, most_bytes=max_body_bytes(), keep_days=retention_days())
     # An API server has hundreds of thousands of permanent objects. Under load, the garbage collector would scan all
     # of them several times a second, and stop every request for a third of a second.

@@ -1,7 +1,7 @@
 """Creation, migration, and removal of the inbox's tables with Airflow's: `airflow db migrate`, `airflow db reset`.
 
 Airflow 3.2 and later find the manager through `db-managers` in the provider's metadata. If `airflow db migrate` has not
-run since the installation of the package, the inbox calls `make_tables`.
+run since the installation of the package, the inbox calls `create_tables`.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def revisions() -> tuple[str, ...]:
     return tuple(script.revision for script in manager.get_script_object().walk_revisions())
 
 
-def make_tables() -> None:
+def create_tables() -> None:
     """Create or migrate the tables like `airflow db migrate`, under its lock, unless they are up to date.
 
     Any number of processes may call this concurrently.

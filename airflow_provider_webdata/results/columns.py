@@ -187,9 +187,9 @@ def row_maker(columns: tuple[Column, ...]) -> Callable[[Any], dict[str, Any]]:
                 inner = inner.setdefault(name, {})
             inner[last] = column
 
-    def made(item: Any) -> dict[str, Any]:
+    def row_of(item: Any) -> dict[str, Any]:
         values = empty.copy()
-        left = _take(item, places, values) if isinstance(item, Mapping) else item
+        left = _move_fields(item, places, values) if isinstance(item, Mapping) else item
         values[EXTRA.name] = json_text(left) if left or not isinstance(item, Mapping) else None
         for column in copies:
             value = item
@@ -198,7 +198,7 @@ def row_maker(columns: tuple[Column, ...]) -> Callable[[Any], dict[str, Any]]:
             values[column.name] = None if value is None else _fitting(value, column.type)
         return values
 
-    return made
+    return row_of
 
 
 def _fitting(value: Any, type_: ColumnType) -> Any:
@@ -218,7 +218,9 @@ def _fitting(value: Any, type_: ColumnType) -> Any:
     return value if isinstance(value, float) else None
 
 
-def _take(item: Mapping[str, Any], places: Mapping[str, Any], values: dict[str, Any]) -> dict[str, Any]:
+def _move_fields(
+    item: Mapping[str, Any], places: Mapping[str, Any], values: dict[str, Any]
+) -> dict[str, Any]:
     """Move the fields of an item that have a column into `values`, and return the rest."""
     left: dict[str, Any] = {}
     for name, value in item.items():
@@ -234,7 +236,7 @@ def _take(item: Mapping[str, Any], places: Mapping[str, Any], values: dict[str, 
             else:
                 values[place.name] = fitting
         elif place is not None and value and isinstance(value, Mapping):
-            if rest := _take(value, place, values):
+            if rest := _move_fields(value, place, values):
                 left[name] = rest
         else:
             left[name] = value

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from airflow_provider_webdata.results.item_paths import at_path
-from airflow_provider_webdata.results.media_fetch import Kept, MediaError, MediaFetcher, MediaSettings
+from airflow_provider_webdata.results.media_fetch import MediaError, MediaFetcher, MediaSettings, StoredMedia
 from airflow_provider_webdata.results.media_types import extension_of
 from airflow_provider_webdata.results.storage import storage_path
 
@@ -120,7 +120,7 @@ def keep_media(
         fetcher.close()
 
 
-def _kept(fetcher: MediaFetcher, link: _MediaLink, folder: ObjectStoragePath) -> Kept | MediaError:
+def _kept(fetcher: MediaFetcher, link: _MediaLink, folder: ObjectStoragePath) -> StoredMedia | MediaError:
     def path_for(content_type: str) -> ObjectStoragePath:
         return folder / f"{link.name}.{extension_of(content_type)}"
 
@@ -135,7 +135,7 @@ def _kept(fetcher: MediaFetcher, link: _MediaLink, folder: ObjectStoragePath) ->
 def _rewritten(
     item: Mapping[str, Any],
     links: list[_MediaLink],
-    outcomes: list[Kept | MediaError],
+    outcomes: list[StoredMedia | MediaError],
     report: MediaReport,
 ) -> dict[str, Any]:
     touched = {str(link.path[0]) for link in links}
@@ -144,7 +144,7 @@ def _rewritten(
     for link, outcome in zip(links, outcomes, strict=True):
         in_answer = not link.link.startswith(("http://", "https://"))
         record: dict[str, Any] = {"field": link.field, "source": "data:" if in_answer else link.link}
-        if isinstance(outcome, Kept):
+        if isinstance(outcome, StoredMedia):
             record |= {"url": outcome.url, "contentType": outcome.content_type, "bytes": outcome.size}
             reduce(getitem, link.path[:-1], changed)[link.path[-1]] = outcome.url
             report.kept += 1

@@ -70,7 +70,7 @@ class MediaSettings:
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredMedia:
     """A kept file, with its size in bytes."""
 
     url: str
@@ -103,7 +103,7 @@ class MediaFetcher:
         """Close the connections."""
         self._http.close()
 
-    def keep(self, link: str, kind: MediaKind, path_for: Callable[[str], ObjectStoragePath]) -> Kept:
+    def keep(self, link: str, kind: MediaKind, path_for: Callable[[str], ObjectStoragePath]) -> StoredMedia:
         """Fetch a link, or decode its embedded content, and store the file.
 
         :param link: an http(s) URL, a `data:` URL, or base64 text.
@@ -124,7 +124,7 @@ class MediaFetcher:
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise MediaError(f"could not be fetched: {type(error).__name__}: {error}") from error
 
-    def _fetch(self, link: str, kind: MediaKind, path_for: Callable[[str], ObjectStoragePath]) -> Kept:
+    def _fetch(self, link: str, kind: MediaKind, path_for: Callable[[str], ObjectStoragePath]) -> StoredMedia:
         deadline = time.monotonic() + self._settings.max_seconds
         with self._answer(link) as response:
             announced = response.headers.get("content-length", "")
@@ -197,7 +197,7 @@ class MediaFetcher:
         chunks: Iterator[bytes],
         kind: MediaKind,
         path_for: Callable[[str], ObjectStoragePath],
-    ) -> Kept:
+    ) -> StoredMedia:
         first = b""
         for chunk in chunks:
             first += chunk
@@ -218,7 +218,7 @@ class MediaFetcher:
                 if file.bytes + len(chunk) > self._settings.max_bytes:
                     raise MediaError(f"has more than the {self._settings.max_bytes} bytes allowed")
                 file.write(chunk)
-        return Kept(str(path), content_type, file.bytes)
+        return StoredMedia(str(path), content_type, file.bytes)
 
 
 def _check_status(response: httpx.Response) -> None:

@@ -75,7 +75,7 @@ class AccountRun(Run):
         listing = CheckListing(self.start or _EVER)
         while listing.query is not None:
             limit, offset = listing.query
-            listing.take(self.hook.list_monitor_checks(monitor_id, limit=limit, offset=offset))
+            listing.add_page(self.hook.list_monitor_checks(monitor_id, limit=limit, offset=offset))
         return listing.checks
 
     def _contains(self, time: datetime | None) -> bool:

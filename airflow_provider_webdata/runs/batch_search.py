@@ -55,7 +55,7 @@ class BatchSearchRun(Run):
         account = self.hook.get_settings().client.account
         kept = records_of(self.delivery.path, context, account)
         budget = Budget(limit, context, OPERATION, keeps_peak=True)
-        batch = self._made_batch(kept, budget, extra_body)
+        batch = self._new_batch(kept, budget, extra_body)
         settled = batch.count_earlier(kept.read(), queries, repeat_ambiguous=task.repeat_ambiguous)
         before = batch.tally.credits_used
         if settled:
@@ -159,7 +159,7 @@ class BatchSearchRun(Run):
             self.log.info("%s: %s", OPERATION, note)
         return found
 
-    def _made_batch(
+    def _new_batch(
         self, kept: KeptRecords, budget: Budget, extra_body: Mapping[str, Any] | None
     ) -> SearchBatch:
         task, settings = self.task, self.hook.get_settings()
@@ -169,7 +169,7 @@ class BatchSearchRun(Run):
         return SearchBatch(
             settings,
             AdaptiveLimit(min(task.max_concurrency, shared)),
-            lambda records: kept.save(self._with_media_kept(records)),
+            lambda records: kept.save(self._with_stored_media(records)),
             extra_body=extra_body,
             budget=budget,
             patience=patience,
@@ -211,7 +211,7 @@ class BatchSearchRun(Run):
             for failure in tally.failed
         )
 
-    def _with_media_kept(self, records: list[Record]) -> list[Record]:
+    def _with_stored_media(self, records: list[Record]) -> list[Record]:
         """Return records with their media saved: audio and video links would expire during a long batch."""
         if self.delivery.media is None:
             return records

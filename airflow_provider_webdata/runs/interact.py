@@ -57,7 +57,7 @@ class InteractRun(Run):
         """
         self.billing.push_earlier()
         named = self._checked_steps()
-        browser = self._browser = self._made_browser([step for _, step in named])
+        browser = self._browser = self._new_browser([step for _, step in named])
         self._close_leftovers(browser)
         self._hold_limit([step for _, step in named])
         done: list[dict[str, Any]] = []
@@ -130,7 +130,7 @@ class InteractRun(Run):
                 f"{name}: the browser was closed during the step: {error.text()}"
             ) from error
 
-    def _made_browser(self, steps: Sequence[RequestModel]) -> Browser:
+    def _new_browser(self, steps: Sequence[RequestModel]) -> Browser:
         extra_body = checked_extra_body(self.task, "interact")
         if self.task.scrape_id is not None:
             if checked_text(self.task.scrape_id) is None:

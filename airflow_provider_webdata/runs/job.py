@@ -15,7 +15,7 @@ from airflow_provider_webdata.common.page_urls import job_page
 from airflow_provider_webdata.hooks.calls import body_for
 from airflow_provider_webdata.runs.failures import JobFailedError
 from airflow_provider_webdata.runs.jobs.results import JobResult, texts
-from airflow_provider_webdata.runs.jobs.start import JobStart, is_of_earlier_attempt, poll_job, record_stop
+from airflow_provider_webdata.runs.jobs.start import JobStart, poll_job, record_stop, was_started_before
 from airflow_provider_webdata.runs.kill import run_outside_handler
 from airflow_provider_webdata.runs.managed_webhook import ManagedWebhook, origin_of
 from airflow_provider_webdata.runs.request import checked_extra_body, checked_request
@@ -174,7 +174,7 @@ class JobRun(WaitRun):
             kind or self.kind,
             job_id,
             extras=self._page_extras,
-            is_saved=is_of_earlier_attempt(self.context),
+            is_saved=was_started_before(self.context),
         )
 
     @property

@@ -34,7 +34,7 @@ class CheckListing:
     that finished at or before the time, with a short page, or with a page without new checks. It has no other limit: a
     wait decides on the oldest check first, and must not miss any. Without a time, it reads one page.
 
-    Send the `query`, pass the page to `take`, and repeat until `query` is None.
+    Send the `query`, pass the page to `add_page`, and repeat until `query` is None.
 
     :param after: the time.
     """
@@ -49,7 +49,7 @@ class CheckListing:
         """All checks of the pages, without duplicates."""
         return list(self._checks.values())
 
-    def take(self, page: list[MonitorCheck]) -> None:
+    def add_page(self, page: list[MonitorCheck]) -> None:
         """Add the page for the current `query`, and advance to the next."""
         if self.query is None:
             return

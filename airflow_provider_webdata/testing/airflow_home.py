@@ -66,7 +66,7 @@ class AirflowHome:
         }.items():
             self._environment.setenv(name, value)
 
-    def make_database(self, cache: Path | None, say: Callable[[str], None]) -> None:
+    def create_database(self, cache: Path | None, say: Callable[[str], None]) -> None:
         """Create the database. The first time takes several seconds.
 
         :param cache: folder that keeps the database for later runs; None: do not keep it.
@@ -75,7 +75,7 @@ class AirflowHome:
         """
         versions = f"{version('apache-airflow-core')}-{__version__}"
         database = MigratedDatabase((cache or self.path) / versions)
-        if not database.is_made:
+        if not database.exists:
             say("webdata: creating Airflow's database; pytest's cache keeps it")
         try:
             database.copy_to(self.path)

@@ -25,7 +25,7 @@ class MigratedDatabase:
     folder: Path
 
     @property
-    def is_made(self) -> bool:
+    def exists(self) -> bool:
         """Whether the database exists."""
         return self._done.exists()
 
@@ -35,7 +35,7 @@ class MigratedDatabase:
         :raises RuntimeError: Airflow could not migrate its database; the text is the end of its output.
         """
         with (
-            contextlib.closing(sqlite3.connect(self._made())) as made,
+            contextlib.closing(sqlite3.connect(self._migrated())) as made,
             contextlib.closing(sqlite3.connect(home / "airflow.db")) as copy,
         ):
             made.backup(copy)
@@ -48,11 +48,11 @@ class MigratedDatabase:
     def _done(self) -> Path:
         return self._home / "done"
 
-    def _made(self) -> Path:
+    def _migrated(self) -> Path:
         self._home.mkdir(parents=True, exist_ok=True)
         with (self._home / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if not self.is_made:
+            if not self.exists:
                 self._migrate()
                 self._done.touch()
         return self._home / "airflow.db"

@@ -46,7 +46,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     home = session.config.stash.get(_HOME, None)
     if home is not None and not session.config.option.collectonly:
         cache = getattr(session.config, "cache", None)
-        home.make_database(
+        home.create_database(
             cache.mkdir("webdata") if cache else None, session.config.get_terminal_writer().line
         )
 

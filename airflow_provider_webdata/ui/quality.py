@@ -86,7 +86,7 @@ def quality_of(facts: TaskFacts, past: Callable[[], list[tuple[str, dict[str, An
     ]
     return Quality(
         found is rejected,
-        [_said(one) for one in failed[:_MOST_SHOWN]] if isinstance(failed, list) else [],
+        [_description(one) for one in failed[:_MOST_SHOWN]] if isinstance(failed, list) else [],
         _numbers(found.get("blocked")),
         invalid,
         _measures(measured, earlier),
@@ -130,7 +130,7 @@ def _measures(now: Mapping[str, float], runs: Sequence[Mapping[str, float]], top
     ]
 
 
-def _said(check: Any) -> str:
+def _description(check: Any) -> str:
     if not isinstance(check, dict):
         return str(check)
     name = " ".join(str(check[part]) for part in ("check", "field") if check.get(part))

@@ -341,12 +341,12 @@ def runs_started_by(delivery_id: int, job_id: str | None, received_at: datetime)
         return [
             (run.dag_id, run.run_id)
             for event in events
-            if _is_of(event.extra, delivery_id, job_id)
+            if _concerns(event.extra, delivery_id, job_id)
             for run in event.created_dagruns
         ]
 
 
-def _is_of(extra: Any, delivery_id: int, job_id: str | None) -> bool:
+def _concerns(extra: Any, delivery_id: int, job_id: str | None) -> bool:
     payload = extra.get("payload") if isinstance(extra, dict) else None
     if not isinstance(payload, dict):
         return False

@@ -126,14 +126,14 @@ class CheckTarget(Target):
         # A payload without the monitor's id still contains the check's id.
         return how, (by_monitor, Subscription(job_id=self.check_id, events=events))
 
-    def take(self, item: Any) -> Look | None:
+    def receive(self, item: Any) -> Look | None:
         """Process a delivery, the monitor's checks, or the judgment or absence of a check."""
         if isinstance(item, Delivery):
             return self._hint(item)
         if isinstance(item, Judgment):
             self._judgment = item
         elif isinstance(item, Unconfirmed):
-            self._take_unconfirmed(item)
+            self._receive_unconfirmed(item)
         else:
             self._queue.add(item)
         return None
@@ -151,7 +151,7 @@ class CheckTarget(Target):
         self.log.info("Delivery %s reports the end of check %s; polling the service.", delivery.id, check_id)
         return Look(check_id)
 
-    def _take_unconfirmed(self, item: Unconfirmed) -> None:
+    def _receive_unconfirmed(self, item: Unconfirmed) -> None:
         if (delivery := (self._hints or {}).get(item.check_id)) is not None:
             self.log.warning(
                 "Check %s ended according to delivery %s, but the service does not confirm it (%s); using the "

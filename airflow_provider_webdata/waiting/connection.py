@@ -66,7 +66,7 @@ class Connection:
     async def renew(self, refused: AsyncWebDataHook) -> AsyncWebDataHook:
         """Read the connection again, unless another task has done so since the service rejected the hook's key."""
         if self._hook.made is refused:
-            self._hook.take()
+            self._hook.reset()
             await refused.close()
         return await self.hook()
 
@@ -122,7 +122,7 @@ class Connection:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        if (hook := self._hook.take()) is not None:
+        if (hook := self._hook.reset()) is not None:
             with suppress(Exception):
                 await hook.close()
 

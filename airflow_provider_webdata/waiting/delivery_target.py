@@ -59,7 +59,7 @@ class DeliveryTarget(Target):
         inbox_address(settings)
         return "by webhook", (self._wanted,)
 
-    def take(self, item: Any) -> Look | None:
+    def receive(self, item: Any) -> Look | None:
         """Process a matching delivery."""
         if self._found is None and isinstance(item, Delivery):
             self._found = item

@@ -149,7 +149,7 @@ class InboxSource:
         await self._close_reader()
 
     async def _close_reader(self) -> None:
-        if (reader := self._reader.take()) is not None:
+        if (reader := self._reader.reset()) is not None:
             with suppress(Exception):
                 await reader.aclose()
 

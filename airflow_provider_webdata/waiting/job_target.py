@@ -95,7 +95,7 @@ class JobTarget(Target):
             return by_webhook(self._interval), (subscription,)
         return f"by webhook if the job reports to this Airflow, and {polls(self._interval)}", (subscription,)
 
-    def take(self, item: Any) -> Look | None:
+    def receive(self, item: Any) -> Look | None:
         """Process a delivery, which is a hint, or the state of the job."""
         if isinstance(item, JobView):
             self._view = item

@@ -60,7 +60,7 @@ class Mailbox:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
-    def take(self) -> Any:
+    def pop(self) -> Any:
         """Return the next item, or None.
 
         :raises Exception: the item, if it is an exception.
@@ -83,7 +83,7 @@ class Mailbox:
 
         :raises Exception: the item, if it is an exception.
         """
-        while (item := self.take()) is None:
+        while (item := self.pop()) is None:
             await self.arrival()
         return item
 

@@ -166,7 +166,7 @@ class PollSource:
         while (query := pages.query) is not None and monitors:
             page = await self._connection.call(lambda hook, query=query: hook.list_monitors(**query))  # type: ignore[misc]
             count += 1
-            for monitor in pages.take(page):
+            for monitor in pages.add_page(page):
                 subject = monitors.pop(monitor.id, None)
                 if subject is not None and not subject.has_changed(monitor):
                     subject.polled_at = time.time()

@@ -188,7 +188,8 @@ class MonitorSubject(Subject):
         while listing.query is not None:
             limit, offset = listing.query
             query = {"limit": limit, "offset": offset}
-            listing.take(await call(lambda hook, query=query: hook.list_monitor_checks(monitor_id, **query)))  # type: ignore[misc]
+            page = await call(lambda hook, query=query: hook.list_monitor_checks(monitor_id, **query))  # type: ignore[misc]
+            listing.add_page(page)
         checks = listing.checks
         named = {target.check_id for target in self.targets if target.check_id is not None}
         missing = {}

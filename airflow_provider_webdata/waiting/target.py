@@ -85,7 +85,7 @@ class Target(ABC):
         """
 
     @abstractmethod
-    def take(self, item: Any) -> Look | None:
+    def receive(self, item: Any) -> Look | None:
         """Process a finding of a source."""
 
     @abstractmethod

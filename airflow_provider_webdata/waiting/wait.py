@@ -111,11 +111,11 @@ async def next_found(hub: Hub, target: Target) -> Any:
                 _judge(hub, target.key[1], decision, target.mailbox)
         elif decision is not None:
             return decision
-        while (item := target.mailbox.take()) is None:
+        while (item := target.mailbox.pop()) is None:
             await target.mailbox.arrival()
         if isinstance(item, Notice):
             item.log_to(target.log)
-        elif (look := target.take(item)) is not None:
+        elif (look := target.receive(item)) is not None:
             hub.polls.look_now(target.key, look.hint)
 
 
@@ -152,7 +152,7 @@ async def look(hub: Hub, target: Target) -> Event | None:
             subject.targets.add(target)
             return await _look(hub, target, subject)
         for _, delivery in await hub.inbox.past(subscriptions):
-            target.take(delivery)
+            target.receive(delivery)
         found = target.decide()
         return None if found is None else target.event(found)
 
@@ -161,11 +161,11 @@ async def _look(hub: Hub, target: Target, subject: Subject) -> Event | None:
     while True:
         hub.connection.count_poll(target.key[0])
         for _, item in await _found_by(hub, subject):
-            target.take(item)
+            target.receive(item)
         while isinstance(decision := target.decide(), Judge):
             hook = await hub.connection.hook()
             meaningful = await is_meaningful(hook, target.key[1], decision.check_id)
-            target.take(Judgment(decision.check_id, meaningful))
+            target.receive(Judgment(decision.check_id, meaningful))
         if not isinstance(decision, Look):
             return None if decision is None else target.event(decision)
 

@@ -167,7 +167,7 @@ class Answer(ResponseModel):
     success: bool | None = None
 
 
-class _AsItCame:
+class _Verbatim:
     """Keeps the value of a field unchanged if it does not have the documented shape."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -188,7 +188,7 @@ def _json_value(value: Any) -> Any:
 
 T = TypeVar("T")
 
-Lenient = Annotated[T, _AsItCame()]
+Lenient = Annotated[T, _Verbatim()]
 """A field with third-party content, such as a page's meta tags. A value without the documented shape is kept unchanged,
 so that one unusual page does not invalidate a whole response."""
 

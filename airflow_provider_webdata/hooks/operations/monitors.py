@@ -61,7 +61,7 @@ class MonitorOperations(Operations):
         """Yield every monitor once, newest first, fetching page by page."""
         pages = MonitorPages()
         while pages.query is not None:
-            for monitor in pages.take((await self._execute(_list_monitors(**pages.query))).data):
+            for monitor in pages.add_page((await self._execute(_list_monitors(**pages.query))).data):
                 yield monitor
 
     async def get_monitor(self, monitor_id: str) -> models.Monitor:

@@ -84,7 +84,7 @@ class Connections:
         in_use = conn_id in self._known or await self._has_deliveries(conn_id)
         lookup = self._lookups.get(conn_id)
         if lookup is None:
-            if not in_use and not self._bucket.take():
+            if not in_use and not self._bucket.consume():
                 raise BusyError
             threads = self._threads if in_use else self._strangers_threads
             lookup = asyncio.get_running_loop().create_task(self._look_up(conn_id, threads))
@@ -117,7 +117,7 @@ class Connections:
             if conn_id not in self._known:
                 raise
             gate = self._known[conn_id][0]
-            if self._log_lines.take():
+            if self._log_lines.consume():
                 log.warning(
                     "Connection %r is unreadable; its deliveries are checked with its previous secrets: %s",
                     conn_id,

@@ -35,7 +35,7 @@ class TokenBucket:
         self._rate, self._burst, self._clock = rate, burst, clock
         self._left, self._since = burst, clock()
 
-    def take(self) -> bool:
+    def consume(self) -> bool:
         """Consume a token; return False if none is available."""
         now = self._clock()
         self._left = min(self._burst, self._left + (now - self._since) * self._rate)

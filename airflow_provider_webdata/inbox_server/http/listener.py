@@ -119,7 +119,7 @@ class Listener:
         return True
 
     def _complain(self, words: str, *values: object) -> None:
-        if self._log_lines.take():
+        if self._log_lines.consume():
             log.warning(
                 words + ": %d are open, %d of them idle; closing the oldest idle one. "
                 "Put a proxy in front, or raise the limit of open files (ulimit -n)",

@@ -106,7 +106,7 @@ class Receiver:
                     return JSONResponse({"status": "probe", "version": __version__, "proofs": proofs})
                 return await self._store(gate.conn_id, key, raw)
         except StoreUnavailableError as error:
-            if self._log_lines.take():
+            if self._log_lines.consume():
                 log.warning("Failed to store a delivery; the service will send it again: %s", error)
             return retry_later(503, "the delivery could not be stored")
 
@@ -126,9 +126,9 @@ class Receiver:
         return _STORED if is_new else _DUPLICATE
 
     def _refused(self, gate: Gate, headers: Headers, sender: str) -> Response:
-        if not self._refusals.take():
+        if not self._refusals.consume():
             return retry_later(429, "too many rejected requests", 1.0)
-        if self._log_lines.take():
+        if self._log_lines.consume():
             log.warning(
                 "Rejected a delivery for connection %r: its secret or signature is missing or wrong, or the "
                 "connection does not exist or has no webhook secret. Sender: %r%s",

@@ -68,7 +68,7 @@ def assign_positions(connection: Connection) -> int:
     :param connection: inside a transaction, which locks the counter's row from here to its end.
     """
     if connection.execute(_lock).rowcount == 0:
-        _make_counter(connection)
+        _create_counter(connection)
         connection.execute(_lock)
     last = end(connection)
     count, lowest, highest = connection.execute(_span).one()
@@ -95,11 +95,11 @@ def reserve_positions(connection: Connection, count: int) -> int:
     values = {"now": time.time_ns() // 1000, "count": count}
     last = connection.execute(_reserve, values).scalar()
     if last is None:
-        _make_counter(connection)
+        _create_counter(connection)
         last = connection.execute(_reserve, values).scalar_one()
     return int(last) - count + 1
 
 
-def _make_counter(connection: Connection) -> None:
+def _create_counter(connection: Connection) -> None:
     new = insert_or_ignore(counter, connection.dialect)
     connection.execute(new.values(id=_COUNTER_ROW, last_position=0))

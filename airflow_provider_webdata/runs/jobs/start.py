@@ -47,7 +47,7 @@ def poll_job(hook: WebDataHook, kind: JobKind, job_id: str) -> JobView:
     return JobView.of(kind, job_id, hook.job_status(kind, job_id, limit=1))
 
 
-def is_of_earlier_attempt(context: Context) -> bool:
+def was_started_before(context: Context) -> bool:
     """Return whether an earlier attempt started the task's job; False if Airflow has no task state store."""
     attempt = StartRecord.of(Intent(context, _INTENT)).attempt
     return attempt is not None and attempt < Attempt(context).number

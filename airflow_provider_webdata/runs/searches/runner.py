@@ -186,11 +186,11 @@ class SearchBatch:
         try:
             async with hook:
                 try:
-                    await self._make_all(hook, writer, results)
+                    await self._run_searches(hook, writer, results)
                 finally:
                     # Responses may have arrived just when the attempt ended.
                     while not results.empty():
-                        await self._take(results.get_nowait(), writer)
+                        await self._record(results.get_nowait(), writer)
         finally:
             self.tally.left = list(self._pending)
             writer.finish()
@@ -199,7 +199,7 @@ class SearchBatch:
         if self._fatal is not None:
             raise self._fatal
 
-    async def _make_all(
+    async def _run_searches(
         self, hook: AsyncWebDataHook, writer: RecordWriter, results: asyncio.Queue[_CallResult]
     ) -> None:
         in_flight: set[asyncio.Task[None]] = set()
@@ -210,7 +210,7 @@ class SearchBatch:
                 # The task state store is synchronous.
                 await asyncio.to_thread(self._budget.reserve, query.key, self._price(query))
                 self._pending.popleft()
-                call = asyncio.create_task(self._make(hook, query, results))
+                call = asyncio.create_task(self._search(hook, query, results))
                 in_flight.add(call)
                 call.add_done_callback(in_flight.discard)
             if not in_flight and results.empty():
@@ -222,7 +222,7 @@ class SearchBatch:
                 # Wake periodically to check whether a pause is over or the task was terminated.
                 await asyncio.wait(in_flight, timeout=_WAKE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
             while not results.empty():
-                await self._take(results.get_nowait(), writer)
+                await self._record(results.get_nowait(), writer)
             if time.monotonic() - reported > _REPORT_SECONDS:
                 reported = time.monotonic()
                 self._report(len(in_flight))
@@ -253,7 +253,7 @@ class SearchBatch:
         for record in records:
             self._budget.settle(record["key"], record["creditsUsed"])
 
-    async def _make(
+    async def _search(
         self, hook: AsyncWebDataHook, query: BatchQuery, results: asyncio.Queue[_CallResult]
     ) -> None:
         ticket = self._limit.ticket
@@ -266,7 +266,7 @@ class SearchBatch:
         else:
             results.put_nowait(_CallResult(query, ticket, answer=answer))
 
-    async def _take(self, result: _CallResult, writer: RecordWriter) -> None:
+    async def _record(self, result: _CallResult, writer: RecordWriter) -> None:
         query, error = result.query, result.error
         is_unbilled = result.answer is None and not (
             isinstance(error, WebDataError) and may_have_been_billed(error)

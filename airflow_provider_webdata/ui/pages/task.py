@@ -188,7 +188,7 @@ def _steps(page: Page, facts: TaskFacts) -> list[Step]:
     happened = happened_to(facts.name)
     for number, one in enumerate(happened):
         earlier = {before.event for before in happened[:number] if before.attempt == one.attempt}
-        steps.append(Step(one.at, one.event, _said(one, facts, resumed="deferred" in earlier)))
+        steps.append(Step(one.at, one.event, _description(one, facts, resumed="deferred" in earlier)))
     if not steps and facts.started:
         # Airflow's audit log may have been cleaned.
         since = facts.wait.since if facts.wait else facts.started
@@ -207,7 +207,7 @@ def _steps(page: Page, facts: TaskFacts) -> list[Step]:
     return sorted([*steps, *delivered], key=attrgetter("at"))
 
 
-def _said(one: Happened, facts: TaskFacts, *, resumed: bool) -> str:
+def _description(one: Happened, facts: TaskFacts, *, resumed: bool) -> str:
     if one.event == "sent":
         return f"Sent the {name_of(facts.operation)}" if facts.operation else "Started the check"
     if one.event == "running":

@@ -55,7 +55,7 @@ class CheckStream(Stream):
         after: datetime | None = None
         while True:
             with suppress(NewJoinError):
-                while not (joins := self._joins.take()):
+                while not (joins := self._joins.pop_all()):
                     # The stream was opened before its first watcher joined.
                     await mailbox.get()
                 # Follow the monitor from the earliest cursor of a watcher.

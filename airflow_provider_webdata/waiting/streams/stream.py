@@ -105,7 +105,7 @@ class Joins:
         if join in self._waiting:
             self._waiting.remove(join)
 
-    def take(self) -> list[Join]:
+    def pop_all(self) -> list[Join]:
         """Remove and return the pending joins."""
         joins, self._waiting = self._waiting, []
         return joins

@@ -57,7 +57,7 @@ class WebhookStream(Stream):
             hub.inbox.unwatch(mailbox)
 
     async def _answer_joins(self, hub: Hub) -> AsyncIterator[Any]:
-        joins = self._joins.take()
+        joins = self._joins.pop_all()
         kept = [join for join in joins if join.cursor is not None]
         new: dict[str | None, list[Join]] = {}
         for join in joins:

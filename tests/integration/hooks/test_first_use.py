@@ -164,5 +164,5 @@ async def test_a_value_without_callers_is_kept_for_the_next() -> None:
     await asyncio.gather(*callers, return_exceptions=True)
     ready.set()
     thing = await once.get()
-    assert (once.made, once.take(), begun) == (thing, thing, 1)
+    assert (once.made, once.reset(), begun) == (thing, thing, 1)
     assert await once.get() is not thing

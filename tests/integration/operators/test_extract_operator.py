@@ -52,7 +52,7 @@ def sent(server: SandboxServer) -> list[tuple[str, Any]]:
 def after_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """The sandbox is the hosted service, on the day after."""
     monkeypatch.setattr(endings, "HOSTED_HOSTS", {"127.0.0.1"})
-    monkeypatch.setattr(endings.Ending, "has_come", lambda _: True)
+    monkeypatch.setattr(endings.Ending, "has_passed", lambda _: True)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_the_end_is_announced_once_when_the_task_runs_against_the_hosted_service
 ) -> None:
     if hosted:
         monkeypatch.setattr(endings, "HOSTED_HOSTS", {"127.0.0.1"})
-        monkeypatch.setattr(endings.Ending, "has_come", lambda _: False)
+        monkeypatch.setattr(endings.Ending, "has_passed", lambda _: False)
     assert direct.run(extract(retries=0)).state == "success"
     assert [DATE in record.getMessage() for record in caplog.records].count(True) == hosted
     assert [path for path, _ in sent(shop)] == ["/v2/extract"]

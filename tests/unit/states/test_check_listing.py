@@ -30,7 +30,7 @@ def read(listing: CheckListing, stored: list[MonitorCheck], *, ignores_offset: b
         start = 0 if ignores_offset else query.offset
         page = stored[start : start + query.limit]
         pages.append(len(page))
-        listing.take(page)
+        listing.add_page(page)
     return pages
 
 
@@ -72,6 +72,6 @@ def test_a_service_that_ignores_the_offset_is_not_asked_for_ever() -> None:
 def test_a_check_that_a_new_one_pushes_onto_the_next_page_comes_once() -> None:
     stored = checks(60)
     listing = CheckListing(NOW - timedelta(days=1))
-    listing.take(stored[:FIRST_LIMIT])
-    listing.take(stored[FIRST_LIMIT - 1 :])
+    listing.add_page(stored[:FIRST_LIMIT])
+    listing.add_page(stored[FIRST_LIMIT - 1 :])
     assert (listing.query, len(listing.checks)) == (None, 60)

@@ -9,7 +9,7 @@ Reads a JSON list of steps, and prints a JSON list of answers:
 - `["upgrade", revision]`: through the DB manager; its output.
 - `["sql"]`: the printed statements of both directions.
 - `["run_sql"]`: the same, and carries out the statements.
-- `["make_tables"]`: as the inbox does by itself; the revision.
+- `["create_tables"]`: as the inbox does by itself; the revision.
 - `["package", folder]`: uses the migrations of this folder, as if another version of the package were installed.
 - `["execute", statement]`: on Airflow's database; the first value of the first row, if any.
 """
@@ -104,10 +104,10 @@ def attempt(*argv: str) -> dict[str, Any]:
     return {"error": error, "warnings": warnings}
 
 
-def make_tables() -> Any:
+def create_tables() -> Any:
     from airflow_provider_webdata.inbox_server import db_manager
 
-    db_manager.make_tables()
+    db_manager.create_tables()
     return execute("SELECT version_num FROM alembic_version_webdata")
 
 
@@ -153,7 +153,7 @@ STEPS: list[Callable[..., Any]] = [
     attempt,
     environ,
     execute,
-    make_tables,
+    create_tables,
     package,
     run_sql,
     schema,

@@ -142,7 +142,7 @@ def test_a_separate_schema(homes: Homes) -> None:
 def test_processes_of_the_inbox_create_its_tables_concurrently(homes: Homes, kind: str) -> None:
     home = homes.create(kind, **CREATE_TABLES)
     with ThreadPoolExecutor(3) as pool:
-        answers = list(pool.map(lambda _: home.run("make_tables", "make_tables", "schema"), range(3)))
+        answers = list(pool.map(lambda _: home.run("create_tables", "create_tables", "schema"), range(3)))
     for first, second, found in answers:
         assert first == second == found["revision"] is not None
         assert found == {**COMPLETE, "airflow": False, "revision": first}
@@ -208,7 +208,7 @@ def test_back_to_an_older_version_of_the_package(homes: Homes, tmp_path: Path, k
         # The older version is installed without a downgrade,
         f"package {older}",
         f"attempt db-manager migrate {MANAGER}",
-        "make_tables",
+        "create_tables",
         # and then as the message says.
         f"package {newer}",
         f"airflow db-manager downgrade {MANAGER} --to-revision {head} --yes",
