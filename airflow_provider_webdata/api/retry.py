@@ -174,9 +174,9 @@ def pause_between(error: WebDataError, failed: int) -> float:
 def reschedule_delay(error: WebDataError) -> timedelta:
     """Return the delay of a task after a 429, a 503 with a retry time, or an unavailable inbox.
 
-    A random jitter of up to a quarter of the retry time prevents tasks that were rate limited together from calling
-    together again.
+    A random jitter of up to a quarter of the retry time, or up to 2 seconds if that is more, prevents tasks that were
+    rate limited together from calling together again.
     """
-    asked: float | None = getattr(error, "retry_after", None)
-    named = _RATE_WINDOW_SECONDS if asked is None else max(asked, 1.0)
-    return timedelta(seconds=named + random.uniform(0, max(2.0, named / 4)))  # noqa: S311
+    named: float | None = getattr(error, "retry_after", None)
+    seconds = _RATE_WINDOW_SECONDS if named is None else max(named, 1.0)
+    return timedelta(seconds=seconds + random.uniform(0, max(2.0, seconds / 4)))  # noqa: S311

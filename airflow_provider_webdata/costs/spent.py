@@ -87,7 +87,7 @@ def spent(
     :param dag_ids: only these DAGs; empty: all.
     :param since: only credits reported at or after this time.
     :param until: only credits reported before this time.
-    :param conn_id: only credits of this connection; None: of all connections.
+    :param conn_id: only tasks that spent credits of this connection, with their part; None: all tasks.
     """
     found: dict[tuple[Any, ...], Spent] = {}
     jobs: dict[str, float] = {}

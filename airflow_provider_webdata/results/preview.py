@@ -20,12 +20,12 @@ def preview_row(item: Any) -> dict[str, Any]:
     :return: at most 20 values. Text has at most 160 characters. Lists and objects are empty.
     """
     if not isinstance(item, Mapping):
-        return {"value": _short(item)}
+        return {"value": _text(item) if isinstance(item, list) else _short(item)}
     metadata = item.get("metadata")
     page = metadata if isinstance(metadata, Mapping) else {}
     values = {name: page[name] for name in ("title", "statusCode") if name in page} | dict(item)
     if url := item.get("url") or page.get("sourceURL") or page.get("url"):
-        values["url"] = url
+        values = {"url": url} | values | {"url": url}
     return {_text(name): _short(value) for name, value in islice(values.items(), _MOST_VALUES)}
 
 

@@ -37,7 +37,7 @@ class Preview(NamedTuple):
 
     :param columns: names of the columns.
     :param rows: cell texts of these rows.
-    :param schema: types of all columns, by name.
+    :param schema: types of the columns in a preview, by name.
     :param total: total number of rows.
     """
 

@@ -70,7 +70,7 @@ class ChaosStack(PairedStack):
         return {CONNECTION_ID: self.airflow_url, OTHER_CONNECTION: self.other_url}
 
     def revive(self) -> list[str]:
-        """Restart components that have died without a fault's doing; return their names."""
+        """Restart dead components, except those that a fault keeps down; return their names."""
         dead = [name for name in self.components if name not in self.down and not self.runs(name)]
         for name in dead:
             # Its children may still be running.

@@ -129,7 +129,7 @@ class Index:
         return [page for page in self._web if page.status == 200]
 
     def hosts(self) -> list[str]:
-        """Return all hosts with pages."""
+        """Return the hosts of searchable pages, which do not include generated ones."""
         return sorted({page.host for page in self._web})
 
     def about(self, prompt: str, limit: int) -> list[str]:

@@ -160,7 +160,7 @@ def _plain(node: Element) -> str:
 def xlsx(content: IO[bytes]) -> str:
     """Convert an Excel workbook to HTML: a table for each sheet.
 
-    :raises BrokenFileError: a row or a cell is invalid.
+    :raises BrokenFileError: a row or a cell is invalid, or the archive is too large.
     """
     archive = _Archive(content)
     shared: list[str] = []
