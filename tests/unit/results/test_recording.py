@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.results import recording
-from airflow_provider_webdata.results.media_fetch import Kept, MediaError, MediaSettings
+from airflow_provider_webdata.results.media_fetch import MediaError, MediaSettings, StoredMedia
 from airflow_provider_webdata.results.recording import folder_of, keep_playlist
 
 BASE = "https://service.example/v2/interact/s/replay/0"
@@ -24,9 +24,9 @@ def fetched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         def __init__(self, settings: MediaSettings) -> None:
             pass
 
-        def keep(self, link: str, kind: str, path_for: Callable[[str], Any]) -> Kept:
+        def keep(self, link: str, kind: str, path_for: Callable[[str], Any]) -> StoredMedia:
             links.append(link)
-            return Kept(str(path_for("video/mp2t")), "video/mp2t", 100)
+            return StoredMedia(str(path_for("video/mp2t")), "video/mp2t", 100)
 
         def close(self) -> None:
             pass
