@@ -58,15 +58,20 @@ class PollSource:
         self._list_pages = 0
         self._judging: dict[tuple[str, str], asyncio.Task[bool]] = {}
 
-    def follow(self, target: Target) -> None:
-        """Start polling for a target."""
+    def add(self, target: Target) -> Subject:
+        """Add a target to its subject, and return the subject."""
         key = target.key
         if key not in self.subjects:
             self.subjects[key] = target.new_subject()
         self.subjects[key].targets.add(target)
+        return self.subjects[key]
+
+    def follow(self, target: Target) -> None:
+        """Start polling for a target."""
+        self.add(target)
         if self._backoff.notice is not None:
             target.mailbox.post(self._backoff.notice)
-        self.look_now(key)
+        self.look_now(target.key)
         if not self._is_running:
             self._is_running = True
             self._connection.run(self._run(), f"the poller of connection {self._connection.conn_id!r}")

@@ -29,7 +29,7 @@ HINT_PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Seconds between polls of a job or check that has ended according to a delivery, until the service confirms it."""
 
 MISSING_PAUSE = 2.0
-"""Seconds between polls for a check that is missing."""
+"""Seconds between polls for a missing check and, in workers, for a missing job or monitor."""
 
 MISSING_LIMIT = 30.0
 """Seconds for which a monitor, job, or check may be missing before its waits fail: the service reads from a replica."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.errors import NotFoundError, WebDataError
 from airflow_provider_webdata.waiting import subjects
-from airflow_provider_webdata.waiting.mailbox import ExpiredError, Notice, WaitFailedError
+from airflow_provider_webdata.waiting.mailbox import ExpiredError, Mailbox, Notice, WaitFailedError
 from airflow_provider_webdata.waiting.poll_source import is_meaningful
 from airflow_provider_webdata.waiting.target import Judge, Judgment, Look, waiting_for
 
@@ -16,15 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from airflow_provider_webdata.waiting.hub import Hub
-    from airflow_provider_webdata.waiting.mailbox import Mailbox
-    from airflow_provider_webdata.waiting.subjects import Subject
     from airflow_provider_webdata.waiting.target import Target
 
     Event = dict[str, Any]
     """The outcome of a wait, which Airflow stores for the task: JSON, with `status`."""
-
-LOOK_PAUSE = 2.0
-"""Seconds between polls for a missing job or monitor."""
 
 
 async def wait(
@@ -131,7 +126,7 @@ async def _first_look(hub: Hub, target: Target) -> Event | None:
     if hub.polls.subjects[target.key].polled_at is not None:
         return None
     try:
-        return await _look(hub, target, hub.polls.subjects[target.key])
+        return await look(hub, target)
     except WebDataError as error:
         if error.verdict == "never":
             raise
@@ -142,25 +137,15 @@ async def _first_look(hub: Hub, target: Target) -> Event | None:
 async def look(hub: Hub, target: Target) -> Event | None:
     """Poll a target once, and return the event, or None if the wait has not ended.
 
+    The poll source keeps the target until `leave`, or until the hub closes.
+
     :raises WebDataError: the service or the inbox is unavailable, or the target stays missing for longer than the
         service's replica may lag.
     """
-    with hub.mailbox() as target.mailbox:
-        _, subscriptions = target.begin(await hub.connection.settings())
-        if target.is_polled:
-            subject = target.new_subject()
-            subject.targets.add(target)
-            return await _look(hub, target, subject)
-        for _, delivery in await hub.inbox.past(subscriptions):
-            target.receive(delivery)
-        found = target.decide()
-        return None if found is None else target.event(found)
-
-
-async def _look(hub: Hub, target: Target, subject: Subject) -> Event | None:
+    target.mailbox = Mailbox()
+    _, subscriptions = target.begin(await hub.connection.settings())
     while True:
-        hub.connection.count_poll(target.key[0])
-        for _, item in await _found_by(hub, subject):
+        for _, item in await (_poll(hub, target) if target.is_polled else hub.inbox.past(subscriptions)):
             target.receive(item)
         while isinstance(decision := target.decide(), Judge):
             hook = await hub.connection.hook()
@@ -170,16 +155,18 @@ async def _look(hub: Hub, target: Target, subject: Subject) -> Event | None:
             return None if decision is None else target.event(decision)
 
 
-async def _found_by(hub: Hub, subject: Subject) -> list[tuple[Any, Any]]:
+async def _poll(hub: Hub, target: Target) -> list[tuple[Any, Any]]:
+    hub.connection.count_poll(target.key[0])
+    subject = hub.polls.add(target)
     began = time.monotonic()
     while True:
         try:
             return await subject.poll(hub.connection.call)
         except NotFoundError:
             # A new object may still be missing in the replica.
-            if time.monotonic() - began + LOOK_PAUSE > subjects.MISSING_LIMIT:
+            if time.monotonic() - began + subjects.MISSING_PAUSE > subjects.MISSING_LIMIT:
                 raise
-        await asyncio.sleep(LOOK_PAUSE)
+        await asyncio.sleep(subjects.MISSING_PAUSE)
 
 
 def _seen(hub: Hub, target: Target) -> Iterator[str]:
