@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.states.check_queue import CheckQueue
     from airflow_provider_webdata.states.checks import Decision
     from airflow_provider_webdata.waiting.policy import PollingPolicy
-    from airflow_provider_webdata.waiting.subjects import Subject
 
 CLOCK_TOLERANCE = timedelta(minutes=5)
 """Maximum lag of the inbox's clock behind the service's."""
@@ -42,6 +41,9 @@ class CheckTarget(Target):
     A delivery is a hint to poll the monitor. The checks from the service go into a `CheckQueue`, which decides on each
     check once, in order. The check is read from the delivery only if the service is unavailable or does not confirm
     its own delivery.
+
+    :ivar managed_url: URL of the connection's inbox if deliveries of the monitor may go there, otherwise empty.
+    :ivar queue: the checks from the service, with the first check or the time to wait for.
     """
 
     __slots__ = (
@@ -51,14 +53,16 @@ class CheckTarget(Target):
         "_passed_over",
         "_policy",
         "_poll_interval",
-        "_queue",
         "managed_url",
+        "queue",
     )
+
+    subject_class = MonitorSubject
 
     def __init__(self, monitor_id: str, queue: CheckQueue, policy: PollingPolicy, log: Any) -> None:
         super().__init__(log)
         self._monitor_id = monitor_id
-        self._queue = queue
+        self.queue = queue
         self._policy = policy
         self._poll_interval = policy.poll_interval
         self._hints: dict[str, Delivery] | None = None
@@ -66,10 +70,8 @@ class CheckTarget(Target):
         self._passed_over: str | None = None
         self.managed_url = ""
 
-    @property
-    def name(self) -> str:
-        """The target's name in messages."""
-        check_id, after = self._queue.check_id, self._queue.after
+    def __str__(self) -> str:
+        check_id, after = self.queue.check_id, self.queue.after
         if check_id is not None:
             return f"check {check_id} of monitor {self._monitor_id}"
         since = f" that finished after {after.isoformat()}" if after is not None else ""
@@ -80,20 +82,6 @@ class CheckTarget(Target):
         """The key of the polled subject."""
         return "monitor", self._monitor_id
 
-    @property
-    def check_id(self) -> str | None:
-        """The check to wait for first, or None."""
-        return self._queue.check_id
-
-    @property
-    def after(self) -> datetime | None:
-        """The time after which checks count."""
-        return self._queue.after
-
-    def new_subject(self) -> Subject:
-        """Return a subject for the monitor."""
-        return MonitorSubject(self.key)
-
     def interval(self, monitor: MonitorSubject) -> float:
         """Return the seconds between polls: `safety_poll` if the monitor reports to `managed_url`."""
         expects_delivery = self.managed_url and monitor.reports_to(self.managed_url)
@@ -101,9 +89,9 @@ class CheckTarget(Target):
 
     def may_end(self, over: set[str], newest: datetime | None) -> bool:
         """Return whether a list of checks may end the wait."""
-        if self.check_id is not None:
-            return self.check_id in over
-        return newest is not None and (self.after is None or newest > self.after)
+        if self.queue.check_id is not None:
+            return self.queue.check_id in over
+        return newest is not None and (self.queue.after is None or newest > self.queue.after)
 
     def begin(self, settings: ConnectionSettings) -> tuple[str, tuple[Subscription, ...]]:
         """Return how the end of a check is detected, and the deliveries to subscribe to."""
@@ -118,13 +106,13 @@ class CheckTarget(Target):
             self.managed_url = delivery_url(settings.webhook.url or "", settings.conn_id)
             how = f"{by_webhook(policy.safety_poll)} if the monitor reports to this Airflow, else {how}"
         # A delivery that is too early only causes a poll, which returns the actual end of the check.
-        since = self.after - CLOCK_TOLERANCE if self.after is not None else None
+        since = self.queue.after - CLOCK_TOLERANCE if self.queue.after is not None else None
         events = (CHECK_COMPLETED,)
         by_monitor = Subscription(monitor_id=self._monitor_id, events=events, since=since)
-        if self.check_id is None:
+        if self.queue.check_id is None:
             return how, (by_monitor,)
         # A payload without the monitor's id still contains the check's id.
-        return how, (by_monitor, Subscription(job_id=self.check_id, events=events))
+        return how, (by_monitor, Subscription(job_id=self.queue.check_id, events=events))
 
     def receive(self, item: Any) -> Look | None:
         """Process a delivery, the monitor's checks, or the judgment or absence of a check."""
@@ -135,7 +123,7 @@ class CheckTarget(Target):
         elif isinstance(item, Unconfirmed):
             self._receive_unconfirmed(item)
         else:
-            self._queue.add(item)
+            self.queue.add(item)
         return None
 
     def _hint(self, delivery: Delivery) -> Look | None:
@@ -143,10 +131,10 @@ class CheckTarget(Target):
         if check_id is None:
             return Look()
         self._hints = self._hints or {}
-        if check_id in self._hints or self._queue.was_decided(check_id):
+        if check_id in self._hints or self.queue.was_decided(check_id):
             return None
         self._hints[check_id] = delivery
-        if self.check_id not in (None, check_id):
+        if self.queue.check_id not in (None, check_id):
             return None
         self.log.info("Delivery %s reports the end of check %s; polling the service.", delivery.id, check_id)
         return Look(check_id)
@@ -160,20 +148,20 @@ class CheckTarget(Target):
                 delivery.id,
                 item.reason,
             )
-            self._queue.add([delivered_check(delivery)])
-        elif item.is_missing and item.check_id == self.check_id:
-            raise WaitFailedError(f"{self.name} does not exist ({item.reason})", "never")
+            self.queue.add([delivered_check(delivery)])
+        elif item.is_missing and item.check_id == self.queue.check_id:
+            raise WaitFailedError(f"{self} does not exist ({item.reason})", "never")
 
     def decide(self) -> FoundCheck | Look | Judge | None:
         """Return the next matching check, a request for missing information, or None."""
-        while (check := self._queue.head) is not None:
+        while (check := self.queue.head) is not None:
             meaningful = None
-            if self._queue.needs_pages:
+            if self.queue.needs_pages:
                 if self._judgment is None or self._judgment.check_id != check.id:
                     return Judge(check.id)
                 meaningful = self._judgment.is_meaningful
-            was_named = self.check_id is not None
-            decision = self._queue.decide(meaningful=meaningful)
+            was_named = self.queue.check_id is not None
+            decision = self.queue.decide(meaningful=meaningful)
             hint = self._hints.pop(check.id, None) if self._hints else None
             if decision.outcome != "wait":
                 return FoundCheck(check, decision, "polling" if hint is None else "webhook")

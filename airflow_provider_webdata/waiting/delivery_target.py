@@ -39,9 +39,7 @@ class DeliveryTarget(Target):
         )
         self._found: Delivery | None = None
 
-    @property
-    def name(self) -> str:
-        """The target's name in messages."""
+    def __str__(self) -> str:
         wanted = self._wanted
         given = {
             "key": wanted.key,

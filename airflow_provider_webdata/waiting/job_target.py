@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.common.job_kinds import JobKind
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
     from airflow_provider_webdata.waiting.policy import PollingPolicy
-    from airflow_provider_webdata.waiting.subjects import Subject
 
 
 class JobTarget(Target):
@@ -40,6 +39,8 @@ class JobTarget(Target):
         "_view",
     )
 
+    subject_class = JobSubject
+
     def __init__(
         self,
         kind: JobKind,
@@ -61,9 +62,7 @@ class JobTarget(Target):
         self._is_delivered = False
         self._view: JobView | None = None
 
-    @property
-    def name(self) -> str:
-        """The target's name in messages."""
+    def __str__(self) -> str:
         return f"{name_of(self._kind)} {self._job_id}"
 
     @property
@@ -75,10 +74,6 @@ class JobTarget(Target):
     def key(self) -> tuple[str, str]:
         """The key of the polled subject."""
         return self._kind, self._job_id
-
-    def new_subject(self) -> Subject:
-        """Return a subject for the job."""
-        return JobSubject(self.key)
 
     def interval(self, _: JobSubject) -> float:
         """Return the seconds between polls."""

@@ -62,7 +62,7 @@ class PollSource:
         """Add a target to its subject, and return the subject."""
         key = target.key
         if key not in self.subjects:
-            self.subjects[key] = target.new_subject()
+            self.subjects[key] = target.subject_class(key)
         self.subjects[key].targets.add(target)
         return self.subjects[key]
 

@@ -182,7 +182,7 @@ class MonitorSubject(Subject):
     async def _read_checks(self, call: Call) -> list[MonitorCheck]:
         """Return the monitor's checks since the start of the earliest wait, and those requested by id."""
         monitor_id = self.key[1]
-        starts = [target.after for target in self.targets if target.check_id is None]
+        starts = [target.queue.after for target in self.targets if target.queue.check_id is None]
         has_start = bool(starts) and None not in starts
         listing = CheckListing(min(start for start in starts if start is not None) if has_start else None)
         while listing.query is not None:
@@ -191,7 +191,7 @@ class MonitorSubject(Subject):
             page = await call(lambda hook, query=query: hook.list_monitor_checks(monitor_id, **query))  # type: ignore[misc]
             listing.add_page(page)
         checks = listing.checks
-        named = {target.check_id for target in self.targets if target.check_id is not None}
+        named = {target.queue.check_id for target in self.targets if target.queue.check_id is not None}
         missing = {}
         for name in named.union(self.hints or ()).difference(check.id for check in checks):
             try:

@@ -50,18 +50,17 @@ class Target(ABC):
     facts: Mapping[str, str] = {}
     """Values that every event of the wait contains."""
 
+    subject_class: type[Subject]
+    """The class of the polled subject; not set if the service is not polled."""
+
     def __init__(self, log: Any) -> None:
         self.log = log
         self.mailbox: Mailbox
         self.subscriptions: tuple[Subscription, ...] = ()
 
-    @property
     @abstractmethod
-    def name(self) -> str:
-        """The target's name in messages."""
-
     def __str__(self) -> str:
-        return self.name
+        """Return the target's name in messages."""
 
     @property
     def key(self) -> SubjectKey:
@@ -72,10 +71,6 @@ class Target(ABC):
     def is_polled(self) -> bool:
         """Whether the service is polled for this target."""
         return bool(self.key[0])
-
-    def new_subject(self) -> Subject:
-        """Return a subject for the key."""
-        raise NotImplementedError
 
     @abstractmethod
     def begin(self, settings: ConnectionSettings) -> tuple[str, tuple[Subscription, ...]]:

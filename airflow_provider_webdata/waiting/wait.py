@@ -50,7 +50,7 @@ async def wait(
         except ExpiredError:
             if at_least_once and (event := await _first_look(hub, target)):
                 return event
-            message = f"Timed out waiting for {target.name}: {'; '.join(_seen(hub, target))}"
+            message = f"Timed out waiting for {target}: {'; '.join(_seen(hub, target))}"
             return {"status": "timeout", "message": message, **target.facts}
         except WaitFailedError as error:
             return {**error_event(error), **target.facts}
