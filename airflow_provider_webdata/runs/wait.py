@@ -102,7 +102,10 @@ class WaitRun(Run):
             with self.calling(limited_since=since):
                 return self.result_of(event)
         except AirflowRescheduleException as later:
-            self._reschedule_with(event, later.reschedule_date)
+            # A task that Airflow reschedules starts from the beginning, without its XComs and without the event.
+            now = datetime.now(timezone.utc)
+            when = later.reschedule_date.timestamp()
+            self._defer(ResumeTrigger(when, {_LIMITED_SINCE: now.isoformat(), **event}))
 
     def judge(self, event: Mapping[str, Any]) -> None:
         """Return if an event is `done`; otherwise end the task with its status. Log diagnostics of a failed job."""
@@ -157,12 +160,6 @@ class WaitRun(Run):
             number("max_error_ratio", self.task.max_error_ratio, 1)
         except ArgumentError as error:
             self.refuse(error)
-
-    def _reschedule_with(self, event: Mapping[str, Any], when: datetime) -> NoReturn:
-        # A task that Airflow reschedules starts from the beginning, without its XComs and without the event.
-
-        now = datetime.now(timezone.utc)
-        self._defer(ResumeTrigger(when.timestamp(), {_LIMITED_SINCE: now.isoformat(), **event}))
 
     def _defer(self, trigger: Any, timeout: timedelta | None = None) -> NoReturn:
         self.task.defer(trigger=trigger, method_name="execute_complete", timeout=timeout)

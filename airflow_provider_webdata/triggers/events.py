@@ -207,7 +207,7 @@ class WebDataMonitorCheckEventTrigger(StreamTrigger):
             self.log.warning(
                 "Could not read whether check %s is meaningful; treating it as meaningful: %s",
                 check_id,
-                error.text,
+                error,
             )
             return True
 

@@ -42,7 +42,6 @@ class Hub:
         settings: ConnectionSettings | None = None,
         count: Callable[..., None] = component_metrics.count,
     ) -> None:
-        self.conn_id = conn_id
         self.connection = Connection(conn_id, count, self._fail, settings)
         self.polls = PollSource(self.connection)
         self.inbox = InboxSource(self.connection)
@@ -88,10 +87,10 @@ class Hub:
 
     def _leave(self) -> None:
         # The next wait creates another hub, which reads the connection again.
-        hubs = _HUBS.get(asyncio.get_running_loop(), {})
-        if hubs.get(self.conn_id) is self:
-            del hubs[self.conn_id]
-        closing = detached(self.close(), f"the end of the waits of connection {self.conn_id!r}")
+        hubs, conn_id = _HUBS.get(asyncio.get_running_loop(), {}), self.connection.conn_id
+        if hubs.get(conn_id) is self:
+            del hubs[conn_id]
+        closing = detached(self.close(), f"the end of the waits of connection {conn_id!r}")
         _CLOSING.add(closing)
         closing.add_done_callback(_CLOSING.discard)
 

@@ -47,10 +47,6 @@ class FeedPage(NamedTuple):
     deliveries: list[Delivery]
 
 
-class FeedReset(NamedTuple):
-    """The inbox's database was reset, and the feed starts again."""
-
-
 class InboxSource:
     """Posts each matching delivery to every subscription once, past deliveries first.
 
@@ -88,7 +84,7 @@ class InboxSource:
         self._new.pop(subscription, None)
 
     def watch(self, mailbox: Mailbox) -> None:
-        """Start posting every `FeedPage` and `FeedReset` to a mailbox."""
+        """Start posting to a mailbox: every `FeedPage`, and a `CursorAheadError` when the feed starts again."""
         self._watchers[mailbox] = None
         self._start()
 
@@ -186,7 +182,7 @@ class InboxSource:
                 subscription.restart()
                 self._search_for(subscription)
             for mailbox in self._watchers:
-                mailbox.post(FeedReset())
+                mailbox.post(error)
             return error.cursor
         except Exception as error:  # noqa: BLE001 - shown to all waits, and retried
             at_once = isinstance(error, (InboxRefusedError, InboxMissingError))

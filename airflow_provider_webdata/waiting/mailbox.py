@@ -30,7 +30,6 @@ class WaitFailedError(Exception):
 
     def __init__(self, text: str, verdict: Verdict = "unknown") -> None:
         super().__init__(text)
-        self.text = text
         self.verdict: Verdict = verdict
 
 

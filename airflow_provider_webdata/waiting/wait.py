@@ -178,6 +178,6 @@ def _seen(hub: Hub, target: Target) -> Iterator[str]:
     yield from target.remarks()
 
 
-def error_event(error: WaitFailedError) -> Event:
-    """Return the event for a wait that cannot continue."""
-    return {"status": "error", "error": error.text, "verdict": error.verdict}
+def error_event(error: WaitFailedError | WebDataError) -> Event:
+    """Return the event for a wait that cannot start or continue."""
+    return {"status": "error", "error": str(error), "verdict": error.verdict}

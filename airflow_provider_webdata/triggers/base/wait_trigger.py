@@ -19,7 +19,7 @@ from airflow_provider_webdata.triggers.base.announcement import Announcement
 from airflow_provider_webdata.triggers.base.serialization import serialized
 from airflow_provider_webdata.waiting.hub import Hub
 from airflow_provider_webdata.waiting.policy import TIMEOUT_MARGIN_SECONDS
-from airflow_provider_webdata.waiting.wait import wait
+from airflow_provider_webdata.waiting.wait import error_event, wait
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -67,7 +67,7 @@ class WaitTrigger(BaseTrigger):
                 hub = Hub.of(self.webdata_conn_id)
                 event = await wait(hub, target, self._deadline(), announcement.announce)
             except WebDataError as error:
-                event = {"status": "error", "error": str(error), "verdict": error.verdict}
+                event = error_event(error)
             except Exception as error:
                 self.log.exception("The wait ended unexpectedly.")
                 event = {

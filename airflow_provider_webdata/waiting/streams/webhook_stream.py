@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.inbox.reader import END, CursorAheadError
-from airflow_provider_webdata.waiting.inbox_source import FeedPage, FeedReset
+from airflow_provider_webdata.waiting.inbox_source import FeedPage
 from airflow_provider_webdata.waiting.mailbox import Notice
 from airflow_provider_webdata.waiting.streams.stream import Joined, NewJoinError, Stream, StreamItem
 
@@ -42,15 +42,16 @@ class WebhookStream(Stream):
                     received = await mailbox.get()
                 except NewJoinError:
                     received = None
+                except CursorAheadError:
+                    received = None
+                    yield Joined(None, _BEGINNING, reset=True)
+                    async for item in _replay(hub, None, None, None):
+                        yield item
                 if isinstance(received, FeedPage):
                     for item in _items(received.before, received.deliveries, None):
                         yield item
                 elif isinstance(received, Notice):
                     received.log_to(log)
-                elif isinstance(received, FeedReset):
-                    yield Joined(None, _BEGINNING, reset=True)
-                    async for item in _replay(hub, None, None, None):
-                        yield item
                 async for item in self._answer_joins(hub):
                     yield item
         finally:
