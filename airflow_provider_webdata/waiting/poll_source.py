@@ -60,11 +60,10 @@ class PollSource:
 
     def add(self, target: Target) -> Subject:
         """Add a target to its subject, and return the subject."""
-        key = target.key
-        if key not in self.subjects:
-            self.subjects[key] = target.subject_class(key)
-        self.subjects[key].targets.add(target)
-        return self.subjects[key]
+        if (subject := self.subjects.get(key := target.key)) is None:
+            subject = self.subjects[key] = target.subject_class(key)
+        subject.targets.add(target)
+        return subject
 
     def follow(self, target: Target) -> None:
         """Start polling for a target."""

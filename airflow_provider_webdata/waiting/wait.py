@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.waiting.hub import Hub
     from airflow_provider_webdata.waiting.target import Target
 
+    Announce = Callable[[Target, str, float | None], None]
+    """Logs the first line of a wait, see `waiting_for`."""
+
     Event = dict[str, Any]
     """The outcome of a wait, which Airflow stores for the task: JSON, with `status`."""
 
@@ -26,7 +29,7 @@ async def wait(
     hub: Hub,
     target: Target,
     deadline: float | None = None,
-    announce: Callable[[Target, str, float | None], None] | None = None,
+    announce: Announce | None = None,
     *,
     at_least_once: bool = False,
 ) -> Event:
@@ -36,8 +39,7 @@ async def wait(
     last observed state; or `error`, with `error` and its `verdict`, after a permanent error or a failure of a source.
 
     :param deadline: seconds since the epoch; None: no deadline.
-    :param announce: logs the first line of the wait, see `waiting_for`. Default: log it immediately to the target's
-        log.
+    :param announce: default: log the first line immediately to the target's log.
     :param at_least_once: poll once even if the deadline passes before the first response.
     :raises ConfigurationError: the connection is invalid, or has no webhook to wait for.
     :raises ArgumentError: a value of the target is invalid.
@@ -58,12 +60,7 @@ async def wait(
             leave(hub, target)
 
 
-async def _begin(
-    hub: Hub,
-    target: Target,
-    deadline: float | None,
-    announce: Callable[[Target, str, float | None], None] | None,
-) -> None:
+async def _begin(hub: Hub, target: Target, deadline: float | None, announce: Announce | None) -> None:
     how = await follow(hub, target)
     if announce is None:
         target.log.info(waiting_for(target, how, deadline))
