@@ -6,6 +6,7 @@ import math
 import shlex
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ from airflow_provider_webdata.runs.failures import RejectedResultsError
 from airflow_provider_webdata.runs.metrics import count, gauge
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from airflow.sdk import Context
 
@@ -70,10 +71,13 @@ class Check(Step):
         """True if failed results are held back."""
         return self.checks.on_fail == "fail"
 
-    def items(self, items: Iterable[Any], results: Results) -> Iterator[Any]:
-        """Yield the items unchanged."""
+    def transform(self, results: Results) -> Results:
+        """Return the results unchanged, and measure their items as they stream."""
+        return replace(results, items=self._measured(results))
+
+    def _measured(self, results: Results) -> Iterator[Any]:
         seen: set[int] = set()
-        for item in items:
+        for item in results.items:
             self._measure(item, seen)
             yield item
         self._found["known"] = len(results.known)

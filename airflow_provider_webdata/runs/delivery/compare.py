@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from airflow_provider_webdata.options import Changes
-    from airflow_provider_webdata.results.columns import Column
     from airflow_provider_webdata.results.manifest.folder import Known
     from airflow_provider_webdata.runs.delivery.step import Results
 
@@ -85,12 +85,11 @@ class Compare(Step):
         self.known  # noqa: B018 - an unreadable manifest fails before any call is billed
         self.folder.claim(self.run)
 
-    def columns(self, columns: tuple[Column, ...], kind: str) -> tuple[Column, ...]:  # noqa: ARG002
-        """Add the columns of the manifest."""
-        return columns + COLUMNS
+    def transform(self, results: Results) -> Results:
+        """Return the emitted items with their `change`, then the removed pages, and the columns of the manifest."""
+        return replace(results, items=self._emitted(results), tag_columns=(*COLUMNS, *results.tag_columns))
 
-    def items(self, items: Iterable[Any], results: Results) -> Iterator[Any]:
-        """Yield the emitted items with their `change`, then the removed pages."""
+    def _emitted(self, results: Results) -> Iterator[Any]:
         changes, log = self.changes, self._log
         compare = compared(changes.compare, results.kind)
         self._by = by = compare if isinstance(compare, str) else ",".join(compare)
@@ -107,7 +106,7 @@ class Compare(Step):
             ignore_query=changes.ignore_query,
             key=results.key,
         )
-        for item in items:
+        for item in results.items:
             change, page = comparison.change_of(item)
             flows = changes.emit == "all" or change in ("new", "changed")
             self._flowing.append(flows)

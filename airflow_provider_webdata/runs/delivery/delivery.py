@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.run_span import run_span, time_zone_of
+from airflow_provider_webdata.options import Output, Schema
 from airflow_provider_webdata.results.assets import (
     annotate_outlets,
     check_partition_outlets,
     emit_partitions,
 )
 from airflow_provider_webdata.results.columns import columns_of
-from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.formats import QUARANTINE
 from airflow_provider_webdata.results.lineage import WrittenFile
-from airflow_provider_webdata.results.output import check_output, open_output
-from airflow_provider_webdata.results.partitions import PartitionedOutput, open_partitions
+from airflow_provider_webdata.results.output import Output as OutputFile
+from airflow_provider_webdata.results.output import check_output
+from airflow_provider_webdata.results.partitions import PartitionedOutput
 from airflow_provider_webdata.results.preview import ROWS, preview_row
-from airflow_provider_webdata.results.result_schema import ResultSchema, requested_schema
 from airflow_provider_webdata.results.retrieval import KIND as DOCUMENTS
 from airflow_provider_webdata.results.retrieval import flat_documents
 from airflow_provider_webdata.results.storage import check_file
@@ -26,21 +27,38 @@ from airflow_provider_webdata.results.xcom import warn_if_large
 from airflow_provider_webdata.runs.delivery.check import Check
 from airflow_provider_webdata.runs.delivery.compare import Compare
 from airflow_provider_webdata.runs.delivery.keep_media import KeepMedia
+from airflow_provider_webdata.runs.delivery.step import Step
 from airflow_provider_webdata.runs.delivery.validate import Validate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from airflow.sdk import Context
 
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
-    from airflow_provider_webdata.options import Changes, Checks, Media, Output, Schema
+    from airflow_provider_webdata.options import Changes, Checks, Media
     from airflow_provider_webdata.results.columns import Column
-    from airflow_provider_webdata.results.output import Output as OutputFile
-    from airflow_provider_webdata.runs.delivery.step import Results, Step
+    from airflow_provider_webdata.runs.delivery.step import Results
     from airflow_provider_webdata.runs.failures import RejectedResultsError
 
     Value = Callable[[list[Any], dict[str, Any]], Any]
+
+
+class Flatten(Step):
+    """Flattens pages, search results, and links to documents; see `options.Output`."""
+
+    def __init__(self, log: Any) -> None:
+        self._log = log
+
+    def transform(self, results: Results) -> Results:
+        """Return the documents."""
+        if results.kind in ("generic", "provider_record"):
+            self._log.warning(
+                "Output(documents=True) has no effect: the results are not pages, search results, or links"
+            )
+            return results
+        items = flat_documents(results.items, results.source)
+        return replace(results, items=items, kind=DOCUMENTS, columns=columns_of(DOCUMENTS))
 
 
 class Delivery:
@@ -66,19 +84,22 @@ class Delivery:
     ) -> None:
         self.context = context
         self._log = log = task.log
-        self._request = request
-        self._schema: Schema | None = getattr(task, "result_schema", None)
-        self._output: Output | None = getattr(task, "output_to", None)
+        self._output: Output = getattr(task, "output_to", None) or Output()
         media: Media | None = getattr(task, "media", None)
         changes: Changes | None = getattr(task, "changes", None)
         checks: Checks | None = getattr(task, "checks", None)
-        path = None if self._output is None else self._output.path
-        self._emits_partitions = self._output is not None and self._output.emit_partitions is not None
-        self.path = None if path is None else str(path)
+        self.path = None if self._output.path is None else str(self._output.path)
         self.compare = None if changes is None else Compare(changes, context, log)
         self.checks = None if checks is None else Check(checks, context, log, self.compare)
         self.media = None if media is None else KeepMedia(media, connection, log)
-        self._steps: Sequence[Step] = ()
+        steps = (
+            self.checks,
+            self.compare,
+            Validate(getattr(task, "result_schema", None) or Schema(), request, log),
+            self.media,
+            Flatten(log) if self._output.documents else None,
+        )
+        self._steps: Sequence[Step] = [step for step in steps if step is not None]
         self.facts: dict[str, Any] = {}
         self.preview: Sequence[Mapping[str, Any]] = ()
         self.rejection: RejectedResultsError | None = None
@@ -101,13 +122,11 @@ class Delivery:
             check_output(self.path)
             if self.checks is not None and self.checks.holds_back:
                 check_file(self.path + QUARANTINE)
-        if self._emits_partitions:
+        if self._output.emit_partitions is not None:
             check_partition_outlets(self.context)
-        if self._schema is not None and self._schema.schema is not None:
-            ResultSchema.of(self._schema.schema)
-        for step in (self.media, self.compare):
-            if step is not None:
-                step.prepare()
+        # The comparison claims its folder after all other checks.
+        for step in reversed(self._steps):
+            step.prepare()
 
     def deliver(self, results: Results, value: Value | None = None) -> Any:
         """Deliver results and return the XCom.
@@ -119,51 +138,36 @@ class Delivery:
         :param value: builds the XCom from the items and the facts (the summary, `count`, `media`, ...).
         """
         self.inputs = tuple(results.inputs)
-        kind, columns = results.kind, results.columns or columns_of(results.kind)
-        self._steps = steps = [
-            step for step in (self.checks, self.compare, self._validation(), self.media) if step is not None
-        ]
-        items = results.items
-        for step in steps:
-            items = step.items(items, results)
-        if self._output is not None and self._output.documents:
-            if kind in ("generic", "provider_record"):
-                self._log.warning(
-                    "Output(documents=True) has no effect: the results are not pages, search results, or links"
-                )
-            else:
-                items, value = flat_documents(items, results.source), None
-                kind, columns = DOCUMENTS, columns_of(DOCUMENTS)
-        for step in reversed(steps):
-            columns = step.columns(columns, kind)
+        for step in self._steps:
+            results = step.transform(results)
         data: list[Any] = []
         if self.path is None:
-            data = [*items]
+            data = [*results.items]
             if self.checks is not None:
                 self.rejection = self.checks.judge(None)
             counts: Mapping[str, Any] = {"count": len(data)}
         else:
-            counts = self._write(self.path, items, columns)
+            counts = self._write(self.path, results)
         # A comparison logs missing results itself; an agent may answer with text only.
         if not counts["count"] and self.compare is None and not results.summary.get("message"):
             self._log.warning("There are no results")
-        self.facts = {
-            name: fact for step in steps if step is not self.media for name, fact in step.facts().items()
-        }
-        of_media = {} if self.media is None else self.media.facts()
-        facts = {**results.summary, **self.facts, **counts, **of_media}
+        facts = {**results.summary, **counts}
+        for step in self._steps:
+            facts |= step.facts()
+            self.facts |= step.facts() if step.pushes_facts else {}
         if self.path is not None:
             result: Any = facts
         else:
-            result = {**facts, "data": data} if value is None else value(data, facts)
+            build = None if results.kind == DOCUMENTS else value
+            result = {**facts, "data": data} if build is None else build(data, facts)
             warn_if_large(result, self._log)
         if self.rejection is not None:
             return result
-        if self._emits_partitions:
+        if self._output.emit_partitions is not None:
             emit_partitions(self.context, facts)
         else:
             annotate_outlets(self.context, facts)
-        for step in steps:
+        for step in self._steps:
             step.written()
         return result
 
@@ -178,23 +182,10 @@ class Delivery:
         for step in reversed(self._steps):
             step.verdict()
 
-    def _validation(self) -> Validate | None:
-        given = self._schema
-        on_invalid = "keep" if given is None else given.on_invalid
-        if given is not None and given.schema is not None:
-            return Validate(ResultSchema.of(given.schema), on_invalid, self._log)
-        found = requested_schema(self._request())
-        try:
-            rows = [] if given is None else given.rows_path
-            return None if found is None else Validate(ResultSchema(found, rows=rows), on_invalid, self._log)
-        except OutputError as error:
-            self._log.warning("The results are not validated by the request's schema: %s", error)
-            return None
-
-    def _write(self, path: str, items: Iterable[Any], columns: tuple[Column, ...]) -> dict[str, Any]:
+    def _write(self, path: str, results: Results) -> dict[str, Any]:
         """Write the items, and return the facts about the files for XCom."""
-        checks = self.checks
-        items = iter(items)
+        checks, items = self.checks, iter(results.items)
+        columns = (*(results.columns or columns_of(results.kind)), *results.tag_columns)
         with self._opened(path, columns) as file:
             first = [*islice(items, ROWS)]
             self.preview = [preview_row(item) for item in first]
@@ -214,8 +205,7 @@ class Delivery:
         return {**counts, "files": file.files} if isinstance(file, PartitionedOutput) else counts
 
     def _opened(self, path: str, columns: tuple[Column, ...]) -> OutputFile | PartitionedOutput:
-        partition_by = None if self._output is None else self._output.partition_by
-        if partition_by is None:
-            return open_output(path, columns, judged=self.checks is not None and self.checks.holds_back)
+        if self._output.partition_by is None:
+            return OutputFile(path, columns, judged=self.checks is not None and self.checks.holds_back)
         start, _ = run_span(self.context["dag_run"], time_zone_of(self.context.get("dag")))
-        return open_partitions(path, columns, partition_by, start.date().isoformat())
+        return PartitionedOutput(path, columns, self._output.partition_by, start.date().isoformat())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.arguments import checked_text
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 class KeepMedia(Step):
     """Downloads media to a folder and replaces their links."""
 
+    pushes_facts = False
+
     def __init__(self, media: Media, connection: Callable[[], ConnectionSettings], log: Any) -> None:
         self._media = media
         self._connection = connection
@@ -40,11 +43,11 @@ class KeepMedia(Step):
             raise OutputError(f"media must name a folder (given after rendering: {self._media.folder!r})")
         check_folder(str(self._media.folder))
 
-    def items(self, items: Iterable[Any], results: Results) -> Iterator[Any]:
-        """Yield the items with their media links replaced, a few at a time."""
-        if results.media_kept:
-            return self._counted(items)
-        return self.keep(items, self._report)
+    def transform(self, results: Results) -> Results:
+        """Return the items with their media links replaced, a few at a time."""
+        items = results.items
+        items = self._counted(items) if results.media_kept else self.keep(items, self._report)
+        return replace(results, items=items)
 
     def keep(self, items: Iterable[Any], report: MediaReport | None = None) -> Iterator[Any]:
         """Yield items with their media links replaced.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from airflow_provider_webdata.results.columns import Column
 
@@ -24,6 +24,7 @@ class Results:
     :param covers_all: returns whether a call with this number of results saw everything.
     :param media_kept: True if the media links are already replaced.
     :param columns: table columns of the items. Default: those of the kind.
+    :param tag_columns: table columns of the fields that steps add, which follow `columns`.
     :param key: returns the identity of an item across runs. Default: its URL.
     :param source: URL or path of an item that has no URL.
     """
@@ -36,6 +37,7 @@ class Results:
     covers_all: Callable[[int], bool] = lambda count: True  # noqa: ARG005
     media_kept: bool = False
     columns: tuple[Column, ...] | None = None
+    tag_columns: tuple[Column, ...] = ()
     key: Callable[[Mapping[str, Any]], str | None] | None = None
     source: str | None = None
 
@@ -43,23 +45,18 @@ class Results:
 class Step:
     """Base class of the steps. By default, each method does nothing."""
 
+    pushes_facts = True
+    """True if the facts are also XComs beside the return value."""
+
     def prepare(self) -> None:
         """Fail before any call is billed.
 
         :raises OutputError: an option of the step is invalid.
         """
 
-    def columns(self, columns: tuple[Column, ...], kind: str) -> tuple[Column, ...]:  # noqa: ARG002
-        """Return the table columns of the items.
-
-        :param columns: the columns of the previous steps.
-        :param kind: of the items.
-        """
-        return columns
-
-    def items(self, items: Iterable[Any], results: Results) -> Iterator[Any]:  # noqa: ARG002
-        """Yield the items, transformed."""
-        yield from items
+    def transform(self, results: Results) -> Results:
+        """Return the results with a stream of transformed items, and with their columns."""
+        return results
 
     def facts(self) -> Mapping[str, Any]:
         """Return facts about the items for XCom, after the last one."""

@@ -1,53 +1,71 @@
-"""Validation of structured results against a schema; see `options.Schema`."""
+"""Validation of structured results against the task's or the request's schema; see `options.Schema`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.item_urls import site_failed, url_of
 from airflow_provider_webdata.common.tagged_items import tagged, untagged
+from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.provider_records import KIND as RECORDS
 from airflow_provider_webdata.results.provider_records import LABELS, is_error
-from airflow_provider_webdata.results.result_schema import ERRORS, ERRORS_KEY
+from airflow_provider_webdata.results.result_schema import ERRORS, ERRORS_KEY, ResultSchema, requested_schema
 from airflow_provider_webdata.runs.delivery.step import Step
 from airflow_provider_webdata.runs.failures import InvalidResultsError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
-    from airflow_provider_webdata.results.columns import Column
-    from airflow_provider_webdata.results.result_schema import ResultSchema
+    from airflow_provider_webdata.options import Schema
     from airflow_provider_webdata.runs.delivery.step import Results
 
 _MOST_LISTED = 100
 
 
 class Validate(Step):
-    """Marks the items that do not match a schema."""
+    """Marks the items that do not match the schema, if there is one."""
 
-    def __init__(self, schema: ResultSchema, on_invalid: Literal["keep", "fail"], log: Any) -> None:
-        self._schema = schema
-        self._on_invalid = on_invalid
+    def __init__(self, option: Schema, request: Callable[[], Mapping[str, Any]], log: Any) -> None:
+        self._option = option
+        self._request = request
         self._log = log
         self._found: list[dict[str, Any]] = []
         self._counts = {"checked": 0, "invalid": 0}
 
-    def columns(self, columns: tuple[Column, ...], kind: str) -> tuple[Column, ...]:
-        """Return the schema's columns for items that have some."""
-        if kind == RECORDS:
-            # Their contract already defines the column types.
-            return (*columns, ERRORS)
-        return columns if kind in ("link", "retrieval") else self._schema.columns(kind)
+    @cached_property
+    def _schema(self) -> ResultSchema | None:
+        if self._option.schema is not None:
+            return ResultSchema.of(self._option.schema)
+        found = requested_schema(self._request())
+        try:
+            return None if found is None else ResultSchema(found, rows=self._option.rows_path)
+        except OutputError as error:
+            self._log.warning("The results are not validated by the request's schema: %s", error)
+            return None
 
-    def items(self, items: Iterable[Any], results: Results) -> Iterator[Any]:
-        """Yield the items; an invalid one gets `validationErrors` as its first field."""
-        for index, item in enumerate(items):
-            problems = _problems(item, results.kind, self._schema)
-            if problems is None:
-                yield item
-                continue
-            self._counts["checked"] += 1
+    def prepare(self) -> None:
+        """Check the option's schema."""
+        if self._option.schema is not None:
+            self._schema  # noqa: B018 - an invalid schema fails before any call is billed
+
+    def transform(self, results: Results) -> Results:
+        """Return the items, invalid ones with `validationErrors` as first field, and the schema's columns."""
+        if (schema := self._schema) is None:
+            return results
+        items = self._validated(results, schema)
+        if results.kind == RECORDS:
+            # Their contract already defines the column types.
+            return replace(results, items=items, tag_columns=(ERRORS, *results.tag_columns))
+        columns = results.columns if results.kind == "link" else schema.columns(results.kind)
+        return replace(results, items=items, columns=columns)
+
+    def _validated(self, results: Results, schema: ResultSchema) -> Iterator[Any]:
+        for index, item in enumerate(results.items):
+            problems = _problems(item, results.kind, schema)
+            self._counts["checked"] += problems is not None
             if not problems:
                 yield item
                 continue
@@ -58,7 +76,7 @@ class Validate(Step):
 
     def facts(self) -> Mapping[str, Any]:
         """Return the counts, and the problems of the first invalid items."""
-        return {"validation": {**self._counts, "items": self._found}}
+        return {} if self._schema is None else {"validation": {**self._counts, "items": self._found}}
 
     def written(self) -> None:
         """Log the number of valid items."""
@@ -69,7 +87,7 @@ class Validate(Step):
 
     def verdict(self) -> None:
         """Fail the task if an item is invalid and `on_invalid` is `fail`."""
-        if self._on_invalid == "fail" and self._counts["invalid"]:
+        if self._option.on_invalid == "fail" and self._counts["invalid"]:
             raise InvalidResultsError(f"{self._summary()}; all results are delivered anyway, and are in XCom")
 
     def _summary(self) -> str:

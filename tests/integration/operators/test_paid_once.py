@@ -303,7 +303,7 @@ def test_an_attempt_whose_time_is_over_keeps_its_answer(attempt, serve, tmp_path
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(KeepMedia, "items", interrupt)
+    monkeypatch.setattr(KeepMedia, "transform", interrupt)
     with pytest.raises(KeyboardInterrupt):
         attempt(search(tmp_path, media=f"{tmp_path}/media"), service, 1, store)
     attempt(search(tmp_path), service, 2, store)
