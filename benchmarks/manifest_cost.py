@@ -18,7 +18,7 @@ from typing import Any
 
 from airflow_provider_webdata.results.manifest.comparison import Comparison
 from airflow_provider_webdata.results.manifest.folder import ManifestFolder, Run
-from airflow_provider_webdata.results.output import open_output
+from airflow_provider_webdata.results.output import OutputFile
 from benchmarks.peak_memory import resident
 
 SIZES = {"pages of 3 kB": 10_000, "links": 1_000_000}
@@ -70,7 +70,7 @@ def _measure(what: str) -> dict[str, object]:
             pass
         making = time.perf_counter() - began
         began = time.perf_counter()
-        with open_output(f"file://{home}/out.jsonl", ()) as file:
+        with OutputFile(f"file://{home}/out.jsonl", ()) as file:
             file.write(_items(what, 1))
         writing = time.perf_counter() - began - making
         Path("/proc/self/clear_refs").write_text("5")

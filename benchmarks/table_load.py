@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import psycopg2
 
 from airflow_provider_webdata.results.columns import columns_of
-from airflow_provider_webdata.results.output import open_output
+from airflow_provider_webdata.results.output import OutputFile
 from tests.support.postgres import Postgres
 
 ROWS = 100_000
@@ -97,7 +97,7 @@ def _files(folder: Path) -> dict[str, str]:
     for kind in ("jsonl", "jsonl.gz", "parquet"):
         draw.seed(7)
         files[kind] = str(folder / f"pages.{kind}")
-        with open_output(files[kind], columns_of("document")) as file:
+        with OutputFile(files[kind], columns_of("document")) as file:
             file.write(page(number) for number in range(ROWS))
     return files
 

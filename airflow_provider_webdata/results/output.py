@@ -35,7 +35,7 @@ def check_output(url: str) -> None:
     check_file(url)
 
 
-class Output:
+class OutputFile:
     """A file of items; it appears under its name when the `with` block ends without an error.
 
     :param url: destination; see `storage_path`.
@@ -98,11 +98,3 @@ class Output:
         """Publish the file; after an error, drop it."""
         self._writer = None
         self._open.__exit__(*error)
-
-
-def open_output(url: str, columns: Iterable[Column], *, judged: bool = False) -> Output:
-    """Return a file of items to write in a `with` block; see `Output`.
-
-    :raises OutputError: the format or storage is unsupported on this worker, or a package is missing.
-    """
-    return Output(url, columns, judged=judged)

@@ -19,7 +19,7 @@ from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.formats import LIST_SUFFIX, QUARANTINE, SUFFIXES, format_of, suffix_of
 from airflow_provider_webdata.results.item_paths import at_path
-from airflow_provider_webdata.results.output import open_output
+from airflow_provider_webdata.results.output import OutputFile
 from airflow_provider_webdata.results.storage import WholeFile, storage_path
 from airflow_provider_webdata.results.tombstones import marked
 
@@ -44,7 +44,7 @@ _MOST_OPEN = 64
 def list_url(url: str) -> str:
     """Return the URL of a partitioned output's list of files.
 
-    :param url: see `output.open_output`.
+    :param url: see `output.OutputFile`.
     """
     return url.removesuffix(suffix_of(url)) + LIST_SUFFIX
 
@@ -133,13 +133,22 @@ def partition_files(url: str, suffix: str = "") -> list[dict[str, Any]]:
 
 
 class PartitionedOutput:
-    """Files of items, one for each partition; see `open_partitions`.
+    """Files of items by partition, to write in a `with` block.
 
+    Until the block ends, the items are in local temporary files. Then each partition's file is written atomically, and
+    finally the list, a JSON object with `files`. Files that only an earlier attempt listed are deleted.
+
+    :param url: `folder/name.parquet` is written to `folder/host=a.example/name.parquet` and so on, with the list in
+        `folder/name.files.json`.
+    :param columns: columns of each table.
+    :param partition_by: `host` of the page's URL, `date`, or a path in an item; see `checked_partition`.
+    :param day: the run's date, such as `2026-01-31`.
     :ivar url: URL of the list of files.
     :ivar format: format of each file.
     :ivar count: number of items written so far.
     :ivar bytes: total size of the files, once the `with` block has ended.
     :ivar files: `path`, `partition`, `count`, and `bytes` of each file, once the `with` block has ended.
+    :raises OutputError: the format or storage is unsupported on this worker, or a package is missing.
     """
 
     def __init__(self, url: str, columns: Iterable[Column], partition_by: str, day: str) -> None:
@@ -194,7 +203,7 @@ class PartitionedOutput:
         values = spool.partitions() or ([self._day] if self._by == "date" else [])
         for value in values:
             url = partition_url(self._target, self._by, value)
-            with open_output(url + self._suffix, self.columns) as file:
+            with OutputFile(url + self._suffix, self.columns) as file:
                 file.write_marked(spool.items(value))
             partition = {_column(self._by): None if value == NO_VALUE else value}
             self.files.append({"path": url, "partition": partition, "count": file.count, "bytes": file.bytes})
@@ -215,22 +224,6 @@ def delete_stale(before: Iterable[str], files: Iterable[str], suffix: str = "") 
     for stale in {*before} - {*files}:
         with suppress(FileNotFoundError):
             storage_path(stale + suffix).unlink()
-
-
-def open_partitions(url: str, columns: Iterable[Column], partition_by: str, day: str) -> PartitionedOutput:
-    """Return files of items by partition, to write in a `with` block.
-
-    Until the block ends, the items are in local temporary files. Then each partition's file is written atomically, and
-    finally the list, a JSON object with `files`. Files that only an earlier attempt listed are deleted.
-
-    :param url: `folder/name.parquet` is written to `folder/host=a.example/name.parquet` and so on, with the list in
-        `folder/name.files.json`.
-    :param columns: columns of each table.
-    :param partition_by: `host` of the page's URL, `date`, or a path in an item; see `checked_partition`.
-    :param day: the run's date, such as `2026-01-31`.
-    :raises OutputError: the format or storage is unsupported on this worker, or a package is missing.
-    """
-    return PartitionedOutput(url, columns, partition_by, day)
 
 
 def host_of(item: Any) -> str:

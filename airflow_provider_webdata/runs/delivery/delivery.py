@@ -16,8 +16,7 @@ from airflow_provider_webdata.results.assets import (
 from airflow_provider_webdata.results.columns import columns_of
 from airflow_provider_webdata.results.formats import QUARANTINE
 from airflow_provider_webdata.results.lineage import WrittenFile
-from airflow_provider_webdata.results.output import Output as OutputFile
-from airflow_provider_webdata.results.output import check_output
+from airflow_provider_webdata.results.output import OutputFile, check_output
 from airflow_provider_webdata.results.partitions import PartitionedOutput
 from airflow_provider_webdata.results.preview import ROWS, preview_row
 from airflow_provider_webdata.results.retrieval import KIND as DOCUMENTS

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from airflow_provider_webdata.results.columns import EXTRA, Column, columns_of
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.formats import FORMATS, SUFFIXES
-from airflow_provider_webdata.results.output import check_output, open_output
+from airflow_provider_webdata.results.output import OutputFile, check_output
 from tests.support.rows import item_of
 from tests.support.tables import each_row
 from tests.support.warm import airflow_environ
@@ -74,7 +74,7 @@ def lines_of(path):
 @pytest.mark.parametrize("end", FORMATS[".jsonl"].suffixes)
 def test_any_json_survives_lines(tmp_path, end, items):
     path = tmp_path / f"items{end}"
-    with open_output(str(path), COLUMNS) as file:
+    with OutputFile(str(path), COLUMNS) as file:
         file.write(items)
     assert lines_of(path) == items
     assert (file.count, file.bytes) == (len(items), path.stat().st_size)
@@ -84,7 +84,7 @@ def test_any_json_survives_lines(tmp_path, end, items):
 def test_any_document_survives_a_table(tmp_path, items):
     """Whatever its fields hold, right or wrong by the documented types; only null reads as absent."""
     path = tmp_path / "items.parquet"
-    with open_output(str(path), COLUMNS) as file:
+    with OutputFile(str(path), COLUMNS) as file:
         file.write(items)
     table = pq.read_table(path)
     assert table.column_names == [column.name for column in COLUMNS]
@@ -98,7 +98,7 @@ def test_any_document_survives_a_table(tmp_path, items):
 @pytest.mark.parametrize("end", [end for end in SUFFIXES if FORMATS[end].columns])
 def test_any_document_survives_rows_of_each_format(tmp_path, end, items):
     path = tmp_path / f"items{end}"
-    with open_output(str(path), COLUMNS) as file:
+    with OutputFile(str(path), COLUMNS) as file:
         file.write(items)
     with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as data:
         content = FORMATS[end].load("reader")(data, lambda _: COLUMNS)
@@ -112,7 +112,7 @@ def test_any_document_survives_rows_of_each_format(tmp_path, end, items):
 def test_url_and_folders(tmp_path, end):
     """A `file://` URL is a path, missing folders are created, and the file has the usual permissions."""
     path = tmp_path / end / "b" / f"items{end}"
-    with open_output(f"file://{path}", COLUMNS) as file:
+    with OutputFile(f"file://{path}", COLUMNS) as file:
         file.write([{"markdown": "x"}])
     assert [found.name for found in path.parent.iterdir()] == [path.name]
     plain = tmp_path / "plain"
@@ -123,7 +123,7 @@ def test_url_and_folders(tmp_path, end):
 @pytest.mark.parametrize("end", SUFFIXES)
 def test_an_error_leaves_what_was_there(tmp_path, end):
     path = tmp_path / f"items{end}"
-    with open_output(str(path), COLUMNS) as file:
+    with OutputFile(str(path), COLUMNS) as file:
         file.write([{"markdown": "old"}])
     before = path.read_bytes()
 
@@ -136,7 +136,7 @@ def test_an_error_leaves_what_was_there(tmp_path, end):
         raise ConnectionError("the next page did not come")
 
     try:
-        with pytest.raises(ConnectionError), open_output(str(path), COLUMNS) as file:
+        with pytest.raises(ConnectionError), OutputFile(str(path), COLUMNS) as file:
             file.write(failing())
         del file
     finally:
@@ -163,7 +163,7 @@ def test_csv_has_no_formulas(tmp_path, open_file):
     )
     items = [{"text": text, "number": -1.5, "json": -7, "yes": True, "change": "-"} for text in TEXTS]
     items += [{"text": None, "json": ["=1"], "yes": False}]
-    with open_output(str(path), columns) as file:
+    with OutputFile(str(path), columns) as file:
         file.write(items)
     before = csv.field_size_limit(2**20)
     try:
@@ -213,7 +213,7 @@ def test_same_items_make_the_same_file(tmp_path):
     """A retry that gets the same items changes nothing for whoever compares files."""
     made = []
     for _ in range(2):
-        with open_output(str(tmp_path / "x.jsonl.gz"), COLUMNS) as file:
+        with OutputFile(str(tmp_path / "x.jsonl.gz"), COLUMNS) as file:
             file.write([{"markdown": "x"}])
         made.append((tmp_path / "x.jsonl.gz").read_bytes())
     assert made[0] == made[1]
@@ -234,7 +234,7 @@ def test_readers_see_the_old_file_or_the_new_one(tmp_path):
                 halves.append(lines)
 
     def write(number):
-        with open_output(str(path), COLUMNS) as file:
+        with OutputFile(str(path), COLUMNS) as file:
             file.write({"round": number, "markdown": "x" * 1000} for _ in range(200))
 
     write(0)
@@ -261,8 +261,8 @@ def test_killed_while_writing(tmp_path, warm, end):
     code = """
         import os, sys
         from airflow_provider_webdata.results.columns import columns_of
-        from airflow_provider_webdata.results.output import open_output
-        with open_output(sys.argv[1], columns_of("document")) as file:
+        from airflow_provider_webdata.results.output import OutputFile
+        with OutputFile(sys.argv[1], columns_of("document")) as file:
             file.write({"markdown": os.urandom(512 * 1024).hex()} for _ in range(20))
             print("written", flush=True)
             sys.stdin.read()
@@ -281,7 +281,7 @@ def test_killed_while_writing(tmp_path, warm, end):
     assert path.read_bytes() == b"old"
     (draft,) = [found for found in tmp_path.iterdir() if found != path]
     assert draft.name.startswith(f".items{end}.")
-    with open_output(str(path), COLUMNS) as file:
+    with OutputFile(str(path), COLUMNS) as file:
         file.write([{"markdown": "new"}])
     assert path.stat().st_size == file.bytes
 
@@ -292,10 +292,10 @@ def test_memory_does_not_grow_with_the_items(tmp_path, warm, end):
     code = """
         import resource, sys
         from airflow_provider_webdata.results.columns import columns_of
-        from airflow_provider_webdata.results.output import open_output
+        from airflow_provider_webdata.results.output import OutputFile
         page = {"markdown": "0123456789abcdef" * 4096, "metadata": {"url": "https://x.example/"}}
         def written(count):
-            with open_output(sys.argv[1], columns_of("document")) as file:
+            with OutputFile(sys.argv[1], columns_of("document")) as file:
                 file.write(dict(page) for _ in range(count))
             return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         print(written(400), written(1600))
@@ -309,13 +309,13 @@ def test_memory_does_not_grow_with_the_items(tmp_path, warm, end):
 
 def test_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(OSError, match="file"), open_output(str(tmp_path / "file" / "x.jsonl"), COLUMNS):
+    with pytest.raises(OSError, match="file"), OutputFile(str(tmp_path / "file" / "x.jsonl"), COLUMNS):
         pass
 
 
 def test_no_handle_is_left_open(tmp_path):
     for end in SUFFIXES:
-        with pytest.raises(TypeError), open_output(str(tmp_path / f"x{end}"), COLUMNS) as file:
+        with pytest.raises(TypeError), OutputFile(str(tmp_path / f"x{end}"), COLUMNS) as file:
             file.write([{"markdown": "x"}, {"markdown": object()}])
     held = []
     for handle in Path("/proc/self/fd").iterdir():
@@ -354,7 +354,7 @@ def test_missing_pyarrow_names_the_extra(tmp_path, monkeypatch):
 def test_a_name_is_as_long_as_the_file_system_allows(tmp_path):
     path = tmp_path / f"{'川' * 83}.jsonl"
     check_output(str(path))
-    with open_output(str(path), COLUMNS) as file:
+    with OutputFile(str(path), COLUMNS) as file:
         file.write([{"markdown": "x"}])
     assert [found.name for found in tmp_path.iterdir()] == [path.name]
 
@@ -362,7 +362,7 @@ def test_a_name_is_as_long_as_the_file_system_allows(tmp_path):
 def test_the_umask_holds(tmp_path):
     before = os.umask(0o077)
     try:
-        with open_output(str(tmp_path / "x.jsonl"), COLUMNS):
+        with OutputFile(str(tmp_path / "x.jsonl"), COLUMNS):
             pass
     finally:
         os.umask(before)

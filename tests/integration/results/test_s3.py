@@ -17,8 +17,8 @@ from botocore.exceptions import ClientError
 
 from airflow_provider_webdata.results.columns import columns_of
 from airflow_provider_webdata.results.errors import OutputError
-from airflow_provider_webdata.results.output import check_output, open_output
-from airflow_provider_webdata.results.partitions import files_of, open_partitions
+from airflow_provider_webdata.results.output import OutputFile, check_output
+from airflow_provider_webdata.results.partitions import PartitionedOutput, files_of
 from tests.support.fault_server import FaultServer, answer
 from tests.support.tables import each_row
 from tests.support.warm import airflow_environ
@@ -62,7 +62,7 @@ def open_uploads(s3_client, bucket):
     ],
 )
 def test_formats(s3_client, bucket, end, read):
-    with open_output(f"s3://results_s3@{bucket}/deep/er/pages.{end}", columns_of("document")) as file:
+    with OutputFile(f"s3://results_s3@{bucket}/deep/er/pages.{end}", columns_of("document")) as file:
         file.write(ITEMS)
     data = stored(s3_client, bucket, f"deep/er/pages.{end}")
     assert read(data) == ITEMS
@@ -71,7 +71,7 @@ def test_formats(s3_client, bucket, end, read):
 
 def test_several_parts(s3_client, bucket):
     """An object larger than a part is uploaded in parts, with no more than one of them in memory."""
-    with open_output(f"s3://results_s3@{bucket}/large.jsonl", columns_of("document")) as file:
+    with OutputFile(f"s3://results_s3@{bucket}/large.jsonl", columns_of("document")) as file:
         file.write(large())
         assert len(open_uploads(s3_client, bucket)) == 1
         assert keys(s3_client, bucket) == []
@@ -82,7 +82,7 @@ def test_several_parts(s3_client, bucket):
 
 
 def test_no_items(s3_client, bucket):
-    with open_output(f"s3://results_s3@{bucket}/none.jsonl", columns_of("document")):
+    with OutputFile(f"s3://results_s3@{bucket}/none.jsonl", columns_of("document")):
         pass
     assert stored(s3_client, bucket, "none.jsonl") == b""
 
@@ -91,7 +91,7 @@ def test_no_items(s3_client, bucket):
 def test_an_error_leaves_what_was_there(s3_client, bucket, items):
     """Neither half an object nor the parts of one; and the former object is as it was."""
     url = f"s3://results_s3@{bucket}/pages.jsonl"
-    with open_output(url, columns_of("document")) as file:
+    with OutputFile(url, columns_of("document")) as file:
         file.write(ITEMS[:1])
     before = stored(s3_client, bucket, "pages.jsonl")
 
@@ -99,7 +99,7 @@ def test_an_error_leaves_what_was_there(s3_client, bucket, items):
         yield from items()
         raise ConnectionError("the next page did not come")
 
-    with pytest.raises(ConnectionError), open_output(url, columns_of("document")) as file:
+    with pytest.raises(ConnectionError), OutputFile(url, columns_of("document")) as file:
         file.write(failing())
     del file
     assert stored(s3_client, bucket, "pages.jsonl") == before
@@ -109,7 +109,7 @@ def test_an_error_leaves_what_was_there(s3_client, bucket, items):
 def test_a_retry_replaces(s3_client, bucket):
     url = f"s3://results_s3@{bucket}/pages.parquet"
     for part in (ITEMS, ITEMS[:3]):
-        with open_output(url, columns_of("document")) as file:
+        with OutputFile(url, columns_of("document")) as file:
             file.write(part)
     assert keys(s3_client, bucket) == ["pages.parquet"]
     assert pq.read_table(io.BytesIO(stored(s3_client, bucket, "pages.parquet"))).num_rows == 3
@@ -120,8 +120,8 @@ def test_killed_while_writing(s3_client, bucket, s3_connection, warm, tmp_path):
     code = """
         import os, sys
         from airflow_provider_webdata.results.columns import columns_of
-        from airflow_provider_webdata.results.output import open_output
-        with open_output(sys.argv[1], columns_of("document")) as file:
+        from airflow_provider_webdata.results.output import OutputFile
+        with OutputFile(sys.argv[1], columns_of("document")) as file:
             file.write({"markdown": os.urandom(512 * 1024).hex()} for _ in range(20))
             print("written", flush=True)
             sys.stdin.read()
@@ -153,7 +153,7 @@ def host(name, pages=1):
 def test_partitions(s3_client, bucket, end, by, folders):
     """A key for each partition, and the list with their paths; readers get URLs with the connection."""
     url = f"s3://results_s3@{bucket}/deep/run.{end}"
-    with open_partitions(url, columns_of("document"), by, "2026-01-31") as output:
+    with PartitionedOutput(url, columns_of("document"), by, "2026-01-31") as output:
         output.write(host("a") + host("b", 2))
         assert keys(s3_client, bucket) == []
     paths = [f"deep/{folder}/run.{end}" for folder in folders]
@@ -170,7 +170,7 @@ def test_partitions_of_an_earlier_attempt(s3_client, bucket):
     """Those that are none any more go; after an error, all is as it was."""
     url = f"s3://results_s3@{bucket}/run.jsonl"
     for names in (["a", "b"], ["b", "c"]):
-        with open_partitions(url, columns_of("document"), "host", "2026-01-31") as output:
+        with PartitionedOutput(url, columns_of("document"), "host", "2026-01-31") as output:
             output.write(host(names[0]) + host(names[1]))
     before = keys(s3_client, bucket)
     assert before == ["host=b.example/run.jsonl", "host=c.example/run.jsonl", "run.files.json"]
@@ -179,7 +179,10 @@ def test_partitions_of_an_earlier_attempt(s3_client, bucket):
         yield from host("d")
         raise ConnectionError("the next page did not come")
 
-    with pytest.raises(ConnectionError), open_partitions(url, columns_of("document"), "host", "x") as output:
+    with (
+        pytest.raises(ConnectionError),
+        PartitionedOutput(url, columns_of("document"), "host", "x") as output,
+    ):
         output.write(failing())
     assert keys(s3_client, bucket) == before
     assert len(files_of(url.replace(".jsonl", ".files.json"))) == 2
@@ -197,7 +200,7 @@ def test_a_list_that_is_none(s3_client, bucket, content):
 
 def test_no_such_bucket(bucket):
     with pytest.raises(FileNotFoundError):
-        with open_output("s3://results_s3@no-such-bucket/x.jsonl", columns_of("document")) as file:
+        with OutputFile("s3://results_s3@no-such-bucket/x.jsonl", columns_of("document")) as file:
             file.write(ITEMS)
 
 

@@ -10,7 +10,7 @@ import pytest
 from airflow_provider_webdata.common.item_urls import urls_in
 from airflow_provider_webdata.results.columns import CHANGES, columns_of
 from airflow_provider_webdata.results.formats import SUFFIXES
-from airflow_provider_webdata.results.output import open_output
+from airflow_provider_webdata.results.output import OutputFile
 from airflow_provider_webdata.results.tables.items import urls_of_file
 from airflow_provider_webdata.results.tombstones import Tombstone
 
@@ -31,6 +31,6 @@ def test_a_file_gives_the_urls_of_its_items(
 ) -> None:
     gone = Tombstone(kind, change="removed", page=LOGIN, url=LOGIN, lastSeen="2026-01-01T00:00:00+00:00")
     url = f"{tmp_path}/found{suffix}"
-    with open_output(url, (*columns_of(kind), *CHANGES)) as file:
+    with OutputFile(url, (*columns_of(kind), *CHANGES)) as file:
         file.write([*({"change": "new", **item} for item in items), gone])
     assert urls_of_file(url) == urls_in(items)

@@ -21,7 +21,7 @@ from airflow.providers.sqlite.hooks.sqlite import SqliteHook
 from airflow.sdk import Connection
 
 from airflow_provider_webdata.results.columns import columns_of
-from airflow_provider_webdata.results.output import open_output
+from airflow_provider_webdata.results.output import OutputFile
 from tests.support.postgres import Postgres
 
 
@@ -166,7 +166,7 @@ def written(tmp_path: Path) -> Callable[..., str]:
 
     def write(items: list[Any], name: str = "items.jsonl", kind: str = "document") -> str:
         path = str(tmp_path / name)
-        with open_output(path, columns_of(kind)) as file:
+        with OutputFile(path, columns_of(kind)) as file:
             file.write(items)
         return path
 

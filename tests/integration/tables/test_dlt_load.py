@@ -20,7 +20,7 @@ from pyiceberg.table import StaticTable
 
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.results.columns import columns_of
-from airflow_provider_webdata.results.output import open_output
+from airflow_provider_webdata.results.output import OutputFile
 from airflow_provider_webdata.results.tables import dlt_load
 from airflow_provider_webdata.results.tables.duckdb import DuckDB
 from airflow_provider_webdata.results.tables.errors import TableError
@@ -95,7 +95,7 @@ def test_types_are_those_of_a_schema(
 def test_a_removed_page_is_deleted_under_each_query(database: Target, tmp_path: Path) -> None:
     def run(*items: Any) -> dict[str, Any]:
         path = str(tmp_path / "found.jsonl")
-        with open_output(path, columns_of("search_web")) as file:
+        with OutputFile(path, columns_of("search_web")) as file:
             file.write(items)
         return load(path, key=["query", "url"], kind="search_web", max_removed=9)
 

@@ -26,8 +26,8 @@ from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
 from airflow_provider_webdata.results.columns import CHANGES, columns_of
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.formats import FORMATS, SUFFIXES
-from airflow_provider_webdata.results.output import open_output
-from airflow_provider_webdata.results.partitions import open_partitions
+from airflow_provider_webdata.results.output import OutputFile
+from airflow_provider_webdata.results.partitions import PartitionedOutput
 from airflow_provider_webdata.results.result_schema import ResultSchema
 from airflow_provider_webdata.results.retrieval import KIND, flat_document, flat_documents
 from airflow_provider_webdata.results.tables.database import Database
@@ -173,7 +173,7 @@ def test_removed_pages_alone_are_deleted_by_the_key_of_the_load(
 
     def run(*items: Any) -> dict[str, Any]:
         made = schema.columns("document") + CHANGES
-        with open_partitions(f"{tmp_path}/run{end}", made, "host", "2026-01-31") as output:
+        with PartitionedOutput(f"{tmp_path}/run{end}", made, "host", "2026-01-31") as output:
             output.write(items)
         more = {"result_schema": LEVEL} if end.endswith(".gz") else {}
         return load(output.url, columns=columns, max_removed=9, **more)
@@ -219,7 +219,7 @@ def test_content_deletes_no_row(database: Target, written: Written, forged: dict
 def test_a_file_of_an_older_version_fails(database: Target, tmp_path: Path) -> None:
     item = {"change": "removed", "page": URL, "url": URL, "lastSeen": "2026-01-01T00:00:00Z"}
     path = f"{tmp_path}/old.parquet"
-    with open_output(path, columns_of("document") + CHANGES) as file:
+    with OutputFile(path, columns_of("document") + CHANGES) as file:
         file.write([item])
     with pytest.raises(TableError, match=r"path: item 1 of .*not the tombstone mark"):
         load(path)
@@ -328,7 +328,7 @@ def test_several_files_are_loaded_together(
 def test_flat_documents_are_upserted_and_deleted_by_page(database: Target, tmp_path: Path) -> None:
     def deliver(items: list[Any]) -> dict[str, Any]:
         path = str(tmp_path / "flat.parquet")
-        with open_output(path, columns_of(KIND)) as file:
+        with OutputFile(path, columns_of(KIND)) as file:
             file.write(flat_documents(items))
         return load(path)
 
@@ -341,7 +341,7 @@ def test_flat_documents_are_upserted_and_deleted_by_page(database: Target, tmp_p
 
 @on_sqlite
 def test_a_partitioned_output_is_loaded_by_its_list(database: Target, tmp_path: Path) -> None:
-    with open_partitions(f"{tmp_path}/run.parquet", columns_of("document"), "host", "2026-01-31") as output:
+    with PartitionedOutput(f"{tmp_path}/run.parquet", columns_of("document"), "host", "2026-01-31") as output:
         output.write([page(1), page(2), {"markdown": "b", "metadata": {"sourceURL": "https://b.example/3"}}])
     assert load(output.url) == {"table": "pages", "loaded": 3, "deleted": 0, "duplicates": 0, "files": 2}
     assert texts(database) == {1: "text", 2: "text", 3: "b"}
@@ -351,14 +351,14 @@ def test_a_partitioned_output_is_loaded_by_its_list(database: Target, tmp_path: 
 @pytest.mark.parametrize("end", SUFFIXES)
 def test_files_in_an_object_store_are_loaded(database: Target, bucket: str, end: str) -> None:
     folder = f"s3://results_s3@{bucket}/deep"
-    with open_output(f"{folder}/one{end}", columns_of("document")) as file:
+    with OutputFile(f"{folder}/one{end}", columns_of("document")) as file:
         file.write([page(1), page(2)])
-    with open_partitions(f"{folder}/run{end}", columns_of("document"), "host", "2026-01-31") as output:
+    with PartitionedOutput(f"{folder}/run{end}", columns_of("document"), "host", "2026-01-31") as output:
         output.write([page(2, "new"), {"markdown": "b", "metadata": {"sourceURL": "https://b.example/3"}}])
     loaded = load([f"{folder}/one{end}", output.url])
     assert loaded == {"table": "pages", "loaded": 3, "deleted": 0, "duplicates": 1, "files": 3}
     assert sorted(texts(database).items()) == [(1, "text"), (2, "new"), (3, "b")]
-    with open_output(f"{folder}/gone{end}", columns_of("document")) as file:
+    with OutputFile(f"{folder}/gone{end}", columns_of("document")) as file:
         file.write([gone(1)])
     assert load(f"{folder}/gone{end}")["deleted"] == 1
     assert {*texts(database)} == {2, 3}
@@ -383,9 +383,9 @@ def test_what_is_not_in_the_object_store_fails_for_good(
 def test_lineage(database: Target, bucket: str, tmp_path: Path) -> None:
     """From the files, also those of a list, to the table, which is named as others name it."""
     url = f"s3://results_s3@{bucket}/one.jsonl"
-    with open_output(url, columns_of("document")) as file:
+    with OutputFile(url, columns_of("document")) as file:
         file.write([page(1), page(2)])
-    with open_partitions(f"{tmp_path}/run.parquet", columns_of("document"), "host", "2026-01-31") as output:
+    with PartitionedOutput(f"{tmp_path}/run.parquet", columns_of("document"), "host", "2026-01-31") as output:
         output.write([page(2, "new")])
     columns = {"source_url": "url", "markdown": "body", "status_code": "status"}
     task = WebDataToTableOperator(
@@ -440,7 +440,7 @@ def test_the_merge_of_the_documentation(tmp_path: Path) -> None:
     warehouse.execute("CREATE TABLE pages (page VARCHAR, markdown VARCHAR)")
     for number, items in enumerate((first, second)):
         file = f"{tmp_path}/{number}.parquet"
-        with open_output(file, columns_of("document") + CHANGES) as output:
+        with OutputFile(file, columns_of("document") + CHANGES) as output:
             output.write(items)
         warehouse.execute(f"CREATE OR REPLACE VIEW run AS FROM '{file}'")
         warehouse.execute(merge)
@@ -690,7 +690,7 @@ LEVELS = [
 def test_what_was_extracted_has_the_columns_of_its_schema(database: Target, tmp_path: Path, end: str) -> None:
     schema = ResultSchema.of(LEVEL)
     path = str(tmp_path / f"levels{end}")
-    with open_output(path, schema.columns("generic")) as file:
+    with OutputFile(path, schema.columns("generic")) as file:
         file.write(LEVELS)
     more = {} if FORMATS[end].columns == "typed" else {"result_schema": LEVEL}
     assert load(path, key="name", **more)["loaded"] == 3
@@ -712,7 +712,7 @@ def test_what_was_extracted_has_the_columns_of_its_schema(database: Target, tmp_
 @pytest.mark.parametrize("name", [f"pages{end}" for end in SUFFIXES])
 def test_pages_have_columns_of_what_was_extracted(database: Target, tmp_path: Path, name: str) -> None:
     path = str(tmp_path / name)
-    with open_output(path, ResultSchema.of(LEVEL).columns("document")) as file:
+    with OutputFile(path, ResultSchema.of(LEVEL).columns("document")) as file:
         file.write([page(1, json={"name": "north", "rising": True}), page(2)])
     load(path, result_schema=LEVEL)
     assert database.rows("pages", "source_url", "json_name", "json_rising") == [
@@ -760,7 +760,7 @@ def test_what_is_loaded_is_what_was_written(
 ) -> None:
     columns = columns_of("document")
     path = str(tmp_path / name)
-    with open_output(path, columns) as file:
+    with OutputFile(path, columns) as file:
         file.write(items)
     expected = [row(item, columns) for item in items]
     if any(values["source_url"] is None for values in expected):

@@ -20,7 +20,7 @@ from airflow_provider_webdata.results.assets import (
 )
 from airflow_provider_webdata.results.columns import columns_of
 from airflow_provider_webdata.results.errors import OutputError
-from airflow_provider_webdata.results.partitions import NO_VALUE, open_partitions
+from airflow_provider_webdata.results.partitions import NO_VALUE, PartitionedOutput
 
 FACTS = {"path": "s3://b/x.jsonl", "count": 3, "creditsUsed": 2, "warning": None}
 
@@ -61,7 +61,7 @@ def test_a_run_finds_the_file_of_its_partition(tmp_path: Path) -> None:
     assert partition_file(consumer("a.example", event(FILES), event(FILES))) == FILES[0]["path"]
     assert partition_file(consumer(NO_VALUE, event(FILES))) == FILES[1]["path"]
     # An event of many files refers to their list.
-    with open_partitions(f"{tmp_path}/x.jsonl", columns_of("link"), "host", "2026-01-31") as output:
+    with PartitionedOutput(f"{tmp_path}/x.jsonl", columns_of("link"), "host", "2026-01-31") as output:
         output.write([{"url": "https://a.example/"}])
     assert partition_file(consumer("a.example", event(None, output.url))) == output.files[0]["path"]
 

@@ -19,7 +19,13 @@ from airflow_provider_webdata.results.assets import partition_key
 from airflow_provider_webdata.results.columns import columns_of
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.formats import SUFFIXES
-from airflow_provider_webdata.results.partitions import files_of, host_of, list_url, open_partitions, value_at
+from airflow_provider_webdata.results.partitions import (
+    PartitionedOutput,
+    files_of,
+    host_of,
+    list_url,
+    value_at,
+)
 from airflow_provider_webdata.results.tables.items import ResultsFile
 
 PAGES = columns_of("document")
@@ -33,7 +39,7 @@ def page(url: str, text: str = "x") -> dict[str, Any]:
 
 
 def write(url: str, items: list[Any], by: Any = "host") -> partitions.PartitionedOutput:
-    with open_partitions(url, PAGES, by, DAY) as output:
+    with PartitionedOutput(url, PAGES, by, DAY) as output:
         output.write(items)
     return output
 
@@ -84,7 +90,10 @@ def test_an_error_leaves_nothing(tmp_path: Path) -> None:
         yield page("https://a.example")
         raise RuntimeError("the service")
 
-    with pytest.raises(RuntimeError), open_partitions(f"{tmp_path}/run.jsonl", PAGES, "host", DAY) as output:
+    with (
+        pytest.raises(RuntimeError),
+        PartitionedOutput(f"{tmp_path}/run.jsonl", PAGES, "host", DAY) as output,
+    ):
         output.write(items())
     assert names(tmp_path) == set()
 
@@ -95,14 +104,14 @@ def test_a_file_that_cannot_be_written_leaves_the_former_list(
     url = f"{tmp_path}/run.jsonl"
     first = write(url, [page("https://a.example"), page("https://b.example")])
     before = Path(first.url).read_text()
-    writing = partitions.open_output
+    writing = partitions.OutputFile
 
     def failing(target: str, columns: Any) -> Any:
         if "host=b.example" in target:
             raise OSError("the disk is full")
         return writing(target, columns)
 
-    monkeypatch.setattr(partitions, "open_output", failing)
+    monkeypatch.setattr(partitions, "OutputFile", failing)
     with pytest.raises(OSError, match="the disk is full"):
         write(url, [page("https://a.example", "new"), page("https://b.example", "new")])
     assert Path(first.url).read_text() == before

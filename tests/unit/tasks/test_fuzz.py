@@ -21,7 +21,7 @@ from airflow_provider_webdata.hooks.budget import Budget
 from airflow_provider_webdata.operators.monitor import WebDataRunMonitorOperator
 from airflow_provider_webdata.results.manifest.entries import Entry
 from airflow_provider_webdata.results.manifest.folder import ManifestFolder, Run
-from airflow_provider_webdata.results.partitions import files_of, open_partitions
+from airflow_provider_webdata.results.partitions import PartitionedOutput, files_of
 from airflow_provider_webdata.runs.credit_account import CreditAccount
 from airflow_provider_webdata.runs.intent import Intent
 from airflow_provider_webdata.runs.jobs.record import StartRecord
@@ -222,7 +222,7 @@ def test_fuzz_of_kept_records(tmp_path: Path) -> None:
 
 
 def write(url: str) -> None:
-    with open_partitions(url, (), "host", "2026-01-01") as output:
+    with PartitionedOutput(url, (), "host", "2026-01-01") as output:
         output.write([{"url": "https://b.example/"}])
 
 
