@@ -172,11 +172,12 @@ def pause_between(error: WebDataError, failed: int) -> float:
 
 
 def reschedule_delay(error: WebDataError) -> timedelta:
-    """Return the delay of a task after a 429, a 503 with a retry time, or an unavailable inbox.
+    """Return the delay of a task after a 429, a 503 with a retry time, an unavailable inbox, or a document in process.
 
     A random jitter of up to a quarter of the retry time, or up to 2 seconds if that is more, prevents tasks that were
-    rate limited together from calling together again.
+    rate limited together from calling together again. For a document, it is up to a tenth, or 1 second.
     """
     named: float | None = getattr(error, "retry_after", None)
     seconds = _RATE_WINDOW_SECONDS if named is None else max(named, 1.0)
-    return timedelta(seconds=seconds + random.uniform(0, max(2.0, seconds / 4)))  # noqa: S311
+    least, part = (1.0, 10) if isinstance(error, ProcessingContinuesError) else (2.0, 4)
+    return timedelta(seconds=seconds + random.uniform(0, max(least, seconds / part)))  # noqa: S311

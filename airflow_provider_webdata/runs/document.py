@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import random
-from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk.exceptions import AirflowRescheduleException
-
-from airflow_provider_webdata.api.errors import InvalidRequestError, ProcessingContinuesError
+from airflow_provider_webdata.api.errors import InvalidRequestError
 from airflow_provider_webdata.api.models import ParseOptions, ScrapeRequest
 from airflow_provider_webdata.api.models.parse import FILE_EXTENSIONS, MAX_FILE_BYTES, has_known_extension
 from airflow_provider_webdata.api.prices import page_extras
@@ -23,15 +19,8 @@ from airflow_provider_webdata.runs.delivery.step import Results
 if TYPE_CHECKING:
     from airflow.sdk import ObjectStoragePath
 
-    from airflow_provider_webdata.api.errors import WebDataError
     from airflow_provider_webdata.api.models import ScrapeResponse
     from airflow_provider_webdata.api.models.base import RequestModel
-
-MOST_RESCHEDULES = 5
-"""Maximum reschedules of a task while the service processes a document."""
-
-LONGEST_PROCESSING = timedelta(minutes=20)
-"""Maximum time between the first and the last reschedule."""
 
 
 class DocumentRun(CallRun):
@@ -89,33 +78,6 @@ class DocumentRun(CallRun):
             f", from the service's cache {cached.age()}" if cached.count else "",
             "unknown" if summary["creditsUsed"] is None else summary["creditsUsed"],
         )
-
-    def postpone(self, error: WebDataError, limited_since: datetime | None) -> None:
-        """Reschedule the task while the service processes the document, unless a limit is reached."""
-        if not isinstance(error, ProcessingContinuesError):
-            super().postpone(error, limited_since)
-            return
-        attempt = self.attempt
-        if attempt.ti is None:
-            return
-        now = datetime.now(timezone.utc)
-        wait = error.retry_after
-        when = now + timedelta(seconds=wait + random.uniform(0, max(1.0, wait / 10)))  # noqa: S311
-        since = attempt.first_reschedule or now
-        if attempt.reschedules >= MOST_RESCHEDULES or when > since + LONGEST_PROCESSING:
-            self.log.error(
-                "The service has been processing the document since %s. The task fails after %d reschedules",
-                since.isoformat(timespec="seconds"),
-                attempt.reschedules,
-            )
-            return
-        self.log.info(
-            "The service is still processing the document (%s pages%s). Rescheduling the task to %s",
-            "unknown number of" if error.pages is None else error.pages,
-            "; processing may exceed the service's time limit" if error.may_exceed else "",
-            when.isoformat(timespec="seconds"),
-        )
-        raise AirflowRescheduleException(when) from error  # type: ignore[no-untyped-call]
 
 
 class ScrapeRun(DocumentRun):

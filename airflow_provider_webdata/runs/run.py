@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import contextmanager
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
 
 from airflow_provider_webdata.api.endpoints import label_of
-from airflow_provider_webdata.api.errors import InvalidRequestError, WebDataError
+from airflow_provider_webdata.api.errors import InvalidRequestError, ProcessingContinuesError, WebDataError
 from airflow_provider_webdata.api.retry import reschedule_delay
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.coded_errors import ArgumentError, CodedError
@@ -35,6 +35,12 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.runs.delivery.step import Results
 
 ErrorT = TypeVar("ErrorT", bound=CodedError)
+
+MOST_RESCHEDULES = 5
+"""Maximum reschedules of a task while the service processes a document."""
+
+LONGEST_PROCESSING = timedelta(minutes=20)
+"""Maximum time between the first and the last reschedule of such a task."""
 
 
 class Run:
@@ -136,25 +142,34 @@ class Run:
         raise AirflowFailException(str(self.explained(error))) from None
 
     def postpone(self, error: WebDataError, limited_since: datetime | None) -> None:
-        """Reschedule the task; return if `rate_limit_timeout` does not allow it.
+        """Reschedule the task; return if `rate_limit_timeout`, or a limit for documents, does not allow it.
 
         :param limited_since: when the attempt was first asked to wait; default: Airflow's first reschedule.
         """
         attempt, most = self.attempt, self.task.rate_limit_timeout
-        if attempt.ti is None or most <= 0:
+        if attempt.ti is None or (most <= 0 and not isinstance(error, ProcessingContinuesError)):
             return
         now = datetime.now(timezone.utc)
         when = now + reschedule_delay(error)
         since = limited_since or attempt.first_reschedule or now
-        if (when - since).total_seconds() > most:
-            self.log.error(
-                "Waiting since %s; waiting until %s would exceed rate_limit_timeout=%g s",
-                since.isoformat(timespec="seconds"),
-                when.isoformat(timespec="seconds"),
-                most,
+        begin, end = (moment.isoformat(timespec="seconds") for moment in (since, when))
+        if isinstance(error, ProcessingContinuesError):
+            is_over = attempt.reschedules >= MOST_RESCHEDULES or when > since + LONGEST_PROCESSING
+            problem = (
+                f"The service has been processing the document since {begin}. "
+                f"The task fails after {attempt.reschedules} reschedules"
             )
+            pages = "unknown number of" if error.pages is None else error.pages
+            limit = "; processing may exceed the service's time limit" if error.may_exceed else ""
+            reason = f"The service is still processing the document ({pages} pages{limit})"
+        else:
+            is_over = (when - since).total_seconds() > most
+            problem = f"Waiting since {begin}; waiting until {end} would exceed rate_limit_timeout={most:g} s"
+            reason = str(error)
+        if is_over:
+            self.log.error("%s", problem)
             return
-        self.log.info("%s. Rescheduling the task to %s", error, when.isoformat(timespec="seconds"))
+        self.log.info("%s. Rescheduling the task to %s", reason, end)
         raise AirflowRescheduleException(when) from error  # type: ignore[no-untyped-call]
 
     def push(self, /, **values: Any) -> None:
