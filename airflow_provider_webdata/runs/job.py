@@ -20,7 +20,7 @@ from airflow_provider_webdata.runs.kill import run_outside_handler
 from airflow_provider_webdata.runs.managed_webhook import ManagedWebhook, origin_of
 from airflow_provider_webdata.runs.request import checked_extra_body, checked_request
 from airflow_provider_webdata.runs.wait import WaitRun
-from airflow_provider_webdata.states.jobs import PAGED_KINDS, events_to_ask_for, first_few
+from airflow_provider_webdata.states.jobs import events_to_ask_for, first_few
 from airflow_provider_webdata.triggers.job import WebDataJobTrigger
 from airflow_provider_webdata.waiting.job_target import JobTarget
 
@@ -285,7 +285,7 @@ class JobRun(WaitRun):
     @property
     def _watched_limit(self) -> float | None:
         """Credits at which the job is cancelled; None for a job without readable partial results."""
-        return self.billing.budget.limit if self.kind in PAGED_KINDS else None
+        return None if JOBS[self.kind].documents is None else self.billing.budget.limit
 
     def _finish(self, event: Mapping[str, Any]) -> Any:
         self._count_lost(event)

@@ -18,9 +18,6 @@ JOB_COMPLETED = "completed"
 TERMINAL_JOB_STATES = frozenset({"completed", "failed", "cancelled"})
 """Terminal states of a job."""
 
-PAGED_KINDS = frozenset({"crawl", "batch_scrape"})
-"""Kinds of jobs with a separately fetched list of pages as their result, and a list of page errors."""
-
 PROGRESS_SECONDS = 10.0
 """Minimum number of seconds between two progress messages in the log of a waiting task."""
 

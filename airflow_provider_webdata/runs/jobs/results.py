@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.api.endpoints import JOBS
 from airflow_provider_webdata.api.errors import trimmed
 from airflow_provider_webdata.api.prices import credits_of_tokens
 from airflow_provider_webdata.common.arguments import number
@@ -14,7 +15,7 @@ from airflow_provider_webdata.runs.credit_account import by_format
 from airflow_provider_webdata.runs.delivery.step import Results
 from airflow_provider_webdata.runs.failures import TooManyFailuresError, too_many
 from airflow_provider_webdata.runs.metrics import count
-from airflow_provider_webdata.states.jobs import PAGED_KINDS, name_of
+from airflow_provider_webdata.states.jobs import name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -117,7 +118,7 @@ class JobResult:
         :param known: keys of existing pages that were not requested.
         :param covers_all: returns whether a job with this number of pages saw everything.
         """
-        if self._kind not in PAGED_KINDS:
+        if JOBS[self._kind].documents is None:
             return self._deliver_answer(inputs)
         if self._rows_path:
             self._log.warning("Schema(rows=) has no effect: this job has pages")

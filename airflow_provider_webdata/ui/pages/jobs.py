@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.exceptions import HTTPException
 
+from airflow_provider_webdata.api.endpoints import JOBS
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
 from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
-from airflow_provider_webdata.states.jobs import PAGED_KINDS, JobView, name_of
+from airflow_provider_webdata.states.jobs import JobView, name_of
 from airflow_provider_webdata.ui.lookups import Found
 from airflow_provider_webdata.ui.tasks import TaskName, starters_of
 from airflow_provider_webdata.ui.threads import in_thread
@@ -116,7 +117,7 @@ async def one_part(page: Page) -> Response:
     await _checked_task(page, conn_id, job_id)
     view = await _look(page, conn_id, kind, job_id)
     errors: Found[Any] = Found()
-    if kind in PAGED_KINDS and view.value is not None:
+    if JOBS[kind].errors is not None and view.value is not None:
         errors = await page.lookups.find(
             conn_id, ("errors", kind, job_id), lambda hook: hook.job_errors(kind, job_id)
         )
@@ -150,7 +151,7 @@ async def _checked_task(page: Page, conn_id: str, job_id: str) -> TaskName | Non
 async def _look(page: Page, conn_id: str, kind: JobKind, job_id: str) -> Found[JobView]:
     async def ask(hook: Any) -> JobView:
         # The response then contains at most one document.
-        limit = {"limit": 1} if kind in PAGED_KINDS else {}
+        limit = {} if JOBS[kind].documents is None else {"limit": 1}
         return JobView.of(kind, job_id, await hook.job_status(kind, job_id, **limit))
 
     return await page.lookups.find(conn_id, ("job", kind, job_id), ask)
