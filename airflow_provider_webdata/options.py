@@ -73,8 +73,8 @@ class Option(msgspec.Struct):
         if not getattr(task, "wait_for_completion", True):
             raise ArgumentError(
                 f"{type(task).__name__} {task.task_id!r}: {type(self).__name__} has no effect with "
-                "wait_for_completion=False, because the task delivers no results; omit it, or give it to "
-                "WebDataJobSensor"
+                "wait_for_completion=False, because the task delivers no results; remove "
+                "wait_for_completion=False, or set the option to None and give it to WebDataJobSensor"
             )
 
 
@@ -405,10 +405,6 @@ class Wait(Option):
                     f"Wait({name}=) must be seconds or a timedelta, {rule} (given: {given!r})"
                 )
             setattr(self, name, float(span))
-        if self.by == "polling" and self.safety_poll is not None:
-            raise ArgumentError(
-                "Wait(safety_poll=) has no effect with by='polling'; set poll_interval instead"
-            )
 
     def check_task(self, task: Any) -> None:
         """Do nothing: a task that does not wait cancels its job at a kill."""

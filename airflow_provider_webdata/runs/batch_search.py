@@ -51,7 +51,7 @@ class BatchSearchRun(Run):
         extra_body = checked_extra_body(task, OPERATION)
         queries: Mapping[str, BatchQuery] = self.queries
         if limit is not None:
-            queries = self._bounded(limit, queries, extra_body)
+            queries = self.queries = self._bounded(limit, queries, extra_body)
         account = self.hook.get_settings().client.account
         kept = records_of(self.delivery.path, context, account)
         budget = Budget(limit, context, OPERATION, keeps_peak=True)

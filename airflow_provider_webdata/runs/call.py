@@ -106,9 +106,9 @@ class CallRun(Run):
 
         :raises AirflowSkipException: nothing changed.
         """
-        self.prepare_delivery()
         try:
             with self.calling():
+                self.prepare_delivery()
                 result = self.call()
         # Airflow raises a BaseException on a task timeout.
         except BaseException as error:
@@ -160,7 +160,8 @@ class CallRun(Run):
             **result.parts,
         )
         if result.retry is not None:
-            # The response has no results to deliver.
+            # The response has no results to deliver, and the next attempt must not find it.
+            kept.delivered()
             self.answer = None
             raise result.retry
         self.push(**result.pushed)

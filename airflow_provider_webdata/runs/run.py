@@ -88,8 +88,8 @@ class Run:
 
         :raises AirflowSkipException: nothing changed.
         """
-        self.prepare_delivery()
         with self.calling():
+            self.prepare_delivery()
             result = self.call()
         return self.finished(result)
 
@@ -208,6 +208,8 @@ class Run:
                     option.check_task(self.task)
             self.delivery.prepare()
         except (ArgumentError, OutputError) as error:
+            # Airflow deleted the XComs of earlier attempts.
+            self.billing.push_earlier()
             self.refuse(error)
 
     def deliver(self, results: Results, value: Value | None = None) -> Any:

@@ -70,9 +70,6 @@ REFUSED: dict[str, tuple[type[Option], dict[str, Any], str]] = {
     "poll by a switch": (Wait, {"poll_interval": True}, r"Wait\(poll_interval=\) must be seconds"),
     "interval as text": (Wait, {"safety_poll": "1 h"}, r"Wait\(safety_poll=\) must be seconds"),
     "interval that is no number": (Wait, {"safety_poll": float("nan")}, r"Wait\(safety_poll=\) must be seconds"),
-    "safety of no delivery": (
-        Wait, {"by": "polling", "safety_poll": 60}, r"Wait\(safety_poll=\) has no effect with by='polling'",
-    ),
     "no time": (Wait, {"timeout": 0}, r"Wait\(timeout=\) must be seconds or a timedelta, more than 0"),
     "past": (Wait, {"timeout": timedelta(days=-1)}, r"Wait\(timeout=\) must be"),
     "endless": (Wait, {"timeout": float("inf")}, r"Wait\(timeout=\) must be"),

@@ -342,6 +342,20 @@ def test_a_failure_that_bills_nothing_is_settled(here: SandboxServer) -> None:
     assert "failed" not in attempt(WebDataSearchOperator(task_id="t", query="q", credit_limit=2), store, 2)
 
 
+@pytest.mark.parametrize(("name", "used"), [("scrape", 1), ("batch_scrape", 10)])
+def test_an_attempt_that_is_refused_reports_what_earlier_ones_spent(
+    here: SandboxServer, tmp_path: Path, name: str, used: float
+) -> None:
+    """Airflow has deleted the XComs of the first attempt; the second one's folder is a file."""
+    operator, arguments, *_ = CALLS[name]
+    store = StateStore()
+    attempt(undeliverable(operator(task_id="t", **arguments)), store, 1)
+    (tmp_path / "folder").touch()
+    refused = operator(task_id="t", **arguments, output=f"{tmp_path}/folder/x.jsonl")
+    xcom = attempt(refused, store, 2)
+    assert (xcom["failed"], xcom["credits"]["used"]) == (True, used)
+
+
 def test_without_a_store_an_account_knows_what_it_lacks(here: SandboxServer) -> None:
     attempt(undeliverable(WebDataSearchOperator(task_id="t", query="river")), None, 1)
     assert attempt(WebDataSearchOperator(task_id="t", query="river"), None, 2)["credits"]["used"] == 2

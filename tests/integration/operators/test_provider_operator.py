@@ -169,6 +169,24 @@ def test_a_request_whose_calls_all_failed_is_made_again(here: SandboxServer) -> 
     assert spent(here) == 5
 
 
+def test_a_stored_response_of_failed_calls_is_not_reused(here: SandboxServer) -> None:
+    """The response is stored, because its credits could not be recorded."""
+
+    class Store(StateStore):
+        is_down = True
+
+        def set(self, key: str, value: Any) -> None:
+            if self.is_down and key == "webdata_credits":
+                self.is_down = False
+                raise OSError("the store is down")
+            super().set(key, value)
+
+    here.control.add_fault("fail_provider", path="market-prices/")
+    outcome = direct.run(task(**HISTORY, retries=3), Store())
+    assert outcome.ended == ("success", 3)
+    assert len(ids(here)) == 2
+
+
 def test_without_a_state_store_such_a_request_is_final(here: SandboxServer) -> None:
     here.control.add_fault("fail_provider", path="market-prices/")
     outcome = direct.run(task(**HISTORY, retries=1))

@@ -66,7 +66,7 @@ def test_another_connection(webdata_sandbox):
 @pytest.mark.parametrize("deferrable", [True, False])
 def test_jobs_are_over_at_once(webdata_sandbox, kind, deferrable):
     webdata_sandbox.connect(webhooks=kind == "webhook")
-    more = {"deferrable": deferrable, "wait": Wait(by=kind, poll_interval=300)}
+    more = {"deferrable": deferrable, "wait": Wait(by=kind, poll_interval=300, safety_poll=300)}
     crawl = WebDataCrawlOperator(task_id="c", url="https://river.example/", limit=3, **more)
     agent = WebDataAgentOperator(task_id="a", prompt="river", **more)
     assert webdata_sandbox.execute(crawl)["count"] == 3
