@@ -114,8 +114,7 @@ def _calm(stack: ChaosStack, sandbox: SandboxControl, load: Load) -> None:
         ended = sum(states[state] for state in ENDED) == len(load.runs)
         return ended and not stack.query("SELECT 1 FROM webdata_asset_event WHERE state = 'queued' LIMIT 1")
 
-    stack.revive()
-    stack.wait_until_healthy()
+    _wait_until_healthy(stack)
     sandbox.clear_faults()
     # An unacknowledged delivery is retried after 60, 300, and 900 seconds.
     sandbox.advance(3 * 900.0)
@@ -128,6 +127,17 @@ def _calm(stack: ChaosStack, sandbox: SandboxControl, load: Load) -> None:
     sandbox.settle()
     wait_until(lambda: not stack.has_unregistered_events(), CALM, pause=2.0)
     wait_until(lambda: not stack.query("SELECT 1 FROM asset_dag_run_queue LIMIT 1"), CALM, pause=2.0)
+
+
+def _wait_until_healthy(stack: ChaosStack) -> None:
+    stack.revive()
+    try:
+        stack.wait_until_healthy()
+    except StackError:
+        # A component may die some time after the fault that caused it.
+        if not stack.revive():
+            raise
+        _wait_until_healthy(stack)
 
 
 def _report(stack: ChaosStack, sandbox: SandboxControl, load: Load, counts: Counter[str]) -> Report:
