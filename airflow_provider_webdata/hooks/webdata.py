@@ -32,8 +32,6 @@ from airflow_provider_webdata.hooks.operations.providers import ProviderOperatio
 from airflow_provider_webdata.hooks.operations.sessions import SessionOperations
 from airflow_provider_webdata.hooks.operations.support import SupportOperations
 from airflow_provider_webdata.hooks.operations.team import TeamOperations
-from airflow_provider_webdata.hooks.webhooks import inbox_address
-from airflow_provider_webdata.inbox.reader import InboxReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,6 +44,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.multipart import Upload
     from airflow_provider_webdata.hooks.call_guard import CallGuard
     from airflow_provider_webdata.hooks.calls import Call
+    from airflow_provider_webdata.inbox.reader import InboxReader
 
 # Guards the first use of every hook. A lock per hook would prevent pickling. Reentrant, because a signal handler may
 # interrupt the first use.
@@ -253,6 +252,10 @@ class WebDataHook(Operations, BaseHook):
 
         :raises ConfigurationError: the connection has no webhook secret, or the inbox URL is unknown.
         """
+        # Only waits by webhook need these modules, which would slow down the import of the hook by a tenth.
+        from airflow_provider_webdata.hooks.webhooks import inbox_address
+        from airflow_provider_webdata.inbox.reader import InboxReader
+
         return InboxReader(inbox_address(self.get_settings()))
 
 

@@ -25,8 +25,6 @@ from airflow_provider_webdata.hooks.operations.providers import ProviderOperatio
 from airflow_provider_webdata.hooks.operations.sessions import SessionOperations
 from airflow_provider_webdata.hooks.operations.support import SupportOperations
 from airflow_provider_webdata.hooks.operations.team import TeamOperations
-from airflow_provider_webdata.hooks.webhooks import inbox_address
-from airflow_provider_webdata.inbox.reader import AsyncInboxReader
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -37,6 +35,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.multipart import Upload
     from airflow_provider_webdata.hooks.call_guard import CallGuard
     from airflow_provider_webdata.hooks.calls import Call
+    from airflow_provider_webdata.inbox.reader import AsyncInboxReader
 
 
 class AsyncWebDataHook(
@@ -168,4 +167,8 @@ class AsyncWebDataHook(
 
     async def inbox(self) -> AsyncInboxReader:
         """See `WebDataHook.inbox`."""
+        # Only waits by webhook need these modules, which would slow down the import of the hook by a tenth.
+        from airflow_provider_webdata.hooks.webhooks import inbox_address
+        from airflow_provider_webdata.inbox.reader import AsyncInboxReader
+
         return AsyncInboxReader(inbox_address(await self.get_settings()))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
-from airflow.cli.cli_parser import get_parser
 
 from airflow_provider_webdata.operators.provider import WebDataProviderOperator
 from airflow_provider_webdata.sandbox.server import SandboxServer
+from tests.support.cli import run_command
 from tests.support.service import SANDBOX_KEY, connection_text
 
 
@@ -27,16 +28,7 @@ def run(sandbox: SandboxServer, capsys: pytest.CaptureFixture[str], monkeypatch:
     monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(sandbox.url, SANDBOX_KEY))
     monkeypatch.setenv("AIRFLOW_CONN_OTHER", '{"conn_type": "http"}')
 
-    def run_it(*flags: str) -> str:
-        args = get_parser().parse_args(["webdata", "providers", *flags])
-        capsys.readouterr()
-        try:
-            args.func(args)
-        except SystemExit as end:
-            return str(end.code)
-        return capsys.readouterr().out
-
-    return run_it
+    return partial(run_command, capsys, "providers")
 
 
 @pytest.mark.rule("find-tools-call", "provider-price")

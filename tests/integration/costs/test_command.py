@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from airflow import settings
-from airflow.cli.cli_parser import get_parser
 from sqlalchemy import create_engine
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
 from tests.support.airflow_rows import START, add_task
+from tests.support.cli import run_command
 from tests.support.service import SANDBOX_KEY, connection_text
 
 SINCE = f"{START - timedelta(hours=1):%Y-%m-%dT%H:%M:%S}"
@@ -73,16 +74,7 @@ def database(
 def run(database: None, capsys: pytest.CaptureFixture[str]) -> Any:
     """Run the command; return the end of it, or what it printed."""
 
-    def run_it(*flags: str) -> str:
-        args = get_parser().parse_args(["webdata", "costs", *flags])
-        capsys.readouterr()
-        try:
-            args.func(args)
-        except SystemExit as end:
-            return str(end.code)
-        return capsys.readouterr().out
-
-    return run_it
+    return partial(run_command, capsys, "costs")
 
 
 BY = {
@@ -227,5 +219,5 @@ def test_what_is_wrong_is_said(run: Any, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_the_time_is_asked_for(run: Any, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        get_parser().parse_args(["webdata", "costs"])
+        run()
     assert "--since" in capsys.readouterr().err
