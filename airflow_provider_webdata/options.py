@@ -71,10 +71,12 @@ class Option(msgspec.Struct):
         :raises ArgumentError: names the field, the reason, and what to change.
         """
         if not getattr(task, "wait_for_completion", True):
+            name = next(name for name, value in vars(task).items() if value is self).removesuffix("_to")
+            # The sensor does not compare with earlier runs.
+            sensor = "" if name == "changes" else f", or omit {name}= and give it to WebDataJobSensor"
             raise ArgumentError(
-                f"{type(task).__name__} {task.task_id!r}: {type(self).__name__} has no effect with "
-                "wait_for_completion=False, because the task delivers no results; remove "
-                "wait_for_completion=False, or set the option to None and give it to WebDataJobSensor"
+                f"{type(task).__name__} {task.task_id!r}: {name}= has no effect with wait_for_completion=False, "
+                f"because the task delivers no results; remove wait_for_completion=False{sensor}"
             )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from airflow_provider_webdata.common.arguments import items_of
 
 _SITE_ERROR = 400
-_LISTS = ("data", "web", "news", "images", "links", "results")
+_LISTS = ("data", "web", "news", "images", "links", "results", "pages")
 """Keys of the lists of results in what a task returns."""
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow_provider_webdata.api import models
-from airflow_provider_webdata.api.endpoints import ENDPOINTS, JOBS, label_of
+from airflow_provider_webdata.api.endpoints import JOBS, label_of
 from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.api.prices import page_extras
 from airflow_provider_webdata.common.arguments import checked_text
@@ -205,16 +205,15 @@ class JobRun(WaitRun):
             held = self.billing.held(self.kind, request, self.billing.budget.left)
             self.billing.reserve(self.kind, held.to_wire(), extra_body)
 
-        def send(webhook: Mapping[str, Any] | None, idempotency_key: str) -> JobStarted:
+        def send(webhook: Mapping[str, Any] | None, key: str | None) -> JobStarted:
             sent = held
             if webhook is not None:
                 sent = body_for(model, {**held.to_wire(), "webhook": webhook}, self._start_name)
-            keyed = ENDPOINTS[f"start_{self.kind}"].key_header is not None
             start: Callable[..., JobStarted] = getattr(self.hook, f"start_{self.kind}")
             return start(
                 sent,
                 extra_body=extra_body,
-                **({"idempotency_key": idempotency_key} if keyed else {}),
+                **({} if key is None else {"idempotency_key": key}),
             )
 
         return JobStart(

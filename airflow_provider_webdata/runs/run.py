@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import contextmanager
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleExcept
 
 from airflow_provider_webdata.api.endpoints import label_of
 from airflow_provider_webdata.api.errors import InvalidRequestError, ProcessingContinuesError, WebDataError
-from airflow_provider_webdata.api.retry import reschedule_delay
+from airflow_provider_webdata.api.retry import LONGEST_PROCESSING_SECONDS, reschedule_delay
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.coded_errors import ArgumentError, CodedError
 from airflow_provider_webdata.hooks.remedies import advice_for
@@ -39,9 +39,6 @@ ErrorT = TypeVar("ErrorT", bound=CodedError)
 MOST_RESCHEDULES = 5
 """Maximum reschedules of a task while the service processes a document."""
 
-LONGEST_PROCESSING = timedelta(minutes=20)
-"""Maximum time between the first and the last reschedule of such a task."""
-
 
 class Run:
     """One attempt of a task."""
@@ -59,7 +56,7 @@ class Run:
     def read_urls(self, otherwise: str = "") -> None:
         """Replace `url` and `urls` by the URLs in another task's results file.
 
-        :param otherwise: text to append to the error for an unreadable file.
+        :param otherwise: text to append to the errors.
         """
         for name in ("url", "urls"):
             value = getattr(self.task, name, None)
@@ -71,11 +68,11 @@ class Run:
             except (OutputError, TableError) as error:
                 self.refuse(f"{name}: {error.text()}{otherwise}")
             if name == "url" and not found:
-                self.refuse("url: the result has no URLs; skip this task if there are none")
+                self.refuse(f"url: the result has no URLs; skip this task if there are none{otherwise}")
             if name == "url" and len(found) > 1:
                 self.refuse(
                     f"url: must be one URL, but the result has {len(found)}; pass them to urls= of "
-                    "WebDataBatchScrapeOperator"
+                    f"WebDataBatchScrapeOperator{otherwise}"
                 )
             setattr(self.task, name, found[0] if name == "url" else found)
 
@@ -154,7 +151,8 @@ class Run:
         since = limited_since or attempt.first_reschedule or now
         begin, end = (moment.isoformat(timespec="seconds") for moment in (since, when))
         if isinstance(error, ProcessingContinuesError):
-            is_over = attempt.reschedules >= MOST_RESCHEDULES or when > since + LONGEST_PROCESSING
+            waited = (when - since).total_seconds()
+            is_over = attempt.reschedules >= MOST_RESCHEDULES or waited > LONGEST_PROCESSING_SECONDS
             problem = (
                 f"The service has been processing the document since {begin}. "
                 f"The task fails after {attempt.reschedules} reschedules"

@@ -127,8 +127,8 @@ def run(args: argparse.Namespace) -> int:
     try:
         serve(config, _announce)
     except (OSError, ValueError) as error:
-        is_taken = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
-        advice = f"; port {config.port} is taken: choose another --port" if is_taken else ""
+        in_use = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
+        advice = f"; port {config.port} is in use: choose another --port" if in_use else ""
         print(f"sandbox: {error}{advice}", file=sys.stderr)  # noqa: T201
         return 2
     return 0

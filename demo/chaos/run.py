@@ -130,14 +130,15 @@ def _calm(stack: ChaosStack, sandbox: SandboxControl, load: Load) -> None:
 
 
 def _wait_until_healthy(stack: ChaosStack) -> None:
+    end = time.monotonic() + CALM
     stack.revive()
-    try:
-        stack.wait_until_healthy()
-    except StackError:
-        # A component may die some time after the fault that caused it.
-        if not stack.revive():
-            raise
-        _wait_until_healthy(stack)
+    while True:
+        try:
+            return stack.wait_until_healthy()
+        except StackError:  # noqa: PERF203 - each try takes seconds
+            # A component may die some time after the fault that caused it.
+            if time.monotonic() > end or not stack.revive():
+                raise
 
 
 def _report(stack: ChaosStack, sandbox: SandboxControl, load: Load, counts: Counter[str]) -> Report:

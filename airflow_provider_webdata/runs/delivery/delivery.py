@@ -152,8 +152,10 @@ class Delivery:
             self._log.warning("There are no results")
         facts = {**results.summary, **counts}
         for step in self._steps:
-            facts |= step.facts()
-            self.facts |= step.facts() if step.pushes_facts else {}
+            found = step.facts()
+            facts |= found
+            if step.pushes_facts:
+                self.facts |= found
         if self.path is not None:
             result: Any = facts
         else:

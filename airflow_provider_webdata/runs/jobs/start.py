@@ -74,7 +74,7 @@ class JobStart:
     :param webhook: the managed webhook of the job.
     :param targets: URLs or texts that identify the job in the team's activity.
     :param check: raises if the request must not be sent; called before each request.
-    :param send: starts the job; receives the webhook, in wire form, or None, and the idempotency key.
+    :param send: starts the job; receives the webhook, in wire form, or None, and the idempotency key, or None.
     :param request: the fields that determine the result, in wire form, to detect a changed request.
     :param discard: cancels an abandoned job and counts its cost.
     :param settle: counts the cost of a job without a result; receives None if no job was started.
@@ -86,7 +86,7 @@ class JobStart:
     webhook: ManagedWebhook
     targets: Sequence[str]
     check: Callable[[], None]
-    send: Callable[[Mapping[str, Any] | None, str], Any]
+    send: Callable[[Mapping[str, Any] | None, str | None], Any]
     log: Any
     request: Mapping[str, Any]
     discard: Callable[[JobKind, str], None]
@@ -193,7 +193,8 @@ class JobStart:
         self._record_request()
         webhook = self.webhook.new(self._key())
         try:
-            answer = self.send(webhook, self._identity.idempotency_key(before.generation))
+            key = self._identity.idempotency_key(before.generation) if self._is_repeatable else None
+            answer = self.send(webhook, key)
         except IdempotencyKeyUsedError as error:
             self.log.info("%s: an earlier request started this crawl; searching for it", error)
             return None

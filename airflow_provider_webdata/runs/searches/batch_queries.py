@@ -25,9 +25,9 @@ _KEY_LENGTH = 24
 class BatchQuery:
     """One search of a batch.
 
-    :param key: unique in the batch: a digest of its request.
+    :param key: unique in the batch: a digest of its request, before a price bound is added.
     :param given: the original item of `queries`.
-    :param request: its request.
+    :param request: its request, with a price bound if the task has a credit limit.
     """
 
     key: str

@@ -56,4 +56,4 @@ def _refuse_selectors(name: str, selectors: list[str]) -> None:
     try:
         markup.selector(",".join(selectors) or "*")
     except ValueError as error:
-        raise UnsupportedHereError(f"{name}: {error}") from None
+        raise UnsupportedHereError(f"apply {name}: {error}") from None

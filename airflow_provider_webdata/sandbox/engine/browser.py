@@ -137,9 +137,9 @@ class CodeRun:
             return
         address = arguments[0]
         if meaning == "click":
-            href = self._element(address).get("href")
+            href = self._element(arguments[0]).get("href")
             if not href:
-                raise CodeError(f"the sandbox can only click links, and {address} is not a link")
+                raise CodeError(f"the sandbox can only click links, and {arguments[0]} is not a link")
             address = markup.absolute(self._tab.url, href)
         self._tab.url = open_page(self._web, address).url
 

@@ -79,7 +79,7 @@ def _html(content: IO[bytes]) -> Page:
 
 
 def _decoded(raw: bytes) -> str:
-    """Decode by byte order mark, declared charset, UTF-8, or Windows-1252, in this order."""
+    """Decode by byte order mark, or else by the declared charset (default: UTF-8); if that fails, as Windows-1252."""
     for mark, encoding in ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16")):
         if raw.startswith(mark):
             return raw.decode(encoding, errors="replace")

@@ -141,7 +141,7 @@ class Sites:
         number = site.number(canonical(url)) if site else None
         return site.generate(number) if site and number is not None else None
 
-    def makes(self, url: str) -> bool:
+    def generates(self, url: str) -> bool:
         """Return whether a site generates the page at a URL."""
         site = self._sites.get(host_of(url))
         return site is not None and site.number(canonical(url)) is not None

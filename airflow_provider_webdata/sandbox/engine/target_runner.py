@@ -170,14 +170,14 @@ class TargetRunner:
         filters = Filters(
             include=tuple(target.get("includeDomains", [])), exclude=tuple(target.get("excludeDomains", []))
         )
-        window, most = WINDOWS[target["searchWindow"]], target["maxResults"]
+        window, limit = WINDOWS[target["searchWindow"]], target["maxResults"]
         merged: dict[str, Page] = {}
         cost = 0
         for query in target["queries"]:
-            found = self._index.published_within(query, filters, most, window)
+            found = self._index.published_within(query, filters, limit, window)
             cost += search_cost(len(found))
             merged.update({page.url: page for page in found})
-        findings = [self._hit(monitor, target, page) for page in list(merged.values())[:most]]
+        findings = [self._hit(monitor, target, page) for page in list(merged.values())[:limit]]
         judged = sum(finding.credits for finding in findings)
         result.update(searchCompleted=True, resultCount=len(findings), searchCredits=cost)
         result.update(judgeCredits=judged, resultsJudged=judged, judgeDegraded=False)

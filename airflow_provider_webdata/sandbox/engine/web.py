@@ -55,7 +55,7 @@ class Web:
 
     def generates(self, url: str) -> bool:
         """Return whether the page at a URL is generated and need not be stored."""
-        return canonical(url) not in self._pages and self.sites.makes(url)
+        return canonical(url) not in self._pages and self.sites.generates(url)
 
     def knows_host(self, host: str) -> bool:
         """Return whether the host has pages."""

@@ -36,7 +36,9 @@ class RateLimits:
         for name, limit in limits.items():
             if name not in RATE_CLASSES or limit < 0:
                 classes = ", ".join(RATE_CLASSES)
-                raise ValueError(f"invalid rate limit {name}={limit}: use a limit of 0 or more for {classes}")
+                raise ValueError(
+                    f"invalid rate limit {name}={limit}: the limit must be at least 0, and the class one of {classes}"
+                )
         self._limits = dict(limits)
         self._windows.clear()
 

@@ -87,13 +87,13 @@ class Agent(StepJobs):
             body = _inherit(last["request"], body)
         exchange = self._exchange.begin(body, last)
         steps = _steps(body, exchange)
-        talks = not steps or (turn > 1 and body.get("mode") == "chat" and not exchange["calls"])
+        chat_only = not steps or (turn > 1 and body.get("mode") == "chat" and not exchange["calls"])
         free = body.get("maxCredits", MAX_CREDITS) <= MAX_CREDITS and self._use_free_run()
         if not free:
             core.credits.require(BALANCE)
-        more = {"threadId": thread_id, "turn": turn, "talks": talks, "trace": [], "snapshots": {}}
+        more = {"threadId": thread_id, "turn": turn, "chat_only": chat_only, "trace": [], "snapshots": {}}
         more["exchange"] = exchange
-        job = self.begin(body, [] if talks else steps, free=free, partial=None, stop=None, **more)
+        job = self.begin(body, [] if chat_only else steps, free=free, partial=None, stop=None, **more)
         if last is not None and self._exchange.resolve(last, job):
             self._save(last)
         self._trace.begin(job)
@@ -198,9 +198,9 @@ class Agent(StepJobs):
     def complete(self, job: Json) -> None:
         """Set the result, or the message of a chat turn or a pending approval."""
         pending = job["exchange"]["pending"]
-        if pending is not None or job["talks"]:
+        if pending is not None or job["chat_only"]:
             job["message"] = pending["reason"] if pending else NO_CHAT
-        if job["talks"]:
+        if job["chat_only"]:
             return
         super().complete(job)
         self._trace.snapshot(job, json.dumps(job["data"]))

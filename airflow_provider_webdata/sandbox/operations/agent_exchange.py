@@ -101,7 +101,7 @@ class AgentExchange:
             plan["calls" if is_open else "gated"].append(item)
         plan["calls"] = plan["calls"][: options.get("maxCalls")]
         if plan["calls"] and options.get("requireApproval") and not plan["always"]:
-            reason = f"{len(plan['calls'])} paid calls may answer this."
+            reason = f"{len(plan['calls'])} paid calls require approval."
             plan["pending"] = _approval("calls", reason, calls=plan["calls"])
             plan["calls"] = []
             return plan

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_provider_webdata.sandbox.reference.timestamps import iso
+from airflow_provider_webdata.sandbox.reference.wire import webhook_object
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.sandbox.engine.webhooks import Webhooks
@@ -51,7 +52,7 @@ class Jobs(ABC):
             "id": str(uuid.uuid4()),
             "status": status,
             "request": request,
-            "webhook": {"url": webhook} if isinstance(webhook, str) else webhook,
+            "webhook": webhook_object(webhook),
             "begun": False,
             "spent": 0,
             "error": None,

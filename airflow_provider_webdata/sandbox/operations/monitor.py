@@ -11,7 +11,7 @@ from airflow_provider_webdata.sandbox.reference.errors import ServiceError
 from airflow_provider_webdata.sandbox.reference.prices import check_estimate
 from airflow_provider_webdata.sandbox.reference.rules import NEEDS_GOAL, check
 from airflow_provider_webdata.sandbox.reference.urls import with_scheme
-from airflow_provider_webdata.sandbox.reference.wire import Issue, Json
+from airflow_provider_webdata.sandbox.reference.wire import Issue, Json, webhook_object
 
 from .call import Call, Reply
 from .endpoint import Endpoint
@@ -75,7 +75,7 @@ class Monitor:
             "goal": goal,
             "judgeEnabled": body.get("judgeEnabled", goal is not None),
             "notification": _notification({}, body.get("notification", {})),
-            "webhook": _webhook(body.get("webhook")),
+            "webhook": webhook_object(body.get("webhook")),
             "retentionDays": body.get("retentionDays", 30),
             "estimatedCreditsPerMonth": None,
             "lastCheckSummary": None,
@@ -123,7 +123,7 @@ class Monitor:
         if "notification" in body:
             monitor["notification"] = _notification(monitor["notification"], body["notification"])
         if "webhook" in body:
-            monitor["webhook"] = _webhook(body["webhook"])
+            monitor["webhook"] = webhook_object(body["webhook"])
         _subscriptions(monitor)
         searches = any(target["type"] == "search" for target in monitor["targets"])
         if searches and not monitor["goal"] and monitor["judgeEnabled"]:
@@ -291,10 +291,6 @@ def _notification(before: Json, changes: Json) -> Json:
     email = {"enabled": False, "includeDiffs": False, "recipients": []}
     merged = {**before, **changes}
     return {**merged, "email": {**email, **merged.get("email", {})}}
-
-
-def _webhook(webhook: Any) -> Json | None:
-    return {"url": webhook} if isinstance(webhook, str) else webhook
 
 
 def _subscriptions(monitor: Json) -> None:

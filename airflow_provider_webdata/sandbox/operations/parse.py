@@ -88,7 +88,7 @@ class Parse:
             raise ServiceError(429, text, code="PARSE_UPLOAD_UNPARSED_LIMIT_REACHED")
         name, ref = str(uuid.uuid4()), secrets.token_urlsafe(24)
         core.store.put(
-            "upload", ref, {"name": name, "filename": body["filename"], "since": now, "most": max_bytes}
+            "upload", ref, {"name": name, "filename": body["filename"], "since": now, "max_bytes": max_bytes}
         )
         is_form = core.quirks.on("upload-form")
         data: Json = {
@@ -111,7 +111,11 @@ class Parse:
         upload: Upload = call.body
         if not expected or self._core.clock.now() > expected[0]["since"] + LIFETIME:
             raise ServiceError(404, "Upload URL not found or expired.", code="NOT_FOUND")
-        if upload.error is not None or upload.content is None or not 0 < upload.size <= expected[0]["most"]:
+        if (
+            upload.error is not None
+            or upload.content is None
+            or not 0 < upload.size <= expected[0]["max_bytes"]
+        ):
             raise ServiceError(400, upload.error or "Uploaded file exceeds maximum size.", code="BAD_REQUEST")
         self._files[expected[0]["name"]] = replace(upload, filename=expected[0]["filename"])
         upload.content = None  # the stored upload now owns the file

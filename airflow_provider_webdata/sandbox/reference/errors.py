@@ -54,4 +54,4 @@ class UnsupportedHereError(ServiceError):
     """The service supports the request, but the sandbox does not and reports that instead of inventing a result."""
 
     def __init__(self, what: str) -> None:
-        super().__init__(400, f"The sandbox cannot do this: {what}", code="UNSUPPORTED_IN_SANDBOX")
+        super().__init__(400, f"The sandbox cannot {what}", code="UNSUPPORTED_IN_SANDBOX")

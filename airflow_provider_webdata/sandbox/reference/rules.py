@@ -16,7 +16,7 @@ from .schema import violations
 from .scrape_options import format_names, type_of
 from .time_filter import parse_tbs
 from .urls import is_hostname, is_loopback, is_public, with_scheme
-from .wire import Issue, Json
+from .wire import Issue, Json, webhook_object
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -221,7 +221,7 @@ def _job_fields(body: Json) -> Iterator[Issue]:
         yield from _threat_lists(body["threatProtection"], ("threatProtection",))
     if "webhook" in body:
         webhook = body["webhook"]
-        yield from _webhook({"url": webhook} if isinstance(webhook, str) else webhook)
+        yield from _webhook(webhook_object(webhook))
 
 
 def check_scrape_interact(body: Json) -> Iterator[Issue]:
@@ -312,7 +312,7 @@ def _monitor_fields(body: Json) -> Iterator[Issue]:
         yield from _target(target, ("targets", number))
     if "webhook" in body:
         webhook = body["webhook"]
-        yield from _webhook({"url": webhook} if isinstance(webhook, str) else webhook)
+        yield from _webhook(webhook_object(webhook))
 
 
 def _schedule(value: Json) -> Iterator[Issue]:

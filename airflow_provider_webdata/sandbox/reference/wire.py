@@ -26,3 +26,8 @@ class Issue:
 def whole_number(text: str) -> int | None:
     """Parse a number in ASCII digits; None if the text is invalid or too long for the store."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER else None
+
+
+def webhook_object(webhook: Any) -> Any:
+    """Return a webhook as an object; a string is the short form of its ``url``."""
+    return {"url": webhook} if isinstance(webhook, str) else webhook

@@ -205,7 +205,7 @@ def test_wrong_flags(capsys, flags: list[str], text: str) -> None:
 def test_a_port_that_is_taken(capsys) -> None:
     with SandboxServer() as server:
         assert main(["--port", server.url.rsplit(":", 1)[1]]) == 2
-    assert "is taken: choose another --port" in capsys.readouterr().err
+    assert "is in use: choose another --port" in capsys.readouterr().err
 
 
 def test_it_starts_without_airflow() -> None:

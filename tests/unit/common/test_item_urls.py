@@ -30,6 +30,7 @@ SEARCH = {"id": "i", "web": [{"url": A}], "news": [{"url": B}], "warning": None}
         ({"path": "pages.jsonl", "count": 2}, {"path": "pages.jsonl", "count": 2}),
         ([], []),
         ({"count": 0, "results": []}, []),
+        ({"id": "c", "pages": []}, []),
         ([{"path": "a.jsonl"}, {"path": "b.jsonl"}], [{"path": "a.jsonl"}, {"path": "b.jsonl"}]),
     ],
 )

@@ -363,7 +363,13 @@ PAGED = Checks(blocked=0.1)
 IMPOSSIBLE: list[tuple[type, dict[str, Any], str]] = [
     *(
         (WebDataCrawlOperator, {**CRAWL, **option, "wait_for_completion": False}, "give it to WebDataJobSensor")
-        for option in ({"checks": 5}, {"output": "/x.csv"}, {"media": "/m"}, {"changes": "/c"}, {"result_schema": {}})
+        for option in ({"checks": 5}, {"output": "/x.csv"}, {"media": "/m"}, {"result_schema": {}})
+    ),
+    (
+        WebDataCrawlOperator,
+        {**CRAWL, "changes": "/c", "wait_for_completion": False},
+        "changes= has no effect with wait_for_completion=False, because the task delivers no results; remove "
+        "wait_for_completion=False",
     ),
     (WebDataCrawlOperator, {**CRAWL, "checks": 5, "limit": 4}, "min_items=5 can never pass with limit=4; raise limit"),
     (WebDataScrapeOperator, {**CRAWL, "checks": 2}, "min_items=2 can never pass: the task has one result"),
