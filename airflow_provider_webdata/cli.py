@@ -97,6 +97,16 @@ _NEW_CONN_ID = _arg(
     "--conn-id", help="Id of the connection (default: %(default)s)", default="webdata_default"
 )
 _BASE_URL = _arg("--base-url", help="Address of the service (default: prompt for it)", type=_without_login)
+_SERVER = _arg(
+    "--server",
+    help="Kind of server: hosted bills calls and stores idempotency keys, self-hosted does neither (default: detect)",
+    choices=("hosted", "self-hosted"),
+)
+_SKIP_TEST = _arg(
+    "--skip-test",
+    help="Store the connection without asking the server; set its kind with --server",
+    action="store_true",
+)
 _WEBHOOK_URL = _arg(
     "--webhook-url",
     help="Public https address of this Airflow, for webhooks; empty: tasks wait by polling (default: prompt for it)",
@@ -180,11 +190,14 @@ def _init() -> ActionCommand:
     return ActionCommand(
         name="init",
         help="Create a connection and an example DAG",
-        description="Prompt for base URL, API key, and webhook URL, test them, store the connection with a new webhook "
-        "secret, and write an example DAG. The key is read from the environment variable WEBDATA_API_KEY, a prompt, or "
-        "standard input. If the service refuses it, nothing is stored.",
+        description="Prompt for base URL, API key, and webhook URL, test them, find out the kind of server, store the "
+        "connection with a new webhook secret, and write an example DAG. The key is read from the environment variable "
+        "WEBDATA_API_KEY, a prompt, or standard input. If the test fails, nothing is stored.",
         func=lazy_load_command(f"{_INIT}.init"),
-        args=(_NEW_CONN_ID, _BASE_URL, _WEBHOOK_URL, _DAGS_FOLDER, _NO_EXAMPLE, _FORCE, ARG_VERBOSE),
+        args=(
+            *(_NEW_CONN_ID, _BASE_URL, _SERVER, _WEBHOOK_URL, _SKIP_TEST, _DAGS_FOLDER, _NO_EXAMPLE, _FORCE),
+            ARG_VERBOSE,
+        ),
     )
 
 

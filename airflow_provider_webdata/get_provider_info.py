@@ -213,6 +213,13 @@ def _connection_fields() -> dict[str, dict[str, Any]]:
     secret = {"type": ["string", "null"], "format": "password"}
     text = {"type": ["string", "null"]}
     return {
+        "server": {
+            "label": "Server",
+            "description": "hosted: it bills calls and stores idempotency keys, like the hosted service, a gateway to "
+            "it, or your own server with database authentication. self-hosted: your own server without it. Empty: "
+            "hosted for the hosted service; calls to any other address count as billed.",
+            "schema": {"type": ["string", "null"], "enum": ["hosted", "self-hosted"]},
+        },
         "timeout": {
             "label": "Timeout (seconds)",
             "description": "For connecting and sending, and the minimum for reading. Reading always waits longer than "

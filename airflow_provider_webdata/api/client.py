@@ -99,7 +99,9 @@ class WebDataClient:
         return self._execute(exchange.prepare_link(self.config, endpoint, link))
 
     def _execute(self, prepared: exchange.Prepared[ResponseT]) -> ResponseT:
-        attempts = Attempts(prepared.endpoint, self.config.retry_budget, prepared.can_be_sent)
+        attempts = Attempts(
+            self.config.retry_budget, prepared.can_be_sent, is_repeatable=prepared.is_repeatable
+        )
         with spans.call_span(self._tracer, prepared.endpoint, attempts) if self._tracer else _UNTRACED:
             while True:
                 try:
@@ -187,7 +189,9 @@ class AsyncWebDataClient:
         return await self._execute(exchange.prepare_link(self.config, endpoint, link))
 
     async def _execute(self, prepared: exchange.Prepared[ResponseT]) -> ResponseT:
-        attempts = Attempts(prepared.endpoint, self.config.retry_budget, prepared.can_be_sent)
+        attempts = Attempts(
+            self.config.retry_budget, prepared.can_be_sent, is_repeatable=prepared.is_repeatable
+        )
         with spans.call_span(self._tracer, prepared.endpoint, attempts) if self._tracer else _UNTRACED:
             while True:
                 try:

@@ -10,6 +10,14 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from airflow_provider_webdata.api.errors import ConfigurationError
+from airflow_provider_webdata.api.servers import (
+    KINDS,
+    PLACEHOLDER_KEY,
+    Kind,
+    Server,
+    is_hosted_service,
+    server_of,
+)
 from airflow_provider_webdata.common.http_library import httpx
 
 if TYPE_CHECKING:
@@ -39,7 +47,8 @@ class ClientConfig:
 
     :param base_url: origin of the service, with a path prefix before `/v2` if a proxy adds one. A trailing `/v2`
         is removed.
-    :param api_key: the bearer key. See docs/service.md#authentication.
+    :param api_key: the bearer key. See docs/service.md#authentication. Empty only for a self-hosted server, which
+        receives a placeholder.
     :param timeout: seconds for connecting and writing, and the minimum for reading. The read timeout is always longer
         than the service-side `timeout` of the request. Both limit a whole attempt: docs/errors.md.
     :param retry_budget: seconds that one call may spend on retries and the pauses between them; 0 disables
@@ -50,6 +59,7 @@ class ClientConfig:
     :param ca_file: path of a CA bundle that replaces the default one.
     :param proxy: URL of an HTTP proxy.
     :param headers: sent with every request.
+    :param declared: kind of the server: `hosted` or `self-hosted`. None: unknown, unless it is the hosted service.
     :raises ConfigurationError: a setting is invalid. The message names the setting, but no secret value.
     """
 
@@ -63,6 +73,12 @@ class ClientConfig:
     ca_file: str | None = None
     proxy: str | None = field(default=None, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    declared: Kind | None = None
+
+    @cached_property
+    def server(self) -> Server:
+        """What is known about the server."""
+        return server_of(self.base_url, self.declared)
 
     @cached_property
     def warned(self) -> set[str]:
@@ -78,8 +94,13 @@ class ClientConfig:
         base_url = self.base_url.strip().rstrip("/").removesuffix("/v2").rstrip("/")
         object.__setattr__(self, "base_url", base_url)
         self._check_base_url()
+        self._check_declared()
+        if not self.api_key and self.server.is_self_hosted:
+            object.__setattr__(self, "api_key", PLACEHOLDER_KEY)
         if not self.api_key:
-            raise ConfigurationError("the API key is empty; enter the service's key")
+            raise ConfigurationError(
+                "the API key is empty; enter the service's key, or set server to 'self-hosted' if it requires none"
+            )
         if not _VISIBLE.fullmatch(self.api_key):
             # httpx would include the key in its error message.
             raise ConfigurationError(
@@ -105,6 +126,14 @@ class ClientConfig:
                 raise ConfigurationError(f"headers: {name!r} cannot be set as an extra header")
             if not isinstance(value, str) or not HEADER_VALUE.fullmatch(value):
                 raise ConfigurationError(f"headers: the value of {name!r} must be one line of ASCII text")
+
+    def _check_declared(self) -> None:
+        if self.declared not in (None, *KINDS):
+            raise ConfigurationError(f"server must be one of {', '.join(KINDS)} (given: {self.declared!r})")
+        if self.declared == "self-hosted" and is_hosted_service(self.base_url):
+            raise ConfigurationError(
+                "server is 'self-hosted', but the base URL is the hosted service's, which bills; clear server"
+            )
 
     def _check_base_url(self) -> None:
         try:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from airflow_provider_webdata.api.models.base import RequestModel, ResponseModel
+    from airflow_provider_webdata.api.servers import Server
     from airflow_provider_webdata.common.endings import Ending
 
 ResponseT = TypeVar("ResponseT", bound="ResponseModel")
@@ -66,9 +67,9 @@ class Endpoint(msgspec.Struct, Generic[ResponseT], frozen=True):
     :param service_seconds: returns the service-side time limit for a body, in seconds.
     :param uses_up_body: the response consumes the object that the body refers to, so the call cannot be repeated.
     :param answers_text: the response is text instead of JSON, and becomes the field `text` of the response model.
-    :param key_header: the header that identifies a repeated request. The service rejects a repeated
-        `x-idempotency-key`. For a repeated `x-request-id`, which is always sent, it returns the first response and
-        bills once.
+    :param key_header: the header that identifies a repeated request to a server that stores it. Such a server rejects
+        a repeated `x-idempotency-key`. For a repeated `x-request-id`, which is always sent, it returns the first
+        response and bills once.
     :param ends: the shutdown of the operation on the hosted service, and its replacement.
     :raises TypeError: a POST declares neither a price nor `starts_nothing`.
     """
@@ -100,10 +101,9 @@ class Endpoint(msgspec.Struct, Generic[ResponseT], frozen=True):
         """The name in errors and logs."""
         return label_of(self.name)
 
-    @property
-    def repeatable(self) -> bool:
-        """Whether the call can be retried safely after a lost response."""
-        return self.price is None or self.key_header == "x-request-id"
+    def is_repeatable(self, server: Server) -> bool:
+        """Return whether the call can be retried safely after a lost response."""
+        return self.price is None or (self.key_header == "x-request-id" and server.stores_keys)
 
 
 def _page_job_calls(

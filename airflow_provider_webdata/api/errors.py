@@ -481,6 +481,32 @@ class ServerError(APIError):
     help_code = "WD-500"
 
 
+class UndeclaredServerError(ServerError):
+    """A 500 that a self-hosted server sends for an operation that it lacks, from a server of unknown kind."""
+
+    def text(self) -> str:
+        return f"{super().text()}. If this is a self-hosted server, set server of the connection to 'self-hosted'"
+
+
+class UnsupportedError(APIError):
+    """The server lacks the operation, an option, or a service behind it, so that no retry can help.
+
+    See docs/servers.md.
+
+    :param lack: what it lacks and what to do, as the rest of a sentence about the server.
+    """
+
+    help_code = "WD-016"
+    verdict = "never"
+
+    def __init__(self, *args: Any, lack: str = "", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.lack = lack
+
+    def text(self) -> str:
+        return f"{super().text().removesuffix('.')}. The server does not support this call: {self.lack}"
+
+
 class UnavailableError(ServerError):
     """503 with a wait: the service, or a proxy in front of it, asks the client to retry after it.
 

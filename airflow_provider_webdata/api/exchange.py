@@ -34,6 +34,8 @@ from airflow_provider_webdata.api.errors import (
     OperationEndedError,
     ResponseTooLargeError,
     TransportError,
+    UndeclaredServerError,
+    UnsupportedError,
     error_class,
     flattened,
     one_line,
@@ -41,6 +43,7 @@ from airflow_provider_webdata.api.errors import (
 )
 from airflow_provider_webdata.api.multipart import MultipartBody, Upload
 from airflow_provider_webdata.api.retry import named_wait
+from airflow_provider_webdata.api.servers import may_be_missing, missing_part, missing_route
 from airflow_provider_webdata.common.http_library import httpx
 from airflow_provider_webdata.common.secret_text import without_secrets
 from airflow_provider_webdata.common.surrogates import escape_halves, is_utf8
@@ -49,6 +52,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.config import ClientConfig
     from airflow_provider_webdata.api.deadline import AsyncDeadline, Deadline
     from airflow_provider_webdata.api.models.base import RequestModel
+    from airflow_provider_webdata.api.servers import Server
 
 log = logging.getLogger(__name__)
 
@@ -62,6 +66,7 @@ _HALF = "contains a lone surrogate, which UTF-8 cannot encode"
 
 _ENDING_HEADERS = frozenset({"deprecation", "sunset"})
 _KEY_HEADER = "x-idempotency-key"
+_NO_ROUTE = re.compile(r"Cannot (?:GET|POST|PATCH|PUT|DELETE) /")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
@@ -90,13 +95,13 @@ class Prepared(msgspec.Struct, Generic[ResponseT], frozen=True):
     """A call that is ready to send.
 
     :param request: arguments of httpx's `stream`.
-    :param features: features in the body that need an entitlement.
+    :param wire: the body, or the query of a GET, as JSON values.
     :param multipart: the body of a file upload; it is read again for each attempt.
     """
 
     endpoint: Endpoint[ResponseT]
     request: dict[str, Any]
-    features: tuple[str, ...]
+    wire: Mapping[str, Any]
     config: ClientConfig
     multipart: MultipartBody | None = None
 
@@ -116,6 +121,11 @@ class Prepared(msgspec.Struct, Generic[ResponseT], frozen=True):
             deadline.extend_by(len(self.request.get("content", b"")))
             return self.request
         return {**self.request, "content": allowed_for(self.multipart.achunks(), deadline)}
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether the call can be retried safely after a lost response."""
+        return self.endpoint.is_repeatable(self.config.server)
 
     @property
     def seconds(self) -> float:
@@ -182,7 +192,7 @@ def prepare(
 
     :raises InvalidRequestError: a path value is not an identifier, or the endpoint does not accept the key.
     """
-    if endpoint.ends is not None and endpoint.ends.concerns(config.base_url):
+    if endpoint.ends is not None and config.server.ends_operations:
         _warn_once(config, endpoint.ends.warning)
     url = config.base_url + endpoint.path.format_map(
         {name: _segment(endpoint, name, value) for name, value in (path or {}).items()}
@@ -206,11 +216,11 @@ def prepare(
         # Without an id, a retry would be executed and billed again.
         idempotency_key = str(uuid.uuid4())
     if idempotency_key is not None:
-        header = _key_header(endpoint, idempotency_key)
+        header = _key_header(endpoint, idempotency_key, config.server)
         request.setdefault("headers", {})[header] = idempotency_key
     service = endpoint.service_seconds(wire) + MARGIN_SECONDS if endpoint.service_seconds else 0.0
     request["timeout"] = _timeout(config, service)
-    return Prepared(endpoint, request, _features(wire), config, multipart)
+    return Prepared(endpoint, request, wire, config, multipart)
 
 
 def _warn_once(config: ClientConfig, text: str) -> None:
@@ -227,7 +237,7 @@ def prepare_link(config: ClientConfig, endpoint: Endpoint[ResponseT], link: str)
     """
     url = config.base_url + path_and_query(endpoint, link)
     request = {"method": "GET", "url": url, "timeout": _timeout(config, 0.0)}
-    return Prepared(endpoint, request, (), config)
+    return Prepared(endpoint, request, {}, config)
 
 
 def path_and_query(endpoint: Endpoint[Any], link: str) -> str:
@@ -286,13 +296,20 @@ def _encodable(endpoint: Endpoint[Any], name: str, value: Any) -> Any:
     return value
 
 
-def _key_header(endpoint: Endpoint[Any], key: str) -> str:
+def _key_header(endpoint: Endpoint[Any], key: str, server: Server) -> str:
     """Validate an idempotency key or request id, and return its header."""
     header = endpoint.key_header
     if header is None:
         raise InvalidRequestError(
             endpoint.label,
             ["idempotency_key: this operation does not support one; omit it"],
+        )
+    if not server.stores_keys:
+        # A self-hosted server without a database ends when it receives one.
+        name = "request_id" if header == "x-request-id" else "idempotency_key"
+        raise InvalidRequestError(
+            endpoint.label,
+            [f"{name}: only a hosted server stores it. Set server of the connection to 'hosted', or omit it"],
         )
     if header == "x-request-id":
         if not isinstance(key, str) or not _REQUEST_ID.fullmatch(key):
@@ -505,13 +522,18 @@ class Reader(Generic[ResponseT]):
             message = trimmed(f"{message} ({issues})", 1000)
         wait = named_wait(self._headers, message, body)
         cls = error_class(self._status, code, details, names_wait=wait is not None)
+        lack = self._lack(code, message) if wait is None else None
         if cls is ConflictError and _KEY_HEADER in self._prepared.request.get("headers", ()):
             cls = IdempotencyKeyUsedError
         extra: dict[str, Any] = {}
         if cls is GoneError and self._endpoint.ends is not None:
             cls, extra["successor"] = OperationEndedError, self._endpoint.ends.successor
         if cls is EntitlementError:
-            extra["features"] = self._prepared.features
+            extra["features"] = _features(self._prepared.wire)
+        if lack is not None:
+            cls, extra = UnsupportedError, {"lack": lack}
+        elif may_be_missing(self._prepared.config.server, self._endpoint.name, self._status):
+            cls = UndeclaredServerError
         return cls(
             self._endpoint.label,
             self._status,
@@ -522,6 +544,12 @@ class Reader(Generic[ResponseT]):
             body={key: body[key] for key in body.keys() - {"success", "error", "code", "details"}},
             **extra,
         )
+
+    def _lack(self, code: str | None, message: str) -> str | None:
+        server, name = self._prepared.config.server, self._endpoint.name
+        if self._status == 404 and not self._error_body() and _NO_ROUTE.search(self._beginning()):
+            return missing_route(name)
+        return missing_part(server, name, self._status, code, message, self._prepared.wire)
 
     def _message(self, body: dict[str, Any]) -> str:
         for key in ("error", "message"):

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta, timezone
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow_provider_webdata.api.errors import (
     APIError,
@@ -23,11 +23,9 @@ from airflow_provider_webdata.api.errors import (
     RequestTimeoutError,
     ServerError,
     TransportError,
+    UndeclaredServerError,
     WebDataError,
 )
-
-if TYPE_CHECKING:
-    from airflow_provider_webdata.api.endpoints import Endpoint
 
 log = logging.getLogger(__name__)
 
@@ -107,7 +105,7 @@ def may_repeat(error: BaseException, *, repeatable: bool) -> bool:
     if isinstance(error, TransportError):
         return repeatable or not error.sent
     if isinstance(error, (ServerError, RequestTimeoutError)):
-        return repeatable and error.status != 501
+        return repeatable and not isinstance(error, UndeclaredServerError)
     return False
 
 
@@ -118,6 +116,7 @@ class Attempts:
 
     :param budget: seconds for all attempts and pauses together; a pause that would exceed it ends the retries.
     :param can_be_sent: returns whether the body can be sent again.
+    :param is_repeatable: whether the call can be retried safely after a lost response.
     :param clock: a monotonic clock, in seconds.
     :ivar made: number of started attempts.
     :ivar status: HTTP status of the current attempt; None before its response.
@@ -126,12 +125,13 @@ class Attempts:
 
     def __init__(
         self,
-        endpoint: Endpoint[Any],
         budget: float,
         can_be_sent: Callable[[], bool],
+        *,
+        is_repeatable: bool,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._repeatable = endpoint.repeatable
+        self._is_repeatable = is_repeatable
         self._budget = budget
         self._can_be_sent = can_be_sent
         self._clock = clock
@@ -149,7 +149,7 @@ class Attempts:
     def pause_after(self, error: WebDataError) -> float | None:
         """Return the seconds to wait before the next attempt, or None to stop."""
         self._failed += 1
-        if self._failed >= MAX_ATTEMPTS or not may_repeat(error, repeatable=self._repeatable):
+        if self._failed >= MAX_ATTEMPTS or not may_repeat(error, repeatable=self._is_repeatable):
             return None
         pause = pause_between(error, self._failed)
         end = self._clock() - self._start + pause

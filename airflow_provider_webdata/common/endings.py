@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
-from urllib.parse import urlsplit
 
 import msgspec
-
-from airflow_provider_webdata.get_provider_info import HOSTED_URL
-
-HOSTED_HOSTS = frozenset({urlsplit(HOSTED_URL).hostname})
-"""Hosts that shut down operations; a self-hosted server may keep them."""
 
 
 class Ending(msgspec.Struct, frozen=True):
@@ -23,10 +17,6 @@ class Ending(msgspec.Struct, frozen=True):
     operation: str
     at: datetime
     successor: str
-
-    def concerns(self, base_url: str) -> bool:
-        """Return whether a base URL belongs to the hosted service."""
-        return urlsplit(base_url).hostname in HOSTED_HOSTS
 
     def has_passed(self) -> bool:
         """Return whether the operation has been shut down."""

@@ -88,7 +88,7 @@ def _row(one: Spent) -> dict[str, Any]:
 def _service(conn_id: str, since: datetime, until: datetime | None) -> dict[str, Any]:
     """Return the service's figures for the billing periods that overlap the time span."""
     try:
-        with WebDataHook.of(named_connection(conn_id)) as hook:
+        with WebDataHook.of(named_connection(conn_id)).optional() as hook:
             usage = hook.credit_usage()
             periods = hook.credit_history().periods
     except (StoreUnavailableError, WebDataError) as error:

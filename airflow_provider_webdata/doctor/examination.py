@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from airflow_provider_webdata.common.endings import EXTRACT
 from airflow_provider_webdata.hooks.webhooks import can_receive
 
 from . import airflow_database, inbox_answer, installation, service_answer
@@ -45,7 +44,7 @@ def findings(
         general += [missing] if missing else []
     examined = _examined(wanted, TimeLimit(seconds))
     needed = any(one.settings and one.settings.webhook.url for one in examined)
-    hosted = any(one.settings and EXTRACT.concerns(one.settings.client.base_url) for one in examined)
+    hosted = any(one.settings and one.settings.client.server.ends_operations for one in examined)
     groups = [
         _single("versions", installation.versions),
         _single("plugin", installation.plugin),

@@ -1,6 +1,6 @@
-"""Checks of the service's response: host, TLS, API key, credits, entitlements, and clock difference.
+"""Checks of the service's response: host, TLS, API key, kind of server, credits, entitlements, and clock difference.
 
-One request for the credits, which is free, covers nearly all checks.
+One request for the credits, which is free, covers nearly all checks of a server that reports them.
 """
 
 from __future__ import annotations
@@ -17,19 +17,22 @@ from airflow_provider_webdata.api.client import WebDataClient
 from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.hooks.connection import is_loopback
 from airflow_provider_webdata.hooks.diagnosis import credits_left, diagnosis_of
+from airflow_provider_webdata.hooks.probe import NO_BALANCE, probe
 from airflow_provider_webdata.inbox.tokens import LEEWAY
 
 from .finding import Finding
 
 if TYPE_CHECKING:
-    from airflow_provider_webdata.api.models import CreditUsage, QueueStatus
+    from airflow_provider_webdata.api.config import ClientConfig
+    from airflow_provider_webdata.api.models import QueueStatus
     from airflow_provider_webdata.common.http_library import httpx
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
     from airflow_provider_webdata.hooks.diagnosis import Diagnosis
+    from airflow_provider_webdata.hooks.probe import Probe
 
     from .finding import State
 
-QUICK_CHECKS = ("host", "tls", "key", "credits", "clock")
+QUICK_CHECKS = ("host", "tls", "key", "server", "credits", "clock")
 CHECKS = (*QUICK_CHECKS, "entitlements")
 
 CERTIFICATE_DAYS = 14
@@ -72,17 +75,24 @@ class _Contact:
 
 @dataclass(frozen=True)
 class ServiceAnswer:
-    """The credits of a connection's team or the failure to read them, and the team's queue if available."""
+    """The credits of a connection's team or the failure to read them, and the team's queue if available.
+
+    :param found: what the server answered; None: it could not be asked.
+    :param failure: the problem; None: there is none, or only no balance.
+    """
 
     settings: ConnectionSettings
-    usage: CreditUsage | None = None
+    found: Probe | None = None
     failure: Diagnosis | None = None
     queue: QueueStatus | None = None
     _contact: _Contact = field(default_factory=_Contact)
 
     def findings(self) -> list[Finding]:
         """Return the findings of `CHECKS`, in this order."""
-        made = (self._host(), self._tls(), self._key(), self._credits(), self._clock(), self._entitlements())
+        made = (
+            *(self._host(), self._tls(), self._key(), self._server()),
+            *(self._credits(), self._clock(), self._entitlements()),
+        )
         return [replace(finding, conn_id=self.settings.conn_id) for finding in made]
 
     @property
@@ -143,17 +153,42 @@ class ServiceAnswer:
             return self._wrong("key")
         if self._failed == "rate":
             return self._wrong("key", "unknown")
+        if self.found is not None and self.found.accepts_any_key:
+            return Finding("key", "ok", "the server requires no API key")
         if self._failed in {None, "credits", "rights"}:
             return Finding("key", "ok", "the service accepts the API key")
         return self._unanswered("key")
 
+    def _server(self) -> Finding:
+        if self.found is None or self._failed not in {None, "credits"}:
+            return self._unanswered("server")
+        declared, kind = self.found.server.kind, self.found.kind
+        if contradiction := self.found.contradiction:
+            seen, _, advice = contradiction.partition(". ")
+            return Finding("server", "wrong", f"{seen[0].lower()}{seen[1:]}", f"{advice}.")
+        if declared is not None:
+            return Finding("server", "ok", declared)
+        if kind == "hosted":
+            seen = "the server reports a balance, but no kind is set, so a crawl cannot be repeated safely"
+        else:
+            seen = "no kind is set, so calls count as billed"
+        advice = (
+            f'Set "Server" to {kind}.'
+            if kind
+            else 'Set "Server" to hosted if it bills calls, else to self-hosted.'
+        )
+        return Finding("server", "warning", seen, advice)
+
     def _credits(self) -> Finding:
         if self._failed == "credits":
             return self._wrong("credits", "unknown")
-        if self.usage is None:
+        usage = None if self.found is None else self.found.usage
+        if usage is None and self.found is not None and self._failed is None:
+            return Finding("credits", "ok", f"{NO_BALANCE[0].lower()}{NO_BALANCE[1:]}")
+        if usage is None:
             return self._unanswered("credits")
-        left, plan = self.usage.remaining_credits, self.usage.plan_credits
-        seen = credits_left(self.usage).removeprefix("The API key works; ").rstrip(".")
+        left, plan = usage.remaining_credits, usage.plan_credits
+        seen = credits_left(usage).removeprefix("The API key works; ").rstrip(".")
         if left is None:
             return Finding("credits", "unknown", seen)
         advice = "Buy credits, or wait for the next billing period. For their use, see docs/costs.md."
@@ -216,20 +251,21 @@ def ask_service(settings: ConnectionSettings, seconds: float, *, with_queue: boo
     seconds = seconds / 2 if with_queue else seconds
     # Connecting and reading may each take the timeout, and the result must be reported within the limit.
     timeout = min(settings.client.timeout, max(seconds, 0.1) * 0.45)
+    config = replace(settings.client, timeout=timeout, retry_budget=0)
     try:
-        with WebDataClient(replace(settings.client, timeout=timeout, retry_budget=0), contact.see) as client:
-            try:
-                usage = client.call(endpoints.CREDIT_USAGE).data
-            except WebDataError as error:
-                return ServiceAnswer(settings, failure=diagnosis_of(error), _contact=contact)
-            return ServiceAnswer(settings, usage, None, _queue(client) if with_queue else None, contact)
+        found = probe(config, contact.see)
+        lacks_balance = found.responds and (found.server.kind != "hosted" or found.contradiction)
+        if found.failure is not None and not lacks_balance:
+            return ServiceAnswer(settings, found, diagnosis_of(found.failure), None, contact)
+        return ServiceAnswer(settings, found, None, _queue(config) if with_queue else None, contact)
     except WebDataError as error:
         # The CA bundle cannot be read.
         return ServiceAnswer(settings, failure=diagnosis_of(error), _contact=contact)
 
 
-def _queue(client: WebDataClient) -> QueueStatus | None:
+def _queue(config: ClientConfig) -> QueueStatus | None:
     try:
-        return client.call(endpoints.QUEUE_STATUS)
+        with WebDataClient(config) as client:
+            return client.call(endpoints.QUEUE_STATUS)
     except WebDataError:
         return None

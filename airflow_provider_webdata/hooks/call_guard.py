@@ -19,6 +19,7 @@ from airflow_provider_webdata.api.errors import (
     PageError,
     RateLimitError,
     TransportError,
+    UnsupportedError,
     UploadError,
 )
 from airflow_provider_webdata.api.prices import INCLUDED, Price, PriceBound, reported_credits
@@ -40,6 +41,7 @@ _BILLS_NOTHING = (
     InvalidRequestError,
     NotFoundError,
     RateLimitError,
+    UnsupportedError,
     UploadError,
 )
 

@@ -20,6 +20,7 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 
 from airflow_provider_webdata.api.config import TOKEN, ClientConfig
 from airflow_provider_webdata.api.errors import ConfigurationError
+from airflow_provider_webdata.api.servers import KINDS, PLACEHOLDER_KEY
 from airflow_provider_webdata.common.hosts import normal_host
 from airflow_provider_webdata.common.spelling import nearest
 
@@ -94,7 +95,8 @@ class ConnectionSettings:
 
     def secrets(self) -> Iterator[str]:
         """Yield every secret value, for Airflow's secrets masker."""
-        yield self.client.api_key
+        if self.client.api_key != PLACEHOLDER_KEY:
+            yield self.client.api_key
         yield from self.client.headers.values()
         yield from self.webhook.secrets
         yield from self.webhook.signing_secrets
@@ -218,13 +220,7 @@ class _Reader:
             if name in self._extra
         }
         if url := given.get("url"):
-            parts = self._address("webhook_url", url, "webhook_secret authenticates deliveries")
-            if not (parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname))):
-                self._refuse(
-                    "webhook_url",
-                    "must be an https address (http only for a loopback address)",
-                    "give the public address of the Airflow API server",
-                )
+            self._check_webhook_url(url)
             given["url"] = url.rstrip("/")
         if url := given.get("inbox_url"):
             given["inbox_url"] = self._http_address("inbox_url", url, "tokens authenticate readers").rstrip(
@@ -238,6 +234,21 @@ class _Reader:
                 f"write a name such as {DEFAULT_SIGNATURE_HEADER}",
             )
         return WebhookSettings(**given)
+
+    def _declared(self) -> str | None:
+        return self._kind("server", self._extra["server"]) if "server" in self._extra else None
+
+    def _check_webhook_url(self, url: str) -> None:
+        parts = self._address("webhook_url", url, "webhook_secret authenticates deliveries")
+        if parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname)):
+            return
+        if parts.scheme != "http" or self._declared() != "self-hosted":
+            self._refuse(
+                "webhook_url",
+                "must be an https address (http only for a loopback address, or for a self-hosted server)",
+                "give the public address of the Airflow API server",
+            )
+        self._warn("webhook_url uses plain http, which exposes the webhook secret on the network; use https")
 
     def media_hosts(self) -> frozenset[str]:
         given = self._extra.get(_MEDIA_HOSTS) or ()
@@ -260,7 +271,7 @@ class _Reader:
         if _DASHBOARD_URL not in self._extra:
             return None
         url = self._text(_DASHBOARD_URL, self._extra[_DASHBOARD_URL])
-        if self._api_key() in url:
+        if (key := self._api_key()) and key in url:
             self._refuse(
                 _DASHBOARD_URL, "must not contain the API key", "remove it: Airflow's UI shows the links"
             )
@@ -340,7 +351,7 @@ class _Reader:
             host = f"{scheme}://{host}"
         url = self._with_port(host) + path
         parts = self._parts(_HOST, url)
-        if parts.scheme.lower() == "http" and not is_loopback(parts.hostname):
+        if parts.scheme.lower() == "http" and not is_loopback(parts.hostname) and self._api_key():
             self._warn(f"{_HOST} uses plain http, which exposes the API key on the network; use https")
         return url
 
@@ -391,6 +402,14 @@ class _Reader:
             self._refuse(name, f"must be true or false (given: {value!r})", "write true or false")
         return switch
 
+    def _kind(self, name: str, value: Any) -> str:
+        kind = self._text(name, value).lower().replace("_", "-")
+        if kind not in KINDS:
+            self._refuse(
+                name, f"must be one of {', '.join(KINDS)} (given: {value!r})", "choose one, or clear it"
+            )
+        return kind
+
     def _file(self, name: str, value: Any) -> str:
         path = self._text(name, value)
         try:
@@ -433,6 +452,7 @@ _CLIENT_EXTRAS: dict[str, tuple[str, Callable[[_Reader, str, Any], Any]]] = {
     "ca_file": ("ca_file", _Reader._file),
     "proxy": ("proxy", _Reader._text),
     "secret_headers": ("headers", _Reader._headers),
+    "server": ("declared", _Reader._kind),
 }
 
 _MEDIA_HOSTS = "media_hosts"

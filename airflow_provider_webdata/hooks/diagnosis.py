@@ -17,6 +17,7 @@ from airflow_provider_webdata.api.errors import (
     RateLimitError,
     ServerError,
     TransportError,
+    UnsupportedError,
     WebDataError,
 )
 
@@ -82,7 +83,7 @@ def diagnosis_of(error: WebDataError) -> Diagnosis:
         )
     if isinstance(error, ServerError):
         return Diagnosis("service", f"The host responds with an error: {error}", "Try again later.")
-    if isinstance(error, (NotFoundError, InvalidResponseError)):
+    if isinstance(error, (NotFoundError, InvalidResponseError, UnsupportedError)):
         return Diagnosis(
             "service", f"The host responds but is not this service: {error}", 'Check "Base URL".'
         )

@@ -18,7 +18,7 @@ from airflow_provider_webdata.hooks.connection import (
     existing,
     settings_of,
 )
-from airflow_provider_webdata.hooks.diagnosis import credits_left, diagnose
+from airflow_provider_webdata.hooks.diagnosis import diagnose
 from airflow_provider_webdata.hooks.masking import mask
 from airflow_provider_webdata.hooks.operations.agents import AgentOperations
 from airflow_provider_webdata.hooks.operations.base import Operations
@@ -32,6 +32,7 @@ from airflow_provider_webdata.hooks.operations.providers import ProviderOperatio
 from airflow_provider_webdata.hooks.operations.sessions import SessionOperations
 from airflow_provider_webdata.hooks.operations.support import SupportOperations
 from airflow_provider_webdata.hooks.operations.team import TeamOperations
+from airflow_provider_webdata.hooks.optional import optional, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -73,6 +74,7 @@ class WebDataHook(Operations, BaseHook):
         self._settings: ConnectionSettings | None = None
         self._client: WebDataClient | None = None
         self._guard: CallGuard | None = None
+        self._is_optional = False
 
     def get_settings(self) -> ConnectionSettings:
         """Return the connection's settings, read once. Airflow masks every secret in them."""
@@ -125,7 +127,19 @@ class WebDataHook(Operations, BaseHook):
         made._guard = self._guard
         return made
 
-    def __enter__(self) -> WebDataHook:
+    def optional(self) -> Self:
+        """Return another hook of the same connection for reads that the caller can do without.
+
+        Each read is tried once with a short timeout, is not repeated in this process for five minutes if it fails, and
+        is not sent to a server that lacks the operation.
+        """
+        made = self.sibling()
+        settings = self.get_settings()
+        made._settings = replace(settings, client=optional(settings.client))
+        made._is_optional = True
+        return made
+
+    def __enter__(self) -> Self:
         """Return the hook itself."""
         return self
 
@@ -138,6 +152,11 @@ class WebDataHook(Operations, BaseHook):
     # The methods below await these four, which never suspend. See `hooks.blocking`.
 
     async def _execute(self, call: Call[ResponseT]) -> ResponseT:
+        if self._is_optional:
+            return read(self.get_settings().client, call.endpoint, lambda: self._sent(call))
+        return self._sent(call)
+
+    def _sent(self, call: Call[ResponseT]) -> ResponseT:
         if self._guard is None:
             return self._connected().call(call.endpoint, **call.arguments())
         call, reservation = self._guard.admit(call)
@@ -233,17 +252,15 @@ class WebDataHook(Operations, BaseHook):
     ask = blocking(SupportOperations.ask)
 
     def test_connection(self) -> tuple[bool, str]:
-        """Test the connection with its API key, in one attempt and without spending credits.
+        """Test the connection with its API key and its kind of server, without retries and without spending credits.
 
         :return: whether the connection works, and a message with the problem or the remaining credits.
         """
+        # Airflow tests a connection in its API server only.
+        from airflow_provider_webdata.hooks.probe import probe
+
         try:
-            settings = self.get_settings()
-            hook = self.sibling()
-            # A user is waiting for the result.
-            hook._settings = replace(settings, client=replace(settings.client, retry_budget=0.0))
-            with hook:
-                return True, credits_left(hook.credit_usage())
+            return probe(self.get_settings().client).message()
         except WebDataError as error:
             return diagnose(error)
 

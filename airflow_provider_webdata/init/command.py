@@ -12,19 +12,24 @@ from typing import TYPE_CHECKING
 from airflow.configuration import conf
 from airflow.utils.cli import action_cli, suppress_logs_and_warning
 from airflow.utils.providers_configuration_loader import providers_configuration_loaded
+from msgspec.structs import replace
 
 from airflow_provider_webdata.api.errors import ConfigurationError
+from airflow_provider_webdata.api.servers import is_hosted_service
 from airflow_provider_webdata.doctor.airflow_database import tables
 from airflow_provider_webdata.get_provider_info import HOSTED_URL
-from airflow_provider_webdata.hooks.webdata import WebDataHook
+from airflow_provider_webdata.hooks.connection import settings_of
+from airflow_provider_webdata.hooks.probe import probe
 from airflow_provider_webdata.inbox.wire import delivery_url
-from airflow_provider_webdata.init.connection import address, existing, fill_in, store
+from airflow_provider_webdata.init.connection import address, existing, fill_in, set_server, store
 from airflow_provider_webdata.init.example import DAG_ID, ExampleDag
 
 if TYPE_CHECKING:
     import argparse
 
     from airflow.models.connection import Connection
+
+    from airflow_provider_webdata.api.servers import Kind
 
 _KEY_VARIABLE = "WEBDATA_API_KEY"
 
@@ -35,7 +40,7 @@ _KEY_VARIABLE = "WEBDATA_API_KEY"
 def init(args: argparse.Namespace) -> None:
     """Prompt for a connection, test it, store it, and write the example DAG.
 
-    :param args: conn_id, base_url, webhook_url, dags_folder, no_example, force.
+    :param args: conn_id, base_url, server, webhook_url, skip_test, dags_folder, no_example, force.
     """
     try:
         _init(args)
@@ -55,13 +60,11 @@ def _init(args: argparse.Namespace) -> None:
         example.check(replace=args.force)
 
     _ask_and_fill_in(connection, args)
-    _say(f"Testing {address(connection)} ...")
-    works, finding = WebDataHook.of(connection).test_connection()
-    if not works:
-        raise SystemExit(f"{finding}\nNothing was stored.")
+    found = None if args.skip_test else _tested(connection, args.server)
     _store(connection, example)
 
-    _say(finding)
+    if found is not None:
+        _say(found)
     _say(f"Connection {args.conn_id!r} was {'created' if is_new else 'updated'}: {address(connection)}.")
     if example:
         _say(f"Example DAG: {example.path}\n  Run it once: airflow dags test {DAG_ID}")
@@ -75,12 +78,31 @@ def _ask_and_fill_in(connection: Connection, args: argparse.Namespace) -> None:
     if base_url is None:
         default = address(connection) or (HOSTED_URL if sys.stdin.isatty() else None)
         base_url = _asked("Base URL", "--base-url", default)
-    key = _api_key(connection.password)
+    key = _api_key(connection.password, required=is_hosted_service(base_url))
     webhook_url = args.webhook_url
     if webhook_url is None:
         question = "Public https address of this Airflow, for webhooks (optional)"
         webhook_url = _asked(question, "--webhook-url", stored_webhook_url)
-    fill_in(connection, base_url, key, webhook_url)
+    fill_in(connection, base_url, key, webhook_url, args.server)
+
+
+def _tested(connection: Connection, given: Kind | None) -> str:
+    """Test the connection, set the kind of its server unless it is given, and return what was found."""
+    settings = settings_of(connection)
+    _say(f"Testing {settings.client.base_url} ...")
+    found = probe(settings.client)
+    if given is None and found.kind is not None and not is_hosted_service(settings.client.base_url):
+        if (before := settings.client.declared) not in (None, found.kind) and connection.password:
+            _say(f"The server is {found.kind}, not {before}. The connection was changed.")
+        set_server(connection, found.kind)
+        found = replace(found, server=settings_of(connection).client.server)
+    works, finding = found.message()
+    if given is not None and found.contradiction:
+        # The user insists.
+        return f"Warning: {finding}"
+    if not works:
+        raise SystemExit(f"{finding}\nNothing was stored.")
+    return finding
 
 
 def _asked(what: str, flag: str, default: str | None) -> str:
@@ -95,18 +117,23 @@ def _asked(what: str, flag: str, default: str | None) -> str:
     return entered or default or ""
 
 
-def _api_key(stored: str | None) -> str:
+def _api_key(stored: str | None, *, required: bool) -> str:
     """Return the key from the environment, the terminal, or the first line of standard input. It is never shown.
 
     :param stored: the stored key, kept if the input at the terminal is empty.
+    :param required: whether the server is known to require a key.
     """
     key = os.environ.get(_KEY_VARIABLE, "")
     if not key and sys.stdin.isatty():
-        hint = "not shown; leave empty to keep the current one" if stored else "not shown"
+        hint = "not shown"
+        if stored:
+            hint += "; leave empty to keep the current one"
+        elif not required:
+            hint += "; leave empty if the server requires none"
         key = getpass.getpass(f"API key ({hint}): ") or stored or ""
     elif not key:
         key = sys.stdin.readline()
-    if not key.strip():
+    if required and not key.strip():
         raise ConfigurationError(
             f"the API key is missing; enter it at the prompt, write it to standard input, or set {_KEY_VARIABLE}"
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import secrets
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from airflow.configuration import ensure_secrets_loaded
@@ -17,6 +18,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.hooks.connection import settings_of
 from airflow_provider_webdata.hooks.webdata import WebDataHook
+
+if TYPE_CHECKING:
+    from airflow_provider_webdata.api.servers import Kind
 
 _SECRET_BYTES = 32
 _PORTS = {"http": 80, "https": 443}
@@ -55,10 +59,14 @@ def existing(conn_id: str, *, replace: bool) -> Connection:
     return found
 
 
-def fill_in(connection: Connection, base_url: str, key: str, webhook_url: str) -> None:
+def fill_in(
+    connection: Connection, base_url: str, key: str, webhook_url: str, server: Kind | None = None
+) -> None:
     """Set these fields of a connection, and a webhook secret if it has none; its other fields are unchanged.
 
+    :param key: the API key; empty for a self-hosted server that requires none.
     :param webhook_url: public address of this Airflow; empty for none.
+    :param server: the kind of server. None: the stored one, or self-hosted without a key.
     :raises ConfigurationError: a field is invalid; the message names it.
     """
     extra = {
@@ -67,6 +75,10 @@ def fill_in(connection: Connection, base_url: str, key: str, webhook_url: str) -
         **connection.extra_dejson,
         "webhook_url": webhook_url,
     }
+    if server is None and not key and not extra.get("server"):
+        server = "self-hosted"
+    if server is not None:
+        extra["server"] = server
     connection.host, connection.schema, connection.port = base_url, None, None
     connection.password = key
     connection.extra = json.dumps({name: value for name, value in extra.items() if value != ""})
@@ -74,6 +86,19 @@ def fill_in(connection: Connection, base_url: str, key: str, webhook_url: str) -
     # Separate, because the form of Airflow 3.3.1 and 3.3.2 tests no connection without a port.
     connection.port = parts.port or _PORTS[parts.scheme]
     connection.host = parts._replace(netloc=parts.netloc.removesuffix(f":{connection.port}")).geturl()
+
+
+def set_server(connection: Connection, kind: Kind) -> None:
+    """Set the kind of a connection's server.
+
+    :raises ConfigurationError: a hosted server needs a key, which is missing.
+    """
+    connection.extra = json.dumps({**connection.extra_dejson, "server": kind})
+    if not connection.password and kind == "hosted":
+        raise ConfigurationError(
+            "the server reports a balance, so it bills calls and needs an API key; enter one, or any text if a gateway "
+            "adds the key"
+        )
 
 
 def store(connection: Connection) -> None:

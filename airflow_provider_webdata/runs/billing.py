@@ -34,6 +34,7 @@ class Billing:
     :param conn_id: the task's connection.
     :param credit_limit: maximum credits for all attempts until the task is cleared; None: no limit.
     :param operation: name of the call in the error for an invalid limit.
+    :param bills: returns whether the server bills calls. If not, every cost is 0.
     :raises InvalidRequestError: `credit_limit` is not a number of at least 0.
     """
 
@@ -45,11 +46,14 @@ class Billing:
         conn_id: str,
         credit_limit: Any = None,
         operation: str = "credit_limit",
+        *,
+        bills: Callable[[], bool] = lambda: True,
     ) -> None:
         self.account = account = CreditAccount(context)
         self._log = log
         self._push = push
         self._conn_id = conn_id
+        self._bills = bills
         limit = checked_number(operation, "credit_limit", credit_limit)
         # The part of the limit's use that the account does not include.
         self.budget = Budget(limit, context, counted=lambda: account.since_cleared)
@@ -146,6 +150,7 @@ class Billing:
         :param execution: as in `reserve`.
         :param call: `call`, `formats`, `scraping`, `saved`, and `is_earlier` of `enter_call`.
         """
+        used = used if self._bills() else 0
         self._push(credits=enter_call(self.account, self._log, used, operation, self._conn_id, **call))
         is_known = isinstance(used, (int, float)) and used >= 0
         # The account includes every known cost.

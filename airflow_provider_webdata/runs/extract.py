@@ -80,8 +80,8 @@ class ExtractRun(JobRun):
         given: Via | None = self.task.via
         if given is not None and given not in KINDS:
             self.refuse(f"via must be one of {', '.join(KINDS)} (given: {given!r})")
-        base_url = self.hook.get_settings().client.base_url
-        ended = endings.EXTRACT.has_passed() and endings.EXTRACT.concerns(base_url)
+        server = self.hook.get_settings().client.server
+        ended = endings.EXTRACT.has_passed() and server.ends_operations
         if given in ("extract", "agent") or (given is None and not ended):
             return KINDS[given or "extract"]
         reasons = agent_reasons(request_body(self.task))

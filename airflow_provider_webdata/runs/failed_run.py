@@ -24,7 +24,7 @@ def log_last_steps(hook: WebDataHook, job_id: str, log: Any) -> None:
     """Log the last steps of an agent run, on a best-effort basis."""
 
     try:
-        with hook.sibling() as own:
+        with hook.optional() as own:
             events = [event.to_wire() for event in own.agent_trace(job_id).events]
     except WebDataError as error:
         log.info("The steps of agent run %s are unavailable: %s", job_id, error)
@@ -48,7 +48,7 @@ def explain_failure(hook: WebDataHook, job_id: str, error: str, log: Any, push: 
     try:
         if not hook.get_settings().ask_on_failure:
             return
-        with hook.sibling() as own:
+        with hook.optional() as own:
             answer = explanation(own, job_id, f"{QUESTION} {error}")
         log.info("The service's explanation of job %s: %s", job_id, answer)
         push(explanation=answer)

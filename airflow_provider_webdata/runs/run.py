@@ -183,7 +183,10 @@ class Run:
         :raises InvalidRequestError: `credit_limit` is not a number of at least 0.
         """
         limit, name = getattr(self.task, "credit_limit", None), label_of(self.operation)
-        return Billing(self.context, self.log, self.push, self.task.webdata_conn_id, limit, name)
+        return Billing(
+            *(self.context, self.log, self.push, self.task.webdata_conn_id, limit, name),
+            bills=lambda: self.hook.get_settings().client.server.bills,
+        )
 
     def on_kill(self) -> None:
         """Stop the work at the service: the task was terminated."""

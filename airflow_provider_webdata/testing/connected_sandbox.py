@@ -71,7 +71,7 @@ class ConnectedSandbox(SandboxControl):
             "conn_type": "webdata",
             "host": self.url,
             "password": self.api_key,
-            "extra": {**(receives if webhooks else {}), **extra},
+            "extra": {"server": "hosted", **(receives if webhooks else {}), **extra},
         }
         self._environment.setenv(f"AIRFLOW_CONN_{conn_id.upper()}", json.dumps(connection))
         if BaseHook.get_connection(conn_id).host != self.url:

@@ -43,4 +43,6 @@ def signature(secret: str, body: bytes) -> str:
 
 def connection_text(url: str, key: str = SANDBOX_KEY, **extra: Any) -> str:
     """A connection as an environment variable holds it."""
-    return json.dumps({"conn_type": "webdata", "host": url, "password": key, "extra": extra})
+    return json.dumps(
+        {"conn_type": "webdata", "host": url, "password": key, "extra": {"server": "hosted", **extra}}
+    )

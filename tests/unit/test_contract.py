@@ -350,8 +350,9 @@ def test_a_post_without_a_price_is_no_endpoint() -> None:
 
 # The hooks.
 
-ONLY_BLOCKING = {"test_connection", "sibling"}
-"""Airflow tests connections through the blocking hook, and only blocking code is interrupted by signals."""
+ONLY_BLOCKING = {"test_connection", "sibling", "optional"}
+"""Airflow tests connections through the blocking hook, only blocking code is interrupted by signals,
+and only tasks have reads that they can do without."""
 
 
 def surface(hook: type) -> dict[str, str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.api.errors import NotFoundError, WebDataError
+from airflow_provider_webdata.api.errors import NotFoundError, UndeclaredServerError, WebDataError
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.inbox.reader import InboxError, InboxUnreachableError
 from airflow_provider_webdata.runs.intent import SERVICE_CLOCK_SKEW
@@ -33,18 +33,16 @@ class Found:
     jobs: list[str] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
 
-    def note(self, error: WebDataError, what: str) -> None:
-        """Note that a source cannot be read.
-
-        :raises WebDataError: a retry may succeed.
-        """
+    def note(self, error: WebDataError, what: str) -> WebDataError | None:
+        """Note that a source cannot be read; return the error if a retry may succeed."""
         if isinstance(error, InboxError):
             is_lasting = not isinstance(error, InboxUnreachableError)
         else:
-            is_lasting = error.verdict == "never" or isinstance(error, NotFoundError)
+            is_lasting = error.verdict == "never" or isinstance(error, (NotFoundError, UndeclaredServerError))
         if not is_lasting:
-            raise error
+            return error
         self.doubts.append(f"{what} ({error})")
+        return None
 
 
 @dataclass(frozen=True)
@@ -65,16 +63,17 @@ class JobLookup:
     known: Collection[str]
 
     def find(self) -> Found:
-        """Search all sources, the most reliable first.
+        """Search all sources, the most reliable first. An unavailable one does not discard what the others name.
 
-        :raises WebDataError: a source cannot be read, but a retry may succeed.
+        :raises WebDataError: no job was found, and a source cannot be read, but a retry may succeed.
         """
         found = Found()
+        passing: list[WebDataError | None] = []
         if self.keys:
             try:
                 found.jobs = self._delivered()
             except WebDataError as error:
-                found.note(error, "the inbox could not be read")
+                passing.append(found.note(error, "the inbox could not be read"))
             if found.jobs:
                 return found
         # The service lists newest jobs first.
@@ -83,12 +82,15 @@ class JobLookup:
             try:
                 named.update(dict.fromkeys(self._running_crawls(), True))
             except WebDataError as error:
-                found.note(error, "the running crawls could not be listed")
-        try:
-            named.update((item.id, item.target is not None) for item in self._activity())
-        except WebDataError as error:
-            found.note(error, "the team's activity could not be read")
+                passing.append(found.note(error, "the running crawls could not be listed"))
+        if "activity" not in self.hook.get_settings().client.server.lacks:
+            try:
+                named.update((item.id, item.target is not None) for item in self._activity())
+            except WebDataError as error:
+                passing.append(found.note(error, "the team's activity could not be read"))
         ours = [job_id for job_id, is_named in named.items() if is_named or self._has_only_our_pages(job_id)]
+        if not ours and (first := next(filter(None, passing), None)):
+            raise first
         if named and not ours:
             found.doubts.append(f"it may be one of these jobs: {', '.join([*named][:_MOST_NAMED])}")
         found.jobs = ours[::-1]

@@ -98,8 +98,12 @@ class JobStart:
         self._is_unrecorded = self._intent.began and not self._intent.is_lasting
         self._record = StartRecord.of(self._intent)
         self._identity = JobIdentity.of(self._intent.attempt)
+        server = self.hook.get_settings().client.server
         # The service rejects a repeated idempotency key.
-        self._is_repeatable = ENDPOINTS[f"start_{self.kind}"].key_header is not None
+        self._has_key = ENDPOINTS[f"start_{self.kind}"].key_header is not None and server.stores_keys
+        # Otherwise, a repeated request may be billed twice.
+        self._bills = server.bills
+        self._is_repeatable = self._has_key or not self._bills
 
     @property
     def deadline(self) -> float | None:
@@ -172,12 +176,17 @@ class JobStart:
         if found.doubts and not self._is_repeatable:
             raise self._uncertain(found)
         requested = moment(record.requested_at)
-        if requested and datetime.now(timezone.utc) < (listed := requested + LISTED_AFTER):
+        if self._bills and requested and datetime.now(timezone.utc) < (listed := requested + LISTED_AFTER):
             self.log.info("The service may not list the job yet. Rescheduling the task to %s", listed)
             raise AirflowRescheduleException(listed)  # type: ignore[no-untyped-call]
         self.settle(None)
-        if self._is_repeatable:
+        if self._has_key:
             self.log.info("No job was found; sending the request again with the same idempotency key")
+            return []
+        if self._is_repeatable:
+            self.log.warning(
+                "No job was found; sending the request again. The server may run both jobs, but bills neither"
+            )
             return []
         self.log.warning(
             "No job of an earlier attempt was found: neither a delivery nor the team's activity names one"
@@ -193,7 +202,7 @@ class JobStart:
         self._record_request()
         webhook = self.webhook.new(self._key())
         try:
-            key = self._identity.idempotency_key(before.generation) if self._is_repeatable else None
+            key = self._identity.idempotency_key(before.generation) if self._has_key else None
             answer = self.send(webhook, key)
         except IdempotencyKeyUsedError as error:
             self.log.info("%s: an earlier request started this crawl; searching for it", error)
@@ -229,7 +238,8 @@ class JobStart:
 
     def _listed_ids(self) -> list[str]:
         try:
-            items = self.hook.activity(endpoint=self.kind, limit=100).data
+            with self.hook.optional() as hook:
+                items = hook.activity(endpoint=self.kind, limit=100).data
         except WebDataError as error:
             self.log.debug("The team's activity could not be read: %s", error)
             return []

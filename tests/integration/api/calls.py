@@ -13,6 +13,7 @@ from airflow_provider_webdata.api import endpoints
 from airflow_provider_webdata.api.endpoints import Endpoint
 from airflow_provider_webdata.api.models.parse import MAX_FILE_BYTES
 from airflow_provider_webdata.api.multipart import FileSource, Upload
+from airflow_provider_webdata.api.servers import HOSTED
 from tests.support.fault_server import Step, answer
 from tests.support.request_fields import minimal
 
@@ -94,11 +95,11 @@ OPERATIONS = {
     for name, endpoint in endpoints.ENDPOINTS.items()
 }
 BILLING = {
-    **{name: one for name, one in OPERATIONS.items() if not one.endpoint.repeatable},
+    **{name: one for name, one in OPERATIONS.items() if not one.endpoint.is_repeatable(HOSTED)},
     # Only the service's source code says that it honors the key, so that a lost answer is not repeated.
     "start_crawl with a key": Operation(endpoints.START_CRAWL, arguments=lambda: {"idempotency_key": KEY}),
 }
-HARMLESS = {name: one for name, one in OPERATIONS.items() if one.endpoint.repeatable}
+HARMLESS = {name: one for name, one in OPERATIONS.items() if one.endpoint.is_repeatable(HOSTED)}
 
 
 def failure(status: int, headers: dict[str, str] | None = None, **body: Any) -> Step:

@@ -56,7 +56,7 @@ def test_success_false_fails_every_call_that_is_not_judged_by_its_status(serve: 
     operations = {**BILLING, **HARMLESS}
     server = serve(*[answer(body=one.unsuccessful) for one in operations.values()])
     accepted = set()
-    with WebDataClient(ClientConfig(server.url, API_KEY)) as client:
+    with WebDataClient(ClientConfig(server.url, API_KEY, declared="hosted")) as client:
         for name, operation in operations.items():
             try:
                 client.call(**operation.make())

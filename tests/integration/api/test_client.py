@@ -61,11 +61,11 @@ async def test_query_parameters_omit_what_is_not_given(serve: Any) -> None:
 async def test_a_next_link_stays_on_the_connections_host(serve: Any) -> None:
     link, target = "https://evil.example/v2/monitor/m/checks/c?skip=25", "/v2/monitor/m/checks/c?skip=25"
     server = serve(answer(body='{"data": {"id": "c"}}'))
-    with WebDataClient(ClientConfig(server.url, API_KEY)) as client:
+    with WebDataClient(ClientConfig(server.url, API_KEY, declared="hosted")) as client:
         client.follow(endpoints.GET_MONITOR_CHECK, link)
         with pytest.raises(errors.InvalidResponseError, match="next link"):
             client.follow(endpoints.GET_MONITOR_CHECK, "https://evil.example/")
-    async with AsyncWebDataClient(ClientConfig(server.url, API_KEY)) as async_client:
+    async with AsyncWebDataClient(ClientConfig(server.url, API_KEY, declared="hosted")) as async_client:
         await async_client.follow(endpoints.GET_MONITOR_CHECK, link)
         with pytest.raises(errors.InvalidResponseError, match="next link"):
             await async_client.follow(endpoints.GET_MONITOR_CHECK, "https://evil.example/")
@@ -81,7 +81,7 @@ def test_one_connection_serves_many_calls(serve: Any) -> None:
         NO_MONITORS(connection)
 
     server = serve(note)
-    with WebDataClient(ClientConfig(server.url, API_KEY)) as client:
+    with WebDataClient(ClientConfig(server.url, API_KEY, declared="hosted")) as client:
         for _ in range(5):
             client.call(endpoints.LIST_MONITORS)
     assert len(ports) == 5
@@ -113,7 +113,9 @@ async def test_max_concurrency_holds(serve: Any, allowed: int) -> None:
         count(connection)
 
     server = serve(count_and_note)
-    async with AsyncWebDataClient(ClientConfig(server.url, API_KEY, max_concurrency=allowed)) as client:
+    async with AsyncWebDataClient(
+        ClientConfig(server.url, API_KEY, declared="hosted", max_concurrency=allowed)
+    ) as client:
         for _ in range(2):
             await asyncio.gather(*(client.call(endpoints.LIST_MONITORS) for _ in range(3 * allowed)))
     assert most == allowed
@@ -136,7 +138,7 @@ async def test_connections_are_kept_and_closed_when_not_needed(
         NO_MONITORS(connection)
 
     server = serve(note)
-    client = AsyncWebDataClient(ClientConfig(server.url, API_KEY))
+    client = AsyncWebDataClient(ClientConfig(server.url, API_KEY, declared="hosted"))
     for _ in range(2):
         await asyncio.gather(*(client.call(endpoints.LIST_MONITORS) for _ in range(30)))
     assert len(opened) == 30
@@ -197,7 +199,7 @@ def test_a_large_body_is_freed_without_the_garbage_collector(
 
     monkeypatch.setattr(exchange, "Reader", Watched)
     server = serve(answer(body=json.dumps({"data": {"web": [{"markdown": "x" * 1_000_000}]}})))
-    with WebDataClient(ClientConfig(server.url, API_KEY)) as client:
+    with WebDataClient(ClientConfig(server.url, API_KEY, declared="hosted")) as client:
         gc.collect()
         gc.disable()
         try:

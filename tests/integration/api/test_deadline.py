@@ -101,7 +101,9 @@ async def test_a_storage_that_drips(
     """An upload by reference has a deadline too."""
     monkeypatch.setattr(file_transfer, "_ANSWER_SECONDS", DEADLINE_SECONDS / 2)
     server = serve(clock.drip(*DRIPS["headers"]))
-    config = ClientConfig(base_url=server.url, api_key=API_KEY, timeout=DEADLINE_SECONDS / 2)
+    config = ClientConfig(
+        base_url=server.url, api_key=API_KEY, declared="hosted", timeout=DEADLINE_SECONDS / 2
+    )
     target = models.ParseUpload(upload_url=server.url, upload_ref="r")
     file = file_transfer.FileTransfer(config, target, Upload("parse", io.BytesIO(b"x"), "a.pdf", max_bytes=9))
     with pytest.raises(errors.UploadError):
@@ -204,7 +206,7 @@ async def test_a_handshake_that_drips(caller: Caller, monkeypatch: pytest.Monkey
 async def test_a_connection_is_free_again_after_its_deadline(serve: Any, clock: Clock, kind: str) -> None:
     """With a single connection."""
     server = serve(clock.drip(*DRIPS["body"]), clock.drip(*DRIPS["headers"]), OK)
-    config = ClientConfig(server.url, API_KEY, max_concurrency=1, retry_budget=0)
+    config = ClientConfig(server.url, API_KEY, declared="hosted", max_concurrency=1, retry_budget=0)
     if kind == "sync":
         with WebDataClient(config) as client:
             for _ in range(2):
@@ -229,7 +231,7 @@ async def test_a_proxy_that_drips(caller: Caller, serve: Any, clock: Clock, sche
 async def test_a_cancelled_call_is_cancelled(serve: Any) -> None:
     """Its connection is free again."""
     server = serve(drip(*DRIPS["body"]), OK)
-    config = ClientConfig(server.url, API_KEY, max_concurrency=1)
+    config = ClientConfig(server.url, API_KEY, declared="hosted", max_concurrency=1)
     async with AsyncWebDataClient(config) as client:
         call = asyncio.create_task(client.call(**LIST))
         await asyncio.to_thread(server.count, 1)
@@ -270,7 +272,7 @@ async def test_waiting_for_a_free_connection_does_not_count(
         return begun
 
     server = serve(*[hold] * 9, OK)
-    config = ClientConfig(server.url, API_KEY, max_concurrency=9, retry_budget=0)
+    config = ClientConfig(server.url, API_KEY, declared="hosted", max_concurrency=9, retry_budget=0)
     if kind == "sync":
         with WebDataClient(config) as client, ThreadPoolExecutor(10) as threads:
             calls = [threads.submit(client.call, **LIST) for _ in range(10)]

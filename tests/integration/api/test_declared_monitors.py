@@ -20,7 +20,10 @@ Wire = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def service() -> Iterator[Service]:
-    with SandboxServer() as sandbox, WebDataClient(ClientConfig(sandbox.url, sandbox.api_key)) as client:
+    with (
+        SandboxServer() as sandbox,
+        WebDataClient(ClientConfig(sandbox.url, sandbox.api_key, declared="hosted")) as client,
+    ):
         sandbox.control.configure(credits=10**9)
         sandbox.control.set_quirks(["schedule-spread", "patch-keeps-judge"])
         yield Service(client)

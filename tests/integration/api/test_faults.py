@@ -398,7 +398,7 @@ def test_a_deprecation_is_logged_once(
     """Once for a connection's settings, however many calls and clients there are."""
     found = answer(body='{"success": true, "data": {}}', headers=headers)
     server = serve(found, found)
-    config = ClientConfig(server.url, API_KEY)
+    config = ClientConfig(server.url, API_KEY, declared="hosted")
     for _ in range(2):
         with WebDataClient(config) as client:
             client.call(**built(**SEARCH))

@@ -11,6 +11,7 @@ import pytest
 
 from airflow_provider_webdata.api import errors, models
 from airflow_provider_webdata.api.endpoints import JOBS
+from airflow_provider_webdata.api.servers import HOSTED
 from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
 from airflow_provider_webdata.hooks.operations.jobs import DocumentPart
 from tests.integration.hooks.conftest import one_hook
@@ -349,4 +350,4 @@ def test_the_kinds_of_jobs() -> None:
     for calls in JOBS.values():
         assert calls.status.judged_by_status
         for one in (calls.documents, calls.cancel, calls.errors):
-            assert one is None or one.repeatable
+            assert one is None or one.is_repeatable(HOSTED)

@@ -14,7 +14,9 @@ from airflow_provider_webdata.api.errors import InvalidRequestError, WebDataErro
 from airflow_provider_webdata.api.exchange import Reader, prepare
 from airflow_provider_webdata.api.models import SearchRequest
 
-CONFIG = ClientConfig("https://api.example/base", "fc-secret-key", headers={"x-tenant": "tenant-one"})
+CONFIG = ClientConfig(
+    "https://api.example/base", "fc-secret-key", declared="hosted", headers={"x-tenant": "tenant-one"}
+)
 JOB = "01234567-89ab-cdef-0123-456789abcdef"
 X, Y, Z = "x" * 200, "y" * 200, "z" * 150
 HOST = "check that the connection's host is the service. It starts with: "

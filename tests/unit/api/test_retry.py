@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_webdata.api import endpoints, errors
+from airflow_provider_webdata.api import errors
 from airflow_provider_webdata.api.retry import (
     FIRST_PAUSE_SECONDS,
     LONGEST_PAUSE_SECONDS,
@@ -106,7 +106,8 @@ def test_pauses(error: errors.WebDataError, failed: int, low: float, high: float
         (errors.TransportError("x", "", sent=False), True, True),
         (errors.TransportError("x", "", sent=True), False, True),
         (errors.ServerError("x", 500, ""), False, True),
-        (errors.ServerError("x", 501, ""), False, False),
+        (errors.UndeclaredServerError("x", 500, ""), False, False),
+        (errors.UnsupportedError("x", 501, ""), False, False),
         (errors.RequestTimeoutError("x", 408, ""), False, True),
         (errors.ProcessingContinuesError("x", 408, ""), True, True),
         (errors.PageError("x", 500, ""), False, False),
@@ -152,7 +153,7 @@ def test_pauses_end_within_the_budget(
 ) -> None:
     """A large document gets twenty minutes, whatever the budget."""
     now = iter([1000.0, 1000.0 + elapsed])
-    attempts = Attempts(endpoints.SCRAPE, budget, lambda: True, clock=lambda: next(now))
+    attempts = Attempts(budget, lambda: True, is_repeatable=False, clock=lambda: next(now))
     pause = attempts.pause_after(error)
     if ends:
         assert pause is None
@@ -161,7 +162,7 @@ def test_pauses_end_within_the_budget(
 
 
 def test_six_attempts_ever_further_apart() -> None:
-    attempts = Attempts(endpoints.LIST_MONITORS, 3600.0, lambda: True, clock=lambda: 0.0)
+    attempts = Attempts(3600.0, lambda: True, is_repeatable=True, clock=lambda: 0.0)
     pauses = [attempts.pause_after(errors.ServerError("x", 500, "")) for _ in range(6)]
     assert pauses.pop() is None
     for pause, most in zip(pauses, [0.5, 1, 2, 4, 8], strict=True):
@@ -169,7 +170,7 @@ def test_six_attempts_ever_further_apart() -> None:
 
 
 def test_a_body_that_was_read_is_not_sent_again() -> None:
-    attempts = Attempts(endpoints.LIST_MONITORS, 3600.0, lambda: False)
+    attempts = Attempts(3600.0, lambda: False, is_repeatable=True)
     assert attempts.pause_after(errors.ServerError("x", 500, "")) is None
 
 
@@ -179,7 +180,7 @@ def test_a_body_that_was_read_is_not_sent_again() -> None:
 def test_long_pauses_are_logged(caplog: pytest.LogCaptureFixture, wait: float, logged: int) -> None:
     """With length and reason. A wait that exceeds the budget is not begun."""
     error = errors.RateLimitError("search", 429, "busy", retry_after=wait)
-    pause = Attempts(endpoints.SEARCH, 30.0, lambda: True).pause_after(error)
+    pause = Attempts(30.0, lambda: True, is_repeatable=False).pause_after(error)
     assert [record.getMessage() for record in caplog.records] == [
         f"search: HTTP 429: busy; retry after {wait:g} s (WD-429). Waiting {pause or 0:.1f} s before attempt 2"
     ] * logged

@@ -51,7 +51,7 @@ TIMES: list[tuple[Any, dict[str, Any] | None, dict[str, Any] | None, float]] = [
 def test_reading_outlasts_the_service(endpoint: Any, fields: Any, extra: Any, seconds: float) -> None:
     body = None if fields is None else endpoint.request().model_validate(fields)
     upload = Upload("parse", io.BytesIO(b"x"), "a.pdf", max_bytes=10) if endpoint is endpoints.PARSE else None
-    config = ClientConfig("https://host", "wd-key-0123456789", timeout=0.5)
+    config = ClientConfig("https://host", "wd-key-0123456789", declared="hosted", timeout=0.5)
     path = {"session_id": "s", "scrape_id": "s"}
     prepared = exchange.prepare(config, endpoint, path, None, body, extra, upload)
     timeout = prepared.request["timeout"]
@@ -62,7 +62,7 @@ def test_reading_outlasts_the_service(endpoint: Any, fields: Any, extra: Any, se
 
 @pytest.mark.parametrize("body", [None, {"url": "a.example", "timeout": 1000}], ids=["none", "less"])
 def test_the_connections_timeout_is_the_least(body: dict[str, Any] | None) -> None:
-    config = ClientConfig("https://host", "wd-key-0123456789", timeout=30)
+    config = ClientConfig("https://host", "wd-key-0123456789", declared="hosted", timeout=30)
     endpoint = endpoints.LIST_MONITORS if body is None else endpoints.SCRAPE
     prepared = exchange.prepare(config, endpoint, None, None, None, body)
     assert prepared.request["timeout"].read == 30

@@ -1,0 +1,200 @@
+"""Kinds of servers: the one table of what differs between them. See docs/servers.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
+
+import msgspec
+
+from airflow_provider_webdata.get_provider_info import HOSTED_URL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Kind = Literal["hosted", "self-hosted"]
+"""How a server behaves. `hosted`: it bills calls and stores idempotency keys. `self-hosted`: it does neither."""
+
+KINDS: tuple[Kind, ...] = ("hosted", "self-hosted")
+
+HOSTED_HOST = urlsplit(HOSTED_URL).hostname
+PLACEHOLDER_KEY = "no-key-required"
+"""Sent as the API key to a server that requires none, because every request must have one."""
+
+_NO_BALANCE = (
+    "it does not report credits, as self-hosted servers without billing. Remove the task or the guard"
+)
+_NO_MONITORS = "it has no monitors. Schedule a DAG that scrapes the pages with changes= instead"
+_NO_SESSIONS = "it has no browser service. Start it with one, or use a connection to the hosted service"
+_NO_AGENT = "it has no agent. Use a connection to the hosted service"
+_NO_SCRAPES = "it keeps no scrapes. Scrape the page again"
+_NO_INDEX = "it has no such search. Upgrade it, or use a connection to the hosted service"
+_NO_PROVIDERS = "it has no data providers. Use a connection to the hosted service"
+_NO_MODEL = "it needs a language model. Configure one on the server, or omit the option"
+_NO_ENGINE = "none of its engines supports the option. Omit it, or use a connection to the hosted service"
+
+_LACKS: Mapping[str, str] = {
+    **dict.fromkeys(("credit_usage", "credit_history", "token_usage", "token_history"), _NO_BALANCE),
+    "activity": "it does not list calls. Use its log",
+    **dict.fromkeys(
+        (
+            *("create_monitor", "list_monitors", "get_monitor", "update_monitor", "delete_monitor"),
+            *("run_monitor", "list_monitor_checks", "get_monitor_check"),
+        ),
+        _NO_MONITORS,
+    ),
+    **dict.fromkeys(
+        ("open_session", "list_sessions", "execute", "close_session", "replay", "replay_page"), _NO_SESSIONS
+    ),
+    **dict.fromkeys(("get_scrape", "interact_with_scrape", "stop_interaction_with_scrape"), _NO_SCRAPES),
+    **dict.fromkeys(
+        ("start_agent", "list_agents", "agent_thread", "agent_trace", "agent_snapshot"),
+        _NO_AGENT,
+    ),
+    "ask": "it has no support agent. Use its log",
+    **dict.fromkeys(
+        (
+            *("developer_search", "developer_search_by_get", "government_search"),
+            *("paper_search", "paper", "similar_papers"),
+        ),
+        _NO_INDEX,
+    ),
+    **dict.fromkeys(("run_provider", "find_tools"), _NO_PROVIDERS),
+}
+"""What the recorded self-hosted server lacks, by endpoint, as the rest of a sentence about the server."""
+
+_LACKING = frozenset({500, 501, 503})
+_MODEL_FORMATS = frozenset({"json", "summary", "question", "highlights", "changeTracking"})
+_ENGINE_FORMATS = frozenset({"audio", "video", "branding", "rawBase64"})
+_ENGINE_PROXIES = frozenset({"stealth", "enhanced"})
+
+
+class Server(msgspec.Struct, frozen=True):
+    """What the client, tasks, and checks must know about a kind of server.
+
+    :param kind: the declared kind; None: unknown.
+    :param bills: calls cost credits. If false, a start whose outcome is unknown may be repeated.
+    :param stores_keys: it recognizes a repeated request by `x-idempotency-key` or `x-request-id`. If false, neither is
+        sent: a self-hosted server without a database ends when it receives one.
+    :param ends_operations: it shuts operations down on announced dates.
+    :param retries_deliveries: it repeats a webhook delivery that failed.
+    :param longest_scrape_ms: maximum `timeout` of a scrape, in milliseconds.
+    :param allows_plain_webhooks: it delivers webhooks to plain-http URLs.
+    :param categories: the names of search categories that differ from the reference's.
+    :param lacks: missing operations by endpoint name, as the rest of a sentence about the server.
+    """
+
+    kind: Kind | None
+    bills: bool = True
+    stores_keys: bool = False
+    ends_operations: bool = False
+    retries_deliveries: bool = True
+    longest_scrape_ms: int = 300_000
+    allows_plain_webhooks: bool = False
+    categories: Mapping[str, str] = {}
+    lacks: Mapping[str, str] = {}
+
+    @property
+    def is_self_hosted(self) -> bool:
+        """Whether the connection declares a self-hosted server."""
+        return self.kind == "self-hosted"
+
+
+HOSTED = Server("hosted", stores_keys=True, ends_operations=True)
+SELF_HOSTED = Server(
+    "self-hosted",
+    bills=False,
+    retries_deliveries=False,
+    longest_scrape_ms=2**31 - 1,
+    allows_plain_webhooks=True,
+    categories={"codehost": "github"},
+    lacks=_LACKS,
+)
+UNKNOWN = Server(None)
+"""A host that no connection declares: its calls count as billed, and it gets no idempotency keys."""
+
+_BY_KIND: Mapping[Kind | None, Server] = {"hosted": HOSTED, "self-hosted": SELF_HOSTED, None: UNKNOWN}
+
+
+def server_of(base_url: str, declared: Kind | None) -> Server:
+    """Return the server of a connection.
+
+    :param declared: the connection's field `server`.
+    """
+    return HOSTED if is_hosted_service(base_url) else _BY_KIND[declared]
+
+
+def is_hosted_service(base_url: str) -> bool:
+    """Return whether a base URL, with or without its scheme, is the hosted service's."""
+    try:
+        return urlsplit(base_url if "://" in base_url else f"//{base_url}").hostname == HOSTED_HOST
+    except ValueError:
+        return False
+
+
+def missing_part(
+    server: Server, endpoint: str, status: int, code: str | None, message: str, wire: Mapping[str, Any]
+) -> str | None:
+    """Return what a server lacks for a request that it refused, as the rest of a sentence about it, or None.
+
+    See docs/service.md#server-lacks.
+
+    :param endpoint: name of the endpoint.
+    :param message: the server's message.
+    :param wire: the request.
+    """
+    if status in _LACKING and (lack := server.lacks.get(endpoint)):
+        return lack
+    if status == 501:
+        return _LACKS.get(
+            endpoint, "it does not implement this operation. Use another one, or another server"
+        )
+    if status == 503 and ("not configured" in message or "agent_unavailable" in message):
+        return _LACKS.get(endpoint, "a service that it needs is not configured. Configure it on the server")
+    if (code or "").endswith("_NOT_SUPPORTED"):
+        return _NO_ENGINE
+    options = [*_engine_options(wire)]
+    if code == "SCRAPE_ALL_ENGINES_FAILED" and ("[]" in message or (server.is_self_hosted and options)):
+        return f"{_NO_ENGINE} ({', '.join(options)})" if options else _NO_ENGINE
+    if server.is_self_hosted and status == 500 and (models := [*_model_options(wire)]):
+        return f"{_NO_MODEL} ({', '.join(models)})"
+    return None
+
+
+def missing_route(endpoint: str) -> str:
+    """Return what a server lacks that does not know the path of an endpoint, as in `missing_part`."""
+    return _LACKS.get(endpoint, 'it has no such operation. Check "Base URL", or upgrade the server')
+
+
+def may_be_missing(server: Server, endpoint: str, status: int) -> bool:
+    """Return whether an undeclared self-hosted server would report this way that it lacks an operation."""
+    return server.kind is None and status == 500 and endpoint in _LACKS
+
+
+def _format_types(wire: Mapping[str, Any]) -> Iterator[str]:
+    options = wire.get("scrapeOptions")
+    for part in (wire, options if isinstance(options, Mapping) else {}):
+        formats = part.get("formats")
+        for item in formats if isinstance(formats, list) else ():
+            kind = item.get("type") if isinstance(item, Mapping) else item
+            if isinstance(kind, str):
+                yield kind
+
+
+def _engine_options(wire: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the options of a request that only some fetching engines support."""
+    options = wire.get("scrapeOptions")
+    for part in (wire, options if isinstance(options, Mapping) else {}):
+        yield from (name for name in ("mobile", "location", "actions", "profile") if part.get(name))
+        if part.get("proxy") in _ENGINE_PROXIES:
+            yield "proxy"
+    yield from (f"format {kind}" for kind in _format_types(wire) if kind in _ENGINE_FORMATS)
+
+
+def _model_options(wire: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the options of a request that a language model processes."""
+    options = wire.get("scrapeOptions")
+    for part in (wire, options if isinstance(options, Mapping) else {}):
+        yield from (name for name in ("onlyCleanContent", "prompt") if part.get(name))
+    yield from (f"format {kind}" for kind in _format_types(wire) if kind in _MODEL_FORMATS)
