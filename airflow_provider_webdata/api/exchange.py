@@ -66,7 +66,7 @@ _HALF = "contains a lone surrogate, which UTF-8 cannot encode"
 
 _ENDING_HEADERS = frozenset({"deprecation", "sunset"})
 _KEY_HEADER = "x-idempotency-key"
-_NO_ROUTE = re.compile(r"Cannot (?:GET|POST|PATCH|PUT|DELETE) /")
+_NO_ROUTE = re.compile(r"Cannot (?:GET|POST|PATCH|PUT|DELETE) /[^\s<]*")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
@@ -516,13 +516,17 @@ class Reader(Generic[ResponseT]):
     def _api_error(self, body: dict[str, Any]) -> APIError:
         code = body.get("code", body.get("feedbackErrorCode"))
         code = self._line(str(code)) if isinstance(code, (str, int)) and not isinstance(code, bool) else None
-        message = self._message(body)
+        unknown_path = _NO_ROUTE.search(self._beginning()) if self._status == 404 and not body else None
+        message = unknown_path[0] if unknown_path else self._message(body)
         details = body.get("details")
         if isinstance(details, list) and (issues := self._issues(details)):
             message = trimmed(f"{message} ({issues})", 1000)
         wait = named_wait(self._headers, message, body)
         cls = error_class(self._status, code, details, names_wait=wait is not None)
-        lack = self._lack(code, message) if wait is None else None
+        server, name = self._prepared.config.server, self._endpoint.name
+        lack = missing_route(name) if unknown_path else None
+        if lack is None and wait is None:
+            lack = missing_part(server, name, self._status, code, message, self._prepared.wire)
         if cls is ConflictError and _KEY_HEADER in self._prepared.request.get("headers", ()):
             cls = IdempotencyKeyUsedError
         extra: dict[str, Any] = {}
@@ -532,7 +536,7 @@ class Reader(Generic[ResponseT]):
             extra["features"] = _features(self._prepared.wire)
         if lack is not None:
             cls, extra = UnsupportedError, {"lack": lack}
-        elif may_be_missing(self._prepared.config.server, self._endpoint.name, self._status):
+        elif may_be_missing(server, name, self._status):
             cls = UndeclaredServerError
         return cls(
             self._endpoint.label,
@@ -544,12 +548,6 @@ class Reader(Generic[ResponseT]):
             body={key: body[key] for key in body.keys() - {"success", "error", "code", "details"}},
             **extra,
         )
-
-    def _lack(self, code: str | None, message: str) -> str | None:
-        server, name = self._prepared.config.server, self._endpoint.name
-        if self._status == 404 and not self._error_body() and _NO_ROUTE.search(self._beginning()):
-            return missing_route(name)
-        return missing_part(server, name, self._status, code, message, self._prepared.wire)
 
     def _message(self, body: dict[str, Any]) -> str:
         for key in ("error", "message"):

@@ -43,6 +43,7 @@ _OWN_WORDS = frozenset(
         "WD-006",
         "WD-007",
         "WD-014",
+        "WD-016",
         "WD-027",
         "WD-028",
         "WD-029",

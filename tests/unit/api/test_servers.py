@@ -1,0 +1,142 @@
+"""What differs between kinds of servers, and how a client names what one lacks.
+
+The answers have the statuses, codes, and shapes of a recorded self-hosted server.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import httpx
+import pytest
+
+from airflow_provider_webdata.api import endpoints
+from airflow_provider_webdata.api.config import ClientConfig
+from airflow_provider_webdata.api.endpoints import Endpoint
+from airflow_provider_webdata.api.errors import (
+    APIError,
+    ConfigurationError,
+    InvalidRequestError,
+    PageError,
+    ServerError,
+    UndeclaredServerError,
+    UnsupportedError,
+)
+from airflow_provider_webdata.api.exchange import Reader, prepare
+from airflow_provider_webdata.api.models import CrawlRequest, ScrapeRequest
+from airflow_provider_webdata.api.servers import HOSTED, PLACEHOLDER_KEY, SELF_HOSTED, UNKNOWN, Kind, Server
+
+OWN = "http://scraper.internal:3002"
+HOSTED_URL = "https://api.firecrawl.dev"
+KEY = "0b3c2a10-7a4e-4a51-9a51-0242ac120002"
+PAGE = b'<!DOCTYPE html>\n<html lang="en">\n<body>\n<pre>Cannot GET /v2/agent</pre>\n</body>\n</html>\n'
+
+
+@pytest.mark.parametrize(
+    ("base_url", "declared", "server"),
+    [
+        (HOSTED_URL, None, HOSTED),
+        (f"{HOSTED_URL}/v2", "hosted", HOSTED),
+        (OWN, None, UNKNOWN),
+        ("https://api.firecrawl.dev.internal", None, UNKNOWN),
+        (OWN, "hosted", HOSTED),
+        (OWN, "self-hosted", SELF_HOSTED),
+    ],
+)
+def test_the_kind_of_a_connection(base_url: str, declared: Kind | None, server: Server) -> None:
+    assert ClientConfig(base_url, "k", declared=declared).server is server
+
+
+def test_the_hosted_service_is_not_self_hosted() -> None:
+    with pytest.raises(ConfigurationError, match=r"server is 'self-hosted', but .* clear server"):
+        ClientConfig(HOSTED_URL, "k", declared="self-hosted")
+
+
+def test_a_self_hosted_server_needs_no_key() -> None:
+    assert ClientConfig(OWN, "", declared="self-hosted").api_key == PLACEHOLDER_KEY
+    for declared in (None, "hosted"):
+        with pytest.raises(ConfigurationError, match="set server to 'self-hosted' if it requires none"):
+            ClientConfig(OWN, "", declared=declared)  # type: ignore[arg-type]
+
+
+@pytest.mark.rule("idempotency-key-servers")
+@pytest.mark.parametrize(("base_url", "declared"), [(OWN, None), (OWN, "self-hosted")])
+def test_only_a_server_that_stores_keys_receives_one(base_url: str, declared: Kind | None) -> None:
+    body = CrawlRequest(url="https://example.com/", limit=1)
+
+    def headers(config: ClientConfig, key: str | None) -> Any:
+        call = prepare(config, endpoints.START_CRAWL, None, None, body, None, idempotency_key=key)
+        return call.request["headers"]
+
+    assert headers(ClientConfig(HOSTED_URL, "k"), KEY)["x-idempotency-key"] == KEY
+    config = ClientConfig(base_url, "k", declared=declared)
+    assert "x-idempotency-key" not in headers(config, None)
+    with pytest.raises(InvalidRequestError, match="idempotency_key: only a hosted server stores it"):
+        headers(config, KEY)
+    with pytest.raises(InvalidRequestError, match="request_id: only a hosted server stores it"):
+        prepare(config, endpoints.RUN_PROVIDER, None, None, None, {"alexandria": []})
+
+
+def refusal(
+    declared: Kind | None, endpoint: Endpoint[Any], status: int, body: Any, wire: dict[str, Any]
+) -> APIError:
+    config = ClientConfig(OWN, "k", declared=declared)
+    path = {"monitor_id": "m", "session_id": "s", "scrape_id": "c", "job_id": "j"}
+    request = ScrapeRequest(url="https://example.com/", **wire) if endpoint is endpoints.SCRAPE else None
+    reader = Reader(prepare(config, endpoint, path, None, request, None), httpx.Response(status))
+    reader.feed(body if isinstance(body, bytes) else json.dumps({"success": False, **body}).encode())
+    with pytest.raises(APIError) as caught:
+        reader.finish()
+    return caught.value
+
+
+UNKNOWN_ERROR = {"code": "UNKNOWN_ERROR", "error": "An error occurred."}
+NO_ENGINE = {"code": "SCRAPE_ALL_ENGINES_FAILED", "error": "All engines failed. Engines tried: []."}
+SOME_ENGINES = {"code": "SCRAPE_ALL_ENGINES_FAILED", "error": "All engines failed. Engines tried: [pdf]."}
+KINDS: tuple[Kind | None, ...] = ("hosted", None, "self-hosted")
+
+
+@pytest.mark.rule("server-lacks")
+@pytest.mark.parametrize(
+    ("endpoint", "wire", "status", "body", "kinds", "lack"),
+    [
+        (endpoints.LIST_MONITORS, {}, 500, UNKNOWN_ERROR, ["self-hosted"], "it has no monitors. Schedule"),
+        (endpoints.CREDIT_USAGE, {}, 500, UNKNOWN_ERROR, ["self-hosted"], "it does not report credits"),
+        (endpoints.LIST_SESSIONS, {}, 500, UNKNOWN_ERROR, ["self-hosted"], "it has no browser service"),
+        (endpoints.OPEN_SESSION, {}, 503, {"error": "Browser is not configured"}, KINDS, "no browser service"),
+        (endpoints.INTERACT_WITH_SCRAPE, {}, 501, {"error": "Not available"}, KINDS, "it keeps no scrapes"),
+        (endpoints.ASK, {}, 503, {"error": "support_agent_unavailable"}, KINDS, "it has no support agent"),
+        (endpoints.LIST_AGENTS, {}, 404, PAGE, KINDS, "it has no agent"),
+        (endpoints.QUEUE_STATUS, {}, 404, PAGE, KINDS, 'it has no such operation. Check "Base URL"'),
+        (endpoints.SCRAPE, {"mobile": True}, 500, NO_ENGINE, KINDS, "supports the option. Omit it, .* \\(mobile\\)"),
+        (endpoints.SCRAPE, {"formats": ["audio"]}, 500, NO_ENGINE, KINDS, "\\(format audio\\)"),
+        (endpoints.SCRAPE, {"proxy": "enhanced"}, 500, SOME_ENGINES, ["self-hosted"], "\\(proxy\\)"),
+        (endpoints.SCRAPE, {}, 500, SOME_ENGINES, [], ""),
+        (endpoints.SCRAPE, {}, 400, {"code": "SCRAPE_ACTIONS_NOT_SUPPORTED", "error": "No"}, KINDS, "none of its"),
+        (endpoints.SCRAPE, {"formats": ["summary"]}, 500, UNKNOWN_ERROR, ["self-hosted"], "language model"),
+        (endpoints.SCRAPE, {}, 500, UNKNOWN_ERROR, [], ""),
+    ],
+)  # fmt: skip
+def test_what_a_server_lacks(
+    endpoint: Endpoint[Any], wire: dict[str, Any], status: int, body: Any, kinds: Any, lack: str
+) -> None:
+    for declared in KINDS:
+        error = refusal(declared, endpoint, status, body, wire)
+        assert isinstance(error, UnsupportedError) is (declared in kinds), declared
+        assert "proxy in front" not in str(error)
+        if declared in kinds:
+            assert error.verdict == "never"
+            assert re.search(lack, str(error))
+
+
+def test_what_may_be_a_passing_failure() -> None:
+    """Only the declared kind tells a missing operation from a failure that passes."""
+    body = {"code": "UNKNOWN_ERROR", "error": "x"}
+    assert type(refusal("hosted", endpoints.LIST_MONITORS, 500, body, {})) is ServerError
+    error = refusal(None, endpoints.LIST_MONITORS, 500, body, {})
+    assert type(error) is UndeclaredServerError
+    assert "If this is a self-hosted server, set server of the connection to 'self-hosted'" in str(error)
+    assert type(refusal(None, endpoints.CONCURRENCY, 500, body, {})) is ServerError
+    assert type(refusal("self-hosted", endpoints.SCRAPE, 500, SOME_ENGINES, {})) is PageError
