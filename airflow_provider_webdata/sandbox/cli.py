@@ -8,7 +8,7 @@ import logging
 import sys
 from typing import TYPE_CHECKING
 
-from .config import DEFAULT_API_KEY, ENTITLEMENTS, RATE_CLASSES, SandboxConfig
+from .config import DEFAULT_API_KEY, ENTITLEMENTS, PROFILES, RATE_CLASSES, SandboxConfig
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +18,13 @@ DEFAULTS = SandboxConfig()
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the sandbox's flags to a parser."""
+    parser.add_argument(
+        "--profile",
+        default=DEFAULTS.profile,
+        choices=PROFILES,
+        help="kind of server to play: the hosted service, or the open-source server as its guide sets it up, without "
+        "authentication, billing, search engine, language model, and browser (default: %(default)s)",
+    )
     parser.add_argument("--host", default=DEFAULTS.host, help="address to listen on (default: %(default)s)")
     parser.add_argument(
         "--port", type=int, default=0, help="port to listen on; 0 selects a free port (default: %(default)s)"
@@ -60,7 +67,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--no-gzip", action="store_true", help="do not compress responses")
     parser.add_argument(
-        "--queue-seconds", type=float, default=0.0, help="queue time of a check or job, in sandbox seconds"
+        "--queue-seconds",
+        type=float,
+        help="queue time of a check or job, in sandbox seconds (default: 0; self-hosted: 1)",
+    )
+    parser.add_argument(
+        "--closing-seconds",
+        type=float,
+        help="time from the last page of a crawl or batch scrape to its end, in sandbox seconds "
+        "(default: 0; self-hosted: 12)",
     )
     parser.add_argument(
         "--check-seconds", type=float, default=0.0, help="duration of a check, in sandbox seconds"
@@ -87,6 +102,7 @@ def run(args: argparse.Namespace) -> int:
         print(listing())  # noqa: T201
         return 0
     config = SandboxConfig(
+        profile=args.profile,
         host=args.host,
         port=args.port,
         api_key=args.api_key,
@@ -101,6 +117,7 @@ def run(args: argparse.Namespace) -> int:
         bulk=args.bulk,
         compress=not args.no_gzip,
         queue_seconds=args.queue_seconds,
+        closing_seconds=args.closing_seconds,
         check_seconds=args.check_seconds,
         page_seconds=args.page_seconds,
         webhook_secret=args.webhook_secret,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 DEFAULT_API_KEY = "wd-sandbox-key"
+PROFILES = ("hosted", "self-hosted")
 ENTITLEMENTS = ("enterprise", "threatProtection", "zeroDataRetention", "robots")
 ACTIVITIES = (
     *("scrape", "crawl", "batch_scrape", "search", "extract", "llmstxt"),
@@ -20,6 +21,7 @@ RATE_CLASSES = (
 class SandboxConfig:
     """Settings of one sandbox.
 
+    :param profile: the kind of server to play: ``hosted`` or ``self-hosted`` (``reference/profiles.py``).
     :param host: address to listen on.
     :param port: port to listen on; 0 selects a free port.
     :param api_key: the only accepted API key.
@@ -35,7 +37,9 @@ class SandboxConfig:
     :param bulk: ``(results, bytes)``: every web search, for any query, returns this many generated results, each with
         this many bytes of markdown; for benchmarks.
     :param compress: whether to gzip responses for clients that accept it.
-    :param queue_seconds: queue time of a check or job, in sandbox time.
+    :param queue_seconds: queue time of a check or job, in sandbox time; None: as the profile has it.
+    :param closing_seconds: time from the last page of a crawl or batch scrape to the end of the job, in sandbox time;
+        None: as the profile has it.
     :param check_seconds: duration of a check, in sandbox time.
     :param parse_seconds: processing time of an uploaded file, in sandbox time.
     :param page_seconds: duration of each page of a crawl or batch scrape, in sandbox time.
@@ -48,8 +52,10 @@ class SandboxConfig:
     :param max_sessions: maximum number of open browser sessions.
     :param webhook_secret: key that signs webhook deliveries; unsigned when absent.
     :param webhook_timeout: timeout of a webhook delivery, in real seconds.
+    :raises ValueError: the profile is unknown.
     """
 
+    profile: str = "hosted"
     host: str = "127.0.0.1"
     port: int = 0
     api_key: str = field(default=DEFAULT_API_KEY, repr=False)
@@ -63,7 +69,8 @@ class SandboxConfig:
     entitlements: tuple[str, ...] = ()
     bulk: tuple[int, int] | None = None
     compress: bool = True
-    queue_seconds: float = 0.0
+    queue_seconds: float | None = None
+    closing_seconds: float | None = None
     check_seconds: float = 0.0
     parse_seconds: float = 0.0
     page_seconds: float = 0.0
@@ -75,3 +82,7 @@ class SandboxConfig:
     max_sessions: int = 50
     webhook_secret: str | None = field(default=None, repr=False)
     webhook_timeout: float = 10.0
+
+    def __post_init__(self) -> None:
+        if self.profile not in PROFILES:
+            raise ValueError(f"unknown profile {self.profile!r}; use one of {', '.join(PROFILES)}")

@@ -68,6 +68,7 @@ class Sandbox:
 
         self.crawl = Crawl(core, self.web, self.canned, scrapes, self.webhooks)
         self.batch_scrape = BatchScrape(core, self.canned, scrapes, self.webhooks)
+        self.crawl.others, self.batch_scrape.others = (self.batch_scrape,), (self.crawl,)
         self.extract = Extract(core, self.web, index, scraper, self.webhooks)
         self.providers = Providers(core)
         self.agent = Agent(core, self.providers, self.web, index, scraper, self.webhooks)

@@ -174,7 +174,7 @@ def connected_sandbox(folder: Path, **settings: Any) -> Iterator[ConnectedSandbo
     :param settings: fields of `airflow_provider_webdata.sandbox.config.SandboxConfig`.
     """
     with (
-        SandboxServer(**{"settle": True, **settings}) as server,
+        SandboxServer(**{"settle": True, "queue_seconds": 0, "closing_seconds": 0, **settings}) as server,
         LocalInbox(folder) as inbox,
         pytest.MonkeyPatch.context() as environment,
     ):

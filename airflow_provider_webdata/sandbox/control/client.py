@@ -161,15 +161,15 @@ class SandboxControl:
         self._call("PUT", "/quirks", list(names))
 
     def configure(self, **settings: Any) -> None:
-        """Change settings: ``credits``, ``latency_ms``, ``queue_seconds``, ``check_seconds``, ``parse_seconds``,
-        ``page_seconds``, ``pdf_seconds``, ``settle``, ``concurrency``, ``step_seconds``,
-        ``free_runs``, ``max_sessions``, ``entitlements``, ``rate_limits`` (calls per
-        minute by class), ``bulk`` (results, bytes), ``compress``.
+        """Change settings: ``profile``, ``credits``, ``latency_ms``, ``queue_seconds``, ``check_seconds``,
+        ``parse_seconds``, ``page_seconds``, ``closing_seconds``, ``pdf_seconds``, ``settle``, ``concurrency``,
+        ``step_seconds``, ``free_runs``, ``max_sessions``, ``entitlements``, ``rate_limits`` (calls per minute by
+        class), ``bulk`` (results, bytes), ``compress``.
         """
         self._call("PATCH", "/settings", settings)
 
     def state(self) -> Json:
-        """Return the time, credits, quirks, monitors (including deleted ones), and checks."""
+        """Return the time, profile, credits, quirks, monitors (including deleted ones), and checks."""
         state: Json = self._call("GET", "/state")
         return state
 

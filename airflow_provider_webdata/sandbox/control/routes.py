@@ -38,6 +38,7 @@ class _Control:
         return {
             "now": core.clock.iso(),
             "speed": core.clock.speed,
+            "profile": core.settings.profile.name,
             "credits": core.credits.remaining,
             "quirks": core.quirks.names(),
             "monitors": core.store.list("monitor"),

@@ -8,6 +8,7 @@ from airflow_provider_webdata.sandbox.reference.errors import UnsupportedHereErr
 from airflow_provider_webdata.sandbox.reference.scrape_options import format_names, format_options
 
 from . import html as markup
+from .abilities import within
 from .canned import needed
 from .formats import FORMATS
 
@@ -28,6 +29,7 @@ def admit(options: Json, settings: Settings, canned: CannedAnswers, url: str) ->
         settings.require_entitlement("zeroDataRetention")
     if "threatProtection" in options:
         settings.require_entitlement("threatProtection")
+    options = within(options, settings.profile)
     refuse_unsupported(options)
     canned.refuse_unknown(options, url)
 

@@ -6,7 +6,7 @@ import uuid
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from airflow_provider_webdata.sandbox.reference.errors import ServiceError
 from airflow_provider_webdata.sandbox.reference.prices import page_cost
@@ -14,6 +14,7 @@ from airflow_provider_webdata.sandbox.reference.scrape_options import format_opt
 from airflow_provider_webdata.sandbox.reference.timestamps import iso
 from airflow_provider_webdata.sandbox.reference.urls import canonical
 
+from .abilities import lacking, omitted, within
 from .change_tracking import ChangeTracker
 from .formats import PAGE_BREAK, produce
 from .page import Page
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from .web import Web
 
 DEFAULT_MAX_AGE = 172_800_000
+UPSTREAM_ERROR = "Upstream Error"
 LOCKDOWN_MAX_AGE = 2 * 365 * 86_400_000
 
 
@@ -56,6 +58,7 @@ class Scraper:
 
     def __init__(self, core: Core, web: Web, canned: CannedAnswers) -> None:
         self._store, self._clock, self._quirks = core.store, core.clock, core.quirks
+        self._settings = core.settings
         self._web, self._canned = web, canned
         self._tracker = ChangeTracker(core.store, core.clock)
 
@@ -68,6 +71,12 @@ class Scraper:
         :raises ServiceError: 404: the options allow only the cache, which lacks the page; 400: the page lacks a canned
             answer.
         """
+        profile = self._settings.profile
+        lack = lacking(options, profile)
+        if lack is not None:
+            raise PageError(lack.code, lack.text)
+        warning = omitted(options, profile)
+        options = within(options, profile)
         page, cached_at = self._obtain(canonical(url), options, max_age)
         sections = (page.markdown or "").split(PAGE_BREAK) if page.is_pdf else []
         wanted = pdf_parser(options).get("maxPages")
@@ -79,6 +88,8 @@ class Scraper:
         scrape_id = str(uuid.uuid4())
         required = self._canned.meet(options, page)
         document = {**produce(page, options, sections[:wanted], self._canned.get(page.url)), **required}
+        if warning is not None:
+            document["warning"] = warning
         tracking = format_options(options, "changeTracking")
         if tracking is not None:
             document["changeTracking"] = self._tracker.track(
@@ -89,7 +100,9 @@ class Scraper:
                 remember=not options.get("zeroDataRetention"),
             )
         metadata = self._metadata(page, url)
-        metadata.update(scrapeId=scrape_id, creditsUsed=cost, cacheState="hit" if cached_at else "miss")
+        metadata.update(scrapeId=scrape_id, creditsUsed=cost)
+        if profile.caches:
+            metadata["cacheState"] = "hit" if cached_at else "miss"
         if cached_at:
             metadata["cachedAt"] = iso(datetime.fromtimestamp(cached_at, timezone.utc))
         if page.is_pdf:
@@ -108,6 +121,8 @@ class Scraper:
         return canned["json"] if "json" in canned else extraction(page, tracking.get("schema"))
 
     def _obtain(self, url: str, options: Json, max_age: int) -> tuple[Page, float | None]:
+        if not self._settings.profile.caches and not options.get("lockdown"):
+            return self._fetch(url), None
         private = any(options.get(name) for name in ("headers", "actions", "profile"))
         private = private or format_options(options, "changeTracking") is not None
         entry = None if private else self._store.get("cache", url)
@@ -134,6 +149,8 @@ class Scraper:
         page = self._web.get(url)
         if page is None:
             host = urlsplit(url).hostname or ""
+            if not self._web.knows_host(host) and self._settings.profile.error_pages:
+                return Page(url, markdown=UPSTREAM_ERROR, status=599)
             if not self._web.knows_host(host):
                 raise PageError(
                     "SCRAPE_DNS_RESOLUTION_ERROR", f"DNS resolution failed for hostname: {host}", 1
@@ -158,9 +175,18 @@ class Scraper:
             contentType=page.content_type,
             proxyUsed="basic",
         )
+        if page.status == 599:
+            metadata["error"] = f"The host {page.host} does not resolve."
+        if self._settings.profile.more_metadata:
+            metadata.update(
+                {"og:title": page.title, "ogTitle": page.title},
+                ogLocaleAlternate=[],
+                favicon=urljoin(page.url, "/favicon.ico"),
+                concurrencyLimited=False,
+            )
         if self._quirks.on("metadata-arrays"):
             metadata.setdefault("keywords", [])
             for name in ("title", "description", "language", "keywords"):
                 value = metadata[name]
                 metadata[name] = value if isinstance(value, list) else [value or ""]
-        return metadata
+        return {name: value for name, value in metadata.items() if value is not None}

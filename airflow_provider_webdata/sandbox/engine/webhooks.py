@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.sandbox.reference.wire import Json
     from airflow_provider_webdata.sandbox.state.core import Core
 
-RETRIES = (60.0, 300.0, 900.0)
-"""Seconds of sandbox time between attempts, after the first, second, and third failure."""
-
 CONCURRENCY = 8
 """Maximum concurrent deliveries. No receiver could answer the thousands of events of a crawl within ten seconds."""
 
@@ -34,7 +31,7 @@ class Webhooks:
 
     def __init__(self, core: Core, *, secret: str | None, timeout: float) -> None:
         self._store, self._clock, self._agenda = core.store, core.clock, core.agenda
-        self._quirks, self._faults = core.quirks, core.faults
+        self._quirks, self._faults, self._settings = core.quirks, core.faults, core.settings
         self._secret, self._timeout = secret, timeout
         self._client: httpx.AsyncClient | None = None
         self._slots = asyncio.Semaphore(CONCURRENCY)
@@ -71,6 +68,7 @@ class Webhooks:
             "id": job_id,
             "webhookId": delivery_id,
             "data": [] if data is None else [data],
+            "metadata": webhook.get("metadata") or {},
         }
         if self._quirks.on("webhook-data-object") and data is not None:
             envelope["data"] = data
@@ -78,8 +76,6 @@ class Webhooks:
             del envelope["webhookId"]
         if error is not None:
             envelope["error"] = error
-        if webhook.get("metadata"):
-            envelope["metadata"] = webhook["metadata"]
         delivery: Json = {
             "id": delivery_id,
             "url": webhook["url"],
@@ -118,12 +114,13 @@ class Webhooks:
             status, error = None, "the response was lost because of the fault lose_answer"
         delivery["attempts"].append({"at": self._clock.iso(), "statusCode": status, "error": error})
         failures = len(delivery["attempts"])
+        pauses = self._settings.profile.retries
         if status is not None and 200 <= status < 300:
             delivery["status"] = "delivered"
-        elif failures > len(RETRIES):
+        elif failures > len(pauses):
             delivery["status"] = "failed"
         else:
-            delivery["due"] = self._clock.now() + RETRIES[failures - 1]
+            delivery["due"] = self._clock.now() + pauses[failures - 1]
         self._store.put("delivery", delivery_id, delivery)
         if delivery["status"] == "pending":
             self._plan(delivery)

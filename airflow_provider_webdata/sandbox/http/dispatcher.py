@@ -11,11 +11,13 @@ import hmac
 import logging
 import re
 import time
+from html import escape
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from airflow_provider_webdata.sandbox.operations.call import Call, Reply, Upload
-from airflow_provider_webdata.sandbox.reference.errors import ServiceError
+from airflow_provider_webdata.sandbox.operations.validation import valid
+from airflow_provider_webdata.sandbox.reference.errors import ServerEndError, ServiceError
 
 from .rate_limits import WINDOW, rate_limit_error
 from .request import Request, parse_body
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.sandbox.engine.media import Media
     from airflow_provider_webdata.sandbox.operations.activity import Activity
     from airflow_provider_webdata.sandbox.operations.endpoint import Endpoint
+    from airflow_provider_webdata.sandbox.reference.profiles import Failure, Profile
     from airflow_provider_webdata.sandbox.state.core import Core
     from airflow_provider_webdata.sandbox.state.faults import Fault
 
@@ -102,6 +105,9 @@ class Dispatcher:
     ) -> None:
         recorded = body.to_record() if isinstance(body, Upload) else body if raw else None
         record = self._recorder.add(request.method, request.path, request.query, request.headers, recorded)
+        if self._core.ended:
+            await request.hang_up()
+            return
         faults = self._core.faults.consume(request.method, request.path)
         try:
             reply = await self._reply(request, raw, body, readable, faults)
@@ -141,11 +147,16 @@ class Dispatcher:
             reply = await self._handle(request, raw, body, readable)
         except ServiceError as error:
             reply = Reply(error.status, error.body(), error.headers)
+        except ServerEndError:
+            self._core.end()
+            raise _DroppedError from None
         except Exception:
             log.exception("%s %s failed", request.method, request.path)
             reply = Reply(
                 500, {"success": False, "code": "UNKNOWN_ERROR", "error": "An unexpected error occurred."}
             )
+        if reply.body is not None:
+            reply.body.update(self._profile.notes(request.path))
         if broken is not None and broken.kind == "drop_after_work":
             raise _DroppedError
         if broken is not None and broken.kind == "garbage":
@@ -182,16 +193,25 @@ class Dispatcher:
 
     async def _handle(self, request: Request, raw: bytes | None, body: Any, readable: bool) -> Reply:
         endpoint, params = self._match(request)
+        lack = self._profile.lack(request.method, request.path)
         if endpoint is None:
-            raise ServiceError(404, "Not Found")
+            unknown = lack.failure if lack else self._profile.unknown_path
+            if unknown is None:
+                raise ServiceError(404, "Not Found")
+            return _failed(unknown, request)
         if not endpoint.free_ids and any(not _UUID.fullmatch(value) for value in params.values()):
             raise ServiceError(400, "Invalid job ID format. Job ID must be a valid UUID.")
         self._authenticate(request, endpoint)
-        self._rate_limits.count(endpoint.rate_class)
+        if self._profile.guarded:
+            self._rate_limits.count(endpoint.rate_class)
         if raw is None:
             raise ServiceError(413, "Request body too large")
         if not readable:
             raise ServiceError(400, "Bad request, malformed JSON", code="BAD_REQUEST_INVALID_JSON")
+        if lack is not None:
+            if lack.operation is not None:
+                valid(lack.operation, body, self._profile)
+            return _failed(lack.failure, request)
         if not endpoint.own_latency:
             await asyncio.sleep(self._core.settings.latency_ms / 1000)
         self._media.origin = request.origin
@@ -211,6 +231,10 @@ class Dispatcher:
             await self._core.agenda.settle()
         return reply
 
+    @property
+    def _profile(self) -> Profile:
+        return self._core.settings.profile
+
     def _match(self, request: Request) -> tuple[Endpoint | None, dict[str, str]]:
         """Return the endpoint of a request, or None, and its path parameters."""
         for endpoint in self._endpoints:
@@ -221,7 +245,7 @@ class Dispatcher:
         return None, {}
 
     def _authenticate(self, request: Request, endpoint: Endpoint) -> None:
-        if endpoint.raw:
+        if endpoint.raw or not self._profile.guarded:
             return
         header = request.headers.get("authorization")
         if header is None and endpoint.keyless and self._core.quirks.on("keyless-limit"):
@@ -234,6 +258,13 @@ class Dispatcher:
             raise ServiceError(401, "Unauthorized: Token missing")
         if not hmac.compare_digest(key.strip().encode(), self._api_key.encode()):
             raise ServiceError(401, "Unauthorized: Invalid token")
+
+
+def _failed(failure: Failure, request: Request) -> Reply:
+    if not failure.html:
+        return Reply(failure.status, dict(failure.body))
+    page = f"<!DOCTYPE html>\n<html><body><pre>Cannot {request.method} {escape(request.path)}</pre></body></html>\n"
+    return Reply(failure.status, raw=page.encode(), content_type="text/html; charset=utf-8")
 
 
 def _log(request: Request, status: int | None, started: float) -> None:

@@ -34,15 +34,16 @@ class BatchScrape(PageJobs):
             ),
             Endpoint("GET", "/v2/batch/scrape/{id}", self.status, "crawl-status"),
             Endpoint("DELETE", "/v2/batch/scrape/{id}", self.cancel, "crawl-status"),
-            Endpoint("GET", "/v2/batch/scrape/{id}/errors", self.errors, "crawl-status"),
+            Endpoint("GET", "/v2/batch/scrape/{id}/errors", self.errors, "crawl-status", free_ids=True),
         ]
 
     async def start(self, call: Call) -> Reply:
         """Start a batch scrape, or append to one."""
-        body = valid("batch.scrape", call.body)
+        profile = self._settings.profile
+        body = valid("batch.scrape", call.body, profile)
         options = options_of(body)
         admit(options, self._settings, self._canned, body["urls"][0])
-        lenient = body.get("ignoreInvalidURLs", not self._quirks.on("explicit-ignore-invalid"))
+        lenient = body.get("ignoreInvalidURLs", profile.lenient_batches)
         urls, bad = split_urls(body["urls"], lenient=lenient)
         self._core.credits.require(len(urls))
         with self._store.transaction():
@@ -54,7 +55,8 @@ class BatchScrape(PageJobs):
                 self.add(job, str(job["found"]), {"url": url})
             self._save(job)
         answer: Json = {"success": True, "id": job["id"], "url": f"{call.origin}{self.path}/{job['id']}"}
-        return Reply(200, {**answer, "invalidURLs": bad} if lenient else answer)
+        listed = lenient or not profile.lenient_batches
+        return Reply(200, {**answer, "invalidURLs": bad} if listed else answer)
 
     def first_pages(self, job: Json) -> None:
         """Add no pages: the request lists them all."""

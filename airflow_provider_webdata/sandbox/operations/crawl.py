@@ -14,7 +14,7 @@ from airflow_provider_webdata.sandbox.engine.crawl_scope import (
     Scope,
     links_of,
 )
-from airflow_provider_webdata.sandbox.reference.errors import ServiceError
+from airflow_provider_webdata.sandbox.reference.errors import ServerEndError, ServiceError
 from airflow_provider_webdata.sandbox.reference.schema import CRAWL_OPTIONS
 from airflow_provider_webdata.sandbox.reference.urls import canonical, host_of, with_scheme
 
@@ -80,7 +80,8 @@ class Crawl(PageJobs):
     async def start(self, call: Call) -> Reply:
         """Start a crawl."""
         self._use_key(call.headers.get(KEY_HEADER))
-        body = valid("crawl", call.body)
+        profile = self._settings.profile
+        body = valid("crawl", call.body, profile)
         options = {**body.get("scrapeOptions", {})}
         options["formats"] = options.get("formats") or ["markdown"]
         if body.get("zeroDataRetention"):
@@ -88,7 +89,7 @@ class Crawl(PageJobs):
         admit(options, self._settings, self._canned, body["url"])
         if body.get("ignoreRobotsTxt") or body.get("robotsUserAgent"):
             self._settings.require_entitlement("robots")
-        generated = options_of_prompt(body["prompt"]) if body.get("prompt") else {}
+        generated = self._options(body["prompt"]) if body.get("prompt") else {}
         explicit = {name: body[name] for name in CRAWL_OPTIONS if name in body}
         final = {**DEFAULTS, **generated, **explicit}
         final["limit"] = self._affordable(final["limit"])
@@ -116,11 +117,19 @@ class Crawl(PageJobs):
 
     async def preview(self, call: Call) -> Reply:
         """Return the crawl options that a prompt states."""
-        body = valid("crawl.params", call.body)
-        options = options_of_prompt(body["prompt"])
+        try:
+            body = valid("crawl.params", call.body)
+        except ServiceError as error:
+            raise ServiceError(error.status, error.text, code=error.code) from None  # without details
+        options = self._options(body["prompt"])
         if "delay" in options:
             options["delay"] *= 1000  # milliseconds here, seconds in a crawl
         return Reply(200, {"success": True, "data": {"url": body["url"], **options}})
+
+    def _options(self, prompt: str) -> Json:
+        if not self._settings.profile.prompts:
+            raise ServiceError(400, "The prompt could not be processed: the server has no language model.")
+        return options_of_prompt(prompt)
 
     def first_pages(self, job: Json) -> None:
         """Add the start URL and, unless the options skip the sitemap, its URLs."""
@@ -187,15 +196,19 @@ class Crawl(PageJobs):
         """
         credits = self._core.credits
         credits.require(limit if self._quirks.on("limit-refused") else 1)
-        return limit if self._quirks.on("pay-as-you-go") else min(limit, credits.remaining)
+        free = self._quirks.on("pay-as-you-go") or not self._settings.profile.bills
+        return limit if free else min(limit, credits.remaining)
 
     def _use_key(self, key: str | None) -> None:
         """Consume an idempotency key.
 
         :raises ServiceError: 409: the key was used before or is not a UUID.
+        :raises ServerEndError: the server does not survive a key.
         """
         if key is None:
             return
         if not _KEY.fullmatch(key) or self._store.get("idempotency", key) is not None:
             raise ServiceError(409, KEY_USED)
+        if not self._settings.profile.keys:
+            raise ServerEndError
         self._store.put("idempotency", key, {})

@@ -46,17 +46,23 @@ class Extract(StepJobs):
     async def start(self, call: Call) -> Reply:
         """Start a job."""
         self._refuse_if_gone()
-        body = valid("extract", call.body)
+        profile = self._settings.profile
+        body = valid("extract", call.body, profile)
         if "threatProtection" in body:
             self._settings.require_entitlement("threatProtection")
-        refuse_unsupported(body.get("scrapeOptions", {}))
+        if profile.prompts:
+            refuse_unsupported(body.get("scrapeOptions", {}))
         lenient = body.get("ignoreInvalidURLs", True)
         requested, bad = split_urls(body.get("urls", []), lenient=lenient, suffix=SITE)
         self._core.credits.require(BALANCE)
         urls = self._pages(body, requested)
         job = self.begin(body, [{"action": "scrape", "input": {"url": url}} for url in urls], tokens=0)
         answer: Json = {"success": True, "id": job["id"]}
-        return Reply(200, {**answer, "invalidURLs": bad} if lenient else answer)
+        if not profile.prompts:
+            answer["urlTrace"] = []
+        elif lenient:
+            answer["invalidURLs"] = bad
+        return Reply(200, answer)
 
     async def status(self, call: Call) -> Reply:
         """Return the status of a job; a failed job is HTTP 200 with ``success`` false."""
@@ -105,6 +111,8 @@ class Extract(StepJobs):
 
     def perform(self, job: Json, step: Json) -> None:
         """Scrape one page."""
+        if not self._settings.profile.prompts:
+            raise JobFailedError("The server has no language model: its OpenAI API key is missing.")
         markdown = self.visit(job, step["input"]["url"], job["request"].get("scrapeOptions", {}))
         job["tokens"] += max(TOKENS_PER_CREDIT, math.ceil(len(markdown) / LETTERS_PER_TOKEN))
         job["spent"] = math.ceil(job["tokens"] / TOKENS_PER_CREDIT)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .call import Call
 
 DEFAULT_LIMIT = 5000
+NO_INDEX = "The server has no search engine: the links are those of the sitemap and of the page."
 TIMED_OUT = "Map timed out"
 
 
@@ -48,7 +49,7 @@ class Map:
 
     async def map(self, call: Call) -> Reply:
         """Validate, list, and bill."""
-        body = valid("map", call.body)
+        body = valid("map", call.body, self._core.settings.profile)
         core = self._core
         if "threatProtection" in body:
             core.settings.require_entitlement("threatProtection")
@@ -59,7 +60,10 @@ class Map:
         links = self._links(body)[: body.get("limit", DEFAULT_LIMIT)]
         plain = core.quirks.on("map-strings")
         shown = [link["url"] for link in links] if plain else links
-        return Reply(200, {"success": True, "id": str(uuid.uuid4()), "links": shown})
+        answer: Json = {"success": True, "id": str(uuid.uuid4()), "links": shown}
+        if not core.settings.profile.searches and body.get("sitemap") != "only":
+            answer["warning"] = NO_INDEX
+        return Reply(200, answer)
 
     def _links(self, body: Json) -> list[Json]:
         start = canonical(with_scheme(body["url"]))

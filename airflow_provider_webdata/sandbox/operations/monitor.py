@@ -227,10 +227,8 @@ class Monitor:
     def _valid(self, operation: str, body: Any) -> Json:
         quirks = self._core.quirks
         issues = check(operation, body)
-        if quirks.on("http-webhooks"):
-            issues = [issue for issue in issues if issue.message != "Webhook URL must be https"]
         if not issues and quirks.on("origin-refused") and "origin" in body:
-            issues = [Issue((), "Unrecognized key(s) in object: 'origin'", "unrecognized_keys")]
+            issues = [Issue((), 'Unrecognized key: "origin"', "unrecognized_keys", {"keys": ["origin"]})]
         return without_issues(body, issues)
 
     def _schedule(self, schedule: Json, monitor_id: str) -> Json:

@@ -40,6 +40,7 @@ class PageJobs(Jobs):
     """Jobs of one kind that scrape many pages.
 
     :cvar path: path of its endpoints.
+    :ivar others: the jobs of the other kinds, whose ids share the paths on some servers.
     """
 
     path: ClassVar[str]
@@ -47,6 +48,7 @@ class PageJobs(Jobs):
     def __init__(self, core: Core, canned: CannedAnswers, scrapes: ScrapeStore, webhooks: Webhooks) -> None:
         super().__init__(core, webhooks)
         self._canned, self._scrapes = canned, scrapes
+        self.others: tuple[PageJobs, ...] = ()
 
     def resume(self) -> None:
         """Resume the unfinished jobs of an earlier sandbox."""
@@ -55,17 +57,23 @@ class PageJobs(Jobs):
 
     async def status(self, call: Call) -> Reply:
         """Return the status of a job and one page of its documents."""
+        return self._owner(call.params["id"])._status(call)  # noqa: SLF001 - the same class
+
+    def _status(self, call: Call) -> Reply:
         job = self.find(call.params["id"])
         limit = page_number(call.query, "limit", 1, MAX_PAGE)
         skip = page_number(call.query, "skip", 0) or 0
         if job["status"] == "failed":
             # A failed job returns no documents.
+            documents: list[Json] = []
             body = {**self._summary(job), "success": False, "error": job["error"], "total": 0, "completed": 0}
-            return Reply(200, {**body, "data": []})
-        documents = list(self._page(job, skip, limit or DEFAULT_PAGE))
-        body = {"success": True, **self._summary(job), "data": documents}
+        else:
+            documents = list(self._page(job, skip, limit or DEFAULT_PAGE))
+            body = {"success": True, **self._summary(job)}
+        body["data"] = documents
         after = skip + len(documents)
-        if job["finishedAt"] is None or after < job["completed"]:
+        # After a failure or a cancel, the last part is the empty one that names itself.
+        if job["status"] != "completed" or after < job["completed"]:
             query = {"skip": after, **({"limit": limit} if limit else {})}
             body["next"] = next_link(call, self._quirks, query)
         elif self._quirks.on("next-null"):
@@ -74,6 +82,9 @@ class PageJobs(Jobs):
 
     async def errors(self, call: Call) -> Reply:
         """List the failed pages and the URLs that robots.txt blocks."""
+        return self._owner(call.params["id"])._errors(call)  # noqa: SLF001
+
+    def _errors(self, call: Call) -> Reply:
         job = self.find(call.params["id"])
         errors = self._store.list(f"{self.kind}-error", parent=job["id"])
         if self._quirks.on("bare-job-errors"):
@@ -83,6 +94,16 @@ class PageJobs(Jobs):
 
     async def cancel(self, call: Call) -> Reply:
         """Cancel a job. Its scraped pages remain available."""
+        return self._owner(call.params["id"])._cancel(call)  # noqa: SLF001
+
+    def _owner(self, job_id: str) -> PageJobs:
+        if self._settings.profile.shared_jobs:
+            for jobs in self.others:
+                if self._store.get(jobs.kind, job_id) is not None:
+                    return jobs
+        return self
+
+    def _cancel(self, call: Call) -> Reply:
         try:
             job = self.find(call.params["id"])
         except ServiceError as error:
@@ -110,6 +131,7 @@ class PageJobs(Jobs):
             options=options,
             concurrency=concurrency,
             delay=delay,
+            closing=False,
             **dict.fromkeys(("found", "taken", "completed", "failed", "blocked"), 0),
         )
         self._plan(job, self._settings.queue_seconds)
@@ -167,12 +189,11 @@ class PageJobs(Jobs):
 
     def _summary(self, job: Json) -> Json:
         end = from_iso(job["finishedAt"]) if job["finishedAt"] else self._clock.datetime()
-        unknown = self._quirks.on("credits-unknown")
         summary: Json = {
             "status": job["status"],
             "total": job["completed"] + (self.waiting(job) if job["finishedAt"] is None else 0),
             "completed": job["completed"],
-            "creditsUsed": -1 if unknown else job["spent"],
+            "creditsUsed": job["spent"] if self._settings.profile.bills else -1,
             "createdAt": job["createdAt"],
             "expiresAt": job["expiresAt"],
             "duration": round((end - from_iso(job["createdAt"])).total_seconds(), 3),
@@ -220,12 +241,16 @@ class PageJobs(Jobs):
                 self._close(job, "failed")
             else:
                 self._scrape_next(job)
+            pause = self._settings.page_seconds + job["delay"]
             if job["finishedAt"] is None and not self.waiting(job):
-                self._close(job, "completed")
-                self._notify(job, "completed")
+                pause = self._settings.closing_seconds
+                if job.get("closing") or not pause:
+                    self._close(job, "completed")
+                    self._notify(job, "completed")
+                job["closing"] = True
             self._save(job)
             if job["finishedAt"] is None:
-                self._plan(job, self._settings.page_seconds + job["delay"])
+                self._plan(job, pause)
         self._core.keep_time()
 
     def _scrape_next(self, job: Json) -> None:
@@ -236,6 +261,7 @@ class PageJobs(Jobs):
         before = job["spent"]
         for page in pages:
             job["taken"] += 1
+            job["closing"] = False
             self._scrape_page(job, page)
         self._core.credits.spend(job["spent"] - before)
 

@@ -74,7 +74,10 @@ class Parse:
 
     async def destination(self, call: Call) -> Reply:
         """Return the upload URL of a file: for PUT, or for a form in the style of cloud storage."""
-        body = valid("parse.upload-url", call.body)
+        try:
+            body = valid("parse.upload-url", call.body)
+        except ServiceError as error:
+            raise ServiceError(error.status, error.text, code=error.code) from None  # without details
         kind_of(body["filename"])
         core, now = self._core, self._core.clock.now()
         max_bytes = core.quirks.number("large-uploads") * 2**20 or MAX_FILE

@@ -70,9 +70,10 @@ class Scrape:
 
     async def scrape(self, call: Call) -> Reply:
         """Validate, scrape, and bill. Delegate data provider calls."""
-        if isinstance(call.body, dict) and "alexandria" in call.body:
+        profile = self._core.settings.profile
+        if isinstance(call.body, dict) and "alexandria" in call.body and profile.providers:
             return await self._providers.run(call)
-        body = valid("scrape", call.body)
+        body = valid("scrape", call.body, profile)
         options = options_of(body)
         credits = self._core.credits
         admit(options, self._core.settings, self._canned, body["url"])

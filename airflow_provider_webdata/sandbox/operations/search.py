@@ -59,9 +59,10 @@ class Search:
         core.credits.require()
         options = body.get("scrapeOptions", {})
         scraping = bool(format_names(options))
-        if scraping:
+        if scraping and core.settings.profile.searches:
             refuse_unsupported(options)
-        data, pages_cost = self._results(body, options, scraping)
+        searches = core.settings.profile.searches
+        data, pages_cost = self._results(body, options, scraping) if searches else ({}, 0)
         # Tools of data providers are free.
         found = sum(len(items) for kind, items in data.items() if kind != "tools")
         cost = search_cost(found, body.get("enterprise", ())) + pages_cost
@@ -69,14 +70,14 @@ class Search:
         answer: Json = {"success": True, "data": data, "id": str(uuid.uuid4()), "creditsUsed": cost}
         # The response has one warning for all results.
         notes = [item.pop("warning") for items in data.values() for item in items if "warning" in item]
-        if not found and "tools" not in data:
+        if searches and not found and "tools" not in data:
             notes = [self._no_results_note(body["query"])]
         if notes:
             answer["warning"] = " ".join(dict.fromkeys(notes))
         return Reply(200, answer)
 
     def _validate(self, body: Any) -> None:
-        issues = check("search", body)
+        issues = check("search", body, self._core.settings.profile)
         refuse_unknown_keys(issues)
         quirks = self._core.quirks
         if not issues and quirks.on("formats-as-objects"):
@@ -88,7 +89,7 @@ class Search:
         if not issues:
             for name in map(type_of, body.get("categories", [])):
                 gone = {
-                    "github": not quirks.on("codehost-unknown"),
+                    "github": self._core.settings.profile.searches and not quirks.on("codehost-unknown"),
                     "codehost": quirks.on("category-removed"),
                 }
                 if gone.get(name):

@@ -63,7 +63,8 @@ class StepJobs(Jobs):
             job is not None and job["finishedAt"] and from_iso(job["expiresAt"]) <= self._clock.datetime()
         )
         if job is None or expired:
-            raise ServiceError(404, self.not_found)
+            failure = self._settings.profile.unknown_jobs.get(self.kind)
+            raise failure.error() if failure else ServiceError(404, self.not_found)
         return job
 
     @abstractmethod

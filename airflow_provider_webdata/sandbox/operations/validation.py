@@ -5,26 +5,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.sandbox.reference.errors import ServiceError
-from airflow_provider_webdata.sandbox.reference.rules import check
+from airflow_provider_webdata.sandbox.reference.profiles import HOSTED, Profile
+from airflow_provider_webdata.sandbox.reference.rules import BAD_PATTERN, check
 from airflow_provider_webdata.sandbox.reference.schema import BODIES
 from airflow_provider_webdata.sandbox.reference.urls import is_public, with_scheme
-from airflow_provider_webdata.sandbox.reference.wire import whole_number
+from airflow_provider_webdata.sandbox.reference.wire import Issue, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from airflow_provider_webdata.sandbox.reference.wire import Issue, Json
+    from airflow_provider_webdata.sandbox.reference.wire import Json
 
     from .call import Call
 
 
-def valid(operation: str, body: Any) -> Json:
+def valid(operation: str, body: Any, profile: Profile = HOSTED) -> Json:
     """Return the body if it is valid.
 
     :param operation: a key of :data:`~airflow_provider_webdata.sandbox.reference.schema.BODIES`.
+    :param profile: the server that validates it.
     :raises ServiceError: 400 ``BAD_REQUEST`` with ``details``.
     """
-    return without_issues(body, check(operation, body))
+    return without_issues(body, check(operation, body, profile))
 
 
 def query_body(operation: str, call: Call) -> Json:
@@ -64,6 +66,8 @@ def without_issues(body: Any, issues: list[Issue]) -> Json:
     :raises ServiceError: 400.
     """
     refuse_unknown_keys(issues)
+    if issues and issues[0].code == BAD_PATTERN:
+        raise ServiceError(400, issues[0].message)
     if issues:
         text = issues[0].message if issues[0].code == "custom" else "Bad Request"
         raise ServiceError(400, text, code="BAD_REQUEST", details=details_of(issues))
@@ -72,15 +76,15 @@ def without_issues(body: Any, issues: list[Issue]) -> Json:
 
 
 def refuse_unknown_keys(issues: list[Issue]) -> None:
-    """Reject a body with unknown top-level keys. The service reports these before any other error.
+    """Reject a body with unknown keys. The service reports these before any other error.
 
     :raises ServiceError: 400.
     """
-    found = [issue for issue in issues if issue.path == () and issue.code == "unrecognized_keys"]
+    found = [issue for issue in issues if issue.code == "unrecognized_keys"]
     if found:
         raise ServiceError(
             400,
-            "Unrecognized key in body -- please review the API documentation for request body changes",
+            "Unrecognized key in body -- please review the v2 API documentation for request body changes",
             code="BAD_REQUEST",
             details=details_of(found),
         )
@@ -100,6 +104,8 @@ def split_urls(urls: list[str], *, lenient: bool, suffix: str = "") -> tuple[lis
     """
     bad = [url for url in urls if not is_public(with_scheme(url.removesuffix(suffix)))]
     if bad and (not lenient or len(bad) == len(urls)):
-        text = "No valid URLs provided" if lenient else f"Invalid URL: {bad[0]!r}"
-        raise ServiceError(400, text, code="BAD_REQUEST")
+        if lenient:
+            raise ServiceError(400, "No valid URLs provided")
+        issue = Issue(("urls", urls.index(bad[0])), f"Invalid URL: {bad[0]!r}")
+        raise ServiceError(400, issue.message, code="BAD_REQUEST", details=details_of([issue]))
     return [with_scheme(url) for url in urls if url not in bad], bad

@@ -50,6 +50,10 @@ class ServiceError(Exception):
         return {**body, **self.extra}
 
 
+class ServerEndError(Exception):
+    """The process of the server ends, and the connection closes without a response."""
+
+
 class UnsupportedHereError(ServiceError):
     """The service supports the request, but the sandbox does not and reports that instead of inventing a result."""
 

@@ -12,6 +12,7 @@ from jsonschema import Draft4Validator, Draft7Validator, Draft202012Validator
 from jsonschema.exceptions import best_match
 
 from . import schedule as timetable
+from .profiles import HOSTED, HTTPS_ONLY, QUERY_NEEDED, Profile
 from .schema import violations
 from .scrape_options import format_names, type_of
 from .time_filter import parse_tbs
@@ -23,29 +24,46 @@ if TYPE_CHECKING:
 
 BOTH_DOMAINS = "includeDomains and excludeDomains cannot both be specified"
 NEEDS_GOAL = "A search target requires a non-empty goal"
+BAD_PATTERN = "invalid_pattern"
+"""Code of an invalid regular expression, which the service reports without ``code`` and ``details``."""
 MANAGED_HEADERS = frozenset({"host", "content-type", "content-length", "connection", "transfer-encoding"})
 MANAGED_HEADER_PREFIX = "x-firecrawl-"
 
 _TLD = re.compile(r"[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?")
 
 
-def check(operation: str, body: Any) -> list[Issue]:
+def check(operation: str, body: Any, profile: Profile = HOSTED) -> list[Issue]:
     """Return the violations of a body; an empty list means that the service would accept it.
 
     :param operation: a key of :data:`~airflow_provider_webdata.sandbox.reference.schema.BODIES`.
+    :param profile: the server that checks it.
     """
-    found = violations(operation, body)
+    found = violations(operation, body, profile.name)
     if not found:  # the rules rely on valid types
         rules = _RULES.get(operation)
-        found = list(rules(body)) if rules else []
+        found = [issue for issue in rules(body) if issue.message not in profile.waived] if rules else []
+        found.extend(_profile_rules(body, profile))
     return found
+
+
+def _profile_rules(body: Json, profile: Profile) -> Iterator[Issue]:
+    label = body.get("integration")
+    if profile.integrations is not None and label is not None:
+        if label not in profile.integrations and not label.startswith("_"):
+            yield Issue(("integration",), f"expected one of {', '.join(sorted(profile.integrations))}")
+    if profile.countries is not None:
+        for path in ((), ("scrapeOptions",)):
+            holder = body.get(path[0], {}) if path else body
+            country = holder["location"].get("country") if isinstance(holder.get("location"), dict) else None
+            if country is not None and country.upper() not in profile.countries:
+                yield Issue((*path, "location", "country"), f"not a country code of ISO 3166-1: {country!r}")
 
 
 def check_search(body: Json) -> Iterator[Issue]:
     """Rules of a search request."""
     yield from _domains(body, ())
     if not body["query"].strip():
-        yield Issue(("query",), "Query cannot be empty")
+        yield Issue(("query",), QUERY_NEEDED)
     sources = body.get("sources", [])
     yield from _one_form(sources, "sources")
     categories = body.get("categories", [])
@@ -176,7 +194,7 @@ def _pattern(pattern: str, path: tuple[str | int, ...]) -> Iterator[Issue]:
     try:
         re.compile(pattern)
     except re.error as error:
-        yield Issue(path, f"Invalid regular expression {pattern!r}: {error}")
+        yield Issue(path, f"Invalid regular expression {pattern!r}: {error}", BAD_PATTERN)
 
 
 def check_extract(body: Json) -> Iterator[Issue]:
@@ -349,6 +367,8 @@ def _target(target: Json, path: tuple[str | int, ...]) -> Iterator[Issue]:
 
 
 def _url(url: str, path: tuple[str | int, ...]) -> Iterator[Issue]:
+    if "://" in url and not url.lower().startswith(("http://", "https://")):
+        yield Issue(path, "unsupported protocol", "invalid_format", {"origin": "string", "format": "regex"})
     if not is_public(with_scheme(url)):
         yield Issue(path, f"Invalid URL: {url!r}")
 
@@ -364,7 +384,7 @@ def _webhook(webhook: Json) -> Iterator[Issue]:
         yield Issue(("webhook", "url"), "Invalid webhook URL")
     elif parts.scheme == "http" and not is_loopback(host):
         # The service requires https. A receiver on this machine is accepted for development.
-        yield Issue(("webhook", "url"), "Webhook URL must be https")
+        yield Issue(("webhook", "url"), HTTPS_ONLY)
     refused = [
         name
         for name in webhook.get("headers", {})

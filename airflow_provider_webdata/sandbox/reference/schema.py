@@ -5,6 +5,7 @@ Rules that involve several fields or need more than a pattern are in ``rules.py`
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from jsonschema import Draft202012Validator
 from .wire import Issue
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from jsonschema.exceptions import ValidationError
 
@@ -753,29 +754,164 @@ BODIES: dict[str, Schema] = {
 }
 
 
+SELF_HOSTED_SCRAPE_OPTIONS: dict[str, Schema] = {
+    **SCRAPE_OPTIONS["properties"],
+    "timeout": _integer(1000),
+    # Which countries exist is a rule.
+    "location": _object({"country": STRING, "languages": STRINGS}),
+    "useMock": STRING,
+}
+SELF_HOSTED_WEBHOOK = _job_webhook("completed", "failed", "page", "started")
+ANY_NUMBER: Schema = {"type": "number"}
+
+
+def _changed(body: Schema, *gone: str, **fields: Schema) -> Schema:
+    """Return a body with some fields added, replaced, or removed."""
+    properties = {name: schema for name, schema in body["properties"].items() if name not in gone}
+    return {**body, "properties": {**properties, **fields}}
+
+
+# Where a self-hosted server differs (docs/service.md#self-hosted-servers).
+SELF_HOSTED_BODIES: dict[str, Schema] = {
+    **BODIES,
+    "scrapeOptions": _object(SELF_HOSTED_SCRAPE_OPTIONS),
+    "scrape": _changed(SCRAPE, "domainTools", "toolDetail", **SELF_HOSTED_SCRAPE_OPTIONS),
+    "batch.scrape": _changed(BATCH_SCRAPE, **SELF_HOSTED_SCRAPE_OPTIONS),
+    "crawl": _changed(
+        CRAWL,
+        limit=ANY_NUMBER,
+        maxDiscoveryDepth=ANY_NUMBER,
+        scrapeOptions=_object(SELF_HOSTED_SCRAPE_OPTIONS),
+    ),
+    "map": _changed(
+        MAP,
+        location=SELF_HOSTED_SCRAPE_OPTIONS["location"],
+        crawlEntireDomain=BOOLEAN,
+        allowSubdomains=BOOLEAN,
+        ignoreRobotsTxt=BOOLEAN,
+        maxDiscoveryDepth=ANY_NUMBER,
+        delay=ANY_NUMBER,
+    ),
+    "search": _changed(
+        SEARCH,
+        "domainTools",
+        "toolDetail",
+        query=STRING,
+        sources=_array(_named_or_tagged({name: SOURCES[name] for name in ("web", "images", "news")})),
+        categories=_array(
+            _named_or_tagged({name: NOTHING for name in ("github", "research", "pdf", "developer")})
+        ),
+        scrapeOptions=_object({**SELF_HOSTED_SCRAPE_OPTIONS, "zeroDataRetention": BOOLEAN}),
+    ),
+    "extract": _changed(EXTRACT, scrapeOptions=_object(SELF_HOSTED_SCRAPE_OPTIONS)),
+}
+BODIES_BY_PROFILE = {"hosted": BODIES, "self-hosted": SELF_HOSTED_BODIES}
+
+UNION_ITEMS = frozenset({"formats", "parsers", "actions"})
+"""Fields whose items are one of several kinds. An issue in an item is reported as one of the item."""
+
+UNION_LISTS = frozenset({"sources", "categories"})
+"""Fields of a search that are a list of names or of objects. An issue in an item is reported as one of the list."""
+
+LIMITS = {
+    "minimum": ("too_small", "minimum", True),
+    "exclusiveMinimum": ("too_small", "minimum", False),
+    "minLength": ("too_small", "minimum", True),
+    "minItems": ("too_small", "minimum", True),
+    "maximum": ("too_big", "maximum", True),
+    "exclusiveMaximum": ("too_big", "maximum", False),
+    "maxLength": ("too_big", "maximum", True),
+    "maxItems": ("too_big", "maximum", True),
+}
+ORIGINS = {str: "string", list: "array", int: "number", float: "number"}
+
+
 @cache
-def _validator(operation: str) -> Draft202012Validator:
-    return Draft202012Validator(BODIES[operation])
+def _validator(operation: str, profile: str) -> Draft202012Validator:
+    return Draft202012Validator(BODIES_BY_PROFILE[profile][operation])
 
 
-def violations(operation: str, body: Any) -> list[Issue]:
+def violations(operation: str, body: Any, profile: str = "hosted") -> list[Issue]:
     """Return the violations of a body's JSON Schema, without the rules of ``rules.py``.
 
     :param operation: a key of :data:`BODIES`.
+    :param profile: a key of :data:`BODIES_BY_PROFILE`.
     """
     errors = sorted(
-        _validator(operation).iter_errors(body), key=lambda error: list(map(str, error.absolute_path))
+        _validator(operation, profile).iter_errors(body),
+        key=lambda error: list(map(str, error.absolute_path)),
     )
-    return [_issue(error) for error in errors]
+    lists = UNION_LISTS if operation == "search" else frozenset[str]()
+    return _with_unions([issue for error in errors for issue in _issues(error)], lists)
 
 
-def _issue(error: ValidationError) -> Issue:
-    path = tuple(error.absolute_path)
-    if error.validator == "additionalProperties":
-        known = error.schema.get("properties", {}) if isinstance(error.schema, dict) else {}
-        instance = error.instance if isinstance(error.instance, dict) else {}
-        unknown = sorted(set(instance) - set(known))
-        return Issue(
-            path, f"Unrecognized key(s) in object: {', '.join(map(repr, unknown))}", "unrecognized_keys"
-        )
-    return Issue(path, error.message[:300], str(error.validator))
+def _issues(error: ValidationError) -> Iterator[Issue]:
+    path, rule, message = tuple(error.absolute_path), str(error.validator), error.message[:300]
+    schema = error.schema if isinstance(error.schema, dict) else {}
+    if rule == "additionalProperties":
+        unknown = sorted(set(error.instance) - set(schema.get("properties", {})))
+        names = ", ".join(f'"{name}"' for name in unknown)
+        text = f"Unrecognized {'key' if len(unknown) == 1 else 'keys'}: {names}"
+        yield Issue(path, text, "unrecognized_keys", {"keys": unknown})
+    elif rule == "required":
+        name = next(name for name in error.validator_value if message.startswith(repr(name)))
+        expected = _expected(schema.get("properties", {}).get(name, {}))
+        text = f"expected {expected}, received undefined"
+        yield Issue((*path, name), text, "invalid_type", {"expected": expected})
+    elif rule == "type":
+        expected = _expected(schema)
+        fraction = expected == "number" and isinstance(error.instance, float)
+        facts = {"expected": "int", "format": "safeint"} if fraction else {"expected": expected}
+        yield Issue(path, message, "invalid_type", facts)
+    elif rule in ("enum", "const"):
+        values = error.validator_value if rule == "enum" else [error.validator_value]
+        yield Issue(path, message, "invalid_value", {"values": values})
+    elif rule == "pattern":
+        yield Issue(path, message, "invalid_format", {"origin": "string", "format": "regex"})
+    elif rule in LIMITS:
+        code, bound, inclusive = LIMITS[rule]
+        facts = {"origin": ORIGINS[type(error.instance)], bound: error.validator_value, "inclusive": inclusive}
+        yield Issue(path, message, code, facts)
+    else:
+        yield Issue(path, message)
+
+
+def _expected(schema: Schema) -> str:
+    kind = schema.get("type", "string")
+    kind = kind[0] if isinstance(kind, list) else kind
+    return "number" if kind == "integer" else str(kind)
+
+
+def _with_unions(issues: list[Issue], lists: frozenset[str]) -> list[Issue]:
+    found: list[Issue] = []
+    nested: dict[tuple[str | int, ...], list[Issue]] = {}
+    for issue in issues:
+        depth = _union_depth(issue, lists)
+        if depth is None:
+            found.append(issue)
+        else:
+            nested.setdefault(issue.path[:depth], []).append(replace(issue, path=issue.path[depth:]))
+    for path, inner in nested.items():
+        errors = [[issue.to_wire() for issue in option] for option in _options(inner)]
+        found.append(Issue(path, "Invalid input", "invalid_union", {"errors": errors}))
+    return found
+
+
+def _union_depth(issue: Issue, lists: frozenset[str]) -> int | None:
+    """Return the length of the path of the union that an issue is in, or None."""
+    for index, name in enumerate(issue.path[:-1]):
+        if name in lists:
+            return index + 1
+        if name in UNION_ITEMS and isinstance(issue.path[index + 1], int):
+            # The service knows the item's kind then, and reports the issue itself.
+            own = issue.code == "custom" or (name == "formats" and issue.code in ("too_small", "too_big"))
+            return None if own else index + 2
+    return None
+
+
+def _options(issues: list[Issue]) -> list[list[Issue]]:
+    """Return the issues by option of a union: one option for each accepted value, if only the value is wrong."""
+    first = issues[0]
+    if len(issues) > 1 or first.code != "invalid_value":
+        return [issues]
+    return [[replace(first, facts={"values": [value]})] for value in first.facts["values"]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 Json = dict[str, Any]
@@ -12,15 +12,20 @@ LONGEST_NUMBER = 18
 
 @dataclass(frozen=True)
 class Issue:
-    """A violation in a request: its path and the violated rule."""
+    """A violation in a request: its path and the violated rule.
+
+    :param code: ``custom`` for rules beyond the type and the limits of one field.
+    :param facts: further fields of the item, depending on the code.
+    """
 
     path: tuple[str | int, ...]
     message: str
     code: str = "custom"
+    facts: Json = field(default_factory=dict)
 
     def to_wire(self) -> Json:
         """Return the issue as an item of ``details``."""
-        return {"code": self.code, "path": list(self.path), "message": self.message}
+        return {**self.facts, "code": self.code, "path": list(self.path), "message": self.message}
 
 
 def whole_number(text: str) -> int | None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 class Core:
     """The state of one sandbox.
 
+    :ivar ended: whether the emulated server has ended. Only the control API still responds.
     :raises ValueError: a setting is invalid.
     """
 
@@ -32,8 +33,9 @@ class Core:
         self.clock = Clock(config.speed, self._stored_time())
         self.agenda = Agenda(self.clock)
         self.faults = Faults()
+        self.ended = False
         self.replica = Replica(self.quirks)
-        self.credits = Credits(self.store, self.clock, self.quirks, config.credits)
+        self.credits = Credits(self.store, self.clock, self.quirks, self.settings, config.credits)
 
     async def advance(self, seconds: float) -> None:
         """Advance the clock, and run the actions that become due."""
@@ -54,6 +56,12 @@ class Core:
         self.faults.clear()
         self.quirks.set(self._config.quirks)
         self.settings.reset()
+        self.ended = False
+
+    def end(self) -> None:
+        """End the server: pending work never happens, and calls get no response until a reset."""
+        self.ended = True
+        self.agenda.clear()
 
     def close(self) -> None:
         """Store the time and close the store."""

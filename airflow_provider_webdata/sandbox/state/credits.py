@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from .clock import Clock
     from .quirks import Quirks
+    from .settings import Settings
     from .store import Store
 
 NO_CREDITS = "Insufficient credits to perform this request. For more credits, you can upgrade your plan."
@@ -25,8 +26,8 @@ class Credits:
     :param plan: credits of the plan, which is also the initial balance.
     """
 
-    def __init__(self, store: Store, clock: Clock, quirks: Quirks, plan: int) -> None:
-        self._store, self._clock, self._quirks = store, clock, quirks
+    def __init__(self, store: Store, clock: Clock, quirks: Quirks, settings: Settings, plan: int) -> None:
+        self._store, self._clock, self._quirks, self._settings = store, clock, quirks, settings
         self._plan = plan
         if store.get("meta", "credits") is None:
             self.reset()
@@ -54,12 +55,13 @@ class Credits:
 
         :raises ServiceError: 402.
         """
-        if self.remaining < amount and not self._quirks.on("pay-as-you-go"):
+        free = self._quirks.on("pay-as-you-go") or not self._settings.profile.bills
+        if self.remaining < amount and not free:
             raise ServiceError(402, NO_CREDITS)
 
     def spend(self, amount: int) -> None:
         """Subtract credits; the balance falls below 0 only with pay-as-you-go. A negative amount is a refund."""
-        if amount:
+        if amount and self._settings.profile.bills:
             least = -math.inf if self._quirks.on("pay-as-you-go") else 0
             state = self._load()
             now = self._clock.now()

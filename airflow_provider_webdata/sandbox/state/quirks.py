@@ -94,15 +94,9 @@ QUIRKS: dict[str, Quirk] = {
         Quirk("code-in-bytes", "the length limit of session code counts UTF-8 bytes", "code-text"),
         Quirk("closed-is-gone", "closing a closed session responds 410", "session-close"),
         Quirk(
-            "explicit-ignore-invalid",
-            "a batch ignores invalid URLs only on explicit request",
-            "batch-ignore-invalid-urls",
-        ),
-        Quirk(
             "limit-refused", "a crawl limit above the balance is refused, not lowered", "crawl-credit-check"
         ),
         Quirk("completion-order", "documents of a job are not in the order of discovery", "parts-order"),
-        Quirk("credits-unknown", "creditsUsed of a crawl or batch is -1", "job-credits"),
         Quirk("bare-job-errors", "errors of a job lack code and timestamp", "job-errors"),
         Quirk(
             "completed-after-cancel",
@@ -127,7 +121,6 @@ QUIRKS: dict[str, Quirk] = {
         ),
         Quirk("webhook-headers", "deliveries have the headers of the newest servers", "delivery-headers"),
         Quirk("meaningful-on-new", "isMeaningful is also set on new pages", "event-monitor-page-data"),
-        Quirk("http-webhooks", "webhook URLs need not be https", "webhook-url"),
         Quirk("error-without-success", "error bodies lack `success`", "error-body"),
         Quirk("gateway-html", "the next N calls return a proxy's 502 with an HTML body", "status-5xx", 1),
         Quirk("ok-but-failed", "the next N calls return HTTP 200 with `success: false`", "ok-but-failed", 1),

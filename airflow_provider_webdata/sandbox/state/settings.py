@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.sandbox.config import ENTITLEMENTS, SandboxConfig
 from airflow_provider_webdata.sandbox.reference.errors import ServiceError
+from airflow_provider_webdata.sandbox.reference.profiles import PROFILES, Profile
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.sandbox.reference.wire import Json
 
 PLAIN: dict[str, type] = {
     "latency_ms": float,
-    "queue_seconds": float,
     "check_seconds": float,
     "parse_seconds": float,
     "page_seconds": float,
@@ -24,6 +24,7 @@ PLAIN: dict[str, type] = {
     "max_sessions": int,
     "compress": bool,
 }
+BY_PROFILE = ("queue_seconds", "closing_seconds")
 NOT_ENABLED = {
     "enterprise": "Zero Data Retention (ZDR) search is not enabled for your team.",
     "threatProtection": "Threat Protection is not enabled for your team.",
@@ -38,8 +39,8 @@ class Settings:
     :raises ValueError: a setting is invalid.
     """
 
+    profile: Profile
     latency_ms: float
-    queue_seconds: float
     check_seconds: float
     parse_seconds: float
     page_seconds: float
@@ -53,11 +54,24 @@ class Settings:
     entitlements: frozenset[str]
     bulk: tuple[int, int] | None
 
-    NAMES = frozenset({*PLAIN, "entitlements", "bulk"})
+    NAMES = frozenset({*PLAIN, *BY_PROFILE, "profile", "entitlements", "bulk"})
 
     def __init__(self, config: SandboxConfig) -> None:
         self._config = config
+        self._seconds: dict[str, float | None] = {}
         self.reset()
+
+    @property
+    def queue_seconds(self) -> float:
+        """Queue time of a check or job, in sandbox time."""
+        stated = self._seconds["queue_seconds"]
+        return self.profile.queue_seconds if stated is None else stated
+
+    @property
+    def closing_seconds(self) -> float:
+        """Time from the last page of a job to its end, in sandbox time."""
+        stated = self._seconds["closing_seconds"]
+        return self.profile.closing_seconds if stated is None else stated
 
     def reset(self) -> None:
         """Restore the initial settings."""
@@ -72,6 +86,11 @@ class Settings:
         for name, kind in PLAIN.items():
             if name in values:
                 setattr(self, name, kind(values[name]))
+        for name in BY_PROFILE:
+            if name in values:
+                self._seconds[name] = None if values[name] is None else float(values[name])
+        if "profile" in values:
+            self.profile = _profile(values["profile"])
         if "entitlements" in values:
             self.entitlements = _entitlements(values["entitlements"])
         if "bulk" in values:
@@ -84,6 +103,12 @@ class Settings:
         """
         if name not in self.entitlements:
             raise ServiceError(403, NOT_ENABLED[name])
+
+
+def _profile(name: Any) -> Profile:
+    if name not in PROFILES:
+        raise ValueError(f"unknown profile {name!r}; use one of {', '.join(PROFILES)}")
+    return PROFILES[name]
 
 
 def _entitlements(names: Any) -> frozenset[str]:

@@ -1,0 +1,220 @@
+"""Profiles: the kinds of servers that the sandbox can play, and everything that differs between them.
+
+Operations ask the profile for one fact and do not compare names, so a new kind of server is a new row here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .countries import COUNTRIES
+from .errors import ServiceError
+from .wire import Json
+
+HTTPS_ONLY = "Webhook URL must be https"
+QUERY_NEEDED = "Query cannot be empty"
+NO_DETAILS = "An unexpected error occurred. The log of the server has its details."
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An error response: its status and, unless it is a page of HTML, its body."""
+
+    status: int
+    body: Json = field(default_factory=dict)
+    html: bool = False
+
+    def error(self) -> ServiceError:
+        """Return the failure as an error of an operation."""
+        return ServiceError(self.status, self.body["error"], code=self.body.get("code"))
+
+
+def _failure(status: int, text: str = NO_DETAILS, code: str | None = None) -> Failure:
+    return Failure(status, {"success": False, **({"code": code} if code else {}), "error": text})
+
+
+UNKNOWN_PATH = Failure(404, html=True)
+UNEXPECTED = _failure(500, code="UNKNOWN_ERROR")
+
+
+@dataclass(frozen=True)
+class Lack:
+    """Calls that a server does not serve.
+
+    :param method: a regular expression of methods.
+    :param path: a regular expression of whole paths.
+    :param failure: the response.
+    :param operation: the body is validated as this operation's first; None: not validated.
+    """
+
+    method: str
+    path: str
+    failure: Failure
+    operation: str | None = None
+
+    def matches(self, method: str, path: str) -> bool:
+        """Return whether the server lacks this call."""
+        return bool(re.fullmatch(self.method, method) and re.fullmatch(self.path, path))
+
+
+@dataclass(frozen=True)
+class OptionLack:
+    """A scrape option that a server cannot fulfill: each page with it fails.
+
+    :param code: error code of the page.
+    :param engines: the engines that the server tried, if it reports them.
+    """
+
+    code: str
+    text: str = NO_DETAILS
+    engines: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One kind of server.
+
+    :param guarded: whether the server checks API keys and limits the rate of calls.
+    :param bills: whether calls cost credits. Otherwise, costs of jobs are unknown (-1), and no call is refused for its
+        cost.
+    :param keys: whether a start stores its idempotency key. Otherwise, the key ends the server.
+    :param prompts: whether the server has a language model for prompts.
+    :param searches: whether the server has a search engine. Otherwise, every search is empty.
+    :param providers: whether the server calls data providers.
+    :param caches: whether the server stores pages, for ``minAge`` and ``lockdown``.
+    :param error_pages: whether a host that does not resolve is a page with status 599 instead of an error.
+    :param shared_jobs: whether the paths of crawls serve batch scrapes, and the reverse.
+    :param lenient_batches: whether a batch scrape ignores invalid URLs by default.
+    :param queue_seconds: default time until a job starts, in sandbox time.
+    :param closing_seconds: default time from the last page of a job to its end, in sandbox time.
+    :param retries: seconds of sandbox time between the attempts of a delivery.
+    :param lacks: calls that the server does not serve; the first match applies.
+    :param unknown_path: response to a path that no operation has; None: a 404 with a JSON body.
+    :param unknown_jobs: responses to unknown ids, by kind of job; 404 for other kinds.
+    :param options: scrape options, formats, and proxies that the server cannot fulfill, by name.
+    :param ignored: options without effect, and formats that the server omits with a warning.
+    :param more_metadata: whether metadata of pages has the fields that the open-source server adds to their own.
+    :param deprecated: successor of each deprecated path, a regular expression.
+    :param waived: rules of the service that the server does not enforce, by their text.
+    :param integrations: the accepted values of `integration`, besides texts that begin with ``_``; None: any.
+    :param countries: the accepted countries of pages, in upper case; None: any two letters.
+    """
+
+    name: str
+    guarded: bool = True
+    bills: bool = True
+    keys: bool = True
+    prompts: bool = True
+    searches: bool = True
+    providers: bool = True
+    caches: bool = True
+    error_pages: bool = False
+    shared_jobs: bool = False
+    lenient_batches: bool = True
+    queue_seconds: float = 0.0
+    closing_seconds: float = 0.0
+    retries: tuple[float, ...] = (60.0, 300.0, 900.0)
+    lacks: tuple[Lack, ...] = ()
+    unknown_path: Failure | None = None
+    unknown_jobs: Mapping[str, Failure] = field(default_factory=dict)
+    options: Mapping[str, OptionLack] = field(default_factory=dict)
+    ignored: frozenset[str] = frozenset()
+    more_metadata: bool = False
+    deprecated: Mapping[str, str] = field(default_factory=dict)
+    waived: frozenset[str] = frozenset()
+    integrations: frozenset[str] | None = None
+    countries: frozenset[str] | None = None
+
+    def lack(self, method: str, path: str) -> Lack | None:
+        """Return the reason why the server does not serve a call, or None."""
+        return next((lack for lack in self.lacks if lack.matches(method, path)), None)
+
+    def notes(self, path: str) -> dict[str, Any]:
+        """Return the fields that the body of every response to a deprecated path has."""
+        for pattern, successor in self.deprecated.items():
+            if re.fullmatch(pattern, path):
+                return {
+                    "warnings": [f"This endpoint is deprecated. Use {successor}."],
+                    "replacement": successor,
+                }
+        return {}
+
+
+_ENGINES = "No engine of the server could fetch the page with these options. Engines tried: [{}]."
+_NO_ENGINE = OptionLack("SCRAPE_ALL_ENGINES_FAILED", _ENGINES.format(""), ())
+_FILE_ENGINES = OptionLack("SCRAPE_ALL_ENGINES_FAILED", _ENGINES.format("pdf, document"), ("pdf", "document"))
+_NO_MODEL = OptionLack("UNKNOWN_ERROR")
+_NO_BROWSER = _failure(503, "Browser feature is not configured: the server has no browser service.")
+_ID = r"[^/]+"
+
+HOSTED = Profile("hosted")
+SELF_HOSTED = Profile(
+    "self-hosted",
+    guarded=False,
+    bills=False,
+    keys=False,
+    prompts=False,
+    searches=False,
+    providers=False,
+    caches=False,
+    error_pages=True,
+    shared_jobs=True,
+    lenient_batches=False,
+    queue_seconds=1.0,
+    closing_seconds=12.0,
+    retries=(),
+    lacks=(
+        Lack("GET", r"/v2/team/(credit|token)-usage(/historical)?", UNEXPECTED),
+        Lack("GET", "/v2/team/activity", _failure(500, "Failed to fetch activity.")),
+        Lack("GET", rf"/v2/agent|/v2/agent/threads/{_ID}|/v2/agent/{_ID}/(trace|snapshots/{_ID})", UNKNOWN_PATH),
+        Lack("GET|POST", r"/v2/search/(developer|gov|research/.+)", UNKNOWN_PATH),
+        Lack("GET", rf"/v2/parse/formats|/v2/interact/{_ID}/replay(/{_ID})?", UNKNOWN_PATH),
+        Lack("POST", "/v2/agent", UNEXPECTED, "agent"),
+        Lack("POST", "/v2/monitor", UNEXPECTED, "monitor.create"),
+        Lack("PATCH", rf"/v2/monitor/{_ID}", UNEXPECTED, "monitor.update"),
+        Lack("GET|POST|DELETE", r"/v2/monitor(/.+)?", UNEXPECTED),
+        Lack("GET", "/v2/interact", UNEXPECTED),
+        Lack("POST|DELETE", r"/v2/(interact|browser)(/.+)?", _NO_BROWSER),
+        Lack(
+            "POST|DELETE",
+            rf"/v2/scrape/{_ID}/interact",
+            _failure(501, "The server does not keep scrapes without database authentication."),
+        ),
+        Lack("GET", rf"/v2/scrape/{_ID}", _failure(404, "Job not found.")),
+        Lack("POST", "/v2/support/ask", Failure(503, {"error": "support_agent_unavailable"})),
+    ),
+    unknown_path=UNKNOWN_PATH,
+    unknown_jobs={"extract": UNEXPECTED},
+    options={
+        "json": _NO_MODEL,
+        "summary": _NO_MODEL,
+        "menu": _NO_MODEL,
+        "query": _NO_MODEL,
+        "deterministicJson": _NO_MODEL,
+        "onlyCleanContent": _NO_MODEL,
+        "branding": OptionLack("SCRAPE_BRANDING_NOT_SUPPORTED", "The server has no browser for branding."),
+        "actions": OptionLack("SCRAPE_ACTIONS_NOT_SUPPORTED", "The server has no browser for actions."),
+        "audio": _NO_ENGINE,
+        "video": _NO_ENGINE,
+        "rawBase64": _NO_ENGINE,
+        "mobile": _NO_ENGINE,
+        "location": _NO_ENGINE,
+        "stealth": _FILE_ENGINES,
+        "enhanced": _FILE_ENGINES,
+    },
+    ignored=frozenset(
+        {"screenshot", "product", "question", "highlights", "changeTracking", "redactPII", "profile", "minAge"}
+    ),
+    more_metadata=True,
+    deprecated={rf"/v2/extract(/{_ID})?": "/v2/scrape"},
+    waived=frozenset({HTTPS_ONLY, QUERY_NEEDED}),
+    integrations=frozenset(
+        "dify zapier pipedream raycast langchain crewai llamaindex n8n camelai make flowise metagpt relevanceai "
+        "viasocket cli hermes gstack prometheus".split()
+    ),
+    countries=COUNTRIES,
+)
+PROFILES = {profile.name: profile for profile in (HOSTED, SELF_HOSTED)}
