@@ -92,7 +92,9 @@ class Dispatcher:
         if endpoint is not None and endpoint.upload and not is_json:
             return b"", await receive_upload(request.headers, request.chunks()), True
         raw = await request.read()
-        return raw, *parse_body(raw)
+        # The service ignores a body of another type.
+        ignored = "content-type" in request.headers and not is_json
+        return raw, *parse_body(b"" if ignored and raw is not None else raw)
 
     async def _serve(
         self,

@@ -21,7 +21,7 @@ from airflow_provider_webdata.sandbox.reference.urls import canonical, host_of, 
 from .call import Reply
 from .endpoint import Endpoint
 from .page_jobs import PageJobs
-from .validation import valid
+from .validation import valid, valid_in_brief
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.sandbox.engine.canned import CannedAnswers
@@ -117,10 +117,7 @@ class Crawl(PageJobs):
 
     async def preview(self, call: Call) -> Reply:
         """Return the crawl options that a prompt states."""
-        try:
-            body = valid("crawl.params", call.body)
-        except ServiceError as error:
-            raise ServiceError(error.status, error.text, code=error.code) from None  # without details
+        body = valid_in_brief("crawl.params", call.body, "Invalid request parameters: ")
         options = self._options(body["prompt"])
         if "delay" in options:
             options["delay"] *= 1000  # milliseconds here, seconds in a crawl

@@ -286,6 +286,6 @@ class PageJobs(Jobs):
         job["failed"] += 1
         job["spent"] += credits
         self.add_error(job, url, code, text)
-        if not self._quirks.on("silent-page-errors"):
+        if self._settings.profile.page_error_events:
             document = {"metadata": {"sourceURL": url, "error": text}}
             self._notify(job, "page", document, error=text)

@@ -20,10 +20,11 @@ from airflow_provider_webdata.sandbox.reference.prices import page_cost
 from airflow_provider_webdata.sandbox.reference.rules import check
 from airflow_provider_webdata.sandbox.reference.scrape_options import pdf_parser
 from airflow_provider_webdata.sandbox.reference.timestamps import iso
+from airflow_provider_webdata.sandbox.reference.unions import nest
 
 from .call import Reply, Upload
 from .endpoint import Endpoint
-from .validation import details_of, refuse_unknown_keys, valid
+from .validation import details_of, refuse_unknown_keys, valid_in_brief
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.sandbox.engine.page import Page
@@ -74,10 +75,7 @@ class Parse:
 
     async def destination(self, call: Call) -> Reply:
         """Return the upload URL of a file: for PUT, or for a form in the style of cloud storage."""
-        try:
-            body = valid("parse.upload-url", call.body)
-        except ServiceError as error:
-            raise ServiceError(error.status, error.text, code=error.code) from None  # without details
+        body = valid_in_brief("parse.upload-url", call.body)
         kind_of(body["filename"])
         core, now = self._core, self._core.clock.now()
         max_bytes = core.quirks.number("large-uploads") * 2**20 or MAX_FILE
@@ -188,7 +186,7 @@ def _options(text: str) -> Json:
         raise ServiceError(400, "Invalid JSON in options", code="BAD_REQUEST") from None
     if isinstance(options, dict):
         _refuse_page_options(options)
-    issues = check("parse", options)
+    issues = nest(check("parse", options))
     refuse_unknown_keys(issues)
     if issues:
         raise ServiceError(400, "Invalid parse options", code="BAD_REQUEST", details=details_of(issues))

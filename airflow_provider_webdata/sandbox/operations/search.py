@@ -16,6 +16,7 @@ from airflow_provider_webdata.sandbox.reference.prices import search_cost
 from airflow_provider_webdata.sandbox.reference.rules import check
 from airflow_provider_webdata.sandbox.reference.scrape_options import format_names, type_of
 from airflow_provider_webdata.sandbox.reference.timestamps import iso
+from airflow_provider_webdata.sandbox.reference.unions import UNION_LISTS, nest
 from airflow_provider_webdata.sandbox.reference.wire import Issue, Json
 
 from .call import Call, Reply
@@ -77,7 +78,7 @@ class Search:
         return Reply(200, answer)
 
     def _validate(self, body: Any) -> None:
-        issues = check("search", body, self._core.settings.profile)
+        issues = nest(check("search", body, self._core.settings.profile), UNION_LISTS)
         refuse_unknown_keys(issues)
         quirks = self._core.quirks
         if not issues and quirks.on("formats-as-objects"):

@@ -8,6 +8,7 @@ from airflow_provider_webdata.sandbox.reference.errors import ServiceError
 from airflow_provider_webdata.sandbox.reference.profiles import HOSTED, Profile
 from airflow_provider_webdata.sandbox.reference.rules import BAD_PATTERN, check
 from airflow_provider_webdata.sandbox.reference.schema import BODIES
+from airflow_provider_webdata.sandbox.reference.unions import nest
 from airflow_provider_webdata.sandbox.reference.urls import is_public, with_scheme
 from airflow_provider_webdata.sandbox.reference.wire import Issue, whole_number
 
@@ -27,6 +28,19 @@ def valid(operation: str, body: Any, profile: Profile = HOSTED) -> Json:
     :raises ServiceError: 400 ``BAD_REQUEST`` with ``details``.
     """
     return without_issues(body, check(operation, body, profile))
+
+
+def valid_in_brief(operation: str, body: Any, prefix: str = "") -> Json:
+    """Return the body if it is valid. The service reports the issues of some operations only as text.
+
+    :param prefix: text before the messages of the issues.
+    :raises ServiceError: 400 ``BAD_REQUEST`` without ``details``.
+    """
+    if issues := check(operation, body):
+        text = prefix + ", ".join(issue.message for issue in issues)
+        raise ServiceError(400, text, code="BAD_REQUEST")
+    checked: Json = body
+    return checked
 
 
 def query_body(operation: str, call: Call) -> Json:
@@ -65,6 +79,7 @@ def without_issues(body: Any, issues: list[Issue]) -> Json:
     :param issues: the rule violations.
     :raises ServiceError: 400.
     """
+    issues = nest(issues)
     refuse_unknown_keys(issues)
     if issues and issues[0].code == BAD_PATTERN:
         raise ServiceError(400, issues[0].message)

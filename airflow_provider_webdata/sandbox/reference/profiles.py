@@ -98,6 +98,7 @@ class Profile:
     :param ignored: options without effect, and formats that the server omits with a warning.
     :param more_metadata: whether metadata of pages has the fields that the open-source server adds to their own.
     :param deprecated: successor of each deprecated path, a regular expression.
+    :param page_error_events: whether failed pages of a job send an event.
     :param waived: rules of the service that the server does not enforce, by their text.
     :param integrations: the accepted values of `integration`, besides texts that begin with ``_``; None: any.
     :param countries: the accepted countries of pages, in upper case; None: any two letters.
@@ -124,6 +125,7 @@ class Profile:
     ignored: frozenset[str] = frozenset()
     more_metadata: bool = False
     deprecated: Mapping[str, str] = field(default_factory=dict)
+    page_error_events: bool = True
     waived: frozenset[str] = frozenset()
     integrations: frozenset[str] | None = None
     countries: frozenset[str] | None = None
@@ -210,6 +212,7 @@ SELF_HOSTED = Profile(
     ),
     more_metadata=True,
     deprecated={rf"/v2/extract(/{_ID})?": "/v2/scrape"},
+    page_error_events=False,
     waived=frozenset({HTTPS_ONLY, QUERY_NEEDED}),
     integrations=frozenset(
         "dify zapier pipedream raycast langchain crewai llamaindex n8n camelai make flowise metagpt relevanceai "

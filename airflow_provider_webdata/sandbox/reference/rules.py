@@ -26,6 +26,7 @@ BOTH_DOMAINS = "includeDomains and excludeDomains cannot both be specified"
 NEEDS_GOAL = "A search target requires a non-empty goal"
 BAD_PATTERN = "invalid_pattern"
 """Code of an invalid regular expression, which the service reports without ``code`` and ``details``."""
+MAX_ACTIONS = 50
 MANAGED_HEADERS = frozenset({"host", "content-type", "content-length", "connection", "transfer-encoding"})
 MANAGED_HEADER_PREFIX = "x-firecrawl-"
 
@@ -130,6 +131,8 @@ def check_scrape_options(options: Json, path: tuple[str | int, ...] = ()) -> Ite
             yield from _json_schema(item, (*path, "formats", number))
     if "timeout" in options and options.get("waitFor", 0) * 2 > options["timeout"]:
         yield Issue((*path, "waitFor"), "waitFor must not exceed half of timeout")
+    if len(options.get("actions", [])) > MAX_ACTIONS:
+        yield Issue((*path, "actions"), f"at most {MAX_ACTIONS} actions are allowed")
     waits = [action for action in options.get("actions", []) if action["type"] == "wait"]
     total = options.get("waitFor", 0) + sum(action.get("milliseconds", 1000) for action in waits)
     if waits and total > 60_000:

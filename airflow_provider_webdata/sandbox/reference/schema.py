@@ -5,7 +5,6 @@ Rules that involve several fields or need more than a pattern are in ``rules.py`
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -207,7 +206,7 @@ SCRAPE_OPTIONS = _object(
         "skipTlsVerification": BOOLEAN,
         "timeout": _integer(1000, 300_000),
         "parsers": _array(_named_or_tagged(PARSERS)),
-        "actions": _array(_tagged(ACTIONS), high=50),
+        "actions": _array(_tagged(ACTIONS)),  # at most 50: a rule
         "location": _object(
             {"country": {"type": "string", "pattern": r"\A[A-Z]{2}\Z"}, "languages": STRINGS}
         ),
@@ -807,12 +806,6 @@ SELF_HOSTED_BODIES: dict[str, Schema] = {
 }
 BODIES_BY_PROFILE = {"hosted": BODIES, "self-hosted": SELF_HOSTED_BODIES}
 
-UNION_ITEMS = frozenset({"formats", "parsers", "actions"})
-"""Fields whose items are one of several kinds. An issue in an item is reported as one of the item."""
-
-UNION_LISTS = frozenset({"sources", "categories"})
-"""Fields of a search that are a list of names or of objects. An issue in an item is reported as one of the list."""
-
 LIMITS = {
     "minimum": ("too_small", "minimum", True),
     "exclusiveMinimum": ("too_small", "minimum", False),
@@ -841,8 +834,7 @@ def violations(operation: str, body: Any, profile: str = "hosted") -> list[Issue
         _validator(operation, profile).iter_errors(body),
         key=lambda error: list(map(str, error.absolute_path)),
     )
-    lists = UNION_LISTS if operation == "search" else frozenset[str]()
-    return _with_unions([issue for error in errors for issue in _issues(error)], lists)
+    return [issue for error in errors for issue in _issues(error)]
 
 
 def _issues(error: ValidationError) -> Iterator[Issue]:
@@ -880,38 +872,3 @@ def _expected(schema: Schema) -> str:
     kind = schema.get("type", "string")
     kind = kind[0] if isinstance(kind, list) else kind
     return "number" if kind == "integer" else str(kind)
-
-
-def _with_unions(issues: list[Issue], lists: frozenset[str]) -> list[Issue]:
-    found: list[Issue] = []
-    nested: dict[tuple[str | int, ...], list[Issue]] = {}
-    for issue in issues:
-        depth = _union_depth(issue, lists)
-        if depth is None:
-            found.append(issue)
-        else:
-            nested.setdefault(issue.path[:depth], []).append(replace(issue, path=issue.path[depth:]))
-    for path, inner in nested.items():
-        errors = [[issue.to_wire() for issue in option] for option in _options(inner)]
-        found.append(Issue(path, "Invalid input", "invalid_union", {"errors": errors}))
-    return found
-
-
-def _union_depth(issue: Issue, lists: frozenset[str]) -> int | None:
-    """Return the length of the path of the union that an issue is in, or None."""
-    for index, name in enumerate(issue.path[:-1]):
-        if name in lists:
-            return index + 1
-        if name in UNION_ITEMS and isinstance(issue.path[index + 1], int):
-            # The service knows the item's kind then, and reports the issue itself.
-            own = issue.code == "custom" or (name == "formats" and issue.code in ("too_small", "too_big"))
-            return None if own else index + 2
-    return None
-
-
-def _options(issues: list[Issue]) -> list[list[Issue]]:
-    """Return the issues by option of a union: one option for each accepted value, if only the value is wrong."""
-    first = issues[0]
-    if len(issues) > 1 or first.code != "invalid_value":
-        return [issues]
-    return [[replace(first, facts={"values": [value]})] for value in first.facts["values"]]

@@ -103,7 +103,6 @@ QUIRKS: dict[str, Quirk] = {
             "a canceled crawl or batch sends its completed event",
             "event-job-completed",
         ),
-        Quirk("silent-page-errors", "failed pages of a job send no event", "event-job-page"),
         Quirk(
             "dns-ok",
             "a scrape of an unresolvable host responds 200 with `success: false`",

@@ -57,7 +57,7 @@ class Runner(NamedTuple):
 @pytest.fixture(scope="module")
 def runner(airflow: Airflow, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
     with (
-        SandboxServer(quirks=("http-webhooks",)) as sandbox,
+        SandboxServer() as sandbox,
         InboxServer(tmp_path_factory.mktemp("inbox")) as inbox,
     ):
         run = dag_runner(airflow, sandbox)

@@ -251,13 +251,6 @@ def _(sandbox, api) -> bool:
     return sent["headers"].get("x-firecrawl-webhook-id") == sent["body"]["webhookId"]
 
 
-@shows("http-webhooks")
-def _(sandbox, api) -> bool:
-    body = {"name": "m", "schedule": {"text": "hourly"}, "targets": [{"type": "scrape", "urls": [LEVELS]}]}
-    hook = {"webhook": {"url": "http://receiver.example/x"}}
-    return api.http.post("/v2/monitor", json={**body, **hook}).status_code == 200
-
-
 @shows("error-without-success")
 def _(sandbox, api) -> bool:
     assert "success" in api.search().json()
@@ -372,14 +365,6 @@ def job(sandbox: Any, api: Any, path: str, **body: Any) -> dict[str, Any]:
     return api.http.get(f"{path}/{started.json()['id']}").json()
 
 
-@shows("explicit-ignore-invalid")
-def _(sandbox, api) -> bool:
-    urls = [LEVELS, "no address"]
-    asked = api.http.post("/v2/batch/scrape", json={"urls": urls, "ignoreInvalidURLs": True})
-    assert asked.json()["invalidURLs"] == ["no address"]
-    return api.http.post("/v2/batch/scrape", json={"urls": urls}).status_code == 400
-
-
 @shows("limit-refused")
 def _(sandbox, api) -> bool:
     sandbox.control.configure(credits=3)
@@ -410,11 +395,6 @@ def _(sandbox, api) -> bool:
     return shown != urls
 
 
-@shows("credits-unknown")
-def _(sandbox, api) -> bool:
-    return job(sandbox, api, "/v2/batch/scrape", urls=[LEVELS])["creditsUsed"] == -1
-
-
 @shows("bare-job-errors")
 def _(sandbox, api) -> bool:
     sandbox.control.set_page(LEVELS, "<p>x</p>", error="SCRAPE_SITE_ERROR")
@@ -432,15 +412,6 @@ def _(sandbox, api) -> bool:
     started = api.http.post("/v2/batch/scrape", json=body).json()
     assert api.http.delete(f"/v2/batch/scrape/{started['id']}").status_code == 200
     return [event["success"] for event in events(sandbox, "batch_scrape.completed")] == [True]
-
-
-@shows("silent-page-errors")
-def _(sandbox, api) -> bool:
-    sandbox.control.set_page(LEVELS, "<p>x</p>", error="SCRAPE_SITE_ERROR")
-    job(sandbox, api, "/v2/batch/scrape", urls=[LEVELS, "https://river.example"], webhook={"url": HOOK})
-    flags = [event["success"] for event in events(sandbox, "batch_scrape.page")]
-    assert flags in ([True], [False, True])
-    return flags == [True]
 
 
 @shows("dns-ok")

@@ -28,7 +28,7 @@ from tests.support.waiting import PATIENCE, until
 
 @pytest.fixture
 def sandbox() -> Iterator[SandboxServer]:
-    with SandboxServer(quirks=("http-webhooks",)) as server:
+    with SandboxServer() as server:
         yield server
 
 
