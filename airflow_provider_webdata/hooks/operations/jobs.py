@@ -10,6 +10,7 @@ from airflow_provider_webdata.api import endpoints, models
 from airflow_provider_webdata.api.errors import ConflictError, InvalidResponseError, UnfinishedJobError
 from airflow_provider_webdata.api.exchange import path_and_query
 from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.common.item_urls import url_of
 from airflow_provider_webdata.common.job_kinds import checked_kind
 from airflow_provider_webdata.hooks.calls import Body, Call
 from airflow_provider_webdata.hooks.operations.base import Operations
@@ -152,19 +153,19 @@ class JobOperations(Operations):
     async def iter_job_documents(
         self, kind: JobKind, job_id: str, *, start: str | None = None
     ) -> AsyncIterator[DocumentPart]:
-        """Yield the documents of a finished job in parts of about 100 documents or 10 MB.
+        """Yield the documents of a job that completed, failed, or was cancelled.
 
-        Parts are fetched on demand, and only one is in memory. Reading can stop at any part and continue from its
-        `next_cursor` in another process. `next` links are followed on the connection's own origin, even if they
-        point to another host.
+        A part has about 100 documents or 10 MB; the last one may be empty. Parts are fetched on demand, and only one is
+        in memory. Reading can stop at any part and continue from its `next_cursor` in another process. `next` links are
+        followed on the connection's own origin, even if they point to another host.
 
         :param kind: `crawl` or `batch_scrape`.
         :param job_id: the job's UUID.
         :param start: a `next_cursor` of this job. None: start at the beginning.
         :raises ArgumentError: jobs of this kind have no documents, or the cursor belongs to another job.
         :raises UnfinishedJobError: the job is still running.
-        :raises InvalidResponseError: the `next` links form a loop or point to another resource. Reading can continue
-            later from the last part's `next_cursor`.
+        :raises InvalidResponseError: the `next` links lead to the same documents again, or to another resource. Reading
+            can continue later from the last part's `next_cursor`.
         """
         endpoint = endpoints.JOBS[checked_kind(kind)].documents
         if endpoint is None:
@@ -190,6 +191,7 @@ class JobOperations(Operations):
             raise ArgumentError(
                 f"start must be a next_cursor of {name_of(kind)} {job_id}: {error.reason}"
             ) from None
+        before: list[str | None] = []
         while True:
             answer = (
                 await self._execute(Call(endpoint, path={"job_id": job_id}))
@@ -198,14 +200,22 @@ class JobOperations(Operations):
             )
             if answer.status not in TERMINAL_JOB_STATES and answer.completed_at is None:
                 raise UnfinishedJobError(endpoint.label, job_id, answer.status)
-            cursor = checked(answer.next) if answer.next else None
+            documents = answer.data or []
+            named = [url_of(document) for document in documents]
+            following = None
+            # Some servers keep `next` after the end: see docs/service.md#parts-end.
+            if documents and answer.next:
+                is_last = path_and_query(endpoint, answer.next) == cursor and named != before
+                following = None if is_last else checked(answer.next)
             yield DocumentPart(
-                answer.data or [], cursor, answer.status, answer.completed, answer.total, answer.credits_used
+                documents, following, answer.status, answer.completed, answer.total, answer.credits_used
             )
-            if cursor is None:
+            if following is None:
                 return
+            cursor, before = following, named
             # Release this part before fetching the next one.
             answer.data = None
+            del documents
 
     async def active_crawls(self) -> models.ActiveCrawls:
         """Return the team's running crawls. Their options may contain headers of page requests."""

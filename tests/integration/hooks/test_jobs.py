@@ -295,11 +295,73 @@ async def test_jobs_that_are_over_are_read_to_the_end(serve: Any, body: Any, fou
     await settled(hook.close())
 
 
+@pytest.mark.rule("parts-end")
+@pytest.mark.parametrize(
+    ("kind", "status", "fields"),
+    [
+        ("crawl", "cancelled", {"total": 20, "completed": 1, "creditsUsed": -1}),
+        ("batch_scrape", "failed", {"success": False, "error": "queue full"}),
+        ("crawl", "completed", {"total": 1, "completed": 1}),
+    ],
+    ids=["cancelled", "failed", "older server with failed pages"],
+)
+async def test_next_that_stays_after_the_end(serve: Any, kind: Any, status: str, fields: Any) -> None:
+    """The last part has no documents and names itself, as a self-hosted server answers after a cancel."""
+    path = PATHS[kind]
+    last = f"https://x{path}?skip=1"
+    server, hook = serve(
+        part("a", status=status, next=last, **fields), part(status=status, next=last, **fields)
+    )
+    parts = await settled(hook.iter_job_documents(kind, JOB))
+    assert (urls(parts), [one.next_cursor for one in parts]) == ([["a"], []], [f"{path}?skip=1", None])
+    assert calls_of(server) == [("GET", path), ("GET", f"{path}?skip=1")]
+    await settled(hook.close())
+
+
+@pytest.mark.rule("parts-end")
+@pytest.mark.parametrize(
+    ("found", "parts"),
+    [
+        ([["a"], ["b"]], [("a", "1"), ("b", "1")]),
+        ([["a"], []], [("a", "1"), ("", "2"), ("c", "")]),
+        ([[]], [("", "0"), ("c", "")]),
+    ],
+    ids=["documents and its own cursor", "no documents", "nothing at all"],
+)
+@one_hook
+async def test_the_last_part_whatever_its_next(serve: Any, found: Any, parts: Any) -> None:
+    path = PATHS["crawl"]
+    server, hook = serve(
+        *(
+            part(*url, status="cancelled", next=skip and f"https://x{path}?skip={skip}")
+            for url, skip in parts
+        )
+    )
+    assert urls(await settled(hook.iter_job_documents("crawl", JOB))) == found
+    assert len(server.requests) == len(found)
+    await settled(hook.close())
+
+
+@pytest.mark.rule("parts-end")
+@pytest.mark.parametrize(
+    "parts", [[("a", "1"), ("b", "2"), ("c", "1")], [("a", "1")] * 2], ids=["circle", "same part"]
+)
+@one_hook
+async def test_links_that_lead_to_the_same_documents_again(serve: Any, parts: Any) -> None:
+    server, hook = serve(*(part(url, next=f"https://x{PATHS['crawl']}?skip={skip}") for url, skip in parts))
+    reading = hook.iter_job_documents("crawl", JOB)
+    for url, _ in parts[:-1]:
+        assert urls([await first(reading)]) == [[url]]
+    with pytest.raises(errors.InvalidResponseError, match="form a loop"):
+        await first(reading)
+    assert len(server.requests) == len(parts)
+    await settled(hook.close())
+
+
 @pytest.mark.rule("next-host")
 @pytest.mark.parametrize(
     ("link", "reason"),
     [
-        (f"https://x/v2/crawl/{JOB}?skip=1", "form a loop"),
         (f"https://x/v2/crawl/{OTHER}?skip=2", "another resource"),
         ("https://x/v2/team/credit-usage", "another resource"),
         (f"https://x/v2/monitor?id={JOB}", "another resource"),
@@ -307,7 +369,7 @@ async def test_jobs_that_are_over_are_read_to_the_end(serve: Any, body: Any, fou
         (f"https://x/v2/crawl/../{JOB}", "no path below /v2/"),
         ("http://[", "no path below /v2/"),
     ],
-    ids=["circle", "other job", "other path", "query", "root", "dots", "broken"],
+    ids=["other job", "other path", "query", "root", "dots", "broken"],
 )
 @one_hook
 async def test_an_invalid_next_link_is_an_error(serve: Any, link: str, reason: str) -> None:
