@@ -332,10 +332,7 @@ async def test_next_that_stays_after_the_end(serve: Any, kind: Any, status: str,
 async def test_the_last_part_whatever_its_next(serve: Any, found: Any, parts: Any) -> None:
     path = PATHS["crawl"]
     server, hook = serve(
-        *(
-            part(*url, status="cancelled", next=skip and f"https://x{path}?skip={skip}")
-            for url, skip in parts
-        )
+        *(part(*url, status="cancelled", next=skip and f"https://x{path}?skip={skip}") for url, skip in parts)
     )
     assert urls(await settled(hook.iter_job_documents("crawl", JOB))) == found
     assert len(server.requests) == len(found)
