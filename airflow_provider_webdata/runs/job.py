@@ -6,6 +6,8 @@ import time
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from airflow.sdk.exceptions import AirflowFailException
+
 from airflow_provider_webdata.api import models
 from airflow_provider_webdata.api.endpoints import JOBS, label_of
 from airflow_provider_webdata.api.errors import WebDataError
@@ -119,9 +121,19 @@ class JobRun(WaitRun):
             with self.calling():
                 event = self._at_timeout(event)
         outcome = event.get("message") or event.get("error") or ""
+        over_limit = event.get("over_limit")
         if event.get("status") == "done":
-            outcome = f"Job {event['job_id']} was billed: to get its result, pass its id to WebDataJobSensor"
-        self.read_urls(f". {outcome}")
+            stopped = over_limit is not None
+            sensor = self._sensor(str(event["job_id"]), may_be_cancelled=stopped)
+            state = "cancelled" if stopped else "billed"
+            outcome = f"Job {event['job_id']} was {state}. To get its result, use {sensor}"
+        try:
+            self.read_urls(f". {outcome}")
+        except AirflowFailException:
+            if over_limit is not None:
+                with self.calling():
+                    self._stop(str(event["job_id"]), over_limit)
+            raise
         self._count_lost(event)
         return self.finished(super().resume(event))
 
@@ -144,10 +156,13 @@ class JobRun(WaitRun):
         except WebDataError:
             self.log.error(
                 "Job %s continues and bills. It has used %g credits, more than credit_limit=%s, and could not be "
-                "cancelled. A retry cancels it; without a retry, cancel it in the dashboard",
+                "cancelled. A retry cancels it; without a retry, call WebDataHook(%r).cancel_job(%r, %r)",
                 job_id,
                 used,
                 self.task.credit_limit,
+                self.task.webdata_conn_id,
+                self.kind,
+                job_id,
             )
             raise
         self.log.warning(
@@ -315,17 +330,30 @@ class JobRun(WaitRun):
             return event
         job_id = str(event["job_id"])
         message = str(event["message"])
+        has_pages = JOBS[self.kind].documents is not None
         try:
             if self._cancel(self.hook, job_id, self.task.wait.cancel_on_timeout):
-                message = f"{message}. The job was cancelled; its pages so far are billed, and readable for 24 hours"
+                if not has_pages:
+                    outcome = "The job was cancelled and has no result; its work until then is billed"
+                    return {**event, "message": f"{message}. {outcome}"}
+                outcome = "The job was cancelled; its pages so far are billed, and readable for 24 hours"
             else:
                 view = poll_job(self.hook, self.kind, job_id)
                 if view.is_over:
                     return view.event("polling")
-                message = f"{message}. The job continues and bills"
+                outcome, has_pages = "The job continues and bills", False
         except WebDataError as error:
-            message = f"{message}. The job may continue and bill: {error}"
-        return {**event, "message": f"{message}. To get its result, pass its id to WebDataJobSensor"}
+            outcome = f"The job may continue and bill: {error}"
+        sensor = self._sensor(job_id, may_be_cancelled=has_pages)
+        return {**event, "message": f"{message}. {outcome}. To get its result, use {sensor}"}
+
+    def _sensor(self, job_id: str, *, may_be_cancelled: bool) -> str:
+        """Return the call that creates a sensor for the result of the job."""
+        more = ", accept_cancelled=True" if may_be_cancelled else ""
+        return (
+            f"WebDataJobSensor(task_id='result', webdata_conn_id={self.task.webdata_conn_id!r}, kind={self.kind!r}, "
+            f"job_id={job_id!r}{more})"
+        )
 
     def _cancel(self, hook: WebDataHook, job_id: str, wanted: bool) -> bool:
         """Cancel a job if wanted; return whether this call ended it."""

@@ -94,6 +94,7 @@ class JobSensorRun(SensorRun):
         self.prepare_delivery()
         try:
             checked_kind(self.task.kind)
+            self.task.check_accepted()
         except ArgumentError as error:
             self.refuse(error)
         self.check_max_error_ratio()
@@ -104,6 +105,13 @@ class JobSensorRun(SensorRun):
     def target(self) -> Target:
         """The end of the job."""
         return JobTarget(self.task.kind, str(checked_text(self.task.job_id)), self.polling_policy(), self.log)
+
+    def judge(self, event: Mapping[str, Any]) -> None:
+        """Return if the job completed, or was cancelled and is accepted; otherwise end the task."""
+        if self.task.accept_cancelled and event.get("job_status") == "cancelled":
+            self.log.warning("%s. The task returns the pages so far (accept_cancelled=True)", event["error"])
+            return
+        super().judge(event)
 
     def result_of(self, event: Mapping[str, Any]) -> Any:
         """Return the result of the job."""

@@ -29,11 +29,12 @@ class WebDataJobSensor(WebDataSensor):
     The job may have been started anywhere: by an operator with `wait_for_completion=False`, by another DAG, or
     manually. Waiting is free. The service keeps a result for 24 hours.
 
-    XCom: same as the operator that starts such a job; see `WebDataJobOperator`. A failed or cancelled job fails the
-    task. Killing the task leaves the job running.
+    XCom: same as the operator that starts such a job; see `WebDataJobOperator`. A failed job fails the task, and so
+    does a cancelled one unless `accept_cancelled` is True. Killing the task leaves the job running.
 
     :param kind: `crawl`, `batch_scrape`, `extract` or `agent` (templated).
     :param job_id: id of the job (templated).
+    :param accept_cancelled: return the pages of a cancelled crawl or batch scrape, instead of failing. Default: False.
     :param wait: how to wait, see `Wait`. With `by="webhook"`, the job must report to this Airflow. Default: the
         triggerer polls every 30 s, or every 300 s while it expects a delivery. A sensor that is not deferrable polls
         every `poke_interval`.
@@ -65,6 +66,7 @@ class WebDataJobSensor(WebDataSensor):
         *,
         kind: JobKind,
         job_id: str,
+        accept_cancelled: bool = False,
         wait: Wait | None = None,
         output: Output | str | None = None,
         media: Media | str | None = None,
@@ -84,6 +86,9 @@ class WebDataJobSensor(WebDataSensor):
         super().__init__(**kwargs)
         self.kind = kind
         self.job_id = job_id
+        self.accept_cancelled = accept_cancelled
+        if is_literal(kind):
+            self.check_accepted()
         self.output_to = Output.of(output)
         self.media = Media.of(media)
         self.result_schema = Schema.of(result_schema)
@@ -91,6 +96,16 @@ class WebDataJobSensor(WebDataSensor):
         self.polling_policy = Wait.of_sensor(wait).policy(JOB_POLL_INTERVAL, JOB_SAFETY_POLL)
         self.max_error_ratio = max_error_ratio
         self.start_in_triggerer(knows_when=True)
+
+    def check_accepted(self) -> None:
+        """Check that `accept_cancelled` applies to the kind of job.
+
+        :raises ArgumentError: jobs of this kind have no pages.
+        """
+        if self.accept_cancelled and self.kind in ("extract", "agent"):
+            raise ArgumentError(
+                f"accept_cancelled applies to crawls and batch scrapes: a cancelled {self.kind} job has no result"
+            )
 
     def trigger_kwargs(self) -> dict[str, Any]:
         """Return the trigger's arguments except `deadline`."""

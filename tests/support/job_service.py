@@ -14,12 +14,26 @@ import uuid
 from datetime import datetime, timezone
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import parse_qsl
 
 from tests.support.service import JOB_PATHS
 
 RUNNING = {"crawl": "scraping", "batch_scrape": "scraping", "extract": "processing", "agent": "processing"}
 
 Answer = tuple[int, Any, dict[str, str]]
+
+
+def _part(path: str, job: dict[str, Any], query: str) -> dict[str, Any]:
+    """Return the state of a job with pages after `skip`, and `next` until the job is completed."""
+    pages = job.get("data")
+    if not isinstance(pages, list):
+        return job
+    asked = {name: int(value) for name, value in parse_qsl(query)}
+    skip = asked.get("skip", 0)
+    shown = pages[skip : skip + asked.get("limit", 100)]
+    if job["status"] == "completed" and skip + len(shown) >= len(pages):
+        return {**job, "data": shown}
+    return {**job, "data": shown, "next": f"https://elsewhere.example{path}?skip={skip + len(shown)}"}
 
 
 class JobService:
@@ -72,8 +86,8 @@ class JobService:
                 service.requests.append(f"{self.command} {self.path}")
                 length = int(self.headers.get("Content-Length") or 0)
                 body = json.loads(self.rfile.read(length)) if length else None
-                path = self.path.partition("?")[0]
-                found = service.answer(self.command, path, body, self.headers.get("x-idempotency-key"))
+                path, _, query = self.path.partition("?")
+                found = service.answer(self.command, path, body, self.headers.get("x-idempotency-key"), query)
                 if found is None:
                     self.close_connection = True
                     with contextlib.suppress(OSError):
@@ -120,7 +134,7 @@ class JobService:
         """Ids of the jobs that were started."""
         return [item["id"] for item in self.activity]
 
-    def answer(self, method: str, path: str, body: Any, key: str | None) -> Answer | None:
+    def answer(self, method: str, path: str, body: Any, key: str | None, query: str = "") -> Answer | None:
         if method == "POST":
             return self._start(path, body, key)
         if method == "PUT":
@@ -148,7 +162,7 @@ class JobService:
             job["looks"] = job.get("looks", 0) + 1
             if self.ends_after is not None and job["looks"] > self.ends_after:
                 job.update(self.ends_as)
-            return 200, job, {}
+            return 200, _part(path, job, query), {}
         if self.cancel_faults:
             return self.cancel_faults.pop(0)
         if self.ends_at_cancel:

@@ -21,6 +21,7 @@ from airflow_provider_webdata.operators.extract import WebDataExtractOperator
 from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.runs import kill
 from airflow_provider_webdata.runs.failures import JobFailedError, WaitTimeoutError
+from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from airflow_provider_webdata.tasks.service_task import HAS_RETRY_POLICIES
 from tests.support import direct
 from tests.support.dag_runner import Airflow, Outcome, connection
@@ -398,22 +399,48 @@ def test_labels_and_webhooks_do_not_start_another_job(service: JobService) -> No
     assert len(service.started()) == 1
 
 
-@pytest.mark.rule("job-cancel")
+def follow(message: str) -> Any:
+    """Run the sensor that a message names, and return its result."""
+    (text,) = re.findall(r"WebDataJobSensor\([^)]*\)", message)
+    return direct.run(eval(text, {"WebDataJobSensor": WebDataJobSensor})).value
+
+
+FAULT = (500, {"error": "Internal server error"}, {})
+
+
+@pytest.mark.rule("job-cancel", "job-cancelled", "parts-end")
 @pytest.mark.parametrize(
-    ("kind", "cancel", "cancelled"),
+    ("kind", "wait", "faults", "outcome", "end"),
     [
-        ("crawl", False, False),
-        ("batch_scrape", True, True),
-        ("extract", True, False),
-        ("agent", True, True),
+        ("crawl", {"cancel_on_timeout": False}, [], "The job continues and bills", "completed"),
+        ("batch_scrape", {}, [], "The job was cancelled; its pages so far are billed", "cancelled"),
+        ("extract", {}, [], "The job continues and bills", "completed"),
+        ("crawl", {}, [FAULT], "The job may continue and bill: cancel crawl: ", "cancelled"),
+        ("agent", {}, [FAULT], "The job may continue and bill: cancel agent: ", "completed"),
     ],
 )
-def test_a_timeout_while_polling(service: JobService, kind: str, cancel: bool, cancelled: bool) -> None:
-    service.ends_after = None
-    task = job(kind, wait=Wait(poll_interval=1, timeout=0.01, cancel_on_timeout=cancel))
-    with pytest.raises(WaitTimeoutError, match="The job was cancelled" if cancelled else "The job continues"):
+def test_what_a_timeout_names_leads_to_the_result(
+    service: JobService, kind: str, wait: Any, faults: Any, outcome: str, end: str
+) -> None:
+    service.ends_after, service.cancel_faults = None, faults
+    task = job(kind, wait=Wait(poll_interval=1, timeout=0.01, **wait))
+    with pytest.raises(WaitTimeoutError, match=outcome) as raised:
         task.execute(context_of(TaskInstance()))
-    assert len(service.cancels()) == cancelled
+    service.set_all(**ended(kind, end))
+    result = follow(str(raised.value))
+    assert [result["id"]] == service.started()
+    assert (result["status"], result["data"]) == (end, DATA[kind])
+
+
+@pytest.mark.rule("job-cancel")
+def test_a_timeout_cancels_an_agent_run_which_then_has_no_result(service: JobService) -> None:
+    service.ends_after = None
+    with pytest.raises(
+        WaitTimeoutError, match="was cancelled and has no result; its work until then"
+    ) as raised:
+        job("agent", wait=Wait(poll_interval=1, timeout=0.01)).execute(context_of(TaskInstance()))
+    assert "WebDataJobSensor" not in str(raised.value)
+    assert len(service.cancels()) == 1
 
 
 def test_a_timeout_cancels_a_job_whose_file_of_urls_is_gone(service: JobService, tmp_path: Path) -> None:
@@ -430,9 +457,28 @@ def test_a_timeout_cancels_a_job_whose_file_of_urls_is_gone(service: JobService,
     job_id = batch(wait_for_completion=False).execute(context_of(TaskInstance(), store))
     file.unlink()
     event = {"status": "timeout", "job_id": job_id, "message": "Timed out waiting for the batch"}
-    with pytest.raises(AirflowFailException, match=r"urls: .*Timed out.*was cancelled.*WebDataJobSensor"):
+    with pytest.raises(AirflowFailException, match=r"urls: .*Timed out.*was cancelled") as raised:
         batch().resume_execution("execute_complete", {"event": event}, context_of(TaskInstance(), store))
     assert len(service.cancels()) == 1
+    service.set_all("cancelled", data=PAGES)
+    assert follow(str(raised.value))["data"] == PAGES
+
+
+@pytest.mark.parametrize(("over", "status"), [({}, "completed"), ({"over_limit": 12}, "cancelled")])
+def test_a_job_that_ended_after_its_file_of_urls_was_deleted(
+    service: JobService, over: dict[str, int], status: str
+) -> None:
+    """A job beyond its credit limit is cancelled first."""
+    service.ends_after, store = None, StateStore()
+    task = job("batch_scrape", credit_limit=100, wait_for_completion=False)
+    job_id = task.execute(context_of(TaskInstance(), store))
+    service.set_all("scraping" if over else "completed", data=PAGES)
+    task.urls = {"path": "/missing/urls.jsonl"}
+    event = {"status": "done", "job_id": job_id, **over}
+    with pytest.raises(AirflowFailException, match=f"urls: .*Job {job_id} was ") as raised:
+        task.resume_execution("execute_complete", {"event": event}, context_of(TaskInstance(), store))
+    result = follow(str(raised.value))
+    assert (result["status"], result["data"]) == (status, PAGES)
 
 
 @pytest.mark.parametrize("deferrable", [True, False])

@@ -115,6 +115,17 @@ def test_a_job_without_a_result(wait: Any, jobs: JobService, end: str) -> None:
             assert ("the queue was full" if end == "failed" else "was cancelled") in str(error), mode
 
 
+@pytest.mark.rule("job-cancelled", "parts-end")
+@pytest.mark.parametrize("mode", MODES)
+def test_a_cancelled_job_that_is_accepted(wait: Any, jobs: JobService, mode: str) -> None:
+    jobs.set("crawl", JOB, "cancelled", data=DATA["crawl"])
+    done = wait(mode, accept_cancelled=True)
+    assert done.ended == ("success", 1), done.error
+    assert (done.value["status"], done.value["data"]) == ("cancelled", DATA["crawl"])
+    jobs.set("crawl", JOB, "failed", error="the queue was full")
+    assert wait(mode, accept_cancelled=True).ended == ("failed", 1)
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_trouble_that_passes(wait: Any, jobs: JobService, mode: str) -> None:
     jobs.ends_as = {"status": "completed", "data": []}
@@ -127,13 +138,19 @@ def test_trouble_that_passes(wait: Any, jobs: JobService, mode: str) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "job_id", "words"),
-    [("{{ 'map' }}", JOB, "kind must be one of"), ("crawl", "{{ '' }}", "job_id is empty after rendering")],
-    ids=["kind", "job_id"],
+    [
+        ("{{ 'map' }}", JOB, "kind must be one of"),
+        ("{{ 'agent' }}", JOB, "a cancelled agent job has no result"),
+        ("crawl", "{{ '' }}", "job_id is empty after rendering"),
+    ],
+    ids=["kind", "kind without pages", "job_id"],
 )
 def test_invalid_arguments_fail_immediately(
     wait: Any, jobs: JobService, kind: str, job_id: str, words: str
 ) -> None:
-    done = wait("defer", kind, job_id)
+    done = wait("defer", kind, job_id, accept_cancelled=True)
     assert done.ended == ("failed", 1)
     assert words in str(done.error)
     assert jobs.requests == []
+    with pytest.raises(ValueError, match="accept_cancelled applies to crawls and batch scrapes"):
+        WebDataJobSensor(task_id="wait", kind="extract", job_id=JOB, accept_cancelled=True)
