@@ -283,7 +283,8 @@ class PageError(APIError):
     """The page failed, not the service: unknown host, invalid certificate, or an action that failed.
 
     Reported with HTTP 500. A host that does not resolve is also reported with HTTP 200, and then billed. An immediate
-    retry rarely helps; `code` names the cause. See docs/service.md#codes-about-a-page, #success-false-in-a-200.
+    retry rarely helps; `code` names the cause. See docs/service.md#codes-about-a-page, #success-false-in-a-200,
+    #metadata-not-fetched.
     """
 
     help_code = "WD-020"

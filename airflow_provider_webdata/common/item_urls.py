@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from airflow_provider_webdata.common.arguments import items_of
 
 _SITE_ERROR = 400
+_NOT_FETCHED = 599
+_LEAST_STATUS = 100
 _LISTS = ("data", "web", "news", "images", "links", "results", "pages")
 """Keys of the lists of results in what a task returns."""
 
@@ -35,8 +37,40 @@ def site_failed(metadata: Mapping[str, Any]) -> bool:
 
     :param metadata: metadata of the page.
     """
+    status = _status(metadata)
+    return bool(metadata.get("error")) or (status is not None and status >= _SITE_ERROR)
+
+
+def was_fetched(metadata: Mapping[str, Any]) -> bool:
+    """Return whether a site responded, with any status. See docs/service.md#metadata-not-fetched.
+
+    :param metadata: metadata of the page.
+    """
+    status = _status(metadata)
+    return not metadata.get("error") if status is None else status != _NOT_FETCHED
+
+
+def page_problem(metadata: Mapping[str, Any]) -> str:
+    """Return the error of a page that failed, as text."""
+    return str(metadata.get("error") or f"the site responded with status {metadata.get('statusCode')}")
+
+
+def unfetched(items: Iterable[Any]) -> list[str]:
+    """Return the URL and the error of each item whose page was not fetched, as text."""
+    pages = [(item, item.get("metadata")) for item in items if isinstance(item, Mapping)]
+    return [
+        f"{url_of(item)}: {page_problem(metadata)}"
+        for item, metadata in pages
+        if isinstance(metadata, Mapping) and not was_fetched(metadata)
+    ]
+
+
+def _status(metadata: Mapping[str, Any]) -> int | None:
     status = metadata.get("statusCode")
-    return bool(metadata.get("error")) or (isinstance(status, int) and status >= _SITE_ERROR)
+    if isinstance(status, str) and status.isdecimal():
+        # A page's own tag of this name.
+        status = int(status[:4])
+    return status if isinstance(status, int) and status >= _LEAST_STATUS else None
 
 
 def urls_in(value: Any) -> Any:

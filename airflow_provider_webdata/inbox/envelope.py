@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic_core import from_json
 
+from airflow_provider_webdata.common.item_urls import was_fetched
 from airflow_provider_webdata.common.surrogates import escape_halves
 
 from .outline import outline_of, text_of
+
+if TYPE_CHECKING:
+    from msgspec import Raw
 
 LONGEST_TEXT = 200
 """Maximum characters of names and ids at the service."""
 
 LONGEST_URL = 2048
 """Maximum characters of a page's URL; a longer URL is dropped."""
+
+_NO_ERROR = (b"null", b'""', b"false")
 
 OPERATIONS = ("batch_scrape", "crawl", "extract", "agent", "monitor")
 """Operations: the part of an event's name before the first dot."""
@@ -35,7 +41,8 @@ class Envelope:
     :param job_id: `id`: the job's id, or for monitors the check's.
     :param monitor_id: `data.monitorId`.
     :param webhook_id: the id of the event, the same in every redelivery.
-    :param success: `success`, unchanged; false for a failed page or check.
+    :param success: `success`; false for a failed page or check, also if the service reports a page that was not
+        fetched as a success.
     :param page_url: URL of the page: the requested URL, or else the URL after redirects.
     """
 
@@ -63,6 +70,9 @@ class Envelope:
         outer, data, page = outline
         event = text_of(outer.type, LONGEST_TEXT)
         operation, name = split_event(event) if event else (None, None)
+        success = {b"true": True, b"false": False}.get(bytes(outer.success))
+        if success and name == "page" and not was_fetched(_facts(page.statusCode, page.error)):
+            success = False
         urls = (text_of(url, LONGEST_URL) for url in (data.url, page.sourceURL, page.url))
         return cls(
             event=event,
@@ -71,9 +81,14 @@ class Envelope:
             job_id=text_of(outer.id, LONGEST_TEXT) or text_of(data.checkId, LONGEST_TEXT),
             monitor_id=text_of(data.monitorId, LONGEST_TEXT),
             webhook_id=text_of(outer.webhookId, LONGEST_TEXT),
-            success={b"true": True, b"false": False}.get(bytes(outer.success)),
+            success=success,
             page_url=next(filter(None, urls), None),
         )
+
+
+def _facts(status: Raw, error: Raw) -> dict[str, Any]:
+    """Return the metadata of a page that decide whether it was fetched."""
+    return {"statusCode": bytes(status).decode().strip('"'), "error": bytes(error) not in _NO_ERROR}
 
 
 def parse_body(body: bytes) -> Any:

@@ -40,6 +40,8 @@ class _Data(msgspec.Struct):
 class _Metadata(msgspec.Struct):
     sourceURL: msgspec.Raw = _NULL  # noqa: N815
     url: msgspec.Raw = _NULL
+    statusCode: msgspec.Raw = _NULL  # noqa: N815
+    error: msgspec.Raw = _NULL
 
 
 class _Array(msgspec.Struct, array_like=True):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_webdata.api.errors import trimmed
 from airflow_provider_webdata.api.models import SearchRequest
 from airflow_provider_webdata.api.prices import page_extras, search_price
+from airflow_provider_webdata.common.item_urls import unfetched
 from airflow_provider_webdata.common.tagged_items import tagged, untagged
 from airflow_provider_webdata.results.columns import kind_of_source
 from airflow_provider_webdata.runs.cached_pages import CachedPages
@@ -64,6 +65,12 @@ class SearchRun(CallRun):
         used = summary["creditsUsed"]
         if summary["warning"]:
             self.log.warning("The service warns: %s", summary["warning"])
+        if failed := unfetched(items):
+            self.log.warning(
+                "The pages of %d results could not be fetched: %s",
+                len(failed),
+                trimmed("; ".join(failed), 500),
+            )
         cached = CachedPages()
         for item in items:
             cached.add(item)

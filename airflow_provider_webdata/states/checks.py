@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.dates import moment
+from airflow_provider_webdata.common.item_urls import was_fetched
 from airflow_provider_webdata.states.stored import Stored
 
 if TYPE_CHECKING:
@@ -136,7 +137,15 @@ def is_meaningful_change(page: MonitorCheckPage) -> bool:
 
     :param page: page of a check, with a status in `MEANINGFUL_STATUSES`.
     """
-    return page.judgment is not None and page.judgment.meaningful is True
+    return page.judgment is not None and page.judgment.meaningful is True and is_change(page)
+
+
+def is_change(page: MonitorCheckPage) -> bool:
+    """Return whether a page of a check differs from the previous check: one that was not fetched has failed.
+
+    :param page: page of a check, with a status in `CHANGED_STATUSES`.
+    """
+    return page.status == "removed" or was_fetched({"statusCode": page.status_code, "error": page.error})
 
 
 def event_of(check: MonitorCheck, decision: Decision, *, monitor_id: str, via: str) -> dict[str, Any]:

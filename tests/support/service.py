@@ -35,6 +35,20 @@ JOB_PATHS = {
     "agent": "/v2/agent",
 }
 
+UNFETCHED: dict[str, Any] = {
+    "markdown": "Upstream Error",
+    "metadata": {
+        "sourceURL": "http://nohost.example.net/x",
+        "url": "http://nohost.example.net/x",
+        "statusCode": 599,
+        "error": "Network Connect Timeout Error",
+        "contentType": "text/plain; charset=utf-8",
+        "proxyUsed": "basic",
+        "creditsUsed": 1,
+    },
+}
+"""The document of a host that does not resolve, as a self-hosted server returns it."""
+
 
 def signature(secret: str, body: bytes) -> str:
     """The value of `SIGNATURE_HEADER`."""

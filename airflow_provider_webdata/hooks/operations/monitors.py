@@ -10,7 +10,7 @@ from airflow_provider_webdata.api.errors import InvalidResponseError
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.hooks.calls import PAGE_SIZE, Body, Call, MonitorPages
 from airflow_provider_webdata.hooks.operations.base import Operations
-from airflow_provider_webdata.states.checks import CHANGED_STATUSES
+from airflow_provider_webdata.states.checks import CHANGED_STATUSES, is_change
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -200,4 +200,5 @@ class MonitorOperations(Operations):
             # Not `self.iter_monitor_check_pages`: the blocking hook overrides it.
             pages = MonitorOperations.iter_monitor_check_pages(self, monitor_id, check_id, status=status)
             async for page in pages:
-                yield page
+                if is_change(page):
+                    yield page

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from airflow_provider_webdata.api import endpoints, models
+from airflow_provider_webdata.api.errors import PageError, trimmed
+from airflow_provider_webdata.common.item_urls import page_problem, was_fetched
 from airflow_provider_webdata.hooks.calls import Body, Call
 from airflow_provider_webdata.hooks.operations.base import Operations
 
@@ -34,14 +36,15 @@ class PageOperations(Operations):
         :raises PageError: the page is unavailable: unknown host, invalid certificate, ...
         :raises CacheMissError: the request allows only cached pages, and the page is not cached.
         """
-        return await self._execute(Call.of(endpoints.SCRAPE, request, extra_body=extra_body))
+        return _fetched(await self._execute(Call.of(endpoints.SCRAPE, request, extra_body=extra_body)))
 
     async def get_scrape(self, scrape_id: str) -> models.ScrapeResponse:
         """Return the result of an earlier scrape. Free. See docs/service.md#scrape-result.
 
         :param scrape_id: UUID in `metadata.scrape_id` of its document.
+        :raises PageError: the page was unavailable.
         """
-        return await self._execute(Call(endpoints.GET_SCRAPE, path={"scrape_id": scrape_id}))
+        return _fetched(await self._execute(Call(endpoints.GET_SCRAPE, path={"scrape_id": scrape_id})))
 
     async def map(
         self, request: models.MapRequest | Body, *, extra_body: Body | None = None
@@ -52,3 +55,14 @@ class PageOperations(Operations):
         :param extra_body: merged into the body unchecked.
         """
         return await self._execute(Call.of(endpoints.MAP, request, extra_body=extra_body))
+
+
+def _fetched(answer: models.ScrapeResponse) -> models.ScrapeResponse:
+    """Return a response unless its page was not fetched."""
+    metadata = answer.data.metadata.to_wire() if answer.data.metadata else {}
+    if was_fetched(metadata):
+        return answer
+    place = trimmed(str(metadata.get("sourceURL") or metadata.get("url") or "the page"))
+    raise PageError(
+        endpoints.SCRAPE.label, 200, f"{place} could not be fetched: {trimmed(page_problem(metadata))}"
+    )

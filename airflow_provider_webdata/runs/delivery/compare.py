@@ -210,9 +210,10 @@ class Compare(Step):
                 "The result limit was reached, so pages beyond it do not count as removed. Raise the limit"
             )
             return False
-        # If no page could be read, the site is down.
+        # If no page could be read, the site is down. A job lists pages that were not fetched as errors.
         counts = self._comparison.counts
-        return bool(counts["new"] or counts["changed"] or counts["same"]) or not counts["failed"]
+        failed = counts["failed"] or (summary.get("errors") or {}).get("count")
+        return bool(counts["new"] or counts["changed"] or counts["same"]) or not failed
 
 
 def run_of(context: Context) -> Run:

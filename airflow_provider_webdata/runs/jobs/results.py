@@ -9,7 +9,7 @@ from airflow_provider_webdata.api.endpoints import JOBS
 from airflow_provider_webdata.api.errors import trimmed
 from airflow_provider_webdata.api.prices import credits_of_tokens
 from airflow_provider_webdata.common.arguments import number
-from airflow_provider_webdata.common.item_urls import site_failed
+from airflow_provider_webdata.common.item_urls import page_problem, site_failed, was_fetched
 from airflow_provider_webdata.runs.cached_pages import CachedPages
 from airflow_provider_webdata.runs.credit_account import by_format
 from airflow_provider_webdata.runs.delivery.step import Results
@@ -69,8 +69,7 @@ class PageErrors:
         metadata = document.get("metadata") or {}
         if site_failed(metadata):
             url, status = metadata.get("sourceURL") or metadata.get("url"), metadata.get("statusCode")
-            error = metadata.get("error") or f"the site responded with status {status}"
-            self.add_failed(url, error, None if status is None else str(status))
+            self.add_failed(url, page_problem(metadata), None if status is None else str(status))
         else:
             self.succeeded += 1
 
@@ -180,14 +179,15 @@ class JobResult:
         return summary, self._listed_errors()
 
     def documents(self, errors: PageErrors) -> Iterator[dict[str, Any]]:
-        """Yield the job's pages, read in chunks.
+        """Yield the job's pages, read in chunks, without those that were not fetched.
 
-        :param errors: counts the pages.
+        :param errors: counts all pages.
         """
         for part in self._run.hook.iter_job_documents(self._kind, self._id):
             for document in part.documents:
                 errors.add_document(document)
-                yield document
+                if was_fetched(document.get("metadata") or {}):
+                    yield document
 
     def report(self, summary: Mapping[str, Any]) -> None:
         """Log the job's end, and count its pages."""

@@ -12,7 +12,7 @@ from airflow_provider_webdata.runs.intent import Intent
 from airflow_provider_webdata.runs.replica import until_found
 from airflow_provider_webdata.runs.wait import WaitRun
 from airflow_provider_webdata.states.check_queue import CheckQueue
-from airflow_provider_webdata.states.checks import CHANGED_STATUSES, is_over
+from airflow_provider_webdata.states.checks import CHANGED_STATUSES, is_change, is_over
 from airflow_provider_webdata.triggers.monitor import WebDataMonitorCheckTrigger
 from airflow_provider_webdata.waiting.check_target import CheckTarget
 
@@ -135,4 +135,5 @@ def _pages(
         page.to_wire(mask_headers=True)
         for status in statuses
         for page in hook.iter_monitor_check_pages(monitor_id, check_id, status=status)
+        if pages != "changed" or is_change(page)
     ]

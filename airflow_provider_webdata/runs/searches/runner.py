@@ -23,6 +23,7 @@ from airflow_provider_webdata.api.errors import (
 )
 from airflow_provider_webdata.api.prices import SEARCH
 from airflow_provider_webdata.api.retry import SILENT_PAUSE_SECONDS
+from airflow_provider_webdata.common.item_urls import unfetched
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
 from airflow_provider_webdata.runs.searches.record_writer import RecordWriter
 from airflow_provider_webdata.runs.searches.records import ambiguous_record, answer_record
@@ -321,6 +322,14 @@ class SearchBatch:
         self.tally.done += 1
         if record["warning"]:
             log.warning("Search %r: the service warns: %s", query.text, record["warning"])
+        if failed := unfetched(item for found in record["results"].values() for item in found):
+            problems = trimmed("; ".join(failed), 500)
+            log.warning(
+                "Search %r: the pages of %d results could not be fetched: %s",
+                query.text,
+                len(failed),
+                problems,
+            )
         return record
 
     def _report(self, in_flight: int) -> None:

@@ -11,6 +11,7 @@ from airflow_provider_webdata.api import errors, models
 from tests.integration.hooks.conftest import one_hook
 from tests.integration.hooks.test_jobs import JOB, calls_of
 from tests.support.fault_server import answer
+from tests.support.service import UNFETCHED
 from tests.support.waiting import settled
 
 
@@ -29,6 +30,22 @@ async def test_a_scrape_and_its_stored_result(serve: Any) -> None:
         "url": "https://a.example",
         "new": True,
     }
+    await settled(hook.close())
+
+
+@pytest.mark.rule("metadata-not-fetched")
+async def test_a_page_that_was_not_fetched_is_an_error(serve: Any) -> None:
+    _, hook = serve({"success": True, "data": UNFETCHED})
+    for call in (lambda: hook.scrape({"url": "http://nohost.example.net/x"}), lambda: hook.get_scrape(JOB)):
+        with pytest.raises(
+            errors.PageError, match=r"nohost\.example\.net/x could not be fetched: Network Conn"
+        ) as caught:
+            await settled(call())
+        assert (caught.value.status, caught.value.verdict, caught.value.help_code) == (
+            200,
+            "unknown",
+            "WD-020",
+        )
     await settled(hook.close())
 
 

@@ -18,7 +18,7 @@ from airflow_provider_webdata.operators.agent import WebDataAgentOperator
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.extract import WebDataExtractOperator
-from airflow_provider_webdata.options import Wait
+from airflow_provider_webdata.options import Changes, Wait
 from airflow_provider_webdata.runs import kill
 from airflow_provider_webdata.runs.failures import JobFailedError, WaitTimeoutError
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
@@ -27,7 +27,7 @@ from tests.support import direct
 from tests.support.dag_runner import Airflow, Outcome, connection
 from tests.support.direct import StateStore, TaskInstance, context_of
 from tests.support.job_service import JobService
-from tests.support.service import JOB_PATHS
+from tests.support.service import JOB_PATHS, UNFETCHED
 from tests.support.signals import killed_in_a_log_call, killed_like_by_airflow
 from tests.support.waiting import wait_until
 
@@ -564,6 +564,26 @@ def test_page_errors_fail_the_task_only_past_a_ratio(
     assert result["data"] == pages
     assert (result["errors"]["count"], result["errors"]["robotsBlocked"]) == (2, 1)
     assert {page["url"] for page in result["errors"]["pages"]} == {f"{URL}3", f"{URL}4"}
+
+
+@pytest.mark.rule("metadata-not-fetched")
+@pytest.mark.parametrize("kind", ["crawl", "batch_scrape"])
+def test_a_page_that_was_not_fetched_has_failed(service: JobService, tmp_path: Path, kind: str) -> None:
+    """A later run in which no page could be fetched removes none."""
+    service.ends_as = ended(kind, data=[PAGES[0], UNFETCHED])
+    known = {"changes": f"{tmp_path}/known", "output": f"{tmp_path}/pages.jsonl"}
+    outcome = direct.run(job(kind, **known, max_error_ratio=0.4))
+    assert outcome.ended == ("failed", 1)
+    result = outcome.xcom["return_value"]
+    assert [json.loads(line)["markdown"] for line in (tmp_path / "pages.jsonl").read_text().splitlines()] == [
+        "one"
+    ]
+    failed = {"url": "http://nohost.example.net/x", "error": "Network Connect Timeout Error", "code": "599"}
+    assert (result["count"], result["errors"]["count"], result["errors"]["pages"]) == (1, 1, [failed])
+    service.ends_as = ended(kind, data=[UNFETCHED])
+    for _ in range(3):
+        result = direct.run(job(kind, changes=Changes(f"{tmp_path}/known", removed_after=1))).value
+        assert (result["changes"]["removed"], result["errors"]["count"]) == (0, 1)
 
 
 @pytest.mark.parametrize(("ends_with", "opened"), [(".jsonl", open), (".jsonl.gz", gzip.open)])

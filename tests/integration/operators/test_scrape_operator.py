@@ -14,7 +14,7 @@ from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from tests.support import direct
 from tests.support.direct import TaskInstance, context_of
 from tests.support.fault_server import FaultServer, answer
-from tests.support.service import connection_text
+from tests.support.service import UNFETCHED, connection_text
 
 IMPORT = "from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator"
 PAGE = "https://airship.example/"
@@ -87,6 +87,19 @@ def test_a_page_that_its_site_refuses_is_a_result_with_a_warning(here, log):
     document = direct.run(scrape(url=f"{PAGE}gone")).value
     assert document["metadata"]["statusCode"] == 404
     assert f"{PAGE}gone with status 404" in log()
+
+
+@pytest.mark.rule("metadata-not-fetched")
+def test_a_page_that_was_not_fetched_fails_the_task(monkeypatch):
+    """As on the hosted service, which reports the same page as an error."""
+    server = FaultServer([answer(body=json.dumps({"success": True, "data": UNFETCHED}))])
+    monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url))
+    outcome = direct.run(scrape(url="http://nohost.example.net/x"))
+    server.close()
+    assert outcome.state == "failed"
+    assert "could not be fetched: Network Connect Timeout Error" in str(outcome.error)
+    assert "(WD-020)" in str(outcome.error)
+    assert "return_value" not in outcome.xcom
 
 
 @pytest.mark.rule("scrape-max-age", "credits-page")

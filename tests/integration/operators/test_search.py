@@ -12,6 +12,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleExcept
 
 from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.api.models import SearchRequest
+from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from airflow_provider_webdata.tasks.retry_policy import POLICIES_RESCHEDULE
@@ -21,7 +22,7 @@ from tests.support.dag_runner import Airflow, Outcome, dag_runner
 from tests.support.direct import TaskInstance, context_of
 from tests.support.fault_server import FaultServer, answer
 from tests.support.request_fields import alias, samples
-from tests.support.service import connection_text
+from tests.support.service import UNFETCHED, connection_text
 
 NEEDS_POLICIES = pytest.mark.skipif(not HAS_RETRY_POLICIES, reason="this Airflow has no retry policies")
 FOUND = answer(
@@ -391,6 +392,21 @@ def test_a_bad_connection_is_final(here: SandboxServer, connect: Any) -> None:
 
 
 @pytest.mark.rule("search-facts")
+@pytest.mark.rule("metadata-not-fetched")
+def test_results_whose_pages_were_not_fetched_are_named(monkeypatch: pytest.MonkeyPatch, log: Any) -> None:
+    """The results themselves are valid."""
+    web = [{"url": "https://a.example/", "title": "A"}, {"url": "http://nohost.example.net/x", **UNFETCHED}]
+    server = FaultServer([answer(body=json.dumps({"success": True, "data": {"web": web}, "creditsUsed": 2}))])
+    monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url))
+    one = direct.run(WebDataSearchOperator(task_id="search", query="a")).value
+    assert one["web"] == web
+    many = direct.run(WebDataBatchSearchOperator(task_id="many", queries=["a"], max_concurrency=1)).value
+    server.close()
+    assert [item["url"] for item in many["results"][0]["web"]] == [item["url"] for item in web]
+    problem = "of 1 results could not be fetched: http://nohost.example.net/x: Network Connect Timeout Error"
+    assert log().count(problem) == 2
+
+
 def test_warning_of_the_service_is_logged_as_one(here: SandboxServer, log: Any) -> None:
     body = {
         "success": True,

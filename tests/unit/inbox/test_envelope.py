@@ -15,6 +15,7 @@ from airflow_provider_webdata.inbox.envelope import (
     same_event,
     split_event,
 )
+from tests.support.service import UNFETCHED
 
 CHECK = {
     "success": True,
@@ -48,6 +49,27 @@ READ = [
         {"success": False, "type": "crawl.page", "id": "job-1", "data": [], "error": "no"},
         Envelope("crawl.page", "crawl", "page", "job-1", None, None, False),
         id="failed page",
+    ),
+    pytest.param(
+        {"success": True, "type": "batch_scrape.page", "id": "job-1", "data": [UNFETCHED]},
+        Envelope(
+            "batch_scrape.page",
+            "batch_scrape",
+            "page",
+            "job-1",
+            success=False,
+            page_url="http://nohost.example.net/x",
+        ),
+        id="page that was not fetched",
+    ),
+    pytest.param(
+        {
+            "success": True,
+            "type": "crawl.page",
+            "data": [{"metadata": {"statusCode": 404, "error": "Not Found"}}],
+        },
+        Envelope("crawl.page", "crawl", "page", success=True),
+        id="page that its site does not find",
     ),
     pytest.param(
         {"type": "batch_scrape.completed", "id": "job-1", "data": ["text"]},

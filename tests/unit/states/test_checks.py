@@ -18,6 +18,7 @@ from airflow_provider_webdata.states.checks import (
     event_of,
     finished_at,
     has_changes,
+    is_change,
     is_meaningful_change,
     is_over,
 )
@@ -100,6 +101,21 @@ def test_changed_pages(summary: Any, changes: bool, needs_pages: bool) -> None:
         assert meaningful.needs_pages(found) is needs_pages
         for judged in (True, False, None):
             assert meaningful.decide(found, meaningful=judged).outcome == ("done" if judged else otherwise)
+
+
+@pytest.mark.rule("metadata-not-fetched")
+@pytest.mark.parametrize(
+    ("page", "changed"),
+    [
+        ({"status": "changed", "statusCode": 200}, True),
+        ({"status": "changed", "statusCode": 404, "error": "Not Found"}, True),
+        ({"status": "changed", "statusCode": 599, "error": "Network Connect Timeout Error"}, False),
+        ({"status": "removed", "error": "gone"}, True),
+    ],
+)
+def test_a_page_that_was_not_fetched_has_not_changed(page: Any, changed: bool) -> None:
+    found = MonitorCheckPage.model_validate({**page, "judgment": {"meaningful": True}})
+    assert is_change(found) is is_meaningful_change(found) is changed
 
 
 def test_pages_are_not_read_of_a_check_that_failed() -> None:
