@@ -44,6 +44,7 @@ from airflow_provider_webdata.api.errors import (
 from airflow_provider_webdata.api.multipart import MultipartBody, Upload
 from airflow_provider_webdata.api.retry import named_wait
 from airflow_provider_webdata.api.servers import may_be_missing, missing_part, missing_route
+from airflow_provider_webdata.api.validation_issues import issues_text
 from airflow_provider_webdata.common.http_library import httpx
 from airflow_provider_webdata.common.secret_text import without_secrets
 from airflow_provider_webdata.common.surrogates import escape_halves, is_utf8
@@ -64,6 +65,7 @@ _SHOWN_CHARACTERS = 200
 
 _HALF = "contains a lone surrogate, which UTF-8 cannot encode"
 
+_EMPTY: tuple[Any, ...] = (None, "", [], {})
 _ENDING_HEADERS = frozenset({"deprecation", "sunset"})
 _KEY_HEADER = "x-idempotency-key"
 _NO_ROUTE = re.compile(r"Cannot (?:GET|POST|PATCH|PUT|DELETE) /[^\s<]*")
@@ -519,7 +521,8 @@ class Reader(Generic[ResponseT]):
         unknown_path = _NO_ROUTE.search(self._beginning()) if self._status == 404 and not body else None
         message = unknown_path[0] if unknown_path else self._message(body)
         details = body.get("details")
-        if isinstance(details, list) and (issues := self._issues(details)):
+        listed = [details] if isinstance(details, str) else details
+        if isinstance(listed, list) and (issues := self._line(issues_text(listed, message), 1000)):
             message = trimmed(f"{message} ({issues})", 1000)
         wait = named_wait(self._headers, message, body)
         cls = error_class(self._status, code, details, names_wait=wait is not None)
@@ -550,13 +553,13 @@ class Reader(Generic[ResponseT]):
         )
 
     def _message(self, body: dict[str, Any]) -> str:
-        for key in ("error", "message"):
-            given = body.get(key)
-            text = self._issues(given) if isinstance(given, list) else given
-            if isinstance(text, str) and (line := self._line(text, 500)):
-                return line
+        given = (body.get(key) for key in ("error", "message", "error_description"))
+        texts = [issues_text(text) if isinstance(text, list) else text for text in given]
+        lines = [self._line(text, 500) for text in texts if isinstance(text, str)]
+        if reason := ": ".join(dict.fromkeys(filter(None, lines))):
+            return trimmed(reason)
         if body:
-            return "the service gave no reason"
+            return self._unknown_form(body)
         if not (beginning := self._beginning()):
             return "the error body is empty, probably from a proxy in front of the service"
         size = f" of more than {self._limit} bytes" if self._is_cut else ""
@@ -567,8 +570,13 @@ class Reader(Generic[ResponseT]):
             f"it starts with: {beginning}"
         )
 
-    def _issues(self, issues: list[Any]) -> str:
-        return self._line("; ".join(filter(None, map(_issue, issues[:5]))), 1000)
+    def _unknown_form(self, body: dict[str, Any]) -> str:
+        read = {"success", "code", *(["details"] if isinstance(body.get("details"), (list, str)) else [])}
+        rest = {key: value for key, value in body.items() if key not in read and value not in _EMPTY}
+        if not rest:
+            return "the service gave no reason"
+        text = self._line(json.dumps(rest, ensure_ascii=False), 500)
+        return f"the error body has an unknown form; it starts with: {text}"
 
 
 def _date(text: str) -> str:
@@ -578,14 +586,6 @@ def _date(text: str) -> str:
             return f"{datetime.fromtimestamp(int(text[1:]), timezone.utc):%Y-%m-%d %H:%M} UTC"
         return f"{parsedate_to_datetime(text).astimezone(timezone.utc):%Y-%m-%d %H:%M} UTC"
     return "" if text.strip().lower() in ("true", "?1") else text
-
-
-def _issue(issue: Any) -> str:
-    if not isinstance(issue, Mapping):
-        return trimmed(str(issue), 200)
-    path = issue.get("path")
-    place = ".".join(map(str, path)) if isinstance(path, list) else str(path or "")
-    return trimmed(f"{place}: {issue.get('message', '')}".strip(": "), 200)
 
 
 def _origin(url: str) -> str:

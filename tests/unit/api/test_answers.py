@@ -104,7 +104,7 @@ def test_a_redirect(location: str | None, said: str) -> None:
         ({"error": "Bad", "details": [{"path": ["n"], "message": "few"}]}, "Bad (n: few)"),
         ({"error": "Bad", "details": [Z] * 6}, f"Bad ({'; '.join([Z] * 5)})"),
         ({"error": "Bad", "details": [X] * 6}, f"Bad ({'; '.join([X] * 5)}"[:999] + "\u2026"),
-        ({"a": 1}, "the service gave no reason"),
+        ({"success": False, "error": ""}, "the service gave no reason"),
         ({"error": "", "message": "by message"}, "by message"),
         (b"", f"the error body is empty, {PROXY}"),
         (b"[1]", "the error body is not a valid JSON object; it starts with: [1]"),
@@ -116,6 +116,113 @@ def test_a_redirect(location: str | None, said: str) -> None:
 )
 def test_a_failure(body: Any, said: str) -> None:
     assert str(error_of(400, {}, body)) == f"search: HTTP 400: {said} (WD-400)"
+
+
+def literal(value: str, path: list[Any]) -> dict[str, Any]:
+    said = f'Invalid input: expected "{value}"'
+    return {"code": "invalid_value", "values": [value], "path": path, "message": said}
+
+
+def mistyped(wanted: str, path: list[Any]) -> dict[str, Any]:
+    said = f"Invalid input: expected {wanted}, received string"
+    return {"code": "invalid_type", "expected": wanted, "path": path, "message": said}
+
+
+def union(path: list[Any], *branches: list[Any]) -> dict[str, Any]:
+    return {"code": "invalid_union", "errors": [*branches], "path": path, "message": "Invalid input"}
+
+
+SOURCES = [{"code": "invalid_value", "values": ["web", "news"], "path": [0], "message": "Invalid option"}]
+TOO_SMALL = {"code": "too_small", "path": ["maxPages"], "message": "Too small: expected number to be >0"}
+SELECTOR = mistyped("string", ["selector"])
+ONCE = "Number of actions cannot exceed 50"
+
+
+@pytest.mark.rule("error-details")
+@pytest.mark.parametrize(
+    ("error", "details", "said"),
+    [
+        (
+            "Bad Request",
+            [union(["formats", 0], *([literal(name, ["type"])] for name in ("markdown", "html", "rawHtml")))],
+            'Bad Request (formats.0.type: expected "markdown", "html", "rawHtml")',
+        ),
+        (
+            "Bad Request",
+            [union(["actions", 0], [literal("wait", ["type"])], [literal("click", ["type"]), SELECTOR])],
+            'Bad Request (actions.0.type: expected "wait", "click")',
+        ),
+        (
+            "Bad Request",
+            [union(["actions", 0], [literal("wait", ["type"])], [SELECTOR])],
+            "Bad Request (actions.0.selector: Invalid input: expected string, received string)",
+        ),
+        (
+            "Bad Request",
+            [union(["parsers", 0], [literal("pdf", [])], [mistyped("object", [])])],
+            'Bad Request (parsers.0: expected "pdf")',
+        ),
+        (
+            "Bad Request",
+            [union(["parsers", 0], [literal("pdf", [])], [TOO_SMALL])],
+            "Bad Request (parsers.0.maxPages: Too small: expected number to be >0)",
+        ),
+        (
+            "Invalid request body",
+            [union(["sources"], SOURCES, [union([0], [mistyped("object", [])], [mistyped("object", [])])])],
+            'Invalid request body (sources.0: expected "web", "news")',
+        ),
+        (
+            "No",
+            [union(["a"], [mistyped("string", [])], [mistyped("array", [])])],
+            "No (a: Invalid input: expected string, received string or Invalid input: expected array, "
+            "received string)",
+        ),
+        ("No", [union(["a"]), {**union(["b"]), "errors": [[], "x", [5]]}], "No (a: Invalid input; b: 5)"),
+        (ONCE, [{"code": "custom", "path": ["actions"], "message": ONCE}], f"{ONCE} (actions)"),
+        (ONCE, [{"code": "custom", "path": [], "message": ONCE}], ONCE),
+        ("Bad", "the body is empty", "Bad (the body is empty)"),
+    ],
+)
+def test_the_issues_of_a_failure(error: str, details: Any, said: str) -> None:
+    failure = error_of(400, {}, {"success": False, "error": error, "details": details})
+    assert str(failure) == f"search: HTTP 400: {said} (WD-400)"
+
+
+def test_a_deep_union_is_a_short_text() -> None:
+    issue = literal("x", ["y"])
+    for _ in range(60):
+        issue = union(["u"], [issue])
+    assert str(error_of(400, {}, {"error": "Bad", "details": [issue]})).startswith(
+        "search: HTTP 400: Bad (u.u.u"
+    )
+
+
+FORM = "the error body has an unknown form; it starts with: "
+
+
+@pytest.mark.rule("error-body")
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"detail": "Not\nFound"}, FORM + '{"detail": "Not\\nFound"}'),
+        (
+            {"detail": [{"loc": ["body", "url"], "msg": "Field required"}]},
+            FORM + '{"detail": [{"loc": ["body", "url"], "msg": "Field required"}]}',
+        ),
+        ({"title": "Gone away", "status": 400}, FORM + '{"title": "Gone away", "status": 400}'),
+        (
+            {"fault": {"faultstring": "No key fc-secret-key", "x": "tenant-one"}, "success": False},
+            FORM + '{"fault": {"faultstring": "No key ***", "x": "***"}}',
+        ),
+        ({"error": 5, "n": "n" * 600}, f'{FORM}{{"n": "{"n" * 600}'[: len(FORM) + 499] + "\u2026"),
+        ({"error": "invalid_token", "error_description": "It expired"}, "invalid_token: It expired"),
+        ({"error": {"code": "X", "message": "Denied"}, "message": "Denied"}, "Denied"),
+    ],
+)
+def test_a_failure_in_another_servers_form(body: Any, said: str) -> None:
+    failure = error_of(400, {}, body)
+    assert str(failure).removesuffix(" (WD-400)").partition(": ")[2].partition(": ")[2] == said
 
 
 def test_the_kind_of_a_failure() -> None:
