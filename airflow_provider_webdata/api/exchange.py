@@ -201,6 +201,8 @@ def prepare(
     )
     request: dict[str, Any] = {"method": endpoint.method, "url": _address(url)}
     wire: dict[str, Any] = {}
+    if extra_body and extra_body.get("integration") is not None:
+        _check_integration(endpoint, extra_body["integration"])
     if body is not None or extra_body:
         wire = {**(body.to_wire() if body is not None else {}), **(extra_body or {})}
     asked = {**(query or {}), **wire} if endpoint.method == "GET" else query or {}
@@ -274,6 +276,17 @@ def _json(endpoint: Endpoint[Any], wire: Mapping[str, Any]) -> bytes:
         # Only `extra_body` can contain such values; the models reject them.
         problems = filter(None, (_misfit(name, value) for name, value in wire.items()))
         raise InvalidRequestError(endpoint.label, [*problems]) from None
+
+
+def _check_integration(endpoint: Endpoint[Any], value: Any) -> None:
+    from airflow_provider_webdata.api.models.fields import integration
+
+    try:
+        integration(value if isinstance(value, str) else "")
+    except ValueError as error:
+        raise InvalidRequestError(
+            endpoint.label, [f"extra_body: integration: {error} (given: {trimmed(repr(value), 120)})"]
+        ) from None
 
 
 def _misfit(name: str, value: Any) -> str | None:

@@ -52,7 +52,7 @@ class WebDataAgentOperator(
     :param location: location to fetch pages from: `country`.
     :param zero_data_retention: retain no data, for teams with this feature. Default: false.
     :param origin: label of the caller for the service's statistics. Default: `api`.
-    :param integration: second label, with the same purpose.
+    :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
     :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: media is not
         kept.

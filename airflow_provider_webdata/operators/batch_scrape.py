@@ -72,7 +72,7 @@ class WebDataBatchScrapeOperator(
         servers reject the whole batch for one invalid URL.
     :param append_to_id: UUID of an existing batch scrape to append the URLs to.
     :param origin: label of the caller for the service's statistics. Default: `api`.
-    :param integration: second label, with the same purpose.
+    :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
     :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: media is not
         kept.

@@ -72,7 +72,7 @@ class WebDataBatchSearchOperator(
         up to 2 days old, from the service's cache.
     :param threat_protection: threat protection override, for teams with this feature.
     :param origin: label of the caller for the service's statistics. Default: `api`.
-    :param integration: second label, with the same purpose.
+    :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
     :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: media is not
         kept.

@@ -44,7 +44,7 @@ class WebDataDeveloperSearchOperator(
     :param archived: include archived repositories or not.
     :param fork: include forks or not.
     :param origin: label of the caller for the service's statistics. Default: `api`.
-    :param integration: second label, with the same purpose.
+    :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
     :param checks: conditions that the results must meet before they replace those of earlier runs: minimum number of
         results, or `Checks`. Default: no checks.

@@ -63,7 +63,7 @@ class WebDataExtractOperator(
     :param agent: agent that navigates the pages: `model`.
     :param webhook: endpoint that receives the job's events: `url`, `events`, `headers`, `metadata`.
     :param origin: label of the caller for the service's statistics. Default: `api`.
-    :param integration: second label, with the same purpose.
+    :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
     :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: media is not
         kept.

@@ -43,7 +43,7 @@ class WebDataFeedbackOperator(
     :param page_numbers: at most 100 page numbers of a document, from 1.
     :param metadata: additional information as a mapping, at most 8 KB of JSON; no results.
     :param origin: label of the caller for the service's statistics. Default: `api`.
-    :param integration: second label, with the same purpose.
+    :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
 

@@ -47,7 +47,7 @@ class WebDataMapOperator(
     :param include_paths: regular expressions for the path; only matching URLs are listed.
     :param exclude_paths: regular expressions for the path; matching URLs are omitted.
     :param origin: label of the caller for the service's statistics. Default: `api`.
-    :param integration: second label, with the same purpose.
+    :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
     :param changes: path or URL of a folder for the runs' manifests, or `Changes` (templated). Default: no comparison.
     :param checks: conditions that the results must meet before they replace those of earlier runs: minimum number of

@@ -65,7 +65,7 @@ class WebDataScrapeOperator(
     :param domain_tools: also return data providers' tools for the page's site, in `tools`. Default: false.
     :param tool_detail: level of detail for each tool: `compact`, `summary`, or `full`, which includes its contract.
     :param origin: label of the caller for the service's statistics. Default: `api`.
-    :param integration: second label, with the same purpose.
+    :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
     :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: media is not
         kept.

@@ -202,6 +202,7 @@ TEXT_CHECKS: dict[str, Callable[[str], bool]] = {
     "hostname": _no_host,
     "_domain_pattern": _no_host,
     "_identifier": _no_identifier,
+    "integration": lambda value: value[:1] != "_",
     "_email": lambda value: "@" not in value,
     "_cron": _no_cron,
     "_phrase": _no_phrase,

@@ -38,6 +38,7 @@ TEXTS: dict[str, tuple[Any, SearchStrategy[Any]]] = {
     "_droppable_address": ("https://a.example/start", url),
     "_whole_address": ("https://a.example/start", url),
     "_day": ("2026-01-31", st.dates().map(str).filter(lambda day: day[0] != "0")),
+    "integration": ("_x", st.sampled_from(["n8n", "cli", "prometheus"]) | said.map("_{}".format)),
     "_label": ("missing_markdown", st.from_regex(r"[a-z0-9][a-z0-9_-]{0,79}", fullmatch=True)),
     "_small": ({"run": 5}, st.dictionaries(said, st.integers(0, 9) | st.text(plain, max_size=20), max_size=3)),
     "_receiver": ("https://hooks.example/in", st.just("https://hooks.example/in")),

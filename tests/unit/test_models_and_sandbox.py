@@ -163,7 +163,8 @@ def test_both_state_every_request_and_the_same_fields() -> None:
         pytest.fail("\n".join(sorted(unlike)), pytrace=False)
 
 
-@pytest.mark.rule("caller-labels", "scrape-formats", "scrape-tags", "scrape-headers", "scrape-max-age")
+@pytest.mark.rule("caller-labels", "caller-integration")
+@pytest.mark.rule("scrape-formats", "scrape-tags", "scrape-headers", "scrape-max-age")
 @pytest.mark.rule("scrape-min-age", "scrape-wait-for", "scrape-timeout", "scrape-actions", "scrape-location")
 @pytest.mark.rule("scrape-proxy", "scrape-pii", "scrape-profile", "scrape-audit", "scrape-top-level")
 @pytest.mark.rule("format-plain", "format-screenshot", "format-json", "format-question", "format-highlights")

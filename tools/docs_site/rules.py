@@ -38,7 +38,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
 """Additional sections with the fields of a model, after the section of its endpoint. The first with a field applies."""
 
 COMMON = {
-    "integration": "caller-labels",
+    "integration": "caller-integration",
     "notification": "monitor-notification",
     "origin": "caller-labels",
     "schedule": "schedule",

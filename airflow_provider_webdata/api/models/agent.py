@@ -10,6 +10,7 @@ from airflow_provider_webdata.api.models.base import Answer, Lenient, RequestMod
 from airflow_provider_webdata.api.models.fields import (
     Identifier,
     Integer,
+    Integration,
     JsonSchema,
     Listed,
     Number,
@@ -116,7 +117,7 @@ class AgentRequest(RequestModel):
     :param location: location to fetch pages from: `country`.
     :param zero_data_retention: retain no data, for teams with this feature. Default: false.
     :param origin: label of the caller for the service's statistics. Default: `api`.
-    :param integration: second label, with the same purpose.
+    :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     """
 
     nullable = frozenset({"integration"})
@@ -137,7 +138,7 @@ class AgentRequest(RequestModel):
     location: AgentLocation | None = None
     zero_data_retention: Switch | None = None
     origin: Text | None = None
-    integration: Text | None = None
+    integration: Integration | None = None
 
     def _check(self) -> None:
         exchange = self.exchange

@@ -9,6 +9,7 @@ from pydantic import AliasChoices, Field
 from airflow_provider_webdata.api.models.base import Answer, RequestModel, ResponseModel
 from airflow_provider_webdata.api.models.fields import (
     Integer,
+    Integration,
     Listed,
     Number,
     Switch,
@@ -118,7 +119,7 @@ class CrawlRequest(CrawlScope):
         from the service's cache.
     :param zero_data_retention: retain no data, for teams with this feature. Default: false.
     :param origin: label of the caller for the service's statistics. Default: `api`.
-    :param integration: second label, with the same purpose.
+    :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     """
 
     nullable = frozenset({"integration"})
@@ -129,7 +130,7 @@ class CrawlRequest(CrawlScope):
     webhook: PageJobWebhookConfig | None = None
     scrape_options: ScrapeOptions | None = None
     zero_data_retention: Switch | None = None
-    integration: Text | None = None
+    integration: Integration | None = None
     origin: Text | None = None
 
     def _check(self) -> None:

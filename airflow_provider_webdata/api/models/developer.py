@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from airflow_provider_webdata.api.models.base import Answer, Lenient, RequestModel, ResponseModel, problem
-from airflow_provider_webdata.api.models.fields import Integer, Listed, String, Switch, Text
+from airflow_provider_webdata.api.models.fields import Integer, Integration, Listed, String, Switch, Text
 
 _OF_REPOSITORIES = {"issue", "pull_request", "readme"}
 
@@ -32,7 +32,7 @@ class DeveloperSearchRequest(RequestModel):
     :param archived: include archived repositories or not.
     :param fork: include forks or not.
     :param origin: label of the caller for the service's statistics. Default: `api`.
-    :param integration: second label, with the same purpose.
+    :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     """
 
     query: Text
@@ -52,7 +52,7 @@ class DeveloperSearchRequest(RequestModel):
     archived: Switch | None = None
     fork: Switch | None = None
     origin: Text | None = None
-    integration: Text | None = None
+    integration: Integration | None = None
 
     def _check(self) -> None:
         asked = set(self.types or ())

@@ -9,6 +9,7 @@ from pydantic import Field
 from airflow_provider_webdata.api.models.base import Answer, Lenient, RequestModel, problem
 from airflow_provider_webdata.api.models.fields import (
     DroppableAddress,
+    Integration,
     JsonSchema,
     Listed,
     Switch,
@@ -59,7 +60,7 @@ class ExtractRequest(RequestModel):
     :param agent: agent that navigates the pages: `model`.
     :param webhook: endpoint that receives the job's events: `url`, `events`, `headers`, `metadata`.
     :param origin: label of the caller for the service's statistics. Default: `api`.
-    :param integration: second label, with the same purpose.
+    :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     """
 
     nullable = frozenset({"integration"})
@@ -80,7 +81,7 @@ class ExtractRequest(RequestModel):
     agent: ExtractAgent | None = None
     webhook: ExtractWebhookConfig | None = None
     origin: Text | None = None
-    integration: Text | None = None
+    integration: Integration | None = None
 
     def _check(self) -> None:
         if not self.urls and self.prompt is None:

@@ -10,6 +10,7 @@ from airflow_provider_webdata.api.models.base import Answer, RequestModel, probl
 from airflow_provider_webdata.api.models.fields import (
     Identifier,
     Integer,
+    Integration,
     JsonObject,
     Label,
     Listed,
@@ -63,7 +64,7 @@ class SearchFeedbackRequest(RequestModel):
     :param missing_content: at most 20 missing topics: `topic`, `description`.
     :param query_suggestions: suggested improvements of the query, at most 2,000 characters.
     :param origin: label of the caller for the service's statistics. Default: `api`.
-    :param integration: second label, with the same purpose.
+    :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     """
 
     nullable = frozenset({"integration"})
@@ -73,7 +74,7 @@ class SearchFeedbackRequest(RequestModel):
     missing_content: Annotated[Listed[MissingContent], Field(max_length=20)] | None = None
     query_suggestions: Annotated[String, Field(max_length=2000)] | None = None
     origin: Text | None = None
-    integration: Text | None = None
+    integration: Integration | None = None
 
     def _check(self) -> None:
         fields = _SAYS_WHAT[self.rating]
@@ -102,7 +103,7 @@ class FeedbackRequest(RequestModel):
     :param page_numbers: at most 100 page numbers of a document, from 1.
     :param metadata: additional information as a mapping, at most 8 KB of JSON; no results.
     :param origin: label of the caller for the service's statistics. Default: `api`.
-    :param integration: second label, with the same purpose.
+    :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     """
 
     nullable = frozenset({"integration"})
@@ -120,7 +121,7 @@ class FeedbackRequest(RequestModel):
     page_numbers: Annotated[Listed[Annotated[Integer, Field(ge=1)]], Field(max_length=100)] | None = None
     metadata: Annotated[JsonObject, AfterValidator(not_larger_than(8192))] | None = None
     origin: Text | None = None
-    integration: Text | None = None
+    integration: Integration | None = None
 
     def _check(self) -> None:
         said: tuple[Any, ...] = (
@@ -199,7 +200,7 @@ class ProviderFeedbackRequest(RequestModel):
     :param capability_feedback: at most 20 shortcomings of capabilities: `name`, `provider`, `issue`, `why`,
         `requestedFunctionality`.
     :param origin: label of the caller for the service's statistics. Default: `api`.
-    :param integration: second label, with the same purpose.
+    :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     """
 
     nullable = frozenset({"integration"})
@@ -211,7 +212,7 @@ class ProviderFeedbackRequest(RequestModel):
     provider_feedback: Annotated[Listed[ProviderIssue], Field(max_length=20)] | None = None
     capability_feedback: Annotated[Listed[CapabilityIssue], Field(max_length=20)] | None = None
     origin: Text | None = None
-    integration: Text | None = None
+    integration: Integration | None = None
 
 
 class FeedbackResponse(Answer):

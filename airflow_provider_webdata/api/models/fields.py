@@ -272,6 +272,27 @@ def _label(value: str) -> str:
     return value
 
 
+INTEGRATIONS = (
+    *("camelai", "cli", "crewai", "dify", "flowise", "gstack", "hermes", "langchain", "llamaindex", "make"),
+    *("metagpt", "n8n", "pipedream", "prometheus", "raycast", "relevanceai", "viasocket", "zapier"),
+)
+"""Names that the service accepts as `integration`, as of 2026-08-21. See docs/service.md#caller-integration."""
+
+
+def integration(value: str) -> str:
+    """Return `value` if the service accepts it as `integration`.
+
+    :raises PydanticCustomError: the value is neither a known name nor text that begins with `_`.
+    """
+    if value not in INTEGRATIONS and not value.startswith("_"):
+        raise problem(
+            "integration",
+            f"must begin with '_', as every server accepts, or be a name that the service knows (as of 2026-08-21): "
+            f"{', '.join(INTEGRATIONS)}",
+        )
+    return value
+
+
 def not_larger_than(limit: int) -> Callable[[dict[str, Any]], dict[str, Any]]:
     """Return a validator that rejects larger JSON objects.
 
@@ -354,6 +375,9 @@ JsonObject = Annotated[dict[str, Any], PlainValidator(_json_object)]
 
 JsonSchema = Annotated[JsonObject, AfterValidator(_json_schema), BeforeValidator(_schema_of_model)]
 """A JSON Schema of any draft, or a pydantic model class."""
+
+Integration = Annotated[Text, AfterValidator(integration)]
+"""Label of the caller: a known name, or text that begins with `_`."""
 
 Label = Annotated[String, AfterValidator(_label)]
 """A short name, such as `missing_markdown`."""

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from airflow_provider_webdata.api.models.base import Answer, Lenient, RequestModel, ResponseModel
-from airflow_provider_webdata.api.models.fields import Integer, Text
+from airflow_provider_webdata.api.models.fields import Integer, Integration, Text
 from airflow_provider_webdata.api.models.search import WebResult
 
 CourtType = Literal[
@@ -38,7 +38,7 @@ class GovernmentSearchRequest(RequestModel):
     :param cites: a cited law or case, such as `42 U.S.C. § 1983` or `us:usc:42:1983`.
     :param domain: a site, such as `irs.gov`.
     :param origin: label of the caller for the service's statistics. Default: `api`.
-    :param integration: second label, with the same purpose.
+    :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     """
 
     query: Text
@@ -49,7 +49,7 @@ class GovernmentSearchRequest(RequestModel):
     cites: Text | None = None
     domain: Text | None = None
     origin: Text | None = None
-    integration: Text | None = None
+    integration: Integration | None = None
 
 
 class GovernmentResults(ResponseModel):

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field
 
 from airflow_provider_webdata.api.errors import error_text
 from airflow_provider_webdata.api.models.base import Answer, Lenient, RequestModel, ResponseModel, problem
-from airflow_provider_webdata.api.models.fields import Integer, String, Switch, Text
+from airflow_provider_webdata.api.models.fields import Integer, Integration, String, Switch, Text
 from airflow_provider_webdata.api.models.scrape import Profile
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class InteractRequest(RequestModel):
     :param block_ads: block advertisements. Default: true. This and the next field are not publicly documented.
     :param record_session: record the session; `GET /v2/interact/{sessionId}/replay` returns the recording.
     :param origin: label of the caller for the service's statistics. Default: `api`.
-    :param integration: second label, with the same purpose.
+    :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     """
 
     nullable = frozenset({"integration"})
@@ -67,7 +67,7 @@ class InteractRequest(RequestModel):
     block_ads: Switch | None = None
     record_session: Switch | None = None
     origin: Text | None = None
-    integration: Text | None = None
+    integration: Integration | None = None
 
     def _own_warnings(self) -> list[str]:
         if self.ttl is None:

@@ -8,7 +8,15 @@ from pydantic import Field, field_validator
 
 from airflow_provider_webdata.api.models.base import Answer, Lenient, RequestModel, ResponseModel
 from airflow_provider_webdata.api.models.crawl import unreadable_expressions
-from airflow_provider_webdata.api.models.fields import Headers, Integer, Listed, Switch, Text, WebAddress
+from airflow_provider_webdata.api.models.fields import (
+    Headers,
+    Integer,
+    Integration,
+    Listed,
+    Switch,
+    Text,
+    WebAddress,
+)
 from airflow_provider_webdata.api.models.scrape import AuditMetadata, Location
 from airflow_provider_webdata.api.models.threat import ThreatProtection
 
@@ -34,7 +42,7 @@ class MapRequest(RequestModel):
     :param include_paths: regular expressions for the path; only matching URLs are listed.
     :param exclude_paths: regular expressions for the path; matching URLs are omitted.
     :param origin: label of the caller for the service's statistics. Default: `api`.
-    :param integration: second label, with the same purpose.
+    :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     """
 
     nullable = frozenset({"integration"})
@@ -55,7 +63,7 @@ class MapRequest(RequestModel):
     use_index: Switch | None = None
     include_paths: Listed[Text] | None = None
     exclude_paths: Listed[Text] | None = None
-    integration: Text | None = None
+    integration: Integration | None = None
     origin: Text | None = None
 
     def _own_warnings(self) -> list[str]:

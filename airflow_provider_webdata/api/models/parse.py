@@ -11,6 +11,7 @@ from airflow_provider_webdata.api.models.base import Answer, Lenient, RequestMod
 from airflow_provider_webdata.api.models.fields import (
     Headers,
     Integer,
+    Integration,
     Listed,
     Switch,
     Text,
@@ -78,7 +79,7 @@ class ParseOptions(RequestModel):
     :param zero_data_retention: retain no data, for teams with this feature. Default: false.
     :param audit_metadata: user to record in the audit log: `username`.
     :param origin: label of the caller for the service's statistics. Default: `api`.
-    :param integration: second label, with the same purpose.
+    :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     """
 
     nullable = frozenset({"integration"})
@@ -98,7 +99,7 @@ class ParseOptions(RequestModel):
     zero_data_retention: Switch | None = None
     audit_metadata: AuditMetadata | None = None
     origin: Text | None = None
-    integration: Text | None = None
+    integration: Integration | None = None
 
 
 class ParseReferenceRequest(ParseOptions):

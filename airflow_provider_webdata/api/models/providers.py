@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from airflow_provider_webdata.api.models.base import Answer, Lenient, RequestModel, ResponseModel, problem
-from airflow_provider_webdata.api.models.fields import Integer, JsonObject, Listed, Text
+from airflow_provider_webdata.api.models.fields import Integer, Integration, JsonObject, Listed, Text
 from airflow_provider_webdata.api.prices import CATALOG
 
 
@@ -41,7 +41,7 @@ class ProviderRequest(RequestModel):
     :param timeout: time limit of the calls in milliseconds, 1 to 300,000; the service caps it at 120,000. Default:
         120,000.
     :param origin: label of the caller for the service's statistics. Default: `api`.
-    :param integration: second label, with the same purpose.
+    :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     """
 
     nullable = frozenset({"integration"})
@@ -49,7 +49,7 @@ class ProviderRequest(RequestModel):
     calls: Annotated[Listed[ProviderCall], Field(min_length=1, max_length=10)] = Field(alias="alexandria")
     timeout: Annotated[Integer, Field(ge=1, le=300_000)] | None = None
     origin: Text | None = None
-    integration: Text | None = None
+    integration: Integration | None = None
 
 
 class FindToolsRequest(RequestModel):

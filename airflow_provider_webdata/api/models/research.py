@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from airflow_provider_webdata.api.models.base import Answer, Lenient, RequestModel, ResponseModel, problem
-from airflow_provider_webdata.api.models.fields import Day, Integer, Listed, Switch, Text
+from airflow_provider_webdata.api.models.fields import Day, Integer, Integration, Listed, Switch, Text
 
 
 class PaperSearchRequest(RequestModel):
@@ -20,7 +20,7 @@ class PaperSearchRequest(RequestModel):
     :param from_date: earliest date on which a paper was created or updated, such as `2026-01-31`.
     :param to_date: latest such date.
     :param origin: label of the caller for the service's statistics. Default: `api`.
-    :param integration: second label, with the same purpose.
+    :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     """
 
     query: Text
@@ -30,7 +30,7 @@ class PaperSearchRequest(RequestModel):
     from_date: Day | None = Field(None, alias="from")
     to_date: Day | None = Field(None, alias="to")
     origin: Text | None = None
-    integration: Text | None = None
+    integration: Integration | None = None
 
     def _own_warnings(self) -> list[str]:
         if self.from_date is not None and self.to_date is not None and self.from_date > self.to_date:
@@ -44,13 +44,13 @@ class PaperRequest(RequestModel):
     :param query: a question; the response then includes passages of the paper that answer it.
     :param k: maximum number of passages, 1 to 50; only with `query`. Default: 4.
     :param origin: label of the caller for the service's statistics. Default: `api`.
-    :param integration: second label, with the same purpose.
+    :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     """
 
     query: Text | None = None
     k: Annotated[Integer, Field(ge=1, le=50)] | None = None
     origin: Text | None = None
-    integration: Text | None = None
+    integration: Integration | None = None
 
     def _check(self) -> None:
         if self.k is not None and self.query is None:
@@ -67,7 +67,7 @@ class SimilarPapersRequest(RequestModel):
     :param rerank: rerank the results.
     :param anchor: additional papers to start from.
     :param origin: label of the caller for the service's statistics. Default: `api`.
-    :param integration: second label, with the same purpose.
+    :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     """
 
     intent: Text
@@ -76,7 +76,7 @@ class SimilarPapersRequest(RequestModel):
     rerank: Switch | None = None
     anchor: Listed[Text] | None = None
     origin: Text | None = None
-    integration: Text | None = None
+    integration: Integration | None = None
 
 
 class PaperResult(ResponseModel):

@@ -11,6 +11,7 @@ from airflow_provider_webdata.api.models.base import RequestModel, problem
 from airflow_provider_webdata.api.models.fields import (
     Headers,
     Integer,
+    Integration,
     Listed,
     String,
     Switch,
@@ -249,7 +250,7 @@ class PageRequest(ScrapeOptions):
     :param zero_data_retention: retain no data, for teams with this feature; excludes screenshots and
         `only_clean_content`. Default: false.
     :param origin: label of the caller for the service's statistics. Default: `api`.
-    :param integration: second label, with the same purpose.
+    :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     """
 
     nullable = frozenset({"integration"})
@@ -258,7 +259,7 @@ class PageRequest(ScrapeOptions):
     }
 
     zero_data_retention: Switch | None = None
-    integration: Text | None = None
+    integration: Integration | None = None
     origin: Text | None = None
 
     def _check(self) -> None:

@@ -10,6 +10,7 @@ from airflow_provider_webdata.api.models.base import Answer, RequestModel, Respo
 from airflow_provider_webdata.api.models.fields import (
     DomainFilter,
     Integer,
+    Integration,
     Listed,
     String,
     Switch,
@@ -136,7 +137,7 @@ class SearchRequest(RequestModel):
         up to 2 days old, from the service's cache.
     :param threat_protection: threat protection override, for teams with this feature.
     :param origin: label of the caller for the service's statistics. Default: `api`.
-    :param integration: second label, with the same purpose.
+    :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     """
 
     nullable = frozenset({"integration"})
@@ -160,7 +161,7 @@ class SearchRequest(RequestModel):
     tool_detail: Literal["compact", "summary", "full"] | None = None
     scrape_options: SearchScrapeOptions | None = None
     threat_protection: ThreatProtection | None = None
-    integration: Text | None = None
+    integration: Integration | None = None
     origin: Text | None = None
 
     @field_validator("sources", "categories")

@@ -29,6 +29,11 @@ UUID: Schema = {
     "type": "string",
     "pattern": r"\A[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\Z",
 }
+INTEGRATION: Schema = {
+    "type": ["string", "null"],
+    "pattern": r"\A(?:_|(?:dify|zapier|pipedream|raycast|langchain|crewai|llamaindex|n8n|camelai|make|flowise|metagpt"
+    r"|relevanceai|viasocket|cli|hermes|gstack|prometheus)\Z)",
+}
 
 
 def _text(low: int = 0, high: int | None = None) -> Schema:
@@ -236,7 +241,7 @@ PARSE = _object(
         "proxy": _one_of("basic", "auto"),
         "zeroDataRetention": BOOLEAN,
         "origin": STRING,
-        "integration": {"type": ["string", "null"]},
+        "integration": INTEGRATION,
         **{
             name: SCRAPE_OPTIONS["properties"][name]
             for name in (
@@ -278,7 +283,7 @@ INTERACT = _object(
         "streamWebView": BOOLEAN,
         "profile": SCRAPE_OPTIONS["properties"]["profile"],
         "origin": STRING,
-        "integration": {"type": ["string", "null"]},
+        "integration": INTEGRATION,
         # Not documented, but accepted by the service.
         "blockAds": BOOLEAN,
         "location": _object({"country": {"type": "string", "pattern": r"\A[A-Z]{2}\Z"}}),
@@ -309,7 +314,7 @@ def _job_webhook(*events: str) -> Schema:
     return {"if": {"type": "string"}, "then": {}, "else": _object(fields, "url")}
 
 
-LABELS: dict[str, Schema] = {"origin": STRING, "integration": {"type": ["string", "null"]}}
+LABELS: dict[str, Schema] = {"origin": STRING, "integration": INTEGRATION}
 DOMAIN_TOOLS: dict[str, Schema] = {
     "domainTools": BOOLEAN,
     "toolDetail": _one_of("compact", "summary", "full"),
@@ -443,7 +448,7 @@ EXTRACT = _object(
         "allowExternalLinks": BOOLEAN,
         "agent": _object({"model": _one_of("FIRE-1")}),
         "webhook": _job_webhook("started", "completed", "failed"),
-        "integration": {"type": ["string", "null"]},
+        "integration": INTEGRATION,
         "limit": _integer(1),
         "timeout": _integer(1),
     }
@@ -479,7 +484,7 @@ AGENT = _object(
         "exchange": EXCHANGE,
         "location": _object({"country": {"type": "string", "pattern": r"\A[A-Z]{2}\Z"}}),
         "zeroDataRetention": BOOLEAN,
-        "integration": {"type": ["string", "null"]},
+        "integration": INTEGRATION,
     },
     "prompt",
 )
@@ -517,7 +522,7 @@ SEARCH = _object(
         "lang": STRING,
         "filter": STRING,
         "origin": STRING,
-        "integration": {"type": ["string", "null"]},
+        "integration": INTEGRATION,
     },
     "query",
 )

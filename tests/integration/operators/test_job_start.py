@@ -221,7 +221,7 @@ def test_a_job_of_another_request_is_given_up(
     task.crash("later")
     task.body = {
         **task.body,
-        "timeout" if kind == "batch_scrape" else "integration": 2000 if kind == "batch_scrape" else "x",
+        "timeout" if kind == "batch_scrape" else "integration": 2000 if kind == "batch_scrape" else "_x",
     }
     job = task.start()
     former, new = service.started()

@@ -238,6 +238,11 @@ class NoJSON:
 
 HALF = "a lone surrogate, which UTF-8 cannot encode"
 MONITOR = {"endpoint": endpoints.GET_MONITOR}
+NAMES = (
+    "extra_body: integration: must begin with '_', as every server accepts, or be a name that the service knows (as of "
+    "2026-08-21): camelai, cli, crewai, dify, flowise, gstack, hermes, langchain, llamaindex, make, metagpt, n8n, "
+    "pipedream, prometheus, raycast, relevanceai, viasocket, zapier (given: {given})"
+)
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "extra body": (
         {"extra_body": {"good": 1, "bad": "\ud83d", "worse": NoJSON()}},
@@ -248,6 +253,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"extra_body": {"a": [{"b": "\ud83d"}]}}, f"extra_body: the value of 'a' contains {HALF}"
     ),
     "half a name": ({"extra_body": {"\ud83d": 1}}, f"extra_body: the value of '\\ud83d' contains {HALF}"),
+    "integration": ({"extra_body": {"integration": "airflow"}}, NAMES.format(given="'airflow'")),
+    "integration of another type": ({"extra_body": {"integration": ["_x"]}}, NAMES.format(given="['_x']")),
     "half a query": (
         {"endpoint": endpoints.ACTIVITY, "query": {"cursor": "a\ud83d"}},
         f"cursor: the text contains {HALF} (given: 'a\\ud83d')",
@@ -292,6 +299,13 @@ def test_a_call_that_cannot_be_made(arguments: dict[str, Any], said: str) -> Non
     assert (
         str(caught.value) == f"{given['endpoint'].label}: nothing was sent, {problems}:\n  - {said} (WD-002)"
     )
+
+
+@pytest.mark.rule("caller-integration")
+@pytest.mark.parametrize("label", ["_airflow", "n8n", None])
+def test_an_accepted_label_in_an_extra_body(label: str | None) -> None:
+    prepared = prepare(CONFIG, endpoints.SEARCH, None, None, SearchRequest(query="q"), {"integration": label})
+    assert json.loads(prepared.request["content"])["integration"] == label
 
 
 def test_a_path_is_one_segment() -> None:

@@ -77,6 +77,9 @@ ROWS: dict[str, Row] = {
         ["https://example.com", "example.com/docs", "example.com:80", "*.example.com", "", " example.com",
          "example..com", ".com", "-a.com", "a-.com", "a_b.com", "_dmarc.example.com", "a" * 64 + ".com",
          f"{'.'.join(['a' * 60] * 4)}.{'b' * 10}", 5]),
+    "integration": (
+        m.SearchRequest, lambda v: search(integration=v), "integration", ["n8n", "prometheus", "_", "_airflow"],
+        ["airflow", "N8N", " _x", "x_", "", 5]),
     "domain pattern": (
         m.ScrapeRequest, lambda v: of_threat(blacklist=[v]), "threatProtection.blacklist.0",
         ["example.com", "*.example.com", "xn--mnchen-3ya.de"],
