@@ -101,7 +101,10 @@ class Server(msgspec.Struct, frozen=True):
         return self.kind == "self-hosted"
 
 
-HOSTED = Server("hosted", stores_keys=True, ends_operations=True)
+HOSTED = Server("hosted", stores_keys=True)
+HOSTED_SERVICE = Server("hosted", stores_keys=True, ends_operations=True)
+"""The hosted service itself; the end of an operation does not concern other servers that behave like it."""
+
 SELF_HOSTED = Server(
     "self-hosted",
     bills=False,
@@ -122,7 +125,7 @@ def server_of(base_url: str, declared: Kind | None) -> Server:
 
     :param declared: the connection's field `server`.
     """
-    return HOSTED if is_hosted_service(base_url) else _BY_KIND[declared]
+    return HOSTED_SERVICE if is_hosted_service(base_url) else _BY_KIND[declared]
 
 
 def is_hosted_service(base_url: str) -> bool:

@@ -169,7 +169,7 @@ class ServiceAnswer:
         if declared is not None:
             return Finding("server", "ok", declared)
         if kind == "hosted":
-            seen = "the server reports a balance, but no kind is set, so a crawl cannot be repeated safely"
+            seen = "the server reports a balance, but no kind is set, so a start cannot be repeated safely"
         else:
             seen = "no kind is set, so calls count as billed"
         advice = (

@@ -44,6 +44,7 @@ class JobService:
     :ivar faults: answers to the next requests, one each, before all others.
     :ivar start_faults: the faults of the next starts: `lose request`, `lose answer`, or the status of an answer
         though the job is started.
+    :ivar bills: whether it is a server with billing and a database; otherwise it lists no calls, and a key ends it.
     :ivar lists: whether jobs show in the activity and among the running crawls.
     :ivar names: whether the activity names the targets of jobs.
     :ivar honours_keys: whether an idempotency key works once.
@@ -63,6 +64,7 @@ class JobService:
         self.faults: list[Answer] = []
         self.start_faults: list[Any] = []
         self.requests: list[str] = []
+        self.bills = True
         self.lists = True
         self.names = True
         self.honours_keys = True
@@ -141,6 +143,8 @@ class JobService:
             return self._limit()
         if self.faults:
             return self.faults.pop(0)
+        if path == "/v2/team/activity" and not self.bills:
+            return 500, {"success": False, "error": "Failed to fetch activity."}, {}
         if path == "/v2/team/activity":
             items = reversed(self.activity) if self.lists else ()
             shown = [item if self.names else {**item, "target": None} for item in items]
@@ -183,6 +187,9 @@ class JobService:
         fault = self.start_faults.pop(0) if self.start_faults else None
         if isinstance(fault, tuple):
             return fault
+        if key is not None and not self.bills:
+            self.keys.append(key)
+            return None
         if fault == "lose request":
             return None
         if key is not None and self.honours_keys:

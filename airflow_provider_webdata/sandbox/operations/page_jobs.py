@@ -57,7 +57,7 @@ class PageJobs(Jobs):
 
     async def status(self, call: Call) -> Reply:
         """Return the status of a job and one page of its documents."""
-        return self._owner(call.params["id"])._status(call)  # noqa: SLF001 - the same class
+        return self._owner(call.params["id"])._status(call)
 
     def _status(self, call: Call) -> Reply:
         job = self.find(call.params["id"])
@@ -82,7 +82,7 @@ class PageJobs(Jobs):
 
     async def errors(self, call: Call) -> Reply:
         """List the failed pages and the URLs that robots.txt blocks."""
-        return self._owner(call.params["id"])._errors(call)  # noqa: SLF001
+        return self._owner(call.params["id"])._errors(call)
 
     def _errors(self, call: Call) -> Reply:
         job = self.find(call.params["id"])
@@ -94,7 +94,7 @@ class PageJobs(Jobs):
 
     async def cancel(self, call: Call) -> Reply:
         """Cancel a job. Its scraped pages remain available."""
-        return self._owner(call.params["id"])._cancel(call)  # noqa: SLF001
+        return self._owner(call.params["id"])._cancel(call)
 
     def _owner(self, job_id: str) -> PageJobs:
         if self._settings.profile.shared_jobs:

@@ -171,7 +171,9 @@ SELF_HOSTED = Profile(
     lacks=(
         Lack("GET", r"/v2/team/(credit|token)-usage(/historical)?", UNEXPECTED),
         Lack("GET", "/v2/team/activity", _failure(500, "Failed to fetch activity.")),
-        Lack("GET", rf"/v2/agent|/v2/agent/threads/{_ID}|/v2/agent/{_ID}/(trace|snapshots/{_ID})", UNKNOWN_PATH),
+        Lack(
+            "GET", rf"/v2/agent|/v2/agent/threads/{_ID}|/v2/agent/{_ID}/(trace|snapshots/{_ID})", UNKNOWN_PATH
+        ),
         Lack("GET|POST", r"/v2/search/(developer|gov|research/.+)", UNKNOWN_PATH),
         Lack("GET", rf"/v2/parse/formats|/v2/interact/{_ID}/replay(/{_ID})?", UNKNOWN_PATH),
         Lack("POST", "/v2/agent", UNEXPECTED, "agent"),
@@ -208,15 +210,42 @@ SELF_HOSTED = Profile(
         "enhanced": _FILE_ENGINES,
     },
     ignored=frozenset(
-        {"screenshot", "product", "question", "highlights", "changeTracking", "redactPII", "profile", "minAge"}
+        {
+            "screenshot",
+            "product",
+            "question",
+            "highlights",
+            "changeTracking",
+            "redactPII",
+            "profile",
+            "minAge",
+        }
     ),
     more_metadata=True,
     deprecated={rf"/v2/extract(/{_ID})?": "/v2/scrape"},
     page_error_events=False,
     waived=frozenset({HTTPS_ONLY, QUERY_NEEDED}),
     integrations=frozenset(
-        "dify zapier pipedream raycast langchain crewai llamaindex n8n camelai make flowise metagpt relevanceai "
-        "viasocket cli hermes gstack prometheus".split()
+        [
+            "dify",
+            "zapier",
+            "pipedream",
+            "raycast",
+            "langchain",
+            "crewai",
+            "llamaindex",
+            "n8n",
+            "camelai",
+            "make",
+            "flowise",
+            "metagpt",
+            "relevanceai",
+            "viasocket",
+            "cli",
+            "hermes",
+            "gstack",
+            "prometheus",
+        ]
     ),
     countries=COUNTRIES,
 )

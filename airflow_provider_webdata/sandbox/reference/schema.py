@@ -803,7 +803,7 @@ SELF_HOSTED_BODIES: dict[str, Schema] = {
         query=STRING,
         sources=_array(_named_or_tagged({name: SOURCES[name] for name in ("web", "images", "news")})),
         categories=_array(
-            _named_or_tagged({name: NOTHING for name in ("github", "research", "pdf", "developer")})
+            _named_or_tagged(dict.fromkeys(("github", "research", "pdf", "developer"), NOTHING))
         ),
         scrapeOptions=_object({**SELF_HOSTED_SCRAPE_OPTIONS, "zeroDataRetention": BOOLEAN}),
     ),
@@ -867,7 +867,11 @@ def _issues(error: ValidationError) -> Iterator[Issue]:
         yield Issue(path, message, "invalid_format", {"origin": "string", "format": "regex"})
     elif rule in LIMITS:
         code, bound, inclusive = LIMITS[rule]
-        facts = {"origin": ORIGINS[type(error.instance)], bound: error.validator_value, "inclusive": inclusive}
+        facts = {
+            "origin": ORIGINS[type(error.instance)],
+            bound: error.validator_value,
+            "inclusive": inclusive,
+        }
         yield Issue(path, message, code, facts)
     else:
         yield Issue(path, message)

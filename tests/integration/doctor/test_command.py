@@ -79,7 +79,7 @@ def test_the_example_of_the_docs(world: World, capsys: pytest.CaptureFixture[str
 def test_no_problems(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     ran = Ran(capsys)
     assert ran.status == 0
-    assert ran.output.endswith("\n1 unknown, 14 ok\n")
+    assert ran.output.endswith("\n1 unknown, 15 ok\n")
     # Each check has a line, and the advice has another.
     checks = [line.split()[1] for line in ran.output.splitlines() if re.match(r"  \w", line)]
     assert checks == ALL_CHECKS

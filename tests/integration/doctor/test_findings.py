@@ -21,7 +21,7 @@ from cryptography.fernet import Fernet
 from sqlalchemy import Engine, create_engine
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
-from airflow_provider_webdata.common import endings
+from airflow_provider_webdata.api import servers
 from airflow_provider_webdata.doctor import examination, inbox_answer, service_answer
 from airflow_provider_webdata.doctor.finding import Finding
 from airflow_provider_webdata.doctor.side_by_side import CheckGroup, TimeLimit, findings_of
@@ -40,7 +40,19 @@ from tests.support.waiting import PATIENCE
 
 ALL_CHECKS = [
     *("versions", "plugin", "tables", "triggerer", "endings"),
-    *("fields", "host", "tls", "key", "credits", "clock", "entitlements", "webhook", "deliveries", "reader"),
+    *(
+        "fields",
+        "host",
+        "tls",
+        "key",
+        "server",
+        "credits",
+        "clock",
+        "entitlements",
+        "webhook",
+        "deliveries",
+        "reader",
+    ),
 ]
 
 Arrange = Callable[[World], object]
@@ -58,7 +70,7 @@ def test_no_problems(world: World) -> None:
     assert {finding.check: finding.state for finding in found if finding.state != "ok"} == {
         "entitlements": "unknown"
     }
-    assert [finding.conn_id for finding in found] == [None] * 5 + [CONNECTION_ID] * 10
+    assert [finding.conn_id for finding in found] == [None] * 5 + [CONNECTION_ID] * 11
 
 
 EXTRACTS = """
@@ -91,7 +103,7 @@ def test_tasks_whose_operation_ends_are_listed(world: World, tmp_path: Path) -> 
         sync_bag_to_db(bag, "tests", None, session=session)
         session.commit()
     assert {finding.check: finding.state for finding in findings(world)}["endings"] == "ok"
-    world.patch.setattr(endings, "HOSTED_HOSTS", {"127.0.0.1"})
+    world.patch.setattr(servers, "HOSTED_HOST", "127.0.0.1")
     (found,) = [finding for finding in findings(world) if finding.check == "endings"]
     assert found.state == "warning"
     assert found.seen == "/v2/extract is used by prices.default, prices.mapped, prices.waits"
@@ -109,6 +121,15 @@ def _dated(seconds: float) -> str:
 def _answering(world: World, status: int = 200, body: str = "{}", **headers: str) -> str:
     """Return the URL of a service or an inbox with one answer, which has the right date by default."""
     return world.serve(answer(status, body, headers={"date": _dated(0), **headers})).url
+
+
+def _without_balance(world: World) -> str:
+    free = json.dumps({"success": True, "concurrency": 0, "maxConcurrency": 2})
+    steps = [
+        answer(500, _error("x"), headers={"date": _dated(0)}),
+        answer(body=free, headers={"date": _dated(0)}),
+    ]
+    return world.serve(*steps).url
 
 
 def _error(text: str) -> str:
@@ -313,6 +334,29 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
     "a short secret": (
         lambda w: w.connect(webhook_secret="short-one"),
         {"fields": ("warning", "webhook_secret has fewer than 16 characters", "form")},
+    ),
+    # The kind of server
+    "a server of unknown kind": (
+        lambda w: w.connect(server=None),
+        {
+            "server": (
+                "warning",
+                "the server reports a balance, but no kind is set",
+                'Set "Server" to hosted.',
+            )
+        },
+    ),
+    "a hosted server that is declared self-hosted": (
+        lambda w: w.connect(server="self-hosted"),
+        {"server": ("wrong", "the server reports a balance, so it bills calls", 'Set "Server" to hosted: ')},
+    ),
+    "a server without a balance": (
+        lambda w: w.connect(_without_balance(w), server="self-hosted"),
+        {},
+    ),
+    "a server without a balance that is declared hosted": (
+        lambda w: w.connect(_without_balance(w)),
+        {"server": ("wrong", "the server reports no credits and accepts any API key", "ends such a server")},
     ),
     # Host and TLS
     "a name that does not resolve": (
@@ -540,16 +584,18 @@ UNKNOWN: dict[str, dict[str, str]] = {
     "a database that is down": {"deliveries": "the database cannot be reached"},
     "no tables": {"deliveries": "see tables"},
     "no delivery yet": {"deliveries": "the inbox has no deliveries yet"},
-    "a port without a server": dict.fromkeys(("key", "credits", "clock", "entitlements"), "see host"),
-    "an https port without a server": dict.fromkeys(("tls", "key", "credits", "clock"), "see host"),
-    "https to plain http": dict.fromkeys(("key", "credits", "clock"), "see tls"),
-    "an invalid CA bundle": dict.fromkeys(("host", "key", "credits", "clock"), "see tls"),
-    "a wrong key": dict.fromkeys(("credits", "entitlements"), "see key"),
+    "a port without a server": dict.fromkeys(
+        ("key", "server", "credits", "clock", "entitlements"), "see host"
+    ),
+    "an https port without a server": dict.fromkeys(("tls", "key", "server", "credits", "clock"), "see host"),
+    "https to plain http": dict.fromkeys(("key", "server", "credits", "clock"), "see tls"),
+    "an invalid CA bundle": dict.fromkeys(("host", "key", "server", "credits", "clock"), "see tls"),
+    "a wrong key": dict.fromkeys(("server", "credits", "entitlements"), "see key"),
     "too many requests": {
         "key": "limits the request rate, so the key could not be checked",
-        "credits": "see key",
+        **dict.fromkeys(("server", "credits"), "see key"),
     },
-    "a forbidden call": {"credits": "see entitlements"},
+    "a forbidden call": dict.fromkeys(("server", "credits"), "see entitlements"),
     "no figures": {"credits": "the service has no credit figures for its team"},
     "no number of credits": {"credits": "does not report how many credits are left"},
     "an invalid date": {"clock": "the service's response has no Date header"},
@@ -706,7 +752,7 @@ def test_quick_findings_call_the_service_once_and_never_the_inbox(world: World) 
     found = examination.quick_findings(world.conn_id, seconds=PATIENCE)
     assert [finding.check for finding in found] == [
         *("plugin", "tables", "triggerer"),
-        *("fields", "host", "tls", "key", "credits", "clock", "webhook", "deliveries"),
+        *("fields", "host", "tls", "key", "server", "credits", "clock", "webhook", "deliveries"),
     ]
     assert [finding for finding in found if finding.state != "ok"] == []
     assert [request["path"] for request in world.sandbox.control.requests()] == ["/v2/team/credit-usage"]

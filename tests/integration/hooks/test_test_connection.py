@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import http.server
+import json
 import re
 import socket
 import ssl
@@ -15,7 +16,9 @@ from airflow.sdk import BaseHook, Connection
 
 from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.hooks.webdata import WebDataHook
+from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support.certificates import self_signed
+from tests.support.fault_server import FaultServer, answer
 
 
 @contextlib.contextmanager
@@ -52,6 +55,43 @@ def test_works(sandbox, connect):
     )
     assert sandbox.control.state()["credits"] == before
     assert [request["path"] for request in sandbox.control.requests()] == ["/v2/team/credit-usage"]
+
+
+@pytest.mark.parametrize(
+    ("profile", "declared", "works", "says"),
+    [
+        ("hosted", None, True, r'credits are left of \d+ in the plan\. Set "Server" to hosted\.$'),
+        ("hosted", "self-hosted", False, r'reports a balance, .* declares it self-hosted\. Set "Server" to hosted: '),
+        ("self-hosted", "self-hosted", True, r"It does not report credits, as self-hosted servers without billing\.$"),
+        ("self-hosted", None, True, r'without billing\. Set "Server" to self-hosted\.$'),
+        ("self-hosted", "hosted", False, r'accepts any API key, .* Set "Server" to self-hosted: .* ends such a server'),
+    ],
+)  # fmt: skip
+def test_the_kind_of_server(connect, profile, declared, works, says):
+    """A balance shows a hosted server; no balance and any key, a self-hosted one. No request may end the server."""
+    with SandboxServer(profile=profile) as server:
+        connect(server.url, server.api_key, server=declared)
+        assert WebDataHook().test_connection()[0] is works
+        assert re.search(says, WebDataHook().test_connection()[1])
+
+
+def test_a_server_whose_balance_cannot_be_read_may_check_keys(connect):
+    """A 500 for the credits alone shows no kind: a gateway may fail for a moment."""
+    steps = [
+        answer(500, json.dumps({"success": False, "error": "x"})),
+        answer(body=json.dumps({"success": True, "concurrency": 0, "maxConcurrency": 2})),
+        answer(401, json.dumps({"success": False, "error": "Unauthorized"})),
+    ]
+    server = FaultServer(steps)
+    try:
+        connect(server.url, server=None)
+        works, message = WebDataHook().test_connection()
+        assert works
+        assert message.endswith('Set "Server" to hosted if it bills calls, else to self-hosted.')
+        keys = [request.headers["authorization"] for request in server.requests]
+        assert keys[0] == keys[1] != keys[2]
+    finally:
+        server.close()
 
 
 def test_through_airflow(sandbox, connect):

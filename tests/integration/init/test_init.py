@@ -57,8 +57,10 @@ def test_what_cannot_work_stores_nothing(terminal: Terminal, home: Path) -> None
     (home / "a-file").touch()
     cases: Sequence[tuple[dict[str, Any], str]] = [
         (terminal.order(key=WRONG_KEY), "The service rejects the API key: "),
-        (terminal.order(key=""), "the API key is missing; "),
-        (terminal.order(key="\n"), "the API key is missing; "),
+        (terminal.order(key=""), "The service rejects the API key: "),
+        (terminal.order(key="\n", base_url=HOSTED_URL), "the API key is missing; "),
+        (terminal.order("--server", "self-hosted", base_url=HOSTED_URL), "server is 'self-hosted', but "),
+        (terminal.order("--server", "hosted", key=""), "password (API Key) is empty; "),
         (terminal.order(key="Bearer x"), "password (API Key) starts with 'Bearer'; enter the key alone"),
         (terminal.order(base_url=""), "--base-url is missing, "),
         (terminal.order(base_url=f"https://x.example?key={WRONG_KEY}"), "must have no query or fragment"),
@@ -96,7 +98,8 @@ def test_a_connection_is_made_changed_and_never_replaced_unasked(
     scheme, host, port = sandbox.url.split(":")
     assert (stored["conn_type"], stored["host"], stored["port"]) == ("webdata", f"{scheme}:{host}", int(port))
     assert stored["password"] == sandbox.api_key
-    assert stored["extra"].keys() == {"webhook_secret"}
+    assert stored["extra"].keys() == {"webhook_secret", "server"}
+    assert stored["extra"]["server"] == "hosted"
     secret = stored["extra"]["webhook_secret"]
     assert re.fullmatch(r"[0-9a-f]{64}", secret)
     assert made["files"] == {"river_news.py": EXAMPLE}
@@ -121,7 +124,7 @@ def test_a_connection_is_made_changed_and_never_replaced_unasked(
 
     kept = forced["connections"]["webdata_default"]
     assert "was updated" in forced["output"]
-    assert kept["extra"] == {"webhook_secret": secret, "webhook_url": webhook_url}
+    assert kept["extra"] == {"server": "hosted", "webhook_secret": secret, "webhook_url": webhook_url}
     assert (kept["host"], kept["port"]) == (stored["host"], stored["port"])
     assert forced["files"] == {"river_news.py": EXAMPLE}
     assert f"The service delivers to {webhook_url}/webdata/inbox/webdata_default/...:" in forced["output"]
@@ -133,6 +136,37 @@ def test_a_connection_is_made_changed_and_never_replaced_unasked(
         shown = f"{answer['status']}{answer['output']}"
         secrets = [found["extra"].get("webhook_secret") for found in answer["connections"].values()]
         assert not [value for value in (sandbox.api_key, *secrets) if value and value in shown]
+
+
+def test_the_kind_of_server_is_detected_and_stored(terminal: Terminal, sandbox: SandboxServer) -> None:
+    """A server without billing and keys, one that bills, one that cannot be asked, and wrong declarations of them."""
+    with SandboxServer(profile="self-hosted") as own:
+        found, insisted, mistaken, corrected, untested = terminal.run(
+            terminal.order("--no-example", base_url=own.url, key=""),
+            terminal.order("--no-example", "--force", "--server", "hosted", base_url=own.url, key="k"),
+            terminal.order("--no-example", "--force", "--server", "self-hosted"),
+            terminal.order("--no-example", "--force"),
+            terminal.order(
+                *("--no-example", "--skip-test", "--server", "self-hosted", "--conn-id", "later"),
+                base_url="http://scraper.internal:3002",
+                key="",
+            ),
+        )
+    for answer, kind in (
+        (found, "self-hosted"),
+        (insisted, "hosted"),
+        (mistaken, "self-hosted"),
+        (corrected, "hosted"),
+    ):
+        assert answer["status"] in (0, None), answer
+        assert answer["connections"]["webdata_default"]["extra"]["server"] == kind
+    assert not found["connections"]["webdata_default"]["password"]
+    assert "The server responds. It does not report credits, as self-hosted servers" in found["output"]
+    assert "Warning: The server reports no credits and accepts any API key" in insisted["output"]
+    assert "Warning: The server reports a balance, so it bills calls" in mistaken["output"]
+    assert "The server is hosted, not self-hosted. The connection was changed." in corrected["output"]
+    assert untested["connections"]["later"]["extra"]["server"] == "self-hosted"
+    assert "Testing" not in untested["output"]
 
 
 def test_a_connection_of_another_type_is_left_alone(terminal: Terminal) -> None:
@@ -190,13 +224,13 @@ def test_at_a_terminal_it_asks_and_its_dag_runs(
 ) -> None:
     given_up = Prompted(environ)
     given_up.answer(f"Base URL [{HOSTED_URL}]: ", f"{sandbox.url}\n")
-    given_up.answer("API key (not shown): ", "\x03")
+    given_up.answer("API key (not shown; leave empty if the server requires none): ", "\x03")
     assert given_up.end() == 1
     assert "Cancelled; nothing was stored." in given_up.shown
 
     prompted = Prompted(environ)
     prompted.answer(f"Base URL [{HOSTED_URL}]: ", f"{sandbox.url}\n")
-    prompted.answer("API key (not shown): ", f"{sandbox.api_key}\n")
+    prompted.answer("API key (not shown; leave empty if the server requires none): ", f"{sandbox.api_key}\n")
     prompted.answer("for webhooks (optional): ", "\n")
     assert prompted.end() == 0, prompted.shown
     [left] = terminal.run({"argv": ["webdata", "inbox", "list"]})

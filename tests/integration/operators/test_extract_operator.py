@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from airflow.exceptions import AirflowProviderDeprecationWarning
 
+from airflow_provider_webdata.api import servers
+from airflow_provider_webdata.api.servers import server_of
 from airflow_provider_webdata.common import endings
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.operators.extract import WebDataExtractOperator
@@ -51,7 +53,7 @@ def sent(server: SandboxServer) -> list[tuple[str, Any]]:
 @pytest.fixture
 def after_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """The sandbox is the hosted service, on the day after."""
-    monkeypatch.setattr(endings, "HOSTED_HOSTS", {"127.0.0.1"})
+    monkeypatch.setattr(servers, "HOSTED_HOST", "127.0.0.1")
     monkeypatch.setattr(endings.Ending, "has_passed", lambda _: True)
 
 
@@ -79,7 +81,7 @@ def test_the_end_is_announced_once_when_the_task_runs_against_the_hosted_service
     shop: SandboxServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, hosted: bool
 ) -> None:
     if hosted:
-        monkeypatch.setattr(endings, "HOSTED_HOSTS", {"127.0.0.1"})
+        monkeypatch.setattr(servers, "HOSTED_HOST", "127.0.0.1")
         monkeypatch.setattr(endings.Ending, "has_passed", lambda _: False)
     assert direct.run(extract(retries=0)).state == "success"
     assert [DATE in record.getMessage() for record in caplog.records].count(True) == hosted
@@ -220,5 +222,5 @@ def test_an_unknown_way_is_refused() -> None:
 
 def test_the_end() -> None:
     assert endings.EXTRACT.at == datetime(2026, 12, 10, 15, tzinfo=timezone.utc)
-    assert endings.EXTRACT.concerns("https://api.firecrawl.dev")
-    assert not endings.EXTRACT.concerns("https://scraper.internal/api.firecrawl.dev")
+    assert server_of("https://api.firecrawl.dev", None).ends_operations
+    assert not server_of("https://scraper.internal/api.firecrawl.dev", "hosted").ends_operations

@@ -394,7 +394,11 @@ def test_labels_and_webhooks_do_not_start_another_job(service: JobService) -> No
     service.ends_after, store = None, StateStore()
     job("crawl", wait_for_completion=False).execute(context_of(TaskInstance(), store))
     job(
-        "crawl", wait_for_completion=False, origin="x", integration="_y", webhook={"url": "https://a.example/"}
+        "crawl",
+        wait_for_completion=False,
+        origin="x",
+        integration="_y",
+        webhook={"url": "https://a.example/"},
     ).execute(context_of(TaskInstance(try_number=2), store))
     assert len(service.started()) == 1
 

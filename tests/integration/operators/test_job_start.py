@@ -17,6 +17,7 @@ import pytest
 from airflow.sdk.exceptions import AirflowRescheduleException
 
 from airflow_provider_webdata.api.errors import WebDataError
+from airflow_provider_webdata.hooks import optional
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.runs.failures import UncertainStartError
 from airflow_provider_webdata.runs.jobs import start as job_start
@@ -72,7 +73,7 @@ class Task:
             context["task_state_store"] = self.store
         hook = WebDataHook()
 
-        def send(webhook: Any, key: str) -> Any:
+        def send(webhook: Any, key: str | None) -> Any:
             if crash == "before asking":
                 raise CrashError
             body = {**self.body, **({"webhook": webhook} if webhook else {})}
@@ -129,7 +130,7 @@ def connect(monkeypatch: pytest.MonkeyPatch, service: JobService, **extra: Any) 
         "conn_type": "webdata",
         "host": service.url,
         "password": "k",
-        "extra": {"retry_budget": 0, **extra},
+        "extra": {"retry_budget": 0, "server": "hosted", **extra},
     }
     monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", json.dumps(value))
 
@@ -364,6 +365,54 @@ def test_unreadable_activity_is_no_evidence(service: JobService, kind: str, vers
     assert len(service.started()) == 1
 
 
+@pytest.fixture
+def self_hosted(service: JobService, monkeypatch: pytest.MonkeyPatch) -> JobService:
+    """A server without billing and a database, which no connection declares yet."""
+    monkeypatch.setattr(optional, "_failed", {})
+    service.bills = False
+    connect(monkeypatch, service, server=None)
+    return service
+
+
+@pytest.mark.rule("idempotency-key-servers")
+@pytest.mark.parametrize("declared", ["self-hosted", None])
+def test_a_self_hosted_crawl_is_found_among_the_running_ones(
+    self_hosted: JobService, declared: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It gets no key, and its missing list of calls discards nothing."""
+    connect(monkeypatch, self_hosted, server=declared)
+    task = Task(self_hosted, "crawl")
+    task.crash()
+    assert [task.start().job_id] == self_hosted.started()
+    assert self_hosted.keys == []
+    asked = [line for line in self_hosted.requests if "activity" in line]
+    assert len(asked) == (0 if declared else 2)
+
+
+def test_an_uncertain_start_is_repeated_only_where_nothing_is_billed(
+    self_hosted: JobService, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    task = Task(self_hosted, "batch_scrape")
+    task.crash()
+    with pytest.raises(UncertainStartError, match="set server of the connection to 'self-hosted'"):
+        task.start()
+    assert len(self_hosted.started()) == 1
+    connect(monkeypatch, self_hosted, server="self-hosted")
+    assert task.start().job_id == self_hosted.started()[1]
+    assert "The server may run both jobs, but bills neither" in caplog.text
+
+
+def test_a_list_that_cannot_be_read_is_asked_for_once(
+    self_hosted: JobService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A start does not wait for it: one attempt, however large the retry budget, and none for five minutes."""
+    connect(monkeypatch, self_hosted, server=None, retry_budget=30)
+    for _ in range(3):
+        Task(self_hosted, "crawl").start()
+    assert len([line for line in self_hosted.requests if "activity" in line]) == 1
+    assert len(self_hosted.started()) == 3
+
+
 @pytest.mark.parametrize(("kind", "version"), NO_KEY)
 def test_a_job_without_a_name_may_be_anybodys(service: JobService, kind: str, version: str) -> None:
     task = Task(service, kind, version)
@@ -437,7 +486,8 @@ def test_it_is_too_early_to_tell(service: JobService, kind: str, monkeypatch: py
 def test_trouble_while_searching_starts_nothing(service: JobService, kind: str, version: str) -> None:
     task = Task(service, kind, version)
     task.crash()
-    service.faults = [(503, {"error": "down"}, {})]
+    # A crawl is looked up in two lists, and either suffices.
+    service.faults = [(503, {"error": "down"}, {})] * (2 if kind == "crawl" else 1)
     with pytest.raises(WebDataError):
         task.start()
     assert [task.start().job_id] == service.started()

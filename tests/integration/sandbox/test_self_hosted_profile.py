@@ -41,7 +41,9 @@ def sandbox(server: SandboxServer) -> SandboxServer:
     server.control.reset()
     for number in range(1, 4):
         link = f'<a href="{SITE}/page/{number + 1}">next</a>'
-        server.control.set_page(f"{SITE}/page/{number}", f"<h1>Page {number}</h1>{link}", title=f"Page {number}")
+        server.control.set_page(
+            f"{SITE}/page/{number}", f"<h1>Page {number}</h1>{link}", title=f"Page {number}"
+        )
     return server
 
 
@@ -101,7 +103,9 @@ def recorded(exchange: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def test_responds_to_each_recorded_request_like_the_server(sandbox: SandboxServer, http: httpx.Client) -> None:
+def test_responds_to_each_recorded_request_like_the_server(
+    sandbox: SandboxServer, http: httpx.Client
+) -> None:
     different = {}
     for exchange in EXCHANGES:
         label = exchange["label"]

@@ -26,7 +26,15 @@ from airflow_provider_webdata.api.errors import (
 )
 from airflow_provider_webdata.api.exchange import Reader, prepare
 from airflow_provider_webdata.api.models import CrawlRequest, ScrapeRequest
-from airflow_provider_webdata.api.servers import HOSTED, PLACEHOLDER_KEY, SELF_HOSTED, UNKNOWN, Kind, Server
+from airflow_provider_webdata.api.servers import (
+    HOSTED,
+    HOSTED_SERVICE,
+    PLACEHOLDER_KEY,
+    SELF_HOSTED,
+    UNKNOWN,
+    Kind,
+    Server,
+)
 
 OWN = "http://scraper.internal:3002"
 HOSTED_URL = "https://api.firecrawl.dev"
@@ -37,8 +45,8 @@ PAGE = b'<!DOCTYPE html>\n<html lang="en">\n<body>\n<pre>Cannot GET /v2/agent</p
 @pytest.mark.parametrize(
     ("base_url", "declared", "server"),
     [
-        (HOSTED_URL, None, HOSTED),
-        (f"{HOSTED_URL}/v2", "hosted", HOSTED),
+        (HOSTED_URL, None, HOSTED_SERVICE),
+        (f"{HOSTED_URL}/v2", "hosted", HOSTED_SERVICE),
         (OWN, None, UNKNOWN),
         ("https://api.firecrawl.dev.internal", None, UNKNOWN),
         (OWN, "hosted", HOSTED),
