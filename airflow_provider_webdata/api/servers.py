@@ -22,9 +22,7 @@ HOSTED_HOST = urlsplit(HOSTED_URL).hostname
 PLACEHOLDER_KEY = "no-key-required"
 """Sent as the API key to a server that requires none, because every request must have one."""
 
-_NO_BALANCE = (
-    "it does not report credits, as self-hosted servers without billing. Remove the task or the guard"
-)
+NO_BALANCE = "it does not report credits, as self-hosted servers without billing"
 _NO_MONITORS = "it has no monitors. Schedule a DAG that scrapes the pages with changes= instead"
 _NO_SESSIONS = "it has no browser service. Start it with one, or use a connection to the hosted service"
 _NO_AGENT = "it has no agent. Use a connection to the hosted service"
@@ -35,7 +33,7 @@ _NO_MODEL = "it needs a language model. Configure one on the server, or omit the
 _NO_ENGINE = "none of its engines supports the option. Omit it, or use a connection to the hosted service"
 
 _LACKS: Mapping[str, str] = {
-    **dict.fromkeys(("credit_usage", "credit_history", "token_usage", "token_history"), _NO_BALANCE),
+    **dict.fromkeys(("credit_usage", "credit_history", "token_usage", "token_history"), NO_BALANCE),
     "activity": "it does not list calls. Use its log",
     **dict.fromkeys(
         (

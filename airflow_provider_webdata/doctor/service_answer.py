@@ -15,9 +15,10 @@ from urllib.parse import urlsplit
 from airflow_provider_webdata.api import endpoints
 from airflow_provider_webdata.api.client import WebDataClient
 from airflow_provider_webdata.api.errors import WebDataError
+from airflow_provider_webdata.api.servers import NO_BALANCE
 from airflow_provider_webdata.hooks.connection import is_loopback
 from airflow_provider_webdata.hooks.diagnosis import credits_left, diagnosis_of
-from airflow_provider_webdata.hooks.probe import NO_BALANCE, probe
+from airflow_provider_webdata.hooks.probe import probe
 from airflow_provider_webdata.inbox.tokens import LEEWAY
 
 from .finding import Finding
@@ -184,7 +185,7 @@ class ServiceAnswer:
             return self._wrong("credits", "unknown")
         usage = None if self.found is None else self.found.usage
         if usage is None and self.found is not None and self._failed is None:
-            return Finding("credits", "ok", f"{NO_BALANCE[0].lower()}{NO_BALANCE[1:]}")
+            return Finding("credits", "ok", f"the server responds; {NO_BALANCE}")
         if usage is None:
             return self._unanswered("credits")
         left, plan = usage.remaining_credits, usage.plan_credits

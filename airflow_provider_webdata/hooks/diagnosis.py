@@ -51,6 +51,14 @@ def credits_left(usage: CreditUsage) -> str:
     return f"{left} of {usage.plan_credits:g} in the plan." if usage.plan_credits else f"{left}."
 
 
+def without(lack: str) -> str:
+    """Return a sentence without its period about a server that responds.
+
+    :param lack: what it lacks, as in `UnsupportedError`.
+    """
+    return f"The server responds. {lack[0].upper()}{lack[1:]}"
+
+
 def diagnose(error: WebDataError) -> tuple[bool, str]:
     """Explain a failure to read the credits.
 
@@ -81,6 +89,8 @@ def diagnosis_of(error: WebDataError) -> Diagnosis:
             f"The service responds but limits the request rate, so the key could not be checked: {error}",
             "Try again later.",
         )
+    if isinstance(error, UnsupportedError) and error.status != 404:
+        return Diagnosis("credits", without(error.lack))
     if isinstance(error, ServerError):
         return Diagnosis("service", f"The host responds with an error: {error}", "Try again later.")
     if isinstance(error, (NotFoundError, InvalidResponseError, UnsupportedError)):

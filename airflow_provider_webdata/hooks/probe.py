@@ -18,7 +18,8 @@ from airflow_provider_webdata.api.errors import (
     TransportError,
     WebDataError,
 )
-from airflow_provider_webdata.hooks.diagnosis import credits_left, diagnose
+from airflow_provider_webdata.api.servers import NO_BALANCE
+from airflow_provider_webdata.hooks.diagnosis import credits_left, diagnose, without
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.servers import Kind, Server
     from airflow_provider_webdata.common.http_library import httpx
 
-NO_BALANCE = "The server responds. It does not report credits, as self-hosted servers without billing"
 _REPORTS_BALANCE = (
     'The server reports a balance, so it bills calls, but the connection declares it self-hosted. Set "Server" to '
     "hosted: for a self-hosted server, tasks repeat calls whose outcome is unknown, which would be billed twice"
@@ -85,7 +85,7 @@ class Probe(msgspec.Struct, frozen=True):
             unknown = (
                 ' Set "Server" to hosted if it bills calls, else to self-hosted.' if not self.kind else ""
             )
-            return True, f"{NO_BALANCE}.{declare or (unknown if self.server.kind is None else '')}"
+            return True, f"{without(NO_BALANCE)}.{declare or (unknown if self.server.kind is None else '')}"
         assert self.failure is not None  # noqa: S101
         return diagnose(self.failure)
 

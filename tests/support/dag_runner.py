@@ -118,7 +118,7 @@ class Airflow:
             self._process.wait()
 
 
-def connection(server: SandboxServer, **extra: Any) -> str:
+def connection(server: SandboxServer, /, **extra: Any) -> str:
     """Return a connection to the sandbox as JSON."""
     return connection_text(server.url, server.api_key, **extra)
 

@@ -254,6 +254,7 @@ class Stack:
         """
         url = urlsplit(service_url or self.sandbox_url)
         extras = {
+            "server": "hosted",
             "webhook_url": self.airflow_url,
             "webhook_secret": self.webhook_secret,
             **(extra or {}),

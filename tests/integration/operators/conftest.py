@@ -32,7 +32,7 @@ def connect(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     # Triggers run in this process: no worker lingers behind a deferred task.
     monkeypatch.setenv("AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL", "0")
 
-    def set_connection(server: Any, **extra: Any) -> None:
+    def set_connection(server: Any, /, **extra: Any) -> None:
         monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection(server, **extra))
 
     return set_connection

@@ -1,0 +1,75 @@
+"""Tasks on a self-hosted server: nothing is billed, and what it lacks fails at once with its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from airflow_provider_webdata.operators.account import WebDataAccountOperator
+from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
+from airflow_provider_webdata.operators.credit_usage import WebDataCreditUsageOperator
+from airflow_provider_webdata.operators.interact import WebDataInteractOperator
+from airflow_provider_webdata.operators.monitor import WebDataCreateMonitorOperator
+from airflow_provider_webdata.sandbox.server import SandboxServer
+from tests.support import direct
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[SandboxServer]:
+    with SandboxServer(profile="self-hosted", settle=True, closing_seconds=0, queue_seconds=0) as running:
+        yield running
+
+
+@pytest.fixture
+def own(server: SandboxServer, connect: Any) -> SandboxServer:
+    server.control.reset()
+    connect(server, server="self-hosted")
+    return server
+
+
+LACKING: dict[str, tuple[Any, str, int]] = {
+    "credits": (
+        lambda: WebDataCreditUsageOperator(task_id="t", min_remaining=1, retries=2),
+        "it does not report credits",
+        1,
+    ),
+    "account": (lambda: WebDataAccountOperator(task_id="t", what="activity", retries=2), "it does not list calls", 1),
+    "monitor": (
+        lambda: WebDataCreateMonitorOperator(
+            task_id="t", name="m", targets=[{"type": "scrape", "urls": ["https://river.example/"]}],
+            schedule={"cron": "0 * * * *"}, retries=2,
+        ),
+        "it has no monitors",
+        1,
+    ),
+    "session": (
+        lambda: WebDataInteractOperator(task_id="t", steps=["1"], retries=2),
+        "it has no browser service",
+        1,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.rule("server-lacks")
+@pytest.mark.parametrize("name", LACKING)
+def test_what_it_lacks_fails_once(own: SandboxServer, name: str) -> None:
+    """One request, no retry by the client or by Airflow."""
+    make, lack, requests = LACKING[name]
+    outcome = direct.run(make())
+    assert outcome.ended == ("failed", 1)
+    assert lack in str(outcome.error)
+    assert "(WD-016)" in str(outcome.error)
+    assert len(own.control.requests()) == requests
+
+
+def test_a_crawl_costs_nothing(own: SandboxServer) -> None:
+    """Its cost is 0, not unknown, and no request but the start precedes its job."""
+    outcome = direct.run(
+        WebDataCrawlOperator(task_id="t", url="https://river.example/", limit=3, credit_limit=50)
+    )
+    assert outcome.state == "success", outcome.error
+    assert (outcome.xcom["credits"]["used"], outcome.xcom["credits"]["unknown"]) == (0, 0)
+    paths = [(request["method"], request["path"]) for request in own.control.requests()]
+    assert paths[0] == ("POST", "/v2/crawl")
