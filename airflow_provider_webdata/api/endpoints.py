@@ -154,17 +154,6 @@ DEVELOPER_SEARCH = Endpoint(
     price=prices.DEVELOPER_SEARCH,
     service_seconds=service_time.search,
 )
-DEVELOPER_SEARCH_BY_GET = Endpoint(
-    "developer_search_by_get",
-    "GET",
-    "/v2/search/developer",
-    "developer-search",
-    lambda: models.DeveloperSearchResponse,
-    request=lambda: models.DeveloperSearchRequest,
-    price=prices.DEVELOPER_SEARCH,
-    service_seconds=service_time.search,
-)
-"""The same call for servers that do not support POST."""
 
 PAPER_SEARCH = Endpoint(
     "paper_search",

@@ -53,7 +53,7 @@ _LACKS: Mapping[str, str] = {
     "ask": "it has no support agent. Use its log",
     **dict.fromkeys(
         (
-            *("developer_search", "developer_search_by_get", "government_search"),
+            *("developer_search", "government_search"),
             *("paper_search", "paper", "similar_papers"),
         ),
         _NO_INDEX,

@@ -6,11 +6,8 @@ See docs/service.md#developer-search, #research, #government-search.
 from __future__ import annotations
 
 from airflow_provider_webdata.api import endpoints, models
-from airflow_provider_webdata.api.errors import APIError
 from airflow_provider_webdata.hooks.calls import Body, Call
 from airflow_provider_webdata.hooks.operations.base import Operations
-
-_NO_POST = (404, 405)
 
 
 def _paper(paper_id: str, request: models.PaperRequest | Body) -> Call[models.PaperResponse]:
@@ -25,17 +22,10 @@ class IndexOperations(Operations):
     ) -> models.DeveloperSearchResponse:
         """Search issues, pull requests, READMEs, and documentation. Bills credits; never retried after a lost response.
 
-        If the server responds to the POST with 404 or 405, the search is sent as a GET.
-
         :param request: only `query` is required. See docs/service.md#developer-search.
         :param extra_body: merged into the body unchecked.
         """
-        try:
-            return await self._execute(Call.of(endpoints.DEVELOPER_SEARCH, request, extra_body=extra_body))
-        except APIError as error:
-            if error.status not in _NO_POST:
-                raise
-        return await self._execute(Call.of(endpoints.DEVELOPER_SEARCH_BY_GET, request, extra_body=extra_body))
+        return await self._execute(Call.of(endpoints.DEVELOPER_SEARCH, request, extra_body=extra_body))
 
     async def search_papers(
         self, request: models.PaperSearchRequest | Body, *, extra_body: Body | None = None

@@ -32,30 +32,6 @@ async def test_searches_with_a_body(serve: Any) -> None:
     await settled(hook.close())
 
 
-@pytest.mark.rule("developer-get")
-@pytest.mark.parametrize("status", [404, 405])
-async def test_a_developer_search_of_a_server_without_post(serve: Any, status: int) -> None:
-    server, hook = serve(answer(status, "Cannot POST"), {"success": True, "results": [{"id": "doc:x"}]})
-    request = {"query": "a b", "types": ["doc", "issue"], "archived": False}
-    assert [
-        one.id for one in (await settled(hook.search_developer(request, extra_body={"new": 1}))).results
-    ] == ["doc:x"]
-    assert calls_of(server) == [
-        ("POST", "/v2/search/developer"),
-        ("GET", "/v2/search/developer?query=a+b&types=doc&types=issue&archived=false&new=1"),
-    ]
-    await settled(hook.close())
-
-
-@pytest.mark.rule("developer-get")
-async def test_a_developer_search_that_is_refused_is_not_repeated(serve: Any) -> None:
-    server, hook = serve(answer(400, '{"success": false, "error": "no"}'))
-    with pytest.raises(errors.BadRequestError):
-        await settled(hook.search_developer({"query": "q"}))
-    assert len(server.requests) == 1
-    await settled(hook.close())
-
-
 @pytest.mark.rule("research-query", "research-filters", "research-similar", "research-ids", "research-papers")
 async def test_papers_are_requested_in_the_query(serve: Any) -> None:
     server, hook = serve(

@@ -41,7 +41,7 @@ NARROWED: list[tuple[dict[str, Any], set[str]]] = [
 ]
 
 
-@pytest.mark.rule("developer-types", "developer-scope", "developer-repositories")
+@pytest.mark.rule("developer-get", "developer-types", "developer-scope", "developer-repositories")
 @each_row("body, kinds", NARROWED)
 def test_developer_search_narrowed(api, body: dict[str, Any], kinds: set[str]) -> None:
     assert {name.partition(":")[0] for name in ids(api, **body)} == kinds
