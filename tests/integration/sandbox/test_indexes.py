@@ -41,13 +41,13 @@ NARROWED: list[tuple[dict[str, Any], set[str]]] = [
 ]
 
 
-@pytest.mark.rule("developer-get", "developer-types", "developer-scope", "developer-repositories")
+@pytest.mark.rule("developer-types", "developer-scope", "developer-repositories")
 @each_row("body, kinds", NARROWED)
 def test_developer_search_narrowed(api, body: dict[str, Any], kinds: set[str]) -> None:
     assert {name.partition(":")[0] for name in ids(api, **body)} == kinds
 
 
-@pytest.mark.rule("developer-answer", "developer-passages")
+@pytest.mark.rule("developer-get", "developer-answer", "developer-passages")
 def test_developer_results(api) -> None:
     answer = found(
         api, DEVELOPER, query="clocks go forward", types=["issue"], passages=2, repos=[REPO, "a/b"]
