@@ -20,6 +20,7 @@ from benchmarks import (
     page_cost,
     peak_memory,
     search_cost,
+    self_hosted,
     table_load,
     waiting_cost,
 )
@@ -38,6 +39,7 @@ BENCHMARKS: dict[str, ModuleType] = {
     "page_cost": page_cost,
     "manifest_cost": manifest_cost,
     "table_load": table_load,
+    "self_hosted": self_hosted,
 }
 
 

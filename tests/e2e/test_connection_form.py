@@ -5,6 +5,8 @@ With `WEBDATA_SCREENSHOTS` set to a folder (`make screenshot`), it takes the pic
 
 from __future__ import annotations
 
+import json
+
 from playwright.sync_api import Locator, Page, expect
 
 from airflow_provider_webdata.sandbox.control import SandboxControl
@@ -14,6 +16,7 @@ from tests.support.stack import Stack
 
 STANDARD_FIELDS = {"host": "text", "password": "password"}
 EXTRA_FIELDS = {
+    "server": "hidden",  # of a list to choose from
     "timeout": "text",
     "retry_budget": "text",
     "max_concurrency": "text",
@@ -58,6 +61,8 @@ def test_connection_made_with_the_form_works(page: Page, stack: Stack, sandbox: 
         for box in form.locator("input[name^=element_]").all()
     }
     assert shown == EXTRA_FIELDS
+    form.locator("#element_server").click()
+    page.get_by_role("option", name="hosted", exact=True).click()
     form.locator("[name=element_retry_budget]").fill("5")
     form.locator("[name=element_secret_headers]").fill(f'{{"X-Team": "{CONNECTION_HEADER}"}}')
     fields = form.locator("[data-part=item]").filter(has=page.locator("[name=element_retry_budget]"))
@@ -72,6 +77,7 @@ def test_connection_made_with_the_form_works(page: Page, stack: Stack, sandbox: 
     stored = stack.api.call("GET", "/connections/webdata_browser")
     assert stored["password"] == "***"
     assert CONNECTION_HEADER not in str(stored)
+    assert json.loads(stored["extra"])["server"] == "hosted"
     verdict = stack.api.call("POST", "/connections/test", json=stored)
     assert verdict["status"], verdict
     headers = [request["headers"] for request in sandbox.requests()]
