@@ -177,6 +177,8 @@ class Crawl(PageJobs):
             if self._is_first(job, url):
                 self._store.put(f"{self.kind}-blocked", f"{job['id']} {url}", {"url": url}, parent=job["id"])
                 job["blocked"] += 1
+                if url == canonical(job["request"]["url"]):
+                    self.add_error(job, url, "CRAWL_DENIAL", "robots.txt forbids the start URL.")
             return
         self.add(job, scope.key(url), {"url": url, "depth": depth, "external": position == ONE_HOP})
 

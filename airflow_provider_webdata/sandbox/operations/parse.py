@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.sandbox.engine.abilities import lacking, within
 from airflow_provider_webdata.sandbox.engine.admission import refuse_unsupported
 from airflow_provider_webdata.sandbox.engine.documents import KINDS, convert, kind_of
 from airflow_provider_webdata.sandbox.engine.formats import PAGE_BREAK, produce
@@ -151,6 +152,10 @@ class Parse:
         if options.get("zeroDataRetention"):
             settings.require_entitlement("zeroDataRetention")
         self._core.credits.require()
+        lack = lacking(options, settings.profile)
+        if lack is not None:
+            raise ServiceError(500, lack.text, code=lack.code)
+        options = within(options, settings.profile)
         _refuse_unsupported(kind, options)
         page = await asyncio.to_thread(convert, kind, upload.content)
         sections = (page.markdown or "").split(PAGE_BREAK) if page.is_pdf else []
@@ -173,7 +178,7 @@ class Parse:
         }
         if page.is_pdf:
             metadata.update(numPages=len(parsed_pages), totalPages=len(sections))
-        document["metadata"] = metadata
+        document["metadata"] = {name: value for name, value in metadata.items() if value is not None}
         self._core.credits.spend(cost)
         self._core.store.put("parse", metadata["scrapeId"], {"created_at": self._core.clock.iso()})
         return Reply(200, {"success": True, "data": document})

@@ -6,13 +6,16 @@ Operations ask the profile for one fact and do not compare names, so a new kind 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .countries import COUNTRIES
 from .errors import ServiceError
-from .wire import Json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .wire import Json
 
 HTTPS_ONLY = "Webhook URL must be https"
 QUERY_NEEDED = "Query cannot be empty"
@@ -65,12 +68,10 @@ class OptionLack:
     """A scrape option that a server cannot fulfill: each page with it fails.
 
     :param code: error code of the page.
-    :param engines: the engines that the server tried, if it reports them.
     """
 
     code: str
     text: str = NO_DETAILS
-    engines: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -146,11 +147,18 @@ class Profile:
 
 
 _ENGINES = "No engine of the server could fetch the page with these options. Engines tried: [{}]."
-_NO_ENGINE = OptionLack("SCRAPE_ALL_ENGINES_FAILED", _ENGINES.format(""), ())
-_FILE_ENGINES = OptionLack("SCRAPE_ALL_ENGINES_FAILED", _ENGINES.format("pdf, document"), ("pdf", "document"))
+_NO_ENGINE = OptionLack("SCRAPE_ALL_ENGINES_FAILED", _ENGINES.format(""))
+_FILE_ENGINES = OptionLack("SCRAPE_ALL_ENGINES_FAILED", _ENGINES.format("pdf, document"))
 _NO_MODEL = OptionLack("UNKNOWN_ERROR")
 _NO_BROWSER = _failure(503, "Browser feature is not configured: the server has no browser service.")
 _ID = r"[^/]+"
+
+INTEGRATIONS = frozenset(
+    {
+        *("dify", "zapier", "pipedream", "raycast", "langchain", "crewai", "llamaindex", "n8n", "camelai"),
+        *("make", "flowise", "metagpt", "relevanceai", "viasocket", "cli", "hermes", "gstack", "prometheus"),
+    }
+)
 
 HOSTED = Profile("hosted")
 SELF_HOSTED = Profile(
@@ -225,28 +233,7 @@ SELF_HOSTED = Profile(
     deprecated={rf"/v2/extract(/{_ID})?": "/v2/scrape"},
     page_error_events=False,
     waived=frozenset({HTTPS_ONLY, QUERY_NEEDED}),
-    integrations=frozenset(
-        [
-            "dify",
-            "zapier",
-            "pipedream",
-            "raycast",
-            "langchain",
-            "crewai",
-            "llamaindex",
-            "n8n",
-            "camelai",
-            "make",
-            "flowise",
-            "metagpt",
-            "relevanceai",
-            "viasocket",
-            "cli",
-            "hermes",
-            "gstack",
-            "prometheus",
-        ]
-    ),
+    integrations=INTEGRATIONS,
     countries=COUNTRIES,
 )
 PROFILES = {profile.name: profile for profile in (HOSTED, SELF_HOSTED)}

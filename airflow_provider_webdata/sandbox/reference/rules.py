@@ -49,9 +49,9 @@ def check(operation: str, body: Any, profile: Profile = HOSTED) -> list[Issue]:
 
 def _profile_rules(body: Json, profile: Profile) -> Iterator[Issue]:
     label = body.get("integration")
-    if profile.integrations is not None and label is not None:
-        if label not in profile.integrations and not label.startswith("_"):
-            yield Issue(("integration",), f"expected one of {', '.join(sorted(profile.integrations))}")
+    known = profile.integrations
+    if known is not None and label is not None and label not in known and not label.startswith("_"):
+        yield Issue(("integration",), f"expected one of {', '.join(sorted(known))}, or a name after _")
     if profile.countries is not None:
         for path in ((), ("scrapeOptions",)):
             holder = body.get(path[0], {}) if path else body

@@ -844,34 +844,32 @@ def violations(operation: str, body: Any, profile: str = "hosted") -> list[Issue
 
 def _issues(error: ValidationError) -> Iterator[Issue]:
     path, rule, message = tuple(error.absolute_path), str(error.validator), error.message[:300]
+    instance: Any = error.instance
+    bound: Any = error.validator_value
+    facts: dict[str, Any]
     schema = error.schema if isinstance(error.schema, dict) else {}
     if rule == "additionalProperties":
-        unknown = sorted(set(error.instance) - set(schema.get("properties", {})))
+        unknown = sorted(set(instance) - set(schema.get("properties", {})))
         names = ", ".join(f'"{name}"' for name in unknown)
         text = f"Unrecognized {'key' if len(unknown) == 1 else 'keys'}: {names}"
         yield Issue(path, text, "unrecognized_keys", {"keys": unknown})
     elif rule == "required":
-        name = next(name for name in error.validator_value if message.startswith(repr(name)))
+        name = next(name for name in bound if message.startswith(repr(name)))
         expected = _expected(schema.get("properties", {}).get(name, {}))
         text = f"expected {expected}, received undefined"
         yield Issue((*path, name), text, "invalid_type", {"expected": expected})
     elif rule == "type":
         expected = _expected(schema)
-        fraction = expected == "number" and isinstance(error.instance, float)
+        fraction = expected == "number" and isinstance(instance, float)
         facts = {"expected": "int", "format": "safeint"} if fraction else {"expected": expected}
         yield Issue(path, message, "invalid_type", facts)
     elif rule in ("enum", "const"):
-        values = error.validator_value if rule == "enum" else [error.validator_value]
-        yield Issue(path, message, "invalid_value", {"values": values})
+        yield Issue(path, message, "invalid_value", {"values": bound if rule == "enum" else [bound]})
     elif rule == "pattern":
         yield Issue(path, message, "invalid_format", {"origin": "string", "format": "regex"})
     elif rule in LIMITS:
-        code, bound, inclusive = LIMITS[rule]
-        facts = {
-            "origin": ORIGINS[type(error.instance)],
-            bound: error.validator_value,
-            "inclusive": inclusive,
-        }
+        code, limit, inclusive = LIMITS[rule]
+        facts = {"origin": ORIGINS[type(instance)], limit: bound, "inclusive": inclusive}
         yield Issue(path, message, code, facts)
     else:
         yield Issue(path, message)

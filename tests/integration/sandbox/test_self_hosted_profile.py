@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,15 @@ from typing import Any
 import httpx
 import pytest
 
+from airflow_provider_webdata.sandbox.cli import main
+from airflow_provider_webdata.sandbox.config import SandboxConfig
+from airflow_provider_webdata.sandbox.control import ControlError
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support.waiting import PATIENCE
 
 DATA = Path(__file__).parent / "data"
 EXCHANGES: list[dict[str, Any]] = json.loads((DATA / "self_hosted_exchanges.json").read_text())
+LIFE_CYCLES: list[dict[str, Any]] = json.loads((DATA / "self_hosted_life_cycles.json").read_text())
 SITE = "http://site.example.com:8085"
 SLOW = {"map timeout 500": 501}
 """Latency in milliseconds, where the recorded server was slower than its timeout."""
@@ -103,14 +108,24 @@ def recorded(exchange: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.rule("error-issues", "error-patterns", "extract-unknown", "ids", "request-unknown-keys")
+@pytest.mark.rule("self-hosted-open", "self-hosted-answers", "self-hosted-team", "self-hosted-monitors")
+@pytest.mark.rule(
+    "self-hosted-sessions", "self-hosted-interact", "self-hosted-support", "self-hosted-missing"
+)
+@pytest.mark.rule("self-hosted-options", "self-hosted-prompts", "self-hosted-cache", "self-hosted-search")
+@pytest.mark.rule("self-hosted-accepts", "self-hosted-refuses")
 def test_responds_to_each_recorded_request_like_the_server(
     sandbox: SandboxServer, http: httpx.Client
 ) -> None:
     different = {}
     for exchange in EXCHANGES:
         label = exchange["label"]
-        sandbox.control.configure(latency_ms=SLOW.get(label, 0))
+        if label in SLOW:
+            sandbox.control.configure(latency_ms=SLOW[label])
         found, expected = facts(send(http, exchange)), recorded(exchange)
+        if label in SLOW:
+            sandbox.control.configure(latency_ms=0)
         if "paths" not in expected:
             found.pop("paths", None)
         if found != expected:
@@ -118,3 +133,230 @@ def test_responds_to_each_recorded_request_like_the_server(
     assert len(EXCHANGES) == 172
     assert {label: pair for label, pair in different.items() if label not in EXCEPTIONS} == {}
     assert different.keys() == EXCEPTIONS.keys()
+
+
+class Job:
+    """A job of the sandbox, observed like the recorded ones."""
+
+    def __init__(self, http: httpx.Client, path: str, **body: Any) -> None:
+        started = http.post(path, json=body)
+        assert started.status_code == 200, started.text
+        self.path = f"{path}/{started.json()['id']}"
+        self._http = http
+
+    def state(self) -> dict[str, Any]:
+        body = self._http.get(self.path).json()
+        link = re.search(r"[?&]skip=(\d+)", body.get("next", ""))
+        return {
+            **{name: body[name] for name in ("status", "completed", "total", "creditsUsed")},
+            "skip": int(link[1]) if link else None,
+            "ended": "completedAt" in body,
+            "documents": len(body["data"]),
+        }
+
+    def errors(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self._http.get(f"{self.path}/errors").json()["errors"]
+        return found
+
+
+def check_life_cycle(states: list[dict[str, Any]]) -> None:
+    """Check what all recorded jobs that completed have in common."""
+    *running, last = states
+    for state in running:
+        done = state["completed"]
+        assert (state["status"], state["ended"], state["creditsUsed"]) == ("scraping", False, -1)
+        assert (state["skip"], state["documents"]) == (done, done)
+    assert (running[0]["completed"], running[-1]["completed"]) == (0, running[-1]["total"])
+    assert (last["status"], last["ended"], last["creditsUsed"]) == ("completed", True, -1)
+    assert (last["skip"], last["completed"], last["documents"]) == (None, last["total"], last["total"])
+
+
+def check_cancelled(state: dict[str, Any]) -> None:
+    assert (state["status"], state["ended"], state["creditsUsed"]) == ("cancelled", True, -1)
+    assert state["skip"] == state["completed"] == state["documents"]
+
+
+def urls(*numbers: int) -> list[str]:
+    return [f"{SITE}/page/{number}" for number in numbers]
+
+
+def test_the_recorded_life_cycles_have_in_common_what_the_profile_is_checked_for() -> None:
+    *completed, cancelled = [cycle["states"] for cycle in LIFE_CYCLES]
+    for states in completed:
+        check_life_cycle(states)
+    check_cancelled(*cancelled)
+    crawls = [states for states in completed if states is not completed[0]]
+    assert {states[0]["total"] for states in crawls} == {0}
+    # The end of a job comes 8 to 14 seconds after its last page.
+    ends = [states[-1]["after_s"] - states[-2]["after_s"] for states in completed]
+    assert [round(seconds) for seconds in ends] == [11, 14, 8]
+
+
+@pytest.mark.rule("parts-next", "job-credits", "job-late-end", "job-late-start")
+@pytest.mark.parametrize("kind", ["crawl", "batch/scrape"])
+def test_jobs_live_like_the_recorded_ones(sandbox: SandboxServer, http: httpx.Client, kind: str) -> None:
+    sandbox.control.configure(page_seconds=1)
+    body = (
+        {"url": urls(1)[0], "limit": 3, "crawlEntireDomain": True}
+        if kind == "crawl"
+        else {"urls": urls(1, 2, 3)}
+    )
+    job = Job(http, f"/v2/{kind}", **body)
+    states = [job.state()]
+    assert states[0]["total"] == (0 if kind == "crawl" else 3)
+    for _ in range(15):
+        sandbox.control.advance(1)
+        states.append(job.state())
+    assert [state["status"] for state in states] == ["scraping"] * 16
+    sandbox.control.advance(1)
+    check_life_cycle([*states, job.state()])
+    assert max(state["completed"] for state in states[:5]) == 3  # the end comes 12 s later
+
+
+@pytest.mark.rule("parts-end", "job-cancel", "job-paths")
+def test_a_cancelled_job_keeps_its_next_link(sandbox: SandboxServer, http: httpx.Client) -> None:
+    sandbox.control.configure(page_seconds=1)
+    job = Job(http, "/v2/batch/scrape", urls=urls(1, 2, 3))
+    sandbox.control.advance(2)
+    other_path = job.path.replace("/batch/scrape/", "/crawl/")
+    assert [http.delete(path).status_code for path in (other_path, job.path)] == [200, 200]
+    check_cancelled(job.state())
+    link = http.get(job.path).json()["next"]
+    part = http.get(link).json()
+    assert (part["data"], part["next"]) == ([], link)
+    assert http.get(f"{other_path}/errors").json() == {"errors": [], "robotsBlocked": []}
+
+
+@pytest.mark.rule("idempotency-key-unsupported")
+def test_a_key_ends_the_server(sandbox: SandboxServer, http: httpx.Client) -> None:
+    sandbox.control.configure(page_seconds=1)
+    job = Job(http, "/v2/batch/scrape", urls=urls(1))
+    start = {"json": {"url": SITE}, "headers": {"x-idempotency-key": str(uuid.uuid4())}}
+    for _ in range(2):
+        with pytest.raises(httpx.RemoteProtocolError):
+            http.post("/v2/crawl", **start)
+    sandbox.control.advance(100)
+    with pytest.raises(httpx.RemoteProtocolError):
+        http.get(job.path)
+    assert [request["status"] for request in sandbox.control.requests()][1:] == [None] * 3
+    assert sandbox.control.jobs("batch_scrape")[0]["status"] == "scraping"
+    sandbox.control.reset()
+    assert http.get("/v2/team/queue-status").status_code == 200
+
+
+@pytest.mark.rule("event-job-page", "delivery-once", "envelope-error", "job-all-failed")
+def test_pages_fail_silently_and_deliveries_are_sent_once(sandbox: SandboxServer, http: httpx.Client) -> None:
+    hook = {"url": "http://127.0.0.1:9/closed"}
+    job = Job(http, "/v2/batch/scrape", urls=urls(1, 2), mobile=True, webhook=hook)
+    sandbox.control.advance(3600)
+    state = job.state()
+    assert (state["status"], state["completed"], state["total"]) == ("completed", 0, 0)
+    assert [error["code"] for error in job.errors()] == ["SCRAPE_ALL_ENGINES_FAILED"] * 2
+    sent = sandbox.control.deliveries()
+    assert [delivery["event"] for delivery in sent] == ["batch_scrape.started", "batch_scrape.completed"]
+    assert [(delivery["status"], len(delivery["attempts"])) for delivery in sent] == [("failed", 1)] * 2
+    assert [json.loads(delivery["body"])["metadata"] for delivery in sent] == [{}, {}]
+
+
+@pytest.mark.rule("error-unions")
+def test_issues_in_a_union_are_nested(sandbox: SandboxServer, http: httpx.Client) -> None:
+    """Each alternative has its own list of issues; the union itself has no text."""
+    found = http.post("/v2/scrape", json={"url": SITE, "formats": ["markdown", "bogus"]}).json()
+    assert found["error"] == "Bad Request"
+    (union,) = found["details"]
+    assert (union["code"], union["path"], union["message"]) == (
+        "invalid_union",
+        ["formats", 1],
+        "Invalid input",
+    )
+    assert [issues[0]["values"] for issues in union["errors"][:3]] == [["markdown"], ["summary"], ["html"]]
+    assert {issue["code"] for issues in union["errors"] for issue in issues} == {"invalid_value"}
+
+
+@pytest.mark.rule("self-hosted-options")
+@pytest.mark.parametrize(
+    ("options", "status", "code"),
+    [
+        ({"formats": [{"type": "json", "prompt": "km"}]}, 500, "UNKNOWN_ERROR"),
+        ({"formats": ["summary"]}, 500, "UNKNOWN_ERROR"),
+        ({"mobile": True}, 500, "SCRAPE_ALL_ENGINES_FAILED"),
+        ({"location": {"country": "DE"}}, 500, "SCRAPE_ALL_ENGINES_FAILED"),
+        ({"location": {"languages": ["de"]}}, 500, "SCRAPE_ALL_ENGINES_FAILED"),
+        ({"formats": ["video"]}, 500, "SCRAPE_ALL_ENGINES_FAILED"),
+        ({"actions": [{"type": "wait", "milliseconds": 1}]}, 400, "SCRAPE_ACTIONS_NOT_SUPPORTED"),
+    ],
+)
+def test_options_that_the_server_lacks(
+    sandbox: SandboxServer, http: httpx.Client, options: dict[str, Any], status: int, code: str
+) -> None:
+    response = http.post("/v2/scrape", json={"url": urls(1)[0], **options})
+    assert (response.status_code, response.json()["code"]) == (status, code)
+
+
+@pytest.mark.rule("self-hosted-options", "unresolved-page", "metadata-server")
+def test_pages(sandbox: SandboxServer, http: httpx.Client) -> None:
+    page, nowhere = (
+        http.post(
+            "/v2/scrape", json={"url": url, "formats": ["markdown", "screenshot"], "maxAge": 10**9}
+        ).json()
+        for url in (urls(1)[0], "http://nowhere.example.net/x")
+    )
+    assert "screenshot" not in page["data"]
+    assert "screenshot" in page["data"]["warning"]
+    metadata = page["data"]["metadata"]
+    assert {"favicon", "ogTitle", "og:title", "ogLocaleAlternate", "concurrencyLimited"} <= metadata.keys()
+    assert "cacheState" not in metadata
+    assert None not in metadata.values()
+    assert nowhere["success"] is True
+    assert nowhere["data"]["markdown"] == "Upstream Error"
+    assert nowhere["data"]["metadata"]["statusCode"] == 599
+    assert nowhere["data"]["metadata"]["error"]
+
+
+@pytest.mark.rule("extract-status", "extract-end")
+def test_an_extract_job_fails(sandbox: SandboxServer, http: httpx.Client) -> None:
+    started = http.post("/v2/extract", json={"urls": urls(1), "prompt": "km"}).json()
+    assert started["replacement"] == "/v2/scrape"
+    sandbox.control.advance(10)
+    status = http.get(f"/v2/extract/{started['id']}").json()
+    assert (status["success"], status["status"], status["data"]) == (False, "failed", [])
+    assert "OpenAI API key" in status["error"]
+
+
+@pytest.mark.rule("page-codes-jobs", "job-all-failed")
+def test_robots_forbid_the_start(sandbox: SandboxServer, http: httpx.Client) -> None:
+    sandbox.control.set_site("closed.example", robots="User-agent: *\nDisallow: /")
+    job = Job(http, "/v2/crawl", url="https://closed.example/")
+    sandbox.control.advance(60)
+    state = job.state()
+    assert (state["status"], state["completed"], state["total"]) == ("completed", 0, 0)
+    assert [error["code"] for error in job.errors()] == ["CRAWL_DENIAL"]
+
+
+def test_a_free_server_refuses_nothing_for_its_cost(sandbox: SandboxServer, http: httpx.Client) -> None:
+    sandbox.control.configure(credits=0, rate_limits={"scrape": 0, "search": 0})
+    assert http.post("/v2/scrape", json={"url": urls(1)[0]}).status_code == 200
+    found = http.post(
+        "/v2/search", json={"query": "river", "scrapeOptions": {"formats": ["markdown"]}}
+    ).json()
+    assert (found["data"], found["creditsUsed"], "warning" in found) == ({}, 0, False)
+    assert sandbox.control.state()["credits"] == 0
+
+
+def test_the_profile_is_a_setting(sandbox: SandboxServer, http: httpx.Client, capsys: Any) -> None:
+    """Quirks and faults work in either profile, and a reset restores the profile of the start."""
+    assert sandbox.control.state()["profile"] == "self-hosted"
+    sandbox.control.set_quirks(["next-wrong-host"])
+    assert "internal.invalid" in http.get(Job(http, "/v2/crawl", url=SITE).path).json()["next"]
+    sandbox.control.configure(profile="hosted")
+    assert http.get("/v2/team/credit-usage").status_code == 401
+    sandbox.control.reset()
+    assert http.get("/v2/team/credit-usage").status_code == 500
+    with pytest.raises(ControlError, match="unknown profile 'own'; use one of hosted, self-hosted"):
+        sandbox.control.configure(profile="own")
+    with pytest.raises(ValueError, match="unknown profile 'own'"):
+        SandboxServer(profile="own")
+    assert SandboxConfig().profile == "hosted"
+    with pytest.raises(SystemExit):
+        main(["--profile", "own"])
+    assert "hosted" in capsys.readouterr().err
