@@ -130,7 +130,8 @@ def mappings() -> dict[str, Any]:
     from airflow_provider_webdata.waiting.policy import PollingPolicy
 
     found = {}
-    for cls, given in ((PollingPolicy, POLICY), (CheckCriteria, CRITERIA)):
+    policy = {**POLICY, "keeps_safety_poll": True}
+    for cls, given in ((PollingPolicy, policy), (CheckCriteria, CRITERIA)):
         stored = cls(**given).serialize()  # type: ignore[arg-type]
         if missing := set(cls.__struct_fields__) - set(stored):
             raise LookupError(
