@@ -378,7 +378,8 @@ class Wait(Option):
         it, otherwise by polling. A task that is not deferrable polls.
     :param poll_interval: seconds between polls, or a timedelta, at least 1.
     :param safety_poll: seconds between polls while a delivery is expected, or a timedelta, at least 1. A delivery may
-        be lost, and the service sends none for a crawl or batch scrape that failed as a whole.
+        be lost, and the service sends none for a crawl or batch scrape that failed as a whole. A self-hosted server
+        sends each delivery once: if the connection declares one, the default is at most 60 s.
     :param timeout: seconds to wait, or a timedelta, more than 0.
     :param cancel_on_timeout: cancel the job at the `timeout`. If the job ended just then, its result is used.
     :param cancel_on_kill: cancel the job when a user ends the task; in the triggerer this needs Airflow 3.3.
@@ -420,7 +421,7 @@ class Wait(Option):
         from airflow_provider_webdata.waiting.policy import PollingPolicy
 
         spans = (self.poll_interval or poll_interval, self.safety_poll or safety_poll)
-        return PollingPolicy(self.by, *spans)  # type: ignore[arg-type]
+        return PollingPolicy(self.by, *spans, self.safety_poll is not None)  # type: ignore[arg-type]
 
     def seconds(self, default: float) -> float:
         """Return the timeout in seconds.

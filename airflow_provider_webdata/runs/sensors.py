@@ -170,7 +170,7 @@ class CheckSensorRun(SensorRun):
         task, now = self.task, time.time()
         first = self.attempt.first_reschedule if task.reschedule else None
         began = first.astimezone(timezone.utc).timestamp() if first else self._began
-        safety = task.polling_policy.safety_poll
+        safety = task.polling_policy.safety_poll_of(self.hook.get_settings().client.server)
         if began is None:
             due = True
         elif first:

@@ -36,8 +36,8 @@ class WebDataJobSensor(WebDataSensor):
     :param job_id: id of the job (templated).
     :param accept_cancelled: return the pages of a cancelled crawl or batch scrape, instead of failing. Default: False.
     :param wait: how to wait, see `Wait`. With `by="webhook"`, the job must report to this Airflow. Default: the
-        triggerer polls every 30 s, or every 300 s while it expects a delivery. A sensor that is not deferrable polls
-        every `poke_interval`.
+        triggerer polls every 30 s, or every 300 s (60 s with a self-hosted server) while it expects a delivery. A
+        sensor that is not deferrable polls every `poke_interval`.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
     :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: they are not
         kept.

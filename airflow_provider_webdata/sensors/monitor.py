@@ -36,8 +36,8 @@ class WebDataMonitorCheckSensor(SinceSensor):
     :param after: accept only checks that finished after this time: ISO 8601 text or a datetime (templated). Default:
         the start of the DAG run.
     :param wait: how to wait, see `Wait`. Default: the triggerer polls every 60 s, or every 1500 s while it expects a
-        delivery, which is longer than the service retries deliveries. A sensor that is not deferrable polls every
-        `poke_interval`: the inbox with `by="webhook"`, otherwise the service.
+        delivery, which is longer than the hosted service retries deliveries (60 s with a self-hosted server). A sensor
+        that is not deferrable polls every `poke_interval`: the inbox with `by="webhook"`, otherwise the service.
     :param only_if_changed: accept only a check with changed, new, or removed pages.
     :param only_if_meaningful: accept only a check with a page whose change was judged meaningful; requires a monitor
         with a goal.

@@ -42,8 +42,8 @@ class WebDataJobOperator(WebDataOperator):
 
     :param wait_for_completion: whether to wait until the job has ended and return its result (default). False: return
         the job's id, for `WebDataJobSensor`.
-    :param wait: how to wait, see `Wait`. Default: poll every 30 s, or every 300 s while a delivery is expected, for at
-        most one day.
+    :param wait: how to wait, see `Wait`. Default: poll every 30 s, or every 300 s (60 s with a self-hosted server)
+        while a delivery is expected, for at most one day.
     :param deferrable: whether to wait in the triggerer, without occupying a worker slot. Default: Airflow's own
         setting. Otherwise, the worker polls.
     :param attach_webhook: make the job report to this Airflow. None (default): if the connection can receive

@@ -111,7 +111,8 @@ class WebDataMonitorCheckEventTrigger(StreamTrigger):
         `auto`: like `webhook` if the connection can receive deliveries and the monitor reports to it, otherwise like
         `polling`.
     :param poll_interval: seconds between polls if no delivery is expected, at least 1.
-    :param safety_poll: seconds between polls if deliveries are expected, at least 1.
+    :param safety_poll: seconds between polls if deliveries are expected, at least 1. Default: 1500, or 60 if the
+        connection's server is self-hosted.
     :param on_failed: `accept`: emit an event for a failed check; `wait`: ignore it.
     :param on_partial: the same for checks with page errors.
     :param on_skipped: the same for skipped checks.
@@ -142,7 +143,8 @@ class WebDataMonitorCheckEventTrigger(StreamTrigger):
         queue: str | None = None,
     ) -> None:
         super().__init__(webdata_conn_id, start, queue)
-        self._policy = PollingPolicy(wait_by, poll_interval, safety_poll)
+        keeps_safety_poll = safety_poll != CHECK_SAFETY_POLL
+        self._policy = PollingPolicy(wait_by, poll_interval, safety_poll, keeps_safety_poll)
         self._criteria = CheckCriteria(
             on_failed=on_failed,
             on_partial=on_partial,

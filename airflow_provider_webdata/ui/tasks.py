@@ -405,7 +405,9 @@ def _how(given: Mapping[str, Any]) -> str:
     wait_by, poll, safety = (policy.get(name) for name in ("wait_by", "poll_interval", "safety_poll"))
     if wait_by == "polling" or (wait_by == "auto" and given.get("reports") is False):
         return f"by polling every {poll:g} s" if is_number(poll) else "by polling"
-    webhook = f"by webhook, polling every {safety:g} s in case one is lost" if safety else "by webhook"
+    webhook = (
+        f"by webhook, polling at least every {safety:g} s in case one is lost" if safety else "by webhook"
+    )
     return webhook if wait_by == "webhook" else f"{webhook}; without a webhook, by polling every {poll:g} s"
 
 

@@ -53,6 +53,7 @@ class CheckTarget(Target):
         "_passed_over",
         "_policy",
         "_poll_interval",
+        "_safety_poll",
         "managed_url",
         "queue",
     )
@@ -65,6 +66,7 @@ class CheckTarget(Target):
         self.queue = queue
         self._policy = policy
         self._poll_interval = policy.poll_interval
+        self._safety_poll = policy.safety_poll
         self._hints: dict[str, Delivery] | None = None
         self._judgment: Judgment | None = None
         self._passed_over: str | None = None
@@ -85,7 +87,7 @@ class CheckTarget(Target):
     def interval(self, monitor: MonitorSubject) -> float:
         """Return the seconds between polls: `safety_poll` if the monitor reports to `managed_url`."""
         expects_delivery = self.managed_url and monitor.reports_to(self.managed_url)
-        return self._policy.safety_poll if expects_delivery else self._poll_interval
+        return self._safety_poll if expects_delivery else self._poll_interval
 
     def may_end(self, over: set[str], newest: datetime | None) -> bool:
         """Return whether a list of checks may end the wait."""
@@ -99,12 +101,13 @@ class CheckTarget(Target):
         how = polls(policy.poll_interval)
         if not listens(policy, settings):
             return how, ()
+        self._safety_poll = policy.safety_poll_of(settings.client.server)
         if policy.wait_by == "webhook":
-            self._poll_interval = policy.safety_poll
-            how = by_webhook(policy.safety_poll)
+            self._poll_interval = self._safety_poll
+            how = by_webhook(self._safety_poll)
         else:
             self.managed_url = delivery_url(settings.webhook.url or "", settings.conn_id)
-            how = f"{by_webhook(policy.safety_poll)} if the monitor reports to this Airflow, else {how}"
+            how = f"{by_webhook(self._safety_poll)} if the monitor reports to this Airflow, else {how}"
         # A delivery that is too early only causes a poll, which returns the actual end of the check.
         since = self.queue.after - CLOCK_TOLERANCE if self.queue.after is not None else None
         events = (CHECK_COMPLETED,)

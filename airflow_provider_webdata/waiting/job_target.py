@@ -86,7 +86,7 @@ class JobTarget(Target):
             return polls(self._interval), ()
         subscription = Subscription(job_id=self._job_id, events=last_events(self._kind))
         if self._reports or policy.wait_by == "webhook":
-            self._interval = policy.safety_poll
+            self._interval = policy.safety_poll_of(settings.client.server)
             return by_webhook(self._interval), (subscription,)
         return f"by webhook if the job reports to this Airflow, and {polls(self._interval)}", (subscription,)
 

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.states.stored import Stored
+
+if TYPE_CHECKING:
+    from airflow_provider_webdata.api.servers import Server
 
 WaitBy = Literal["auto", "webhook", "polling"]
 """How to detect the end of a check or job."""
 
 CHECK_POLL_INTERVAL = 60.0
 CHECK_SAFETY_POLL = 1500.0
-"""Seconds; longer than the 21 minutes for which the service retries a delivery."""
+"""Seconds; longer than the 21 minutes for which the hosted service retries a delivery."""
 
 JOB_POLL_INTERVAL = 30.0
 JOB_SAFETY_POLL = 300.0
 """Seconds; the service sends no delivery if an entire crawl or batch scrape fails, so only polling detects this."""
+
+SINGLE_DELIVERY_SAFETY_POLL = 60.0
+"""Seconds; maximum default if the server sends each delivery once: a lost one never comes."""
 
 TIMEOUT_MARGIN_SECONDS = 60.0
 """Seconds between the wait's own deadline, whose event reports the last observed state, and Airflow's timeout."""
@@ -32,12 +38,15 @@ class PollingPolicy(Stored, frozen=True):
         like `polling`.
     :param poll_interval: seconds between polls if no delivery is expected, at least 1.
     :param safety_poll: seconds between polls if deliveries are expected, at least 1, in case a delivery is lost.
+    :param keeps_safety_poll: whether `safety_poll` also applies to a server that sends each delivery once. False: it is
+        a default.
     :raises ArgumentError: `wait_by` or an interval is invalid.
     """
 
     wait_by: WaitBy
     poll_interval: float
     safety_poll: float
+    keeps_safety_poll: bool = False
 
     def __post_init__(self) -> None:
         if self.wait_by not in _WAIT_BY:
@@ -50,3 +59,9 @@ class PollingPolicy(Stored, frozen=True):
                 or not 1 <= given < float("inf")
             ):
                 raise ArgumentError(f"{name} must be a number of seconds, at least 1 (given: {given!r})")
+
+    def safety_poll_of(self, server: Server) -> float:
+        """Return the seconds between polls of a server while a delivery is expected."""
+        if self.keeps_safety_poll or server.retries_deliveries:
+            return self.safety_poll
+        return min(self.safety_poll, SINGLE_DELIVERY_SAFETY_POLL)

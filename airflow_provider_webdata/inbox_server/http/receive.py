@@ -107,7 +107,10 @@ class Receiver:
                 return await self._store(gate.conn_id, key, raw)
         except StoreUnavailableError as error:
             if self._log_lines.consume():
-                log.warning("Failed to store a delivery; the service will send it again: %s", error)
+                log.warning(
+                    "Failed to store a delivery. The hosted service sends it again, a self-hosted server does not: %s",
+                    error,
+                )
             return retry_later(503, "the delivery could not be stored")
 
     async def _store(self, conn_id: str, key: str | None, raw: bytes) -> Response:

@@ -12,7 +12,7 @@ import pytest
 from airflow_provider_webdata.hooks.webhooks import webhook_for
 from airflow_provider_webdata.sandbox.control import SandboxControl
 from airflow_provider_webdata.triggers.job import WebDataJobTrigger
-from airflow_provider_webdata.waiting import subjects
+from airflow_provider_webdata.waiting import policy, subjects
 from airflow_provider_webdata.waiting.hub import Hub
 from tests.support.job_service import RUNNING, JobService
 from tests.support.waiting import PATIENCE
@@ -173,6 +173,26 @@ async def test_a_safety_poll_finds_a_failure_without_a_delivery(
         service.set("crawl", JOB, "failed", error="boom")
         event = await task
     assert (event["status"], event["via"]) == ("failed", "polling")
+
+
+@pytest.mark.rule("delivery-once", "job-counts", "job-scraping")
+async def test_a_delivery_that_a_self_hosted_server_does_not_repeat(
+    service: Any, inbox: Any, connect: Callable[..., None], tools: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The job's end follows a while after its last page, and its start after a while at 0 of 0."""
+    monkeypatch.setattr(policy, "SINGLE_DELIVERY_SAFETY_POLL", 1.0)
+    connect(service.url, retry_budget=0, server="self-hosted", **inbox.extra)
+    inbox.lossy = True
+    service.set("crawl", JOB, "scraping", completed=0, total=0)
+    async with tools.waiting(trigger(reports=True, poll_interval=600.0)) as (task,):
+        for progress in ({"completed": 2, "total": 8}, {"completed": 8, "total": 8}):
+            polls = len(service.looks())
+            service.set("crawl", JOB, "scraping", **progress)
+            await tools.until(lambda polls=polls: len(service.looks()) > polls or task.done())
+            assert not task.done()
+        service.set("crawl", JOB, "completed", completed=8, total=8)
+        event = await task
+    assert (event["status"], event["via"]) == ("done", "polling")
 
 
 async def test_auto_polls_seldom_only_if_the_job_reports(service: Any, receiving: Any, tools: Any) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_webdata.api.servers import HOSTED, SELF_HOSTED
 from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.waiting.policy import PollingPolicy
 
@@ -16,6 +17,19 @@ def test_what_is_stored_is_all_of_it() -> None:
     stored = {"wait_by": "auto", "poll_interval": 120.0, "safety_poll": 300}
     assert policy.serialize() == stored
     assert PollingPolicy.deserialize(stored) == policy
+
+
+@pytest.mark.rule("delivery-once")
+@pytest.mark.parametrize(
+    ("wait", "default", "hosted", "self_hosted"),
+    [(Wait(), 300, 300, 60), (Wait(), 30, 30, 30), (Wait(safety_poll=300), 300, 300, 300)],
+    ids=["default", "shorter default", "given"],
+)
+def test_a_server_that_repeats_no_delivery_is_polled_more_often(
+    wait: Wait, default: float, hosted: float, self_hosted: float
+) -> None:
+    policy = PollingPolicy.deserialize(wait.policy(30, default).serialize())
+    assert (policy.safety_poll_of(HOSTED), policy.safety_poll_of(SELF_HOSTED)) == (hosted, self_hosted)
 
 
 GOOD: dict[str, Any] = {"wait_by": "webhook", "poll_interval": 60.0, "safety_poll": 300.0}
