@@ -41,7 +41,7 @@ class JobService:
 
     :ivar jobs: bodies of status answers, by path.
     :ivar bodies: of the requests that started a job.
-    :ivar faults: answers to the next requests, one each, before all others.
+    :ivar faults: answers to the next requests, one each, before all others; None: none until the service stops.
     :ivar start_faults: the faults of the next starts: `lose request`, `lose answer`, or the status of an answer
         though the job is started.
     :ivar bills: whether it is a server with billing and a database; otherwise it lists no calls, and a key ends it.
@@ -61,7 +61,8 @@ class JobService:
         self.jobs: dict[str, dict[str, Any]] = {}
         self.bodies: list[dict[str, Any]] = []
         self.keys: list[str | None] = []
-        self.faults: list[Answer] = []
+        self.faults: list[Answer | None] = []
+        self._stopped = threading.Event()
         self.start_faults: list[Any] = []
         self.requests: list[str] = []
         self.bills = True
@@ -115,6 +116,7 @@ class JobService:
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def stop(self) -> None:
+        self._stopped.set()
         self._server.shutdown()
         self._server.server_close()
 
@@ -142,7 +144,10 @@ class JobService:
         if method == "PUT":
             return self._limit()
         if self.faults:
-            return self.faults.pop(0)
+            fault = self.faults.pop(0)
+            if fault is None:
+                self._stopped.wait()
+            return fault
         if path == "/v2/team/activity" and not self.bills:
             return 500, {"success": False, "error": "Failed to fetch activity."}, {}
         if path == "/v2/team/activity":

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from airflow.sdk.exceptions import AirflowRescheduleException
 
-from airflow_provider_webdata.api.errors import WebDataError
+from airflow_provider_webdata.api.errors import UnsupportedError, WebDataError
 from airflow_provider_webdata.hooks import optional
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.runs.failures import UncertainStartError
@@ -400,6 +400,26 @@ def test_an_uncertain_start_is_repeated_only_where_nothing_is_billed(
     connect(monkeypatch, self_hosted, server="self-hosted")
     assert task.start().job_id == self_hosted.started()[1]
     assert "The server may run both jobs, but bills neither" in caplog.text
+
+
+def test_a_list_that_hangs_delays_a_start_once(
+    self_hosted: JobService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(optional, "TIMEOUT_SECONDS", 0.1)
+    connect(monkeypatch, self_hosted, server=None, timeout=600)
+    self_hosted.faults = [None]
+    assert [Task(self_hosted, "crawl").start().job_id for _ in range(2)] == self_hosted.started()
+    assert len([line for line in self_hosted.requests if "activity" in line]) == 1
+
+
+def test_a_server_that_answers_html_starts_nothing(self_hosted: JobService) -> None:
+    """An unknown path started nothing; a later attempt asks again, and does not search."""
+    page = "<!DOCTYPE html><pre>Cannot POST /v2/crawl</pre>"
+    self_hosted.start_faults = [(404, page, {"Content-Type": "text/html"})]
+    task = Task(self_hosted, "crawl")
+    with pytest.raises(UnsupportedError, match=r'it has no such operation\. Check "Base URL"'):
+        task.start()
+    assert [task.start().job_id] == self_hosted.started()
 
 
 def test_a_list_that_cannot_be_read_is_asked_for_once(
