@@ -150,7 +150,8 @@ class Billing:
         :param execution: as in `reserve`.
         :param call: `call`, `formats`, `scraping`, `saved`, and `is_earlier` of `enter_call`.
         """
-        used = used if self._bills() else 0
+        if used != 0 and not self._bills():
+            used = 0
         self._push(credits=enter_call(self.account, self._log, used, operation, self._conn_id, **call))
         is_known = isinstance(used, (int, float)) and used >= 0
         # The account includes every known cost.

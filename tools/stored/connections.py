@@ -14,6 +14,7 @@ from tools.stored.examples import CONNECTION_ID, environment, working_in
 
 CA_FILE = "ca.pem"
 EXTRAS: dict[str, Any] = {
+    "server": "hosted",
     "timeout": 12.5,
     "retry_budget": 0,
     "max_concurrency": 7,
