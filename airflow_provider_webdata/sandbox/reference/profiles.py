@@ -101,7 +101,6 @@ class Profile:
     :param deprecated: successor of each deprecated path, a regular expression.
     :param page_error_events: whether failed pages of a job send an event.
     :param waived: rules of the service that the server does not enforce, by their text.
-    :param integrations: the accepted values of `integration`, besides texts that begin with ``_``; None: any.
     :param countries: the accepted countries of pages, in upper case; None: any two letters.
     """
 
@@ -128,7 +127,6 @@ class Profile:
     deprecated: Mapping[str, str] = field(default_factory=dict)
     page_error_events: bool = True
     waived: frozenset[str] = frozenset()
-    integrations: frozenset[str] | None = None
     countries: frozenset[str] | None = None
 
     def lack(self, method: str, path: str) -> Lack | None:
@@ -152,13 +150,6 @@ _FILE_ENGINES = OptionLack("SCRAPE_ALL_ENGINES_FAILED", _ENGINES.format("pdf, do
 _NO_MODEL = OptionLack("UNKNOWN_ERROR")
 _NO_BROWSER = _failure(503, "Browser feature is not configured: the server has no browser service.")
 _ID = r"[^/]+"
-
-INTEGRATIONS = frozenset(
-    {
-        *("dify", "zapier", "pipedream", "raycast", "langchain", "crewai", "llamaindex", "n8n", "camelai"),
-        *("make", "flowise", "metagpt", "relevanceai", "viasocket", "cli", "hermes", "gstack", "prometheus"),
-    }
-)
 
 HOSTED = Profile("hosted")
 SELF_HOSTED = Profile(
@@ -233,7 +224,6 @@ SELF_HOSTED = Profile(
     deprecated={rf"/v2/extract(/{_ID})?": "/v2/scrape"},
     page_error_events=False,
     waived=frozenset({HTTPS_ONLY, QUERY_NEEDED}),
-    integrations=INTEGRATIONS,
     countries=COUNTRIES,
 )
 PROFILES = {profile.name: profile for profile in (HOSTED, SELF_HOSTED)}

@@ -27,6 +27,12 @@ NEEDS_GOAL = "A search target requires a non-empty goal"
 BAD_PATTERN = "invalid_pattern"
 """Code of an invalid regular expression, which the service reports without ``code`` and ``details``."""
 MAX_ACTIONS = 50
+INTEGRATIONS = frozenset(
+    {
+        *("dify", "zapier", "pipedream", "raycast", "langchain", "crewai", "llamaindex", "n8n", "camelai"),
+        *("make", "flowise", "metagpt", "relevanceai", "viasocket", "cli", "hermes", "gstack", "prometheus"),
+    }
+)
 MANAGED_HEADERS = frozenset({"host", "content-type", "content-length", "connection", "transfer-encoding"})
 MANAGED_HEADER_PREFIX = "x-firecrawl-"
 
@@ -43,21 +49,26 @@ def check(operation: str, body: Any, profile: Profile = HOSTED) -> list[Issue]:
     if not found:  # the rules rely on valid types
         rules = _RULES.get(operation)
         found = [issue for issue in rules(body) if issue.message not in profile.waived] if rules else []
-        found.extend(_profile_rules(body, profile))
+        found.extend(_integration(body.get("integration")))
+        if profile.countries is not None:
+            found.extend(_countries(body, profile.countries))
     return found
 
 
-def _profile_rules(body: Json, profile: Profile) -> Iterator[Issue]:
-    label = body.get("integration")
-    known = profile.integrations
-    if known is not None and label is not None and label not in known and not label.startswith("_"):
-        yield Issue(("integration",), f"expected one of {', '.join(sorted(known))}, or a name after _")
-    if profile.countries is not None:
-        for path in ((), ("scrapeOptions",)):
-            holder = body.get(path[0], {}) if path else body
-            country = holder["location"].get("country") if isinstance(holder.get("location"), dict) else None
-            if country is not None and country.upper() not in profile.countries:
-                yield Issue((*path, "location", "country"), f"not a country code of ISO 3166-1: {country!r}")
+def _integration(name: str | None) -> Iterator[Issue]:
+    if name is not None and name not in INTEGRATIONS and not name.startswith("_"):
+        text = f"expected one of {', '.join(sorted(INTEGRATIONS))}, or a name that begins with _"
+        yield Issue(("integration",), text)
+
+
+def _countries(body: Json, known: frozenset[str]) -> Iterator[Issue]:
+    places: tuple[tuple[str, ...], ...] = ((), ("scrapeOptions",))
+    for path in places:
+        holder = body.get(path[0], {}) if path else body
+        location = holder.get("location")
+        country = location.get("country") if isinstance(location, dict) else None
+        if country is not None and country.upper() not in known:
+            yield Issue((*path, "location", "country"), f"not a country code of ISO 3166-1: {country!r}")
 
 
 def check_search(body: Json) -> Iterator[Issue]:

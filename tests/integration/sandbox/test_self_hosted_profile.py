@@ -114,7 +114,7 @@ def recorded(exchange: dict[str, Any]) -> dict[str, Any]:
     "self-hosted-sessions", "self-hosted-interact", "self-hosted-support", "self-hosted-missing"
 )
 @pytest.mark.rule("self-hosted-options", "self-hosted-prompts", "self-hosted-cache", "self-hosted-search")
-@pytest.mark.rule("self-hosted-accepts", "self-hosted-refuses")
+@pytest.mark.rule("self-hosted-accepts", "self-hosted-refuses", "caller-integration", "server-lacks")
 def test_responds_to_each_recorded_request_like_the_server(
     sandbox: SandboxServer, http: httpx.Client
 ) -> None:
@@ -293,7 +293,7 @@ def test_options_that_the_server_lacks(
     assert (response.status_code, response.json()["code"]) == (status, code)
 
 
-@pytest.mark.rule("self-hosted-options", "unresolved-page", "metadata-server")
+@pytest.mark.rule("self-hosted-options", "metadata-not-fetched", "metadata-server")
 def test_pages(sandbox: SandboxServer, http: httpx.Client) -> None:
     page, nowhere = (
         http.post(

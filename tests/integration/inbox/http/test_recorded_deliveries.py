@@ -1,6 +1,7 @@
 """Deliveries as they were recorded: 20 signed by a self-hosted server, and 16 without a signature.
 
-`data/recorded_deliveries.json` has each body verbatim, its headers, and the facts that the inbox must read from it.
+`data/recorded_deliveries.json` has each body verbatim, its headers, and the facts that the inbox must read from it:
+a page with status 599 was not fetched, so its event is a failure.
 """
 
 from __future__ import annotations
