@@ -47,7 +47,7 @@ class WebDataSearchOperator(
     :param exclude_domains: host names to exclude.
     :param tbs: time filter, such as `qdr:d`; `airflow_provider_webdata.api.query.tbs` builds one from dates.
     :param location: location to search from, such as `Berlin,Germany`; best combined with `country`.
-    :param country: two-letter ISO code. Default: US.
+    :param country: two-letter ISO code, sent in upper case. Default: US.
     :param safe: filter explicit content. Default: no filter.
     :param timeout: the service's time limit for the search in milliseconds, at least 1. Default: 60,000.
     :param ignore_invalid_urls: omit URLs that other operations of the service do not support. Default: false.

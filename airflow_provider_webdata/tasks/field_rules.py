@@ -24,7 +24,7 @@ RULES: dict[str, dict[str, tuple[Any, ...]]] = {
         'toolkits': ('list', ('text', None, None, None), 0, 5),
     },
     'AgentLocation': {
-        'country': ('text', None, '^[A-Z]{2}$', None),
+        'country': ('text', None, '^[A-Za-z]{2}$', None),
     },
     'AgentRefusal': {
         '': ('required', 'approval_id'),
@@ -281,7 +281,7 @@ RULES: dict[str, dict[str, tuple[Any, ...]]] = {
         'type': ('choice', ('json',)),
     },
     'Location': {
-        'country': ('text', None, '^[A-Z]{2}$', None),
+        'country': ('text', None, '^[A-Za-z]{2}$', None),
         'languages': ('list', ('text', None, None, None), 0, None),
     },
     'MapRequest': {

@@ -41,6 +41,7 @@ TEXTS: dict[str, tuple[Any, SearchStrategy[Any]]] = {
     "integration": ("_x", st.sampled_from(["n8n", "cli", "prometheus"]) | said.map("_{}".format)),
     "_label": ("missing_markdown", st.from_regex(r"[a-z0-9][a-z0-9_-]{0,79}", fullmatch=True)),
     "_small": ({"run": 5}, st.dictionaries(said, st.integers(0, 9) | st.text(plain, max_size=20), max_size=3)),
+    "_capitals": ("DE", st.sampled_from(["DE", "US"])),
     "_receiver": ("https://hooks.example/in", st.just("https://hooks.example/in")),
     "_identifier": ("7f3c1a52-9d0e-4b7a-8f65-0123456789ab", st.uuids().map(str)),
     "_email": ("a@example.com", st.just("a@example.com")),

@@ -8,13 +8,13 @@ from pydantic import Field
 
 from airflow_provider_webdata.api.models.base import Answer, Lenient, RequestModel, problem
 from airflow_provider_webdata.api.models.fields import (
+    CountryCode,
     Identifier,
     Integer,
     Integration,
     JsonSchema,
     Listed,
     Number,
-    String,
     Switch,
     Text,
     WebAddress,
@@ -38,10 +38,10 @@ class AgentWebhookConfig(WebhookConfig):
 class AgentLocation(RequestModel):
     """Location from which the run fetches pages.
 
-    :param country: ISO 3166-1 alpha-2 code in upper case.
+    :param country: ISO 3166-1 alpha-2 code, sent in upper case.
     """
 
-    country: Annotated[String, Field(pattern=r"^[A-Z]{2}$")] | None = None
+    country: CountryCode | None = None
 
 
 class AgentApproval(RequestModel):

@@ -73,6 +73,10 @@ def _not_blank(value: str) -> str:
     return value
 
 
+def _capitals(value: str) -> str:
+    return value.upper()
+
+
 def _list(value: Any) -> Any:
     if isinstance(value, (str, bytes)):
         raise problem("list_type", f"must be a list, not text ({TEMPLATE_HINT})")
@@ -391,6 +395,9 @@ DomainFilter = Annotated[Listed[Hostname], AfterValidator(_not_both)]
 
 DomainPattern = Annotated[String, AfterValidator(_domain_pattern)]
 TopLevelDomain = Annotated[String, AfterValidator(_top_level_domain)]
+
+CountryCode = Annotated[String, Field(pattern=r"^[A-Za-z]{2}$"), AfterValidator(_capitals)]
+"""An ISO 3166-1 alpha-2 code in any case; sent in upper case, because the hosted service accepts no other."""
 
 WebAddress = Annotated[String, AfterValidator(_web_address)]
 """An http or https URL; the service adds `http://` if the protocol is missing."""

@@ -9,6 +9,7 @@ from pydantic import Field, field_validator
 from airflow_provider_webdata.api.models.actions import Action, WaitAction
 from airflow_provider_webdata.api.models.base import RequestModel, problem
 from airflow_provider_webdata.api.models.fields import (
+    CountryCode,
     Headers,
     Integer,
     Integration,
@@ -62,11 +63,11 @@ Parser = Annotated[Literal["pdf", "image"] | PdfParser | ImageParser, one_of("a 
 class Location(RequestModel):
     """Location to fetch the page from, which also determines language and time zone.
 
-    :param country: ISO 3166-1 alpha-2 code in upper case. Service default: US.
+    :param country: ISO 3166-1 alpha-2 code, sent in upper case. Service default: US.
     :param languages: language tags in order of preference. Default: depends on the country.
     """
 
-    country: Annotated[String, Field(pattern=r"^[A-Z]{2}$")] | None = None
+    country: CountryCode | None = None
     languages: Listed[Text] | None = None
 
 

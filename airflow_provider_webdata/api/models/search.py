@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
 from airflow_provider_webdata.api.models.base import Answer, RequestModel, ResponseModel, problem
 from airflow_provider_webdata.api.models.fields import (
+    CountryCode,
     DomainFilter,
     Integer,
     Integration,
@@ -125,7 +126,7 @@ class SearchRequest(RequestModel):
     :param exclude_domains: host names to exclude.
     :param tbs: time filter, such as `qdr:d`; `airflow_provider_webdata.api.query.tbs` builds one from dates.
     :param location: location to search from, such as `Berlin,Germany`; best combined with `country`.
-    :param country: two-letter ISO code. Default: US.
+    :param country: two-letter ISO code, sent in upper case. Default: US.
     :param safe: filter explicit content. Default: no filter.
     :param timeout: the service's time limit for the search in milliseconds, at least 1. Default: 60,000.
     :param ignore_invalid_urls: omit URLs that other operations of the service do not support. Default: false.
@@ -151,7 +152,7 @@ class SearchRequest(RequestModel):
     exclude_domains: DomainFilter | None = None
     tbs: _Tbs | None = None
     location: Text | None = None
-    country: Annotated[String, Field(pattern=r"^[A-Za-z]{2}$")] | None = None
+    country: CountryCode | None = None
     safe: Switch | None = None
     timeout: Annotated[Integer, Field(ge=1)] | None = None
     ignore_invalid_urls: Switch | None = Field(None, alias="ignoreInvalidURLs")
