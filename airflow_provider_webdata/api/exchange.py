@@ -192,7 +192,8 @@ def prepare(
 
     With a file, the body is multipart form data, and the request model becomes its field `options`, as JSON text.
 
-    :raises InvalidRequestError: a path value is not an identifier, or the endpoint does not accept the key.
+    :raises InvalidRequestError: a path value is not an identifier, the endpoint does not accept the key, or the kind of
+        server refuses a value.
     """
     if endpoint.ends is not None and config.server.ends_operations:
         _warn_once(config, endpoint.ends.warning)
@@ -204,7 +205,7 @@ def prepare(
     if extra_body and extra_body.get("integration") is not None:
         _check_integration(endpoint, extra_body["integration"])
     if body is not None or extra_body:
-        wire = {**(body.to_wire() if body is not None else {}), **(extra_body or {})}
+        wire = {**(_wire(config, endpoint, body) if body is not None else {}), **(extra_body or {})}
     asked = {**(query or {}), **wire} if endpoint.method == "GET" else query or {}
     params = {name: _encodable(endpoint, name, value) for name, value in asked.items() if value is not None}
     if params:
@@ -225,6 +226,12 @@ def prepare(
     service = endpoint.service_seconds(wire) + MARGIN_SECONDS if endpoint.service_seconds else 0.0
     request["timeout"] = _timeout(config, service)
     return Prepared(endpoint, request, wire, config, multipart)
+
+
+def _wire(config: ClientConfig, endpoint: Endpoint[Any], body: RequestModel) -> dict[str, Any]:
+    if problems := body.refused_by(config.server):
+        raise InvalidRequestError(endpoint.label, problems)
+    return body.sent_to(config.server)
 
 
 def _warn_once(config: ClientConfig, text: str) -> None:

@@ -19,6 +19,9 @@ Kind = Literal["hosted", "self-hosted"]
 KINDS: tuple[Kind, ...] = ("hosted", "self-hosted")
 
 HOSTED_HOST = urlsplit(HOSTED_URL).hostname
+ONLY_SELF_HOSTED = (
+    "Only a self-hosted server accepts it. If yours is one, set server of the connection to 'self-hosted'"
+)
 PLACEHOLDER_KEY = "no-key-required"
 """Sent as the API key to a server that requires none, because every request must have one."""
 
@@ -79,7 +82,7 @@ class Server(msgspec.Struct, frozen=True):
     :param retries_deliveries: it repeats a webhook delivery that failed.
     :param longest_scrape_ms: maximum `timeout` of a scrape, in milliseconds.
     :param allows_plain_webhooks: it delivers webhooks to plain-http URLs.
-    :param categories: the names of search categories that differ from the reference's.
+    :param categories: its names of search categories that differ from the reference's, by the reference's name.
     :param lacks: missing operations by endpoint name, as the rest of a sentence about the server.
     """
 
@@ -107,7 +110,7 @@ SELF_HOSTED = Server(
     "self-hosted",
     bills=False,
     retries_deliveries=False,
-    longest_scrape_ms=2**31 - 1,
+    longest_scrape_ms=2**31 - 1,  # a longer timer would end immediately
     allows_plain_webhooks=True,
     categories={"codehost": "github"},
     lacks=_LACKS,

@@ -55,7 +55,8 @@ class WebDataBatchSearchOperator(
     :param sources: `web`, `images`, `news`, `alexandria` (tools of data providers, which are free), or mappings with
         `type` (and `tbs`, `location` for web). Names and mappings cannot be mixed. Default: web.
     :param categories: `codehost`, `research`, `pdf`, `gov`, `developer` (cannot be combined), or mappings with `type`.
-        Names and mappings cannot be mixed. Default: no filter.
+        Names and mappings cannot be mixed. A self-hosted server gets `codehost` as `github`, its name there. Default:
+        no filter.
     :param include_domains: only these host names, without protocol or path; excludes `exclude_domains`.
     :param exclude_domains: host names to exclude.
     :param tbs: time filter, such as `qdr:d`; `airflow_provider_webdata.api.query.tbs` builds one from dates.

@@ -43,7 +43,8 @@ class WebDataScrapeOperator(
     :param wait_for: milliseconds to wait before extracting the content, 0 to 60,000. Default: 0.
     :param mobile: emulate a mobile device. Default: false.
     :param skip_tls_verification: accept invalid certificates. Default: true.
-    :param timeout: the service's time limit in milliseconds, 1000 to 300,000. Default: 60,000.
+    :param timeout: the service's time limit in milliseconds, 1000 to 300,000, or to 2,147,483,647 on a self-hosted
+        server. Default: 60,000.
     :param parsers: `pdf` and `image` parsers, as names or mappings with `type`; an empty list returns PDFs unparsed.
         Default: `pdf`.
     :param actions: mappings with `type`, at most 50, performed on the page before extracting its content.

@@ -21,7 +21,7 @@ from airflow_provider_webdata.runs.delivery.step import Results
 from airflow_provider_webdata.runs.event_loop import run_aside
 from airflow_provider_webdata.runs.failures import CreditLimitError, TooManyFailuresError, too_many
 from airflow_provider_webdata.runs.kept_records import records_of
-from airflow_provider_webdata.runs.request import checked_extra_body, checked_number
+from airflow_provider_webdata.runs.request import checked_extra_body, checked_number, valid_request
 from airflow_provider_webdata.runs.run import Run
 from airflow_provider_webdata.runs.searches.adaptive_limit import AdaptiveLimit
 from airflow_provider_webdata.runs.searches.batch_queries import OPERATION, checked_queries
@@ -186,7 +186,7 @@ class BatchSearchRun(Run):
             # Parsed alone first: it may spell a field name differently than the arguments do.
             alone = body_for(SearchRequest, given, OPERATION)
             own = {name: getattr(alone, name) for name in alone.model_fields_set}
-        return body_for(SearchRequest, {**self.task.given(), **own}, OPERATION)
+        return valid_request(self.task, SearchRequest, OPERATION, {**self.task.given(), **own})
 
     def _too_many(self, tally: Tally, most: float) -> str | None:
         """Return a message if more searches failed than allowed, or None."""

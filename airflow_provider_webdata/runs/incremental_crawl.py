@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.models import BatchScrapeRequest
 from airflow_provider_webdata.api.prices import MAP_CREDITS
-from airflow_provider_webdata.hooks.calls import body_for
 from airflow_provider_webdata.runs.delivery.step import Results
 from airflow_provider_webdata.runs.job import JobRun
 from airflow_provider_webdata.runs.jobs.site_plan import Site
+from airflow_provider_webdata.runs.request import valid_request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ class IncrementalCrawlRun(JobRun):
     def check(self) -> None:
         """Fail the task before any call is billed; the map is billed before the batch."""
         super().check()
-        body_for(BatchScrapeRequest, self._fields([self.task.url]), self._start_name)
+        valid_request(self.task, BatchScrapeRequest, self._start_name, self._fields([self.task.url]))
 
     def start_and_wait(self) -> Any:
         """Plan the crawl, scrape its pages, and return the results."""

@@ -35,16 +35,29 @@ def checked_request(
 
     :param operation: the name of the call in errors.
     :param fields: the request's fields. Default: the arguments.
-    :raises InvalidRequestError: a field breaks a documented rule.
+    :raises InvalidRequestError: a field breaks a documented rule, or the connection's kind of server refuses it.
     """
     fields = task.given() if fields is None else fields
     if problems := task.lists_for_text(fields):
         raise InvalidRequestError(operation, problems)
-    request = body_for(model, fields, operation)
+    request = valid_request(task, model, operation, fields)
     for warning in request.warnings():
         task.log.warning("%s: %s", operation, warning)
     for note in request.notes():
         task.log.info("%s: %s", operation, note)
+    return request
+
+
+def valid_request(task: Any, model: type[RequestT], operation: str, fields: Mapping[str, Any]) -> RequestT:
+    """Build a request that the connection's kind of server accepts.
+
+    :param operation: the name of the call in errors.
+    :param fields: the request's fields.
+    :raises InvalidRequestError: a field breaks a documented rule, or the connection's kind of server refuses it.
+    """
+    request = body_for(model, fields, operation)
+    if problems := request.refused_by(task.hook.get_settings().client.server):
+        raise InvalidRequestError(operation, problems)
     return request
 
 

@@ -103,7 +103,7 @@ RULES: dict[str, dict[str, tuple[Any, ...]]] = {
         'skip_tls_verification': ('switch',),
         'store_in_cache': ('switch',),
         'threat_protection': ('object', 'ThreatProtection'),
-        'timeout': ('number', True, 1000, 300000, None),
+        'timeout': ('number', True, 1000, 2147483647, None),
         'urls': ('list', ('text', None, None, '_droppable_address'), 1, None),
         'wait_for': ('number', True, 0, 60000, None),
         'webhook': ('object', 'PageJobWebhookConfig', '_receiver'),
@@ -111,7 +111,7 @@ RULES: dict[str, dict[str, tuple[Any, ...]]] = {
     },
     'CategoryFilter': {
         '': ('required', 'type'),
-        'type': ('choice', ('codehost', 'research', 'pdf', 'developer', 'gov')),
+        'type': ('choice', ('codehost', 'research', 'pdf', 'developer', 'gov', 'github')),
     },
     'ChangeTrackingFormat': {
         'modes': ('list', ('choice', ('git-diff', 'json')), 0, None),
@@ -356,7 +356,7 @@ RULES: dict[str, dict[str, tuple[Any, ...]]] = {
         'skip_tls_verification': ('switch',),
         'store_in_cache': ('switch',),
         'threat_protection': ('object', 'ThreatProtection'),
-        'timeout': ('number', True, 1000, 300000, None),
+        'timeout': ('number', True, 1000, 2147483647, None),
         'wait_for': ('number', True, 0, 60000, None),
     },
     'MonitorUpdateRequest': {
@@ -511,7 +511,7 @@ RULES: dict[str, dict[str, tuple[Any, ...]]] = {
         'skip_tls_verification': ('switch',),
         'store_in_cache': ('switch',),
         'threat_protection': ('object', 'ThreatProtection'),
-        'timeout': ('number', True, 1000, 300000, None),
+        'timeout': ('number', True, 1000, 2147483647, None),
         'wait_for': ('number', True, 0, 60000, None),
     },
     'ScrapeRequest': {
@@ -544,7 +544,7 @@ RULES: dict[str, dict[str, tuple[Any, ...]]] = {
         'skip_tls_verification': ('switch',),
         'store_in_cache': ('switch',),
         'threat_protection': ('object', 'ThreatProtection'),
-        'timeout': ('number', True, 1000, 300000, None),
+        'timeout': ('number', True, 1000, 2147483647, None),
         'tool_detail': ('choice', ('compact', 'summary', 'full')),
         'url': ('text', None, None, '_web_address'),
         'wait_for': ('number', True, 0, 60000, None),
@@ -576,7 +576,7 @@ RULES: dict[str, dict[str, tuple[Any, ...]]] = {
     },
     'SearchRequest': {
         '': ('required', 'query'),
-        'categories': ('list', ('one_of', ('codehost', 'research', 'pdf', 'developer', 'gov'), {'codehost': 'CategoryFilter', 'research': 'CategoryFilter', 'pdf': 'CategoryFilter', 'developer': 'CategoryFilter', 'gov': 'CategoryFilter'}), 0, None),
+        'categories': ('list', ('one_of', ('codehost', 'research', 'pdf', 'developer', 'gov', 'github'), {'codehost': 'CategoryFilter', 'research': 'CategoryFilter', 'pdf': 'CategoryFilter', 'developer': 'CategoryFilter', 'gov': 'CategoryFilter', 'github': 'CategoryFilter'}), 0, None),
         'country': ('text', None, '^[A-Za-z]{2}$', None),
         'domain_tools': ('switch',),
         'enterprise': ('list', ('choice', ('anon', 'zdr')), 0, None),
@@ -623,7 +623,7 @@ RULES: dict[str, dict[str, tuple[Any, ...]]] = {
         'skip_tls_verification': ('switch',),
         'store_in_cache': ('switch',),
         'threat_protection': ('object', 'ThreatProtection'),
-        'timeout': ('number', True, 1000, 300000, None),
+        'timeout': ('number', True, 1000, 2147483647, None),
         'wait_for': ('number', True, 0, 60000, None),
         'zero_data_retention': ('switch',),
     },

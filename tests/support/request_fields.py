@@ -19,6 +19,8 @@ from pydantic.fields import FieldInfo
 
 from airflow_provider_webdata.api import endpoints
 from airflow_provider_webdata.api.models import RequestModel
+from airflow_provider_webdata.api.models.scrape import MonitorScrapeOptions
+from airflow_provider_webdata.api.servers import HOSTED
 
 plain = st.characters(codec="utf-8", exclude_categories=["Cc"])
 said = st.text(plain, min_size=1, max_size=30).filter(str.strip)
@@ -39,9 +41,9 @@ TEXTS: dict[str, tuple[Any, SearchStrategy[Any]]] = {
     "_whole_address": ("https://a.example/start", url),
     "_day": ("2026-01-31", st.dates().map(str).filter(lambda day: day[0] != "0")),
     "integration": ("_x", st.sampled_from(["n8n", "cli", "prometheus"]) | said.map("_{}".format)),
+    "_capitals": ("DE", st.sampled_from(["DE", "US"])),
     "_label": ("missing_markdown", st.from_regex(r"[a-z0-9][a-z0-9_-]{0,79}", fullmatch=True)),
     "_small": ({"run": 5}, st.dictionaries(said, st.integers(0, 9) | st.text(plain, max_size=20), max_size=3)),
-    "_capitals": ("DE", st.sampled_from(["DE", "US"])),
     "_receiver": ("https://hooks.example/in", st.just("https://hooks.example/in")),
     "_identifier": ("7f3c1a52-9d0e-4b7a-8f65-0123456789ab", st.uuids().map(str)),
     "_email": ("a@example.com", st.just("a@example.com")),
@@ -285,7 +287,7 @@ def _lengths(limits: Limits) -> Iterator[tuple[int, bool]]:
 
 @cache
 def drawn(model: type[RequestModel]) -> SearchStrategy[dict[str, Any]]:
-    """Return a strategy for bodies that a model accepts, on the wire: required fields and any of the others."""
+    """Return a strategy for bodies that a model and the hosted service accept, on the wire, with any optional fields."""
     required: dict[str, SearchStrategy[Any]] = {}
     optional: dict[str, SearchStrategy[Any]] = {}
     for name, found in model.model_fields.items():
@@ -300,6 +302,9 @@ def drawn(model: type[RequestModel]) -> SearchStrategy[dict[str, Any]]:
 def _drawn_field(model: type[RequestModel], name: str) -> SearchStrategy[Any]:
     if name == "events":
         return st.lists(st.sampled_from(EVENTS[model.__name__]), max_size=3)
+    if name == "timeout" and issubclass(model, MonitorScrapeOptions):
+        # Only a self-hosted server accepts more.
+        return st.integers(1000, HOSTED.longest_scrape_ms)
     values = st.one_of(*(_drawn(*branch) for branch in _branches(model, name)))
     return st.none() | values if name in model.nullable else values
 
@@ -339,12 +344,12 @@ def repaired(model: type[RequestModel], body: dict[str, Any]) -> dict[str, Any] 
     required = minimal(model).keys() if model.__name__ not in BASES else set()
     for _ in range(4):
         try:
-            model.model_validate(body)
+            request = model.model_validate(body)
         except ValidationError as error:  # noqa: PERF203
             wrong = {str(issue["loc"][0]) for issue in error.errors() if issue["loc"]} - required
             if not wrong & body.keys():
                 return None
             body = {name: value for name, value in body.items() if name not in wrong}
         else:
-            return body
+            return None if request.refused_by(HOSTED) else body
     return None

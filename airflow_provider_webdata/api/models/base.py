@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from pydantic_core import CoreSchema
     from typing_extensions import Self
 
+    from airflow_provider_webdata.api.servers import Server
+
 
 class RequestModel(BaseModel):
     """A request body, or part of one.
@@ -105,11 +107,27 @@ class RequestModel(BaseModel):
 
     def warnings(self) -> list[str]:
         """Return a warning for each valid but probably unintended value, including those of nested models."""
-        return [warning for part in self._with_parts() for warning in part._own_warnings()]
+        return [warning for _, part in self._with_parts() for warning in part._own_warnings()]
 
     def notes(self) -> list[str]:
         """Return a note for each implicit behavior of the service, including those of nested models."""
-        return [note for part in self._with_parts() for note in part._own_notes()]
+        return [note for _, part in self._with_parts() for note in part._own_notes()]
+
+    def refused_by(self, server: Server) -> list[str]:
+        """Return a problem for each value that a kind of server refuses and another kind accepts.
+
+        The models accept what any kind accepts. See docs/service.md#server-bounds.
+
+        :param server: the connection's server.
+        """
+        return [f"{path}{text}" for path, part in self._with_parts() for text in part._own_refusals(server)]
+
+    def sent_to(self, server: Server) -> dict[str, Any]:  # noqa: ARG002
+        """Return the wire form in the spelling of a kind of server.
+
+        :param server: the connection's server.
+        """
+        return self.to_wire()
 
     def _own_warnings(self) -> list[str]:
         """Return the warnings of this model, without nested models."""
@@ -119,13 +137,21 @@ class RequestModel(BaseModel):
         """Return the notes of this model, without nested models."""
         return []
 
-    def _with_parts(self) -> Iterator[RequestModel]:
-        yield self
-        for name in type(self).model_fields:
-            value = self.__dict__.get(name)
-            for part in value if isinstance(value, list) else (value,):
-                if isinstance(part, RequestModel):
-                    yield from part._with_parts()
+    def _own_refusals(self, server: Server) -> list[str]:  # noqa: ARG002
+        """Return the problems of this model for a kind of server, without nested models."""
+        return []
+
+    def _with_parts(self, path: str = "") -> Iterator[tuple[str, RequestModel]]:
+        """Yield this model and all nested models, each with the prefix of its fields' paths."""
+        yield path, self
+        for name, field in type(self).model_fields.items():
+            value, at = self.__dict__.get(name), f"{path}{field.alias or name}"
+            if isinstance(value, RequestModel):
+                yield from value._with_parts(f"{at}.")
+            elif isinstance(value, list):
+                for number, part in enumerate(value):
+                    if isinstance(part, RequestModel):
+                        yield from part._with_parts(f"{at}[{number}].")
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
         return [(name, value) for name, value in super().__repr_args__() if value is not None]

@@ -397,7 +397,7 @@ DomainPattern = Annotated[String, AfterValidator(_domain_pattern)]
 TopLevelDomain = Annotated[String, AfterValidator(_top_level_domain)]
 
 CountryCode = Annotated[String, Field(pattern=r"^[A-Za-z]{2}$"), AfterValidator(_capitals)]
-"""An ISO 3166-1 alpha-2 code in any case; sent in upper case, because the hosted service accepts no other."""
+"""An ISO 3166-1 alpha-2 code in any case; sent in upper case, as the service documents it."""
 
 WebAddress = Annotated[String, AfterValidator(_web_address)]
 """An http or https URL; the service adds `http://` if the protocol is missing."""

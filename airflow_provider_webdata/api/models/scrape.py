@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
@@ -23,7 +23,11 @@ from airflow_provider_webdata.api.models.fields import (
 )
 from airflow_provider_webdata.api.models.formats import Format, ScreenshotFormat, format_types
 from airflow_provider_webdata.api.models.threat import ThreatProtection
+from airflow_provider_webdata.api.servers import ONLY_SELF_HOSTED, SELF_HOSTED
 from airflow_provider_webdata.common.dates import span
+
+if TYPE_CHECKING:
+    from airflow_provider_webdata.api.servers import Server
 
 _LONGEST_WAITS_MILLISECONDS = 60_000
 
@@ -124,7 +128,7 @@ class MonitorScrapeOptions(RequestModel):
     wait_for: Annotated[Integer, Field(ge=0, le=60_000)] | None = None
     mobile: Switch | None = None
     skip_tls_verification: Switch | None = None
-    timeout: Annotated[Integer, Field(ge=1000, le=300_000)] | None = None
+    timeout: Annotated[Integer, Field(ge=1000, le=SELF_HOSTED.longest_scrape_ms)] | None = None
     parsers: Listed[Parser] | None = None
     actions: Annotated[Listed[Action], Field(max_length=50)] | None = None
     location: Location | None = None
@@ -150,6 +154,12 @@ class MonitorScrapeOptions(RequestModel):
         if "rawBase64" in types and len(types) > 1:
             raise problem("formats", "rawBase64 cannot be combined with other formats")
         return formats
+
+    def _own_refusals(self, server: Server) -> list[str]:
+        longest = server.longest_scrape_ms
+        if self.timeout is None or self.timeout <= longest:
+            return []
+        return [f"timeout: must be at most {longest} ms (given: {self.timeout}). {ONLY_SELF_HOSTED}"]
 
     def _own_warnings(self) -> list[str]:
         found = []
@@ -213,7 +223,8 @@ class ScrapeOptions(MonitorScrapeOptions):
     :param wait_for: milliseconds to wait before extracting the content, 0 to 60,000. Default: 0.
     :param mobile: emulate a mobile device. Default: false.
     :param skip_tls_verification: accept invalid certificates. Default: true.
-    :param timeout: the service's time limit in milliseconds, 1000 to 300,000. Default: 60,000.
+    :param timeout: the service's time limit in milliseconds, 1000 to 300,000, or to 2,147,483,647 on a self-hosted
+        server. Default: 60,000.
     :param parsers: `pdf` and `image` parsers, as names or mappings with `type`; an empty list returns PDFs unparsed.
         Default: `pdf`.
     :param actions: mappings with `type`, at most 50, performed on the page before extracting its content.

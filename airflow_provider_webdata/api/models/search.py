@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
@@ -24,6 +24,10 @@ from airflow_provider_webdata.api.models.providers import DataTool
 from airflow_provider_webdata.api.models.scrape import ScrapeOptions, check_zero_data_retention
 from airflow_provider_webdata.api.models.threat import ThreatProtection
 from airflow_provider_webdata.api.query import MAX_QUERY_LENGTH, Query, QueryError, check_tbs, short_dates
+from airflow_provider_webdata.api.servers import ONLY_SELF_HOSTED, SELF_HOSTED
+
+if TYPE_CHECKING:
+    from airflow_provider_webdata.api.servers import Server
 
 
 def _query(value: Any) -> Any:
@@ -72,8 +76,9 @@ class OtherSource(RequestModel):
 SourceName = Literal["web", "images", "news", "alexandria"]
 Source = Annotated[SourceName | WebSource | OtherSource, one_of("a source")]
 
-CategoryName = Literal["codehost", "research", "pdf", "developer", "gov"]
-"""`codehost`, `research`, and `pdf` are documented everywhere; servers also accept the others. Sent unchanged."""
+CategoryName = Literal["codehost", "research", "pdf", "developer", "gov", "github"]
+"""`codehost`, `research`, and `pdf` are documented everywhere; hosted servers also accept `developer` and `gov`.
+`github` is the name of `codehost` on self-hosted servers, and accepted there only."""
 
 
 class CategoryFilter(RequestModel):
@@ -121,7 +126,8 @@ class SearchRequest(RequestModel):
     :param sources: `web`, `images`, `news`, `alexandria` (tools of data providers, which are free), or mappings with
         `type` (and `tbs`, `location` for web). Names and mappings cannot be mixed. Default: web.
     :param categories: `codehost`, `research`, `pdf`, `gov`, `developer` (cannot be combined), or mappings with `type`.
-        Names and mappings cannot be mixed. Default: no filter.
+        Names and mappings cannot be mixed. A self-hosted server gets `codehost` as `github`, its name there. Default:
+        no filter.
     :param include_domains: only these host names, without protocol or path; excludes `exclude_domains`.
     :param exclude_domains: host names to exclude.
     :param tbs: time filter, such as `qdr:d`; `airflow_provider_webdata.api.query.tbs` builds one from dates.
@@ -190,8 +196,31 @@ class SearchRequest(RequestModel):
                 "'enterprise' enables; remove one of them",
             )
 
+    def sent_to(self, server: Server) -> dict[str, Any]:
+        """Return the wire form with the server's names of categories."""
+        wire = self.to_wire()
+        if self.categories and server.categories:
+            names = [server.categories.get(name, name) for name in self._category_names()]
+            kept = dict.fromkeys(names)
+            is_text = isinstance(self.categories[0], str)
+            wire["categories"] = [*kept] if is_text else [{"type": name} for name in kept]
+        return wire
+
+    def _own_refusals(self, server: Server) -> list[str]:
+        others = {
+            name: ours for ours, name in SELF_HOSTED.categories.items() if ours not in server.categories
+        }
+        return [
+            f"categories[{number}]: must be {others[name]!r} (given: {name!r}). {ONLY_SELF_HOSTED}"
+            for number, name in enumerate(self._category_names())
+            if name in others
+        ]
+
     def _own_warnings(self) -> list[str]:
         return _tbs_warnings(self.tbs)
+
+    def _category_names(self) -> list[str]:
+        return [item if isinstance(item, str) else item.type for item in self.categories or ()]
 
 
 class WebResult(PageContent):

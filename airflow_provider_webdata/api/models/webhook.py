@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from airflow_provider_webdata.api.models.base import RequestModel, problem
 from airflow_provider_webdata.api.models.fields import Headers, Listed, String, StringMap, Text
+from airflow_provider_webdata.api.servers import ONLY_SELF_HOSTED
 from airflow_provider_webdata.common.spelling import nearest
+
+if TYPE_CHECKING:
+    from airflow_provider_webdata.api.servers import Server
 
 MONITOR_EVENTS = ("monitor.page", "monitor.check.completed")
 
@@ -26,20 +30,19 @@ def _receiver(value: str) -> str:
         raise problem("webhook_url", "must be a valid URL") from None
     if not host or parts.scheme not in {"http", "https"}:
         raise problem("webhook_url", "must be a complete URL: https://host/path")
-    if parts.scheme == "http" and not _is_loopback(host):
-        raise problem(
-            "webhook_url", "must be an https URL; plain http is allowed only for loopback addresses"
-        )
     return value
 
 
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
+def _exposes_headers(url: str) -> bool:
+    """Return whether deliveries cross a network in plain text."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if parts.scheme == "https" or host == "localhost":
         return False
+    try:
+        return not ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return True
 
 
 class WebhookConfig(RequestModel):
@@ -47,7 +50,8 @@ class WebhookConfig(RequestModel):
 
     The endpoint must return 2xx within 10 seconds. Otherwise, the service retries after 1, 5, and 15 minutes.
 
-    :param url: an https URL, or http with a loopback address; required. Plain text instead of an object is a URL.
+    :param url: an https URL, or http with a loopback address or on a self-hosted server; required. Plain text instead
+        of an object is a URL.
     :param headers: sent with every event; omitted from reprs.
     :param metadata: text values, echoed in the payload. Numbers and objects are rejected, because the service delivers
         only text.
@@ -66,6 +70,19 @@ class WebhookConfig(RequestModel):
     @classmethod
     def _short_form(cls, data: Any) -> Any:
         return {"url": data} if isinstance(data, str) else data
+
+    def _own_refusals(self, server: Server) -> list[str]:
+        if server.allows_plain_webhooks or not _exposes_headers(self.url):
+            return []
+        rule = "must be an https URL (plain http only for a loopback address)"
+        return [f"url: {rule} (given: {self.url!r}). {ONLY_SELF_HOSTED}"]
+
+    def _own_warnings(self) -> list[str]:
+        if not _exposes_headers(self.url):
+            return []
+        return [
+            "webhook.url: plain http exposes every delivery and its headers, with any secret, on the network; use https"
+        ]
 
     @field_validator("events")
     @classmethod

@@ -11,10 +11,9 @@ from airflow_provider_webdata.api.models import MonitorUpdateRequest
 from airflow_provider_webdata.api.monitor_diff import complete_update
 from airflow_provider_webdata.common.arguments import checked_text
 from airflow_provider_webdata.common.page_urls import monitor_page
-from airflow_provider_webdata.hooks.calls import body_for
 from airflow_provider_webdata.runs.failures import MonitorMissingError
 from airflow_provider_webdata.runs.monitors.lookup import described, find_monitor, required_monitor
-from airflow_provider_webdata.runs.request import checked_extra_body
+from airflow_provider_webdata.runs.request import checked_extra_body, valid_request
 from airflow_provider_webdata.runs.run import Run
 
 
@@ -26,8 +25,11 @@ class UpdateMonitorRun(Run):
         extra_body = checked_extra_body(self.task, UPDATE_MONITOR.label) or {}
         fields: dict[str, Any] = {}
         if not extra_body or self.task.given():
-            # Later code handles the model's warnings (ids, judgeEnabled, schedule), so none is logged.
-            fields = body_for(MonitorUpdateRequest, self.task.given(), UPDATE_MONITOR.label).to_wire()
+            request = valid_request(self.task, MonitorUpdateRequest, UPDATE_MONITOR.label, self.task.given())
+            # Later code handles the model's other warnings (ids, judgeEnabled, schedule).
+            for warning in request.webhook.warnings() if request.webhook is not None else ():
+                self.log.warning("%s: %s", UPDATE_MONITOR.label, warning)
+            fields = request.to_wire()
         monitor = required_monitor(self)
         self.task.webdata_page = monitor_page(self.task.webdata_conn_id, monitor.id)
         patch = complete_update({**fields, **extra_body}, monitor.to_wire())

@@ -24,6 +24,7 @@ from airflow_provider_webdata.runs.delivery.step import Results
 from airflow_provider_webdata.runs.jobs.results import JobResult
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from tests.support.direct import TaskInstance, context_of
+from tests.support.service import connection_text
 
 SCHEMA = {"type": "object", "properties": {"price": {"type": "number"}}, "required": ["price"]}
 FORMATS = ["markdown", {"type": "json", "schema": SCHEMA}]
@@ -32,6 +33,11 @@ WRONG = ['price: breaks "type": "number"']
 
 class Price(BaseModel):
     price: float
+
+
+@pytest.fixture(autouse=True)
+def _connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text("https://host.example"))
 
 
 def page(number: int, **more: Any) -> dict[str, Any]:
