@@ -113,7 +113,7 @@ def test_there_is_a_page_for_each_public_class_and_it_is_listed() -> None:
             "[PageJobWebhookConfig](../../reference/objects.md#pagejobwebhookconfig), or its URL as text",
             "crawl-webhook",
         ),
-        ("operators/WebDataScrapeOperator", "timeout", "`int`, 1,000 to 300,000", "scrape-timeout"),
+        ("operators/WebDataScrapeOperator", "timeout", "`int`, 1,000 to 2,147,483,647", "scrape-timeout"),
         ("operators/WebDataScrapeOperator", "url", "`str`", "scrape-url"),
         (
             "operators/WebDataScrapeOperator",
