@@ -159,7 +159,9 @@ def missing_part(
     if (code or "").endswith("_NOT_SUPPORTED"):
         return _NO_ENGINE
     options = [*_engine_options(wire)]
-    if code == "SCRAPE_ALL_ENGINES_FAILED" and ("[]" in message or (server.is_self_hosted and options)):
+    # With an enhanced proxy, a self-hosted server tries only engines for files.
+    tried_none = "tried: []" in message or (server.is_self_hosted and "proxy" in options)
+    if code == "SCRAPE_ALL_ENGINES_FAILED" and tried_none:
         return f"{_NO_ENGINE} ({', '.join(options)})" if options else _NO_ENGINE
     if server.is_self_hosted and status == 500 and (models := [*_model_options(wire)]):
         return f"{_NO_MODEL} ({', '.join(models)})"
@@ -190,7 +192,7 @@ def _engine_options(wire: Mapping[str, Any]) -> Iterator[str]:
     """Yield the options of a request that only some fetching engines support."""
     options = wire.get("scrapeOptions")
     for part in (wire, options if isinstance(options, Mapping) else {}):
-        yield from (name for name in ("mobile", "location", "actions", "profile") if part.get(name))
+        yield from (name for name in ("mobile", "location") if part.get(name))
         if part.get("proxy") in _ENGINE_PROXIES:
             yield "proxy"
     yield from (f"format {kind}" for kind in _format_types(wire) if kind in _ENGINE_FORMATS)

@@ -287,7 +287,7 @@ def _lengths(limits: Limits) -> Iterator[tuple[int, bool]]:
 
 @cache
 def drawn(model: type[RequestModel]) -> SearchStrategy[dict[str, Any]]:
-    """Return a strategy for bodies that a model and the hosted service accept, on the wire, with any optional fields."""
+    """Return a strategy for wire bodies that a model and the hosted service accept, with any optional fields."""
     required: dict[str, SearchStrategy[Any]] = {}
     optional: dict[str, SearchStrategy[Any]] = {}
     for name, found in model.model_fields.items():
