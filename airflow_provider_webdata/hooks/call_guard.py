@@ -165,7 +165,7 @@ class CallGuard:
         return {"includeDomains": list(self.hosts.allowed)}
 
     def _reserve(self, endpoint: Endpoint[Any], body: Mapping[str, Any], call: Call[Any]) -> str:
-        bound = _bound(endpoint, body, call)
+        bound = price_bound(call, body)
         with self._lock:
             if self._max_calls is not None and self._calls >= self._max_calls:
                 raise _refused(endpoint, f"max_calls={self._max_calls} is reached")
@@ -198,7 +198,12 @@ class CallGuard:
             )
 
 
-def _bound(endpoint: Endpoint[Any], body: Mapping[str, Any], call: Call[Any]) -> PriceBound:
+def price_bound(call: Call[Any], body: Mapping[str, Any]) -> PriceBound:
+    """Return the maximum cost of a call that bills.
+
+    :param body: the request in wire form.
+    """
+    endpoint = call.endpoint
     if not isinstance(endpoint.price, Price):
         return PriceBound(0, "", (f"the price of a call to {endpoint.label} is unknown",))
     body = {**body, **(call.priced or {})}

@@ -25,16 +25,17 @@ class LocalInbox:
     """Receives all deliveries that carry its secret; a context manager.
 
     :param folder: folder of the database.
+    :param port: port on the loopback address; 0 chooses a free one.
     :ivar secret: webhook secret for the connections.
     :ivar url: address of the inbox.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, port: int = 0) -> None:
         self.secret = secrets.token_hex(16)
         self._engine = create_engine(f"sqlite:///{folder}/inbox.db")
         application = InboxApplication(Inbox(self._engine), self._gate)
         # pytest shows the log of a failed test.
-        self._serving = Serving(application, close=application.inbox.close, log_level="warning")
+        self._serving = Serving(application, port, close=application.inbox.close, log_level="warning")
         self.url = self._serving.url
 
     def __enter__(self) -> LocalInbox:

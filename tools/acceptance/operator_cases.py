@@ -1,0 +1,303 @@
+"""How each operator and sensor is tried: in a DAG with one task, which `dag.test()` runs."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable, Iterator
+from datetime import datetime, timezone
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import DAG, BaseOperator
+
+from airflow_provider_webdata.api.prices import CATALOG
+from airflow_provider_webdata.get_provider_info import get_provider_info
+from airflow_provider_webdata.hooks.operations.providers import FIND
+from airflow_provider_webdata.operators.account import WebDataAccountOperator
+from airflow_provider_webdata.operators.agent import WebDataAgentOperator
+from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
+from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
+from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
+from airflow_provider_webdata.operators.credit_usage import WebDataCreditUsageOperator
+from airflow_provider_webdata.operators.developer_search import WebDataDeveloperSearchOperator
+from airflow_provider_webdata.operators.extract import WebDataExtractOperator
+from airflow_provider_webdata.operators.feedback import WebDataFeedbackOperator
+from airflow_provider_webdata.operators.incremental_crawl import WebDataIncrementalCrawlOperator
+from airflow_provider_webdata.operators.interact import WebDataInteractOperator
+from airflow_provider_webdata.operators.map import WebDataMapOperator
+from airflow_provider_webdata.operators.monitor import (
+    WebDataCreateMonitorOperator,
+    WebDataDeleteMonitorOperator,
+    WebDataListMonitorsOperator,
+    WebDataRunMonitorOperator,
+    WebDataUpdateMonitorOperator,
+)
+from airflow_provider_webdata.operators.paper_search import WebDataPaperSearchOperator
+from airflow_provider_webdata.operators.parse import WebDataParseOperator
+from airflow_provider_webdata.operators.provider import WebDataProviderOperator
+from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
+from airflow_provider_webdata.operators.search import WebDataSearchOperator
+from airflow_provider_webdata.options import Changes, Wait
+from airflow_provider_webdata.sensors.job import WebDataJobSensor
+from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
+from airflow_provider_webdata.sensors.webhook import WebDataWebhookSensor
+from tools.acceptance.dag_test import test_dag
+from tools.acceptance.hook_cases import CHEAP, FILE, QUERY, SCHEMA, monitor
+from tools.acceptance.run import PATIENCE, Case
+
+if TYPE_CHECKING:
+    from tools.acceptance.run import Run
+
+REASONS = {"WebDataToTableOperator": "calls no server: it loads a file into a database"}
+"""Why operators have no case."""
+
+_KEY = "acceptance"
+_PAGE = {"proxy": "basic", "parsers": [], "max_age": 0, "formats": ["markdown"]}
+_cases: dict[str, Case] = {}
+
+
+def operators() -> list[str]:
+    """Return the names of the operators and sensors in the provider's metadata."""
+    info = get_provider_info()
+    modules = [name for room in ("operators", "sensors") for part in info[room] for name in part["python-modules"]]
+    return [
+        name
+        for module in modules
+        for name, value in vars(importlib.import_module(module)).items()
+        if inspect.isclass(value) and issubclass(value, BaseOperator) and value.__module__.startswith(module)
+    ]
+
+
+def cases() -> Iterator[Case]:
+    """Yield the cases in order."""
+    yield from _cases.values()
+
+
+def reasons() -> dict[str, str]:
+    """Return why operators have no case."""
+    return dict(REASONS)
+
+
+def current_dag() -> DAG:
+    """Return the DAG of the case that runs, for the DAG file."""
+    return _current()
+
+
+def _current() -> DAG:
+    raise RuntimeError("no case runs")
+
+
+DAG_FILE = """\
+from airflow.sdk import DAG
+
+from tools.acceptance.operator_cases import current_dag
+
+dag = current_dag()
+"""
+
+
+def _case(operator: type[BaseOperator]) -> Callable[[Callable[[Run], dict[str, Any]]], None]:
+    """Register a function that returns the arguments of an operator."""
+
+    def register(arguments: Callable[[Run], dict[str, Any]]) -> None:
+        name = operator.__name__
+        _cases[name] = Case(name, partial(_perform, operator=operator, arguments=arguments))
+
+    return register
+
+
+def _perform(
+    run: Run, operator: type[BaseOperator], arguments: Callable[[Run], dict[str, Any]]
+) -> str | None:
+    """Run a DAG with one task, and raise the task's error."""
+    global _current
+    given = arguments(run)
+    dag_id = f"{run.name}-{operator.__name__}"
+
+    def build() -> DAG:
+        with DAG(dag_id, schedule=None) as dag:
+            operator(task_id="task", **given)
+        return dag
+
+    _current = build
+    test_dag(build(), run.watch)
+    return None
+
+
+@_case(WebDataSearchOperator)
+def _search(run: Run) -> dict[str, Any]:
+    return {"query": QUERY, "limit": 1}
+
+
+@_case(WebDataBatchSearchOperator)
+def _batch_search(run: Run) -> dict[str, Any]:
+    return {"queries": [QUERY], "limit": 1}
+
+
+@_case(WebDataFeedbackOperator)
+def _feedback(run: Run) -> dict[str, Any]:
+    return {
+        "job_id": run.known("search", lambda answer: answer.id),
+        "rating": "bad",
+        "query_suggestions": "The level of today.",
+    }
+
+
+@_case(WebDataDeveloperSearchOperator)
+def _developer_search(run: Run) -> dict[str, Any]:
+    return {"query": "time zone of a cron schedule", "k": 1}
+
+
+@_case(WebDataPaperSearchOperator)
+def _paper_search(run: Run) -> dict[str, Any]:
+    return {"query": "rain", "k": 1}
+
+
+@_case(WebDataScrapeOperator)
+def _scrape(run: Run) -> dict[str, Any]:
+    return {"url": run.site.page, **_PAGE}
+
+
+@_case(WebDataMapOperator)
+def _map(run: Run) -> dict[str, Any]:
+    return {"url": run.site.root, "limit": 3}
+
+
+@_case(WebDataParseOperator)
+def _parse(run: Run) -> dict[str, Any]:
+    path = run.folder / "level.html"
+    path.write_bytes(FILE)
+    return {"file": str(path), "formats": ["markdown"]}
+
+
+@_case(WebDataBatchScrapeOperator)
+def _batch_scrape(run: Run) -> dict[str, Any]:
+    return {"urls": run.site.urls, "wait": _wait(run), **_PAGE}
+
+
+@_case(WebDataCrawlOperator)
+def _crawl(run: Run) -> dict[str, Any]:
+    options = {"formats": ["markdown"], **CHEAP}
+    return {
+        "url": run.site.root,
+        "limit": 2,
+        "scrape_options": options,
+        "deferrable": True,
+        "wait": _wait(run),
+        "output": str(run.folder / "crawl.jsonl"),
+    }
+
+
+@_case(WebDataIncrementalCrawlOperator)
+def _incremental_crawl(run: Run) -> dict[str, Any]:
+    return {
+        "url": run.site.root,
+        "refresh_after": 86_400,
+        "changes": Changes(str(run.folder / "seen")),
+        "map_options": {"limit": 2},
+        "sitemap_url": "",
+        "wait": _wait(run),
+        **_PAGE,
+    }
+
+
+@_case(WebDataJobSensor)
+def _job_sensor(run: Run) -> dict[str, Any]:
+    job_id = run.known("start_crawl", lambda answer: answer.id)
+    return {"kind": "crawl", "job_id": job_id, "deferrable": True, **_limits(run)}
+
+
+@_case(WebDataWebhookSensor)
+def _webhook_sensor(run: Run) -> dict[str, Any]:
+    run.deliveries()
+    job_id = run.known("start_crawl", lambda answer: answer.id)
+    # The operator attached the webhook to its crawl, which ended before this DAG run began.
+    after = datetime(2000, 1, 1, tzinfo=timezone.utc)
+    return {"job_id": job_id, "events": "completed", "after": after, **_limits(run)}
+
+
+@_case(WebDataAccountOperator)
+def _account(run: Run) -> dict[str, Any]:
+    return {"what": "credits"}
+
+
+@_case(WebDataCreditUsageOperator)
+def _credit_usage(run: Run) -> dict[str, Any]:
+    return {"min_remaining": 1}
+
+
+@_case(WebDataProviderOperator)
+def _provider(run: Run) -> dict[str, Any]:
+    return {"provider": CATALOG, "capability": FIND, "options": {"limit": 1}}
+
+
+@_case(WebDataCreateMonitorOperator)
+def _create_monitor(run: Run) -> dict[str, Any]:
+    return monitor(run, "operator")
+
+
+@_case(WebDataListMonitorsOperator)
+def _list_monitors(run: Run) -> dict[str, Any]:
+    return {}
+
+
+@_case(WebDataRunMonitorOperator)
+def _run_monitor(run: Run) -> dict[str, Any]:
+    return {"monitor_id": _monitor_id(run)}
+
+
+@_case(WebDataMonitorCheckSensor)
+def _check_sensor(run: Run) -> dict[str, Any]:
+    check_id = run.known("run_monitor", lambda answer: answer.id or (answer.data and answer.data.id))
+    return {
+        "monitor_id": _monitor_id(run),
+        "check_id": check_id,
+        "include_pages": True,
+        "deferrable": True,
+        **_limits(run),
+    }
+
+
+@_case(WebDataUpdateMonitorOperator)
+def _update_monitor(run: Run) -> dict[str, Any]:
+    return {"monitor_id": _monitor_id(run), "status": "paused"}
+
+
+@_case(WebDataDeleteMonitorOperator)
+def _delete_monitor(run: Run) -> dict[str, Any]:
+    return {"monitor_id": _monitor_id(run), "ignore_missing": False}
+
+
+@_case(WebDataInteractOperator)
+def _interact(run: Run) -> dict[str, Any]:
+    steps = [f'await page.goto("{run.site.page}")', "console.log(await page.title())"]
+    return {"steps": steps, "language": "node", "ttl": 60}
+
+
+@_case(WebDataExtractOperator)
+def _extract(run: Run) -> dict[str, Any]:
+    return {"urls": [run.site.page], "schema": SCHEMA, "via": "scrape", "wait": _wait(run)}
+
+
+@_case(WebDataAgentOperator)
+def _agent(run: Run) -> dict[str, Any]:
+    return {
+        "prompt": "What is the title of the page?",
+        "urls": [run.site.page],
+        "schema": SCHEMA,
+        "max_credits": 100,
+        "wait": _wait(run),
+    }
+
+
+def _wait(run: Run) -> Wait:
+    return Wait(poll_interval=run.poll_seconds, safety_poll=10, timeout=PATIENCE)
+
+
+def _limits(run: Run) -> dict[str, Any]:
+    return {"poke_interval": run.poll_seconds, "timeout": PATIENCE}
+
+
+def _monitor_id(run: Run) -> str:
+    return run.known("create_monitor", lambda answer: answer.data.id)

@@ -1,0 +1,239 @@
+"""The acceptance run: all cases, one after the other, and the removal of what they made."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.api.endpoints import JOBS
+from airflow_provider_webdata.api.errors import (
+    EntitlementError,
+    GoneError,
+    NotFoundError,
+    OperationEndedError,
+    UnsupportedError,
+    WebDataError,
+    trimmed,
+)
+from airflow_provider_webdata.hooks.webdata import WebDataHook
+from airflow_provider_webdata.states.jobs import TERMINAL_JOB_STATES
+from tools.acceptance.report import Result
+from tools.acceptance.watch import Record, Watch
+
+if TYPE_CHECKING:
+    from airflow_provider_webdata.common.job_kinds import JobKind
+    from airflow_provider_webdata.testing.local_inbox import LocalInbox
+    from tools.acceptance.site import Site
+
+PATIENCE = 180
+"""Seconds to wait for a job. A self-hosted server may take a minute to begin one."""
+_NAMES_LACK = "The server does not support this call: "
+_KINDS: dict[str, JobKind] = {f"start_{kind}": kind for kind in JOBS}
+
+
+class NotRunError(Exception):
+    """The operation cannot run here; the message is the reason."""
+
+
+@dataclass
+class Run:
+    """What the cases share.
+
+    :param name: unique in the account; names of what the run creates begin with it.
+    :param folder: for files of the operators.
+    :param inbox: receives deliveries, if the server can reach it.
+    :param poll_seconds: interval between two polls of a job.
+    """
+
+    watch: Watch
+    site: Site
+    folder: Path
+    inbox: LocalInbox | None = None
+    poll_seconds: float = 2.0
+    hook: WebDataHook = field(default_factory=WebDataHook)
+    name: str = field(default_factory=lambda: f"acceptance-{uuid.uuid4()}")
+
+    def known(self, endpoint: str, read: Callable[[Any], str | None]) -> str:
+        """Return an id from the last response of an endpoint.
+
+        If the server lacks the endpoint, this is a random id, so that the dependent call shows that it is missing too.
+
+        :raises NotRunError: there is no such response.
+        """
+        answer = self.watch.last.get(endpoint)
+        if answer is not None and (found := read(answer)):
+            return found
+        if self._is_lacking(endpoint):
+            return str(uuid.uuid4())
+        raise NotRunError(f"needs a result of {endpoint}")
+
+    def _is_lacking(self, endpoint: str) -> bool:
+        """Return whether the server reported the endpoint, or one that is missing for the same reason, as missing."""
+        lacks, lacking = self.watch.server.lacks, self.watch.lacking
+        reasons = {lacks[name] for name in lacking if name in lacks}
+        return endpoint in lacking or lacks.get(endpoint) in reasons
+
+    def ended(self, kind: JobKind, job_id: str) -> Any:
+        """Wait for the end of a job and return its state."""
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            state = self.hook.job_status(kind, job_id)
+            if state.status in TERMINAL_JOB_STATES:
+                return state
+            time.sleep(self.poll_seconds)
+        raise TimeoutError(f"the {kind} {job_id} did not end within {PATIENCE} s")
+
+    def check_ended(self, monitor_id: str, check_id: str) -> None:
+        """Wait for the end of a check."""
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            if self.hook.get_monitor_check(monitor_id, check_id, limit=1).finished_at:
+                return
+            time.sleep(self.poll_seconds)
+        raise TimeoutError(f"check {check_id} did not end within {PATIENCE} s")
+
+    def deliveries(self) -> LocalInbox:
+        """Return the inbox.
+
+        :raises NotRunError: the server cannot reach this machine.
+        """
+        if self.inbox is None:
+            raise NotRunError("needs WEBHOOK_URL, at which the server reaches this machine")
+        return self.inbox
+
+
+@dataclass(frozen=True)
+class Case:
+    """How an operation is tried.
+
+    :param operation: see `Result`.
+    :param perform: calls it, and returns a remark or None.
+    :param of_plan: only some plans of the hosted service include it.
+    """
+
+    operation: str
+    perform: Callable[[Run], str | None]
+    of_plan: bool = False
+
+
+def results(run: Run, cases: Sequence[Case], reasons: dict[str, str]) -> Iterator[Result]:
+    """Run each case and yield its result; then yield the operations that have no case."""
+    for case in cases:
+        run.watch.record = record = Record()
+        began = time.monotonic()
+        outcome, reason = _outcome(run, case)
+        yield Result(
+            case.operation,
+            outcome,
+            reason,
+            time.monotonic() - began,
+            record.credits,
+            max(record.reserved, 0),
+            record.differences.lists(),
+            record.differences.summary(),
+        )
+    for operation, why in reasons.items():
+        yield Result(operation, "not run", why)
+
+
+def _outcome(run: Run, case: Case) -> tuple[Any, str]:
+    record = run.watch.record
+    if run.watch.stopped:
+        return "not run", "interrupted"
+    try:
+        remark = case.perform(run) or ""
+    except NotRunError as error:
+        return "not run", str(error)
+    except KeyboardInterrupt:
+        run.watch.stopped = True
+        return "not run", "interrupted"
+    except Exception as error:
+        if run.watch.stopped:
+            return "not run", "interrupted"
+        if record.refused:
+            return "not run", record.refused
+        return _judged(run, case, error)
+    return ("ok", remark) if not record.refused else ("not run", record.refused)
+
+
+def _judged(run: Run, case: Case, error: Exception) -> tuple[Any, str]:
+    """Tell a missing operation from a failure. A task's error has only the text of the call's error."""
+    text, server = trimmed(str(error)), run.watch.server
+    if server.kind != "hosted":
+        named = str(error).partition(_NAMES_LACK)[2].removesuffix(f" ({UnsupportedError.help_code})")
+        if named:
+            return "lacks", trimmed(named)
+        if run.watch.record.is_unsupported:
+            return "failed", f"the error does not name what the server lacks: {text}"
+    if server.ends_operations and OperationEndedError.help_code in str(error):
+        return "lacks", "the service has shut down this operation"
+    if case.of_plan and isinstance(error, EntitlementError):
+        return "lacks", f"the plan of this team: {text}"
+    return "failed", f"{type(error).__name__}: {text}"
+
+
+def clean_up(run: Run) -> list[str]:
+    """Remove what the run made and has not removed; return what could not be removed."""
+    watch = run.watch
+    watch.cleaning, watch.record = True, Record()
+    left = [text for made in [*watch.made] if (text := _removed(run.hook, *made)) is not None]
+    if "create_monitor" in watch.tried and "create_monitor" not in watch.lacking:
+        # The response to a creation may have been lost.
+        left += _removed_by_name(run)
+    return left
+
+
+def _removed(hook: WebDataHook, name: str, identity: str) -> str | None:
+    remove: dict[str, Callable[[str], Any]] = {
+        "create_monitor": hook.delete_monitor,
+        "open_session": hook.close_session,
+        "interact_with_scrape": hook.stop_scrape_interaction,
+    }
+    if name == "start_extract":
+        return None  # Cannot be cancelled; it ends by itself.
+    try:
+        if name in remove:
+            remove[name](identity)
+        else:
+            hook.cancel_job(_KINDS[name], identity)
+    except (NotFoundError, GoneError):
+        return None
+    except WebDataError as error:
+        return f"{name} {identity}: {trimmed(str(error))}"
+    return None
+
+
+def _removed_by_name(run: Run) -> list[str]:
+    try:
+        monitors = [monitor for monitor in run.hook.iter_monitors() if (monitor.name or "").startswith(run.name)]
+    except WebDataError as error:
+        return [f"monitors whose names begin with {run.name}, if any: {trimmed(str(error))}"]
+    return [
+        text for monitor in monitors if (text := _removed(run.hook, "create_monitor", monitor.id)) is not None
+    ]
+
+
+@contextlib.contextmanager
+def stoppable(watch: Watch) -> Iterator[None]:
+    """Let SIGINT and SIGTERM end the run."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.getsignal(number) for number in numbers}
+
+    def stop(*_: object) -> None:
+        # The task runner treats an interrupt as a failure of the task, so it is also remembered.
+        watch.stopped = True
+        raise KeyboardInterrupt
+
+    for number in numbers:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
