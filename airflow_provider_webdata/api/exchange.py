@@ -327,6 +327,8 @@ def _key_header(endpoint: Endpoint[Any], key: str, server: Server) -> str:
             ["idempotency_key: this operation does not support one; omit it"],
         )
     if not server.stores_keys:
+        if lack := server.lacks.get(endpoint.name):
+            raise UnsupportedError(endpoint.label, 501, "not sent", lack=lack)
         # A self-hosted server without a database ends when it receives one.
         name = "request_id" if header == "x-request-id" else "idempotency_key"
         raise InvalidRequestError(

@@ -150,6 +150,15 @@ def missing_part(
     """
     if status in _LACKING and (lack := server.lacks.get(endpoint)):
         return lack
+    # It answers this for every scrape, as for an unknown one.
+    if status == 404 and endpoint == "get_scrape":
+        return server.lacks.get(endpoint)
+    # It does not know the field for calls of data providers.
+    if status == 400 and "alexandria" in wire and "alexandria" in message:
+        return _NO_PROVIDERS
+    # Its refusal of a prompt has neither a code nor details, unlike that of an invalid field.
+    if server.is_self_hosted and status == 400 and code is None and wire.get("prompt") and "prompt" in message:
+        return f"{_NO_MODEL} (prompt)"
     if status == 501:
         return _LACKS.get(
             endpoint, "it does not implement this operation. Use another one, or another server"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.api.errors import UnsupportedError
 from airflow_provider_webdata.api.models import AgentRequest, BatchScrapeRequest
+from airflow_provider_webdata.api.servers import missing_part
 from airflow_provider_webdata.common import endings
 from airflow_provider_webdata.common.arguments import number
 from airflow_provider_webdata.runs.failures import JobFailedError
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.models.base import RequestModel
     from airflow_provider_webdata.common.job_kinds import JobKind
     from airflow_provider_webdata.runs.jobs.extract_successors import Via
+    from airflow_provider_webdata.runs.jobs.results import PageErrors
 
 
 class ExtractRun(JobRun):
@@ -71,10 +74,18 @@ class ExtractRun(JobRun):
         result.report(summary)
         if data is None:
             text = f"No page of batch scrape {job_id} returned data. {errors.first_few()}".rstrip()
+            if lack := self._lack(errors):
+                self.refuse(UnsupportedError(self.operation, 500, text, lack=lack))
             self.refuse(JobFailedError(text))
         value = result.deliver_data(data, summary, self.targets())
         result.judge(errors, value)
         return value
+
+    def _lack(self, errors: PageErrors) -> str | None:
+        """Return what the server lacks according to a page's error, as in the error of a single scrape."""
+        server, wire = self.hook.get_settings().client.server, self.request()[1]
+        lacks = (missing_part(server, "scrape", 500, page["code"], str(page["error"]), wire) for page in errors.pages)
+        return next(filter(None, lacks), None)
 
     def _chosen_kind(self) -> JobKind:
         given: Via | None = self.task.via

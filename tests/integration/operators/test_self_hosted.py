@@ -10,8 +10,10 @@ import pytest
 from airflow_provider_webdata.operators.account import WebDataAccountOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.credit_usage import WebDataCreditUsageOperator
+from airflow_provider_webdata.operators.extract import WebDataExtractOperator
 from airflow_provider_webdata.operators.interact import WebDataInteractOperator
 from airflow_provider_webdata.operators.monitor import WebDataCreateMonitorOperator
+from airflow_provider_webdata.operators.provider import WebDataProviderOperator
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support import direct
 
@@ -43,6 +45,19 @@ LACKING: dict[str, tuple[Any, str, int]] = {
         ),
         "it has no monitors",
         1,
+    ),
+    "providers": (
+        lambda: WebDataProviderOperator(task_id="t", provider="market-prices", capability="prices/latest", retries=2),
+        "it has no data providers",
+        1,
+    ),
+    "extraction": (
+        lambda: WebDataExtractOperator(
+            task_id="t", via="scrape", urls=["https://river.example/"], prompt="The level", retries=2,
+        ),
+        "it needs a language model. Configure one on the server, or omit the option (format json)",
+        # The start, two of its state, its errors, and its result.
+        5,
     ),
     "session": (
         lambda: WebDataInteractOperator(task_id="t", steps=["1"], retries=2),

@@ -83,7 +83,12 @@ def test_only_a_server_that_stores_keys_receives_one(base_url: str, declared: Ki
     assert "x-idempotency-key" not in headers(config, None)
     with pytest.raises(InvalidRequestError, match="idempotency_key: only a hosted server stores it"):
         headers(config, KEY)
-    with pytest.raises(InvalidRequestError, match="request_id: only a hosted server stores it"):
+    refused = (
+        (UnsupportedError, "it has no data providers")
+        if declared
+        else (InvalidRequestError, "request_id: only a hosted server stores it")
+    )
+    with pytest.raises(refused[0], match=refused[1]):
         prepare(config, endpoints.RUN_PROVIDER, None, None, None, {"alexandria": []})
 
 
@@ -93,7 +98,8 @@ def refusal(
     config = ClientConfig(OWN, "k", declared=declared)
     path = {"monitor_id": "m", "session_id": "s", "scrape_id": "c", "job_id": "j"}
     request = ScrapeRequest(url="https://example.com/", **wire) if endpoint is endpoints.SCRAPE else None
-    reader = Reader(prepare(config, endpoint, path, None, request, None), httpx.Response(status))
+    prepared = prepare(config, endpoint, path, None, request, None if request else wire)
+    reader = Reader(prepared, httpx.Response(status))
     reader.feed(body if isinstance(body, bytes) else json.dumps({"success": False, **body}).encode())
     with pytest.raises(APIError) as caught:
         reader.finish()
@@ -103,6 +109,10 @@ def refusal(
 UNKNOWN_ERROR = {"code": "UNKNOWN_ERROR", "error": "An error occurred."}
 NO_ENGINE = {"code": "SCRAPE_ALL_ENGINES_FAILED", "error": "All engines failed. Engines tried: []."}
 SOME_ENGINES = {"code": "SCRAPE_ALL_ENGINES_FAILED", "error": "All engines failed. Engines tried: [pdf]."}
+FIND = {"alexandria": [{"provider": "catalog", "capability": "find-tools"}]}
+NO_KEY = {"code": "BAD_REQUEST", "error": "Unrecognized key in body", "details": [{"keys": ["alexandria"], "message": "Unrecognized key: \"alexandria\""}]}  # fmt: skip # noqa: E501
+PROMPT = {"url": "https://example.com/", "prompt": "only the blog"}
+NO_PROMPT = {"error": "Failed to process natural language prompt. Please try rephrasing."}
 KINDS: tuple[Kind | None, ...] = ("hosted", None, "self-hosted")
 
 
@@ -125,6 +135,10 @@ KINDS: tuple[Kind | None, ...] = ("hosted", None, "self-hosted")
         (endpoints.SCRAPE, {}, 400, {"code": "SCRAPE_ACTIONS_NOT_SUPPORTED", "error": "No"}, KINDS, "none of its"),
         (endpoints.SCRAPE, {"formats": ["summary"]}, 500, UNKNOWN_ERROR, ["self-hosted"], "language model"),
         (endpoints.SCRAPE, {}, 500, UNKNOWN_ERROR, [], ""),
+        (endpoints.GET_SCRAPE, {}, 404, {"error": "Job not found."}, ["self-hosted"], "it keeps no scrapes"),
+        (endpoints.FIND_TOOLS, FIND, 400, NO_KEY, KINDS, "it has no data providers"),
+        (endpoints.CRAWL_PARAMS_PREVIEW, PROMPT, 400, NO_PROMPT, ["self-hosted"], r"language model.* \(prompt\)"),
+        (endpoints.START_CRAWL, PROMPT, 400, {**NO_PROMPT, "code": "BAD_REQUEST"}, [], ""),
     ],
 )  # fmt: skip
 def test_what_a_server_lacks(
