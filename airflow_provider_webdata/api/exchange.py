@@ -41,7 +41,9 @@ from airflow_provider_webdata.api.errors import (
     one_line,
     trimmed,
 )
+from airflow_provider_webdata.api.models.base import Answer
 from airflow_provider_webdata.api.multipart import MultipartBody, Upload
+from airflow_provider_webdata.api.odd_parts import OddParts
 from airflow_provider_webdata.api.retry import named_wait
 from airflow_provider_webdata.api.servers import may_be_missing, missing_part, missing_route
 from airflow_provider_webdata.api.validation_issues import issues_text
@@ -396,6 +398,7 @@ class Reader(Generic[ResponseT]):
         self._links = response.links if "link" in response.headers else {}
         # getvalue() returns the bytes without a copy, and they are parsed without one.
         self._buffer = BytesIO()
+        self._odd = OddParts()
         self._is_cut = False
         self._limit = prepared.config.max_response_bytes
         if self._status >= 300:
@@ -444,6 +447,13 @@ class Reader(Generic[ResponseT]):
             raise self._unusable(self._explain(error)) from None
         if getattr(model, "success", None) is False and not self._endpoint.judged_by_status:
             raise self._api_error(self._error_body())
+        if text := str(self._odd):
+            _warn_once(
+                self._prepared.config,
+                f"{self._endpoint.label}: the response has an undocumented form: {text}",
+            )
+        if self._odd.skipped and isinstance(model, Answer):
+            model._skipped = self._odd.skipped.total()
         return model
 
     def _deprecation(self) -> str:
@@ -464,19 +474,12 @@ class Reader(Generic[ResponseT]):
         if self._endpoint.answers_text:
             return response.model_validate({"text": body.decode(errors="replace")})
         with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            # For non-ASCII text, pydantic's own parser is half as fast. msgspec accepts slightly more (NaN, for
-            # example), and pydantic reports errors in everything else.
-            return response.model_validate(msgspec.json.decode(body))
-        try:
-            return response.model_validate_json(body)
-        except ValidationError as error:
-            if error.errors(include_input=False, include_url=False)[0]["type"] != "json_invalid":
-                raise
-            # Half an emoji must not invalidate a billed response. See docs/service.md#half-characters.
-            readable = _readable(body)
-            if readable == body:
-                raise
-        return response.model_validate_json(readable)
+            # For non-ASCII text, pydantic's own parser is half as fast.
+            return response.model_validate(msgspec.json.decode(body), context=self._odd)
+        # Neither half an emoji nor a long number must invalidate a billed response. msgspec also rejects numbers that
+        # pydantic accepts. See docs/service.md#half-characters, #long-numbers.
+        readable = _with_long_numbers_as_text(_readable(body))
+        return response.model_validate_json(readable, context=self._odd)
 
     def _unusable(self, reason: str) -> InvalidResponseError:
         return InvalidResponseError(self._endpoint.label, reason, status=self._status)
@@ -613,6 +616,17 @@ def _date(text: str) -> str:
 def _origin(url: str) -> str:
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+
+# Strings, which remain unchanged, and numbers of more digits than Python converts (4,300 by default).
+_STRINGS_AND_LONG_NUMBERS = re.compile(rb'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|-?[0-9][0-9.eE+-]{4000,}', re.DOTALL)
+
+
+def _with_long_numbers_as_text(body: bytes) -> bytes:
+    def as_text(found: re.Match[bytes]) -> bytes:
+        return found[0] if found[0].startswith(b'"') else b'"%s"' % found[0]
+
+    return _STRINGS_AND_LONG_NUMBERS.sub(as_text, body)
 
 
 def _readable(body: bytes) -> bytes:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import msgspec
 
 from airflow_provider_webdata.common.hosts import url_host
+from airflow_provider_webdata.common.numbers import known_credits
 
 Wire = Mapping[str, Any]
 
@@ -138,7 +139,7 @@ def reported_credits(response: Any) -> float | None:
     used = getattr(response, "credits_used", None)
     if used is None:
         used = getattr(getattr(getattr(response, "data", None), "metadata", None), "credits_used", None)
-    return used if isinstance(used, (int, float)) and used >= 0 else None
+    return known_credits(used)
 
 
 def page_extras(options: Wire, *, zero_data_retention: bool = False) -> dict[str, int]:

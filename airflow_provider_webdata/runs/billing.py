@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow_provider_webdata.api.endpoints import PRICES, label_of
+from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.hooks.budget import Budget
 from airflow_provider_webdata.hooks.call_guard import cost_of_failure
 from airflow_provider_webdata.runs.credit_account import CreditAccount, enter_call
@@ -153,9 +154,8 @@ class Billing:
         if used != 0 and not self._bills():
             used = 0
         self._push(credits=enter_call(self.account, self._log, used, operation, self._conn_id, **call))
-        is_known = isinstance(used, (int, float)) and used >= 0
         # The account includes every known cost.
-        self.budget.settle(execution or operation, 0 if is_known else None)
+        self.budget.settle(execution or operation, None if known_credits(used) is None else 0)
 
 
 def bounded(price: Price, request: RequestT, credits: float, **priced: Any) -> tuple[RequestT, str | None]:

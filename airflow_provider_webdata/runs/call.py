@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from airflow_provider_webdata.api.endpoints import label_of
 from airflow_provider_webdata.common.coded_errors import CodedError
+from airflow_provider_webdata.common.numbers import known_credits
+from airflow_provider_webdata.runs.delivery.step import SKIPPED
 from airflow_provider_webdata.runs.failures import UndeliveredAnswerError
 from airflow_provider_webdata.runs.kept_answer import KeptAnswer
 from airflow_provider_webdata.runs.request import checked_extra_body, checked_request, request_body
@@ -145,7 +147,11 @@ class CallRun(Run):
             with self.billing.within_limit(
                 self.operation, priced_body, call.extra_body, execution=call.execution
             ):
-                return call.send().to_wire()
+                response = call.send()
+            wire = response.to_wire()
+            if skipped := getattr(response, "skipped", 0):
+                wire[SKIPPED] = skipped
+            return wire
 
         answer = kept.or_call(sent)
         answer.pop("success", None)
@@ -154,7 +160,7 @@ class CallRun(Run):
             result.used,
             self.operation,
             call=result.answer_id or kept.name,
-            saved=result.used or 0 if kept.is_earlier else 0,
+            saved=known_credits(result.used) or 0 if kept.is_earlier else 0,
             is_earlier=kept.is_earlier,
             execution=call.execution,
             **result.parts,
@@ -165,7 +171,10 @@ class CallRun(Run):
             self.answer = None
             raise result.retry
         self.push(**result.pushed)
-        value = self.deliver(result.results, result.value)
+        results = result.results
+        if answer.get(SKIPPED):
+            results = replace(results, covers_all=lambda _: False)
+        value = self.deliver(results, result.value)
         if result.failure is not None:
             kept.delivered()
             self.answer = None

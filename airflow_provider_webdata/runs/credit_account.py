@@ -9,6 +9,7 @@ from typing_extensions import NotRequired, TypedDict
 
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
+from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.common.stored_record import Count, Credits, damage_of, place_of
 from airflow_provider_webdata.runs.failures import CreditLimitError
 from airflow_provider_webdata.runs.metrics import count
@@ -163,15 +164,15 @@ def enter_call(
     :param is_earlier: an earlier attempt made the call and counted it in the metrics.
     :return: the account in its XCom form.
     """
-    is_known = isinstance(used, (int, float)) and used >= 0
-    parts = {operation: used - scraping if is_known else 0, **({"scrape": scraping} if scraping else {})}
+    used = known_credits(used)
+    parts = {operation: 0 if used is None else used - scraping, **({"scrape": scraping} if scraping else {})}
     added = account.enter(
         f"{operation}/{call}" if call else None,
         {name: part for name, part in parts.items() if part},
         formats or {},
         conn_id=conn_id,
         saved=saved,
-        is_known=is_known,
+        is_known=used is not None,
     )
     credits = account.to_wire()
     missing = "" if account.is_complete else " (without earlier attempts, which Airflow 3.2 does not record)"

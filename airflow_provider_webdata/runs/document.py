@@ -9,6 +9,7 @@ from airflow_provider_webdata.api.models import ParseOptions, ScrapeRequest
 from airflow_provider_webdata.api.models.parse import FILE_EXTENSIONS, MAX_FILE_BYTES, has_known_extension
 from airflow_provider_webdata.api.prices import page_extras
 from airflow_provider_webdata.common.item_urls import site_failed
+from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.storage import check_storage
 from airflow_provider_webdata.runs.cached_pages import CachedPages
@@ -39,7 +40,8 @@ class DocumentRun(CallRun):
         :param answer: the response, in wire form.
         """
         document = answer["data"]
-        metadata = document.get("metadata") or {}
+        given = document.get("metadata")
+        metadata = given if isinstance(given, dict) else {}
         summary = {
             "scrapeId": metadata.get("scrapeId"),
             "creditsUsed": metadata.get("creditsUsed"),
@@ -47,7 +49,7 @@ class DocumentRun(CallRun):
             "warning": answer.get("warning") or document.get("warning"),
         }
         self._report(summary, metadata, source)
-        used = summary["creditsUsed"]
+        used = known_credits(summary["creditsUsed"])
         formats = by_format(used or 0, 1, page_extras(request.to_wire()))
         return CallResult(
             Results([document], "document", summary, [source], source=source),
@@ -61,7 +63,11 @@ class DocumentRun(CallRun):
     def _report(self, summary: dict[str, Any], metadata: dict[str, Any], source: str) -> None:
         if summary["warning"]:
             self.log.warning("The service warns: %s", summary["warning"])
-        status, error = summary["statusCode"], metadata.get("error")
+        status, error, used = (
+            summary["statusCode"],
+            metadata.get("error"),
+            known_credits(summary["creditsUsed"]),
+        )
         if site_failed(metadata):
             self.log.warning(
                 "The site responded to %s with status %s%s; the service bills it as a page",
@@ -76,7 +82,7 @@ class DocumentRun(CallRun):
             summary["scrapeId"] or "without id",
             source,
             f", from the service's cache {cached.age()}" if cached.count else "",
-            "unknown" if summary["creditsUsed"] is None else summary["creditsUsed"],
+            "unknown" if used is None else used,
         )
 
 

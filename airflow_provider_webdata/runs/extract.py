@@ -9,6 +9,7 @@ from airflow_provider_webdata.api.models import AgentRequest, BatchScrapeRequest
 from airflow_provider_webdata.api.servers import missing_part
 from airflow_provider_webdata.common import endings
 from airflow_provider_webdata.common.arguments import number
+from airflow_provider_webdata.common.item_urls import url_of
 from airflow_provider_webdata.runs.failures import JobFailedError
 from airflow_provider_webdata.runs.job import JobRun
 from airflow_provider_webdata.runs.jobs.extract_successors import (
@@ -62,7 +63,7 @@ class ExtractRun(JobRun):
         summary, errors = result.page_summary()
         data, sources = combined(
             (
-                ((document.get("metadata") or {}).get("sourceURL") or "", document["json"])
+                (url_of(document) or "", document["json"])
                 for document in result.documents(errors)
                 if document.get("json") is not None
             ),

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.models import BatchScrapeRequest
-from airflow_provider_webdata.api.prices import MAP_CREDITS
+from airflow_provider_webdata.api.prices import MAP_CREDITS, reported_credits
 from airflow_provider_webdata.runs.delivery.step import Results
 from airflow_provider_webdata.runs.job import JobRun
 from airflow_provider_webdata.runs.jobs.site_plan import Site
@@ -74,10 +74,11 @@ class IncrementalCrawlRun(JobRun):
 
         def scrape(request: dict[str, Any]) -> tuple[str, float]:
             with self.billing.within_limit("scrape", request):
-                document = self.hook.scrape(request).data
-            cost = (document.metadata and document.metadata.credits_used) or 1.0
+                response = self.hook.scrape(request)
+            cost = reported_credits(response) or 1.0
             self.billing.count(cost, "scrape")
-            return document.raw_html or "", cost
+            text = response.data.raw_html
+            return text if isinstance(text, str) else "", cost
 
         with self.billing.within_limit("map", site.request):
             links = [link.url for link in self.hook.map(site.request).links or () if link.url]

@@ -8,6 +8,7 @@ from airflow_provider_webdata.api.errors import trimmed
 from airflow_provider_webdata.api.models import SearchRequest
 from airflow_provider_webdata.api.prices import page_extras, search_price
 from airflow_provider_webdata.common.item_urls import unfetched
+from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.common.tagged_items import tagged, untagged
 from airflow_provider_webdata.results.columns import kind_of_source
 from airflow_provider_webdata.runs.cached_pages import CachedPages
@@ -62,7 +63,7 @@ class SearchRun(CallRun):
         items: Sequence[Mapping[str, Any]],
         counts: Mapping[str, int],
     ) -> None:
-        used = summary["creditsUsed"]
+        used = known_credits(summary["creditsUsed"])
         if summary["warning"]:
             self.log.warning("The service warns: %s", summary["warning"])
         if failed := unfetched(items):
@@ -90,7 +91,7 @@ class SearchRun(CallRun):
 def _parts(body: Mapping[str, Any], used: Any, items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return `scraping`, the credits of scraped results, and `formats`, the part of each format."""
     options = body.get("scrapeOptions") or {}
-    if not options.get("formats") or not isinstance(used, (int, float)):
+    if not options.get("formats") or used is None:
         return {}
     pages = sum("metadata" in item for item in items)
     scraping = max(used - search_price(len(items), body.get("enterprise") or ()), 0)

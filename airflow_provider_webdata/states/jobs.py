@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from airflow_provider_webdata.common.job_kinds import JobKind  # noqa: TC001 - msgspec reads the annotations
+from airflow_provider_webdata.common.numbers import known_credits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,15 +81,13 @@ class JobView(msgspec.Struct, frozen=True):
         # Imported here because DAG files import this module.
         from airflow_provider_webdata.api.errors import error_text
 
-        used = getattr(status, "credits_used", None)
         return cls(
             kind,
             job_id,
             getattr(status, "status", None),
             getattr(status, "completed", None),
             getattr(status, "total", None),
-            # -1 means unknown.
-            used if isinstance(used, (int, float)) and used >= 0 else None,
+            known_credits(getattr(status, "credits_used", None)),
             error_text(getattr(status, "error", None)) or None,
             getattr(status, "warning", None),
         )

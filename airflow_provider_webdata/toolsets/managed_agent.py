@@ -95,8 +95,10 @@ class WebDataManagedAgentHook(BaseManagedAgentHook):
             raise ManagedAgentInvocationError(str(event.get("error") or event.get("message")))
         status = cast("AgentStatus", self._hook.job_status("agent", run_id))
         log.info("Agent run %s completed and used %s credits", run_id, status.credits_used)
+        message = status.message if isinstance(status.message, str) else ""
+        text = message or json.dumps(status.data, ensure_ascii=False)
         return ManagedAgentResponse(
-            text=status.message or json.dumps(status.data, ensure_ascii=False),
+            text=text,
             raw=status.to_wire(),
             structured=status.data,
             session_id=status.thread_id,

@@ -14,8 +14,9 @@ from airflow.providers.common.ai.utils.toolset_base import AirflowToolset
 from pydantic import Field
 
 from airflow_provider_webdata.api.errors import InvalidRequestError, NotFoundError, trimmed
-from airflow_provider_webdata.api.models import ProviderResult
+from airflow_provider_webdata.api.models import PageMetadata, ProviderResult
 from airflow_provider_webdata.api.prices import CATALOG, MAP_CREDITS, page_extras
+from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.hooks.call_guard import cost_of_failure
 from airflow_provider_webdata.hooks.once import Once
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
@@ -443,7 +444,7 @@ class _Facts:
     """The service's metadata of a page, without values of undocumented types: a page's own tags may set them."""
 
     def __init__(self, document: Document, asked: str) -> None:
-        found = document.metadata.to_wire() if document.metadata else {}
+        found = document.metadata.to_wire() if isinstance(document.metadata, PageMetadata) else {}
 
         def fact(name: str, *kinds: type) -> Any:
             value = found.get(name)
@@ -452,7 +453,7 @@ class _Facts:
         self.url: str = trimmed(fact("url", str) or asked, _LONGEST_URL)
         self.title: str = trimmed(fact("title", str) or "", _LONGEST_LINE)
         self.scrape_id: str | None = fact("scrapeId", str)
-        self.credits_used: float | None = fact("creditsUsed", int, float)
+        self.credits_used: float | None = known_credits(found.get("creditsUsed"))
         self.status: int = fact("statusCode", int) or 0
         self.pages: int = fact("numPages", int) or 0
         self.total_pages: int = fact("totalPages", int) or 0

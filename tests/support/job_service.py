@@ -51,6 +51,7 @@ class JobService:
     :ivar ends_after: polls of a job after which it is over; None: it never is.
     :ivar ends_as: the fields of a job that is over.
     :ivar cancel_faults: answers to the next cancels, which cancel nothing.
+    :ivar errors: answer of the list of failed pages; None: the connection is lost.
     :ivar ends_at_cancel: whether a job ends just before it would be cancelled.
     :ivar api_key: any is accepted.
     """
@@ -75,7 +76,8 @@ class JobService:
         self.ends_at_cancel = False
         self.limited = False
         self.invalid_urls: list[str] = []
-        self.errors: dict[str, Any] = {"errors": [], "robotsBlocked": []}
+        self.errors: Any = {"errors": [], "robotsBlocked": []}
+        self.errors_status = 200
         self.activity: list[dict[str, Any]] = []
         service = self
 
@@ -163,7 +165,7 @@ class JobService:
             ]
             return 200, {"success": True, "crawls": crawls if self.lists else []}, {}
         if path.endswith("/errors"):
-            return 200, self.errors, {}
+            return None if self.errors is None else (self.errors_status, self.errors, {})
         job = self.jobs.get(path)
         if job is None:
             return 404, {"success": False, "error": "Job not found."}, {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow_provider_webdata.api.models.base import Answer, Lenient, ResponseModel
+from airflow_provider_webdata.api.models.base import Answer, Entries, Lenient, OrNone, ResponseModel
 
 
 class AgentRun(ResponseModel):
@@ -15,12 +15,12 @@ class AgentRun(ResponseModel):
     """
 
     id: str
-    created_at: str | None = None
-    target_hint: str | None = None
-    origin: str | None = None
-    integration: str | None = None
-    status: str | None = None
-    options: dict[str, Any] | None = None
+    created_at: OrNone[str] = None
+    target_hint: OrNone[str] = None
+    origin: OrNone[str] = None
+    integration: OrNone[str] = None
+    status: OrNone[str] = None
+    options: OrNone[dict[str, Any]] = None
 
 
 class AgentRuns(Answer):
@@ -29,7 +29,7 @@ class AgentRuns(Answer):
     :ivar next: URL of the next page; its host may be wrong.
     """
 
-    agents: list[AgentRun]
+    agents: Entries[AgentRun]
     next: str | None = None
 
 
@@ -42,14 +42,14 @@ class AgentTurn(ResponseModel):
     """
 
     id: str
-    turn: int | None = None
-    mode: str | None = None
-    prompt: str | None = None
-    status: str | None = None
-    created_at: str | None = None
-    finished_at: str | None = None
+    turn: OrNone[int] = None
+    mode: OrNone[str] = None
+    prompt: OrNone[str] = None
+    status: OrNone[str] = None
+    created_at: OrNone[str] = None
+    finished_at: OrNone[str] = None
     credits_used: Lenient[int | float | None] = None
-    message: str | None = None
+    message: OrNone[str] = None
     data: Any = None
 
 
@@ -60,10 +60,10 @@ class AgentThread(ResponseModel):
     """
 
     id: str
-    status: str | None = None
-    created_at: str | None = None
-    updated_at: str | None = None
-    runs: list[AgentTurn]
+    status: OrNone[str] = None
+    created_at: OrNone[str] = None
+    updated_at: OrNone[str] = None
+    runs: Entries[AgentTurn]
 
 
 class AgentThreadResponse(Answer):
@@ -80,9 +80,9 @@ class AgentTraceEvent(ResponseModel):
     """
 
     type: str
-    event_id: str | None = None
-    occurred_at: str | None = None
-    agent: dict[str, Any] | None = None
+    event_id: OrNone[str] = None
+    occurred_at: OrNone[str] = None
+    agent: OrNone[dict[str, Any]] = None
 
 
 class AgentTrace(Answer):
@@ -91,10 +91,10 @@ class AgentTrace(Answer):
     :ivar active_browser_sessions: running browsers, each with `id` and `liveViewUrl`, if requested.
     """
 
-    id: str | None = None
-    events: list[AgentTraceEvent]
+    id: OrNone[str] = None
+    events: Entries[AgentTraceEvent]
     credits_used: Lenient[int | float | None] = None
-    active_browser_sessions: list[dict[str, Any]] | None = None
+    active_browser_sessions: OrNone[Entries[dict[str, Any]]] = None
 
 
 class AgentSnapshot(Answer):
@@ -103,6 +103,6 @@ class AgentSnapshot(Answer):
     :ivar snapshot: the content, as text.
     """
 
-    id: str | None = None
-    snapshot_id: str | None = None
+    id: OrNone[str] = None
+    snapshot_id: OrNone[str] = None
     snapshot: str

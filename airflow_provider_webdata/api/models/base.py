@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema, from_json, to_json
 
+from airflow_provider_webdata.api.odd_parts import OddParts
 from airflow_provider_webdata.common.spelling import nearest
 
 if TYPE_CHECKING:
@@ -187,12 +199,6 @@ class ResponseModel(BaseModel):
         return [(name, value) for name, value in super().__repr_args__() if value is not None]
 
 
-class Answer(ResponseModel):
-    """A complete response; most responses have `success`."""
-
-    success: bool | None = None
-
-
 class _Verbatim:
     """Keeps the value of a field unchanged if it does not have the documented shape."""
 
@@ -217,6 +223,85 @@ T = TypeVar("T")
 Lenient = Annotated[T, _Verbatim()]
 """A field with third-party content, such as a page's meta tags. A value without the documented shape is kept unchanged,
 so that one unusual page does not invalidate a whole response."""
+
+
+class _Unread:
+    """Reads a value without the documented shape as None."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        documented = handler(source)
+        if {int, float} & {*get_args(source)}:
+            documented = core_schema.no_info_wrap_validator_function(_small_number, documented)
+        anything = core_schema.with_info_plain_validator_function(_none)
+        return core_schema.union_schema([documented, anything], mode="left_to_right")
+
+
+_MOST = 2**53
+
+
+def _small_number(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+    if value is None:
+        return None
+    number = handler(value)
+    # NaN is in no range.
+    if isinstance(value, bool) or not -_MOST <= number <= _MOST:
+        raise problem("number", "is not a number, or too large")
+    return number
+
+
+def _none(value: Any, info: ValidationInfo) -> None:  # noqa: ARG001
+    if isinstance(info.context, OddParts):
+        info.context.unread.add(to_camel(info.field_name or ""))
+
+
+OrNone = Annotated[T | None, _Unread()]
+"""A field beside the results, such as a cost or a date. A value without the documented shape is read as None, like an
+absent one: a response that was billed is delivered anyway, and code that reads the field needs no check."""
+
+
+def _readable_entries(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+    try:
+        return handler(value)
+    except ValidationError:
+        if not isinstance(value, list):
+            raise
+    found: list[Any] = []
+    for entry in value:
+        try:
+            found += handler([entry])
+        except ValidationError:  # noqa: PERF203 - only for a list with an odd entry
+            if isinstance(info.context, OddParts):
+                info.context.skipped[to_camel(info.field_name or "")] += 1
+    return found
+
+
+Entries = Annotated[list[T], WrapValidator(_readable_entries)]
+"""A list of results or records without the entries that do not have the documented shape, such as null."""
+
+
+def _as_text(value: Any) -> Any:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return "; ".join(value) or None
+    return to_json(value).decode()
+
+
+Remark = Annotated[str | None, BeforeValidator(_as_text)]
+"""A warning of the service, as text; a value of another type is converted."""
+
+
+class Answer(ResponseModel):
+    """A complete response; most responses have `success`."""
+
+    success: OrNone[bool] = None
+
+    _skipped: int = PrivateAttr(default=0)
+
+    @property
+    def skipped(self) -> int:
+        """Number of entries that could not be read and are missing, such as null among the results."""
+        return self._skipped
 
 
 def _wire(value: Any) -> Any:

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AliasChoices, Field
 
-from airflow_provider_webdata.api.models.base import Answer, RequestModel, ResponseModel
+from airflow_provider_webdata.api.models.base import (
+    Answer,
+    Entries,
+    OrNone,
+    Remark,
+    RequestModel,
+    ResponseModel,
+)
 from airflow_provider_webdata.api.models.fields import (
     Integer,
     Integration,
@@ -163,10 +170,10 @@ class ActiveCrawl(ResponseModel):
     """A running crawl. `options` are crawl options including `scrapeOptions` and its headers."""
 
     id: str
-    team_id: str | None = None
-    url: str | None = None
-    options: dict[str, Any] | None = Field(None, repr=False)
-    created_at: str | None = Field(
+    team_id: OrNone[str] = None
+    url: OrNone[str] = None
+    options: OrNone[dict[str, Any]] = Field(None, repr=False)
+    created_at: OrNone[str] = Field(
         None, validation_alias=AliasChoices("created_at", "createdAt"), serialization_alias="created_at"
     )
 
@@ -174,7 +181,7 @@ class ActiveCrawl(ResponseModel):
 class ActiveCrawls(Answer):
     """Response of `GET /v2/crawl/active`: the running crawls of the team."""
 
-    crawls: list[ActiveCrawl]
+    crawls: Entries[ActiveCrawl]
 
 
 class CrawlParamsRequest(RequestModel):
@@ -195,25 +202,25 @@ class CrawlParams(ResponseModel):
     here but in seconds there.
     """
 
-    url: str | None = None
-    include_paths: list[str] | None = None
-    exclude_paths: list[str] | None = None
-    max_depth: int | None = None
-    max_discovery_depth: int | None = None
-    crawl_entire_domain: bool | None = None
-    allow_external_links: bool | None = None
-    allow_subdomains: bool | None = None
-    sitemap: str | None = None
-    ignore_query_parameters: bool | None = None
-    ignore_robots_txt: bool | None = None
-    robots_user_agent: str | None = None
-    deduplicate_similar_urls: bool | None = Field(None, alias="deduplicateSimilarURLs")
-    delay: int | float | None = None
-    limit: int | None = None
+    url: OrNone[str] = None
+    include_paths: OrNone[list[str]] = None
+    exclude_paths: OrNone[list[str]] = None
+    max_depth: OrNone[int] = None
+    max_discovery_depth: OrNone[int] = None
+    crawl_entire_domain: OrNone[bool] = None
+    allow_external_links: OrNone[bool] = None
+    allow_subdomains: OrNone[bool] = None
+    sitemap: OrNone[str] = None
+    ignore_query_parameters: OrNone[bool] = None
+    ignore_robots_txt: OrNone[bool] = None
+    robots_user_agent: OrNone[str] = None
+    deduplicate_similar_urls: OrNone[bool] = Field(None, alias="deduplicateSimilarURLs")
+    delay: OrNone[int | float] = None
+    limit: OrNone[int] = None
 
 
 class CrawlParamsResponse(Answer):
     """Response of `POST /v2/crawl/params-preview`."""
 
     data: CrawlParams
-    warning: str | None = None
+    warning: Remark = None

@@ -6,7 +6,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from airflow_provider_webdata.api.models.base import Answer, Lenient, RequestModel, ResponseModel, problem
+from airflow_provider_webdata.api.models.base import (
+    Answer,
+    Entries,
+    Lenient,
+    OrNone,
+    RequestModel,
+    ResponseModel,
+    problem,
+)
 from airflow_provider_webdata.api.models.fields import Integer, Integration, Listed, String, Switch, Text
 
 _OF_REPOSITORIES = {"issue", "pull_request", "readme"}
@@ -87,9 +95,9 @@ class DeveloperResult(ResponseModel):
     :ivar license: license of the repository, as text or as an object.
     """
 
-    id: str | None = None
+    id: OrNone[str] = None
     type: Lenient[str | None] = None
-    url: str | None = None
+    url: OrNone[str] = None
     title: Lenient[str | None] = None
     passages: Lenient[list[DeveloperPassage] | None] = None
     license: Any = None
@@ -103,7 +111,7 @@ class DeveloperSearchResponse(Answer):
     :ivar sources: for each requested documentation site, whether it is indexed.
     """
 
-    results: list[DeveloperResult]
+    results: Entries[DeveloperResult]
     coverage: Lenient[dict[str, Any] | None] = None
     reranked: Lenient[bool | None] = None
     repos: Lenient[list[dict[str, Any]] | None] = None

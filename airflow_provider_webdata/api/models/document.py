@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow_provider_webdata.api.models.base import Answer, Lenient, ResponseModel
+from airflow_provider_webdata.api.models.base import Answer, Lenient, Remark, ResponseModel
 from airflow_provider_webdata.api.models.page import PageContent
 
 
@@ -49,4 +49,4 @@ class ScrapeResponse(Answer):
     """Response of `POST /v2/scrape`, `GET /v2/scrape/{jobId}` and `POST /v2/parse`."""
 
     data: Document
-    warning: str | None = None
+    warning: Remark = None

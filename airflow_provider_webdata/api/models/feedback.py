@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from airflow_provider_webdata.api.models.base import Answer, RequestModel, problem
+from airflow_provider_webdata.api.models.base import Answer, OrNone, Remark, RequestModel, problem
 from airflow_provider_webdata.api.models.fields import (
     Identifier,
     Integer,
@@ -223,10 +223,10 @@ class FeedbackResponse(Answer):
     :ivar daily_cap_reached: whether the team gets no more refunds on this day (UTC).
     """
 
-    feedback_id: str | None = None
-    credits_refunded: int | float | None = None
-    already_submitted: bool | None = None
-    daily_cap_reached: bool | None = None
-    credits_refunded_today: int | float | None = None
-    daily_refund_cap: int | float | None = None
-    warning: str | None = None
+    feedback_id: OrNone[str] = None
+    credits_refunded: OrNone[int | float] = None
+    already_submitted: OrNone[bool] = None
+    daily_cap_reached: OrNone[bool] = None
+    credits_refunded_today: OrNone[int | float] = None
+    daily_refund_cap: OrNone[int | float] = None
+    warning: Remark = None

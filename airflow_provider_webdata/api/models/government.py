@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from airflow_provider_webdata.api.models.base import Answer, Lenient, RequestModel, ResponseModel
+from airflow_provider_webdata.api.models.base import Answer, Entries, Lenient, RequestModel, ResponseModel
 from airflow_provider_webdata.api.models.fields import Integer, Integration, Text
 from airflow_provider_webdata.api.models.search import WebResult
 
@@ -55,7 +55,7 @@ class GovernmentSearchRequest(RequestModel):
 class GovernmentResults(ResponseModel):
     """Search results, in the shape of a search's web results."""
 
-    web: Lenient[list[WebResult] | None] = None
+    web: Lenient[Entries[WebResult] | None] = None
 
 
 class GovernmentSearchResponse(Answer):

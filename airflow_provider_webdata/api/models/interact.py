@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from airflow_provider_webdata.api.errors import error_text
-from airflow_provider_webdata.api.models.base import Answer, Lenient, RequestModel, ResponseModel, problem
+from airflow_provider_webdata.api.models.base import (
+    Answer,
+    Entries,
+    Lenient,
+    OrNone,
+    RequestModel,
+    ResponseModel,
+    problem,
+)
 from airflow_provider_webdata.api.models.fields import Integer, Integration, String, Switch, Text
 from airflow_provider_webdata.api.models.scrape import Profile
 
@@ -161,7 +169,7 @@ class InteractSession(_Browser):
     dates and `stream_web_view` only in the list.
     """
 
-    success: bool | None = None
+    success: OrNone[bool] = None
     id: str
     status: Lenient[str | None] = None
     expires_at: Lenient[str | None] = None
@@ -173,7 +181,7 @@ class InteractSession(_Browser):
 class InteractSessions(Answer):
     """All sessions of the team, in one page."""
 
-    sessions: list[InteractSession]
+    sessions: Entries[InteractSession]
 
     def secrets(self) -> Iterator[str]:
         """Yield the URLs that give control of the browsers."""
@@ -246,7 +254,7 @@ class ReplayPage(ResponseModel):
 class Replay(Answer):
     """The recording of a session, one entry per tab."""
 
-    pages: list[ReplayPage]
+    pages: Entries[ReplayPage]
     page_count: Lenient[int | None] = None
 
 

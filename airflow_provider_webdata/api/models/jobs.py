@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
-from airflow_provider_webdata.api.models.base import Answer, Lenient, ResponseModel
+from airflow_provider_webdata.api.models.base import Answer, Entries, Lenient, OrNone, Remark, ResponseModel
 from airflow_provider_webdata.api.models.document import Document
 
 
@@ -21,11 +21,11 @@ class JobStarted(Answer):
     """
 
     id: str
-    url: str | None = None
-    invalid_urls: list[Any] | None = Field(None, alias="invalidURLs")
-    prompt_generated_options: dict[str, Any] | None = None
-    final_crawler_options: dict[str, Any] | None = None
-    warning: str | None = None
+    url: OrNone[str] = None
+    invalid_urls: OrNone[list[Any]] = Field(None, alias="invalidURLs")
+    prompt_generated_options: OrNone[dict[str, Any]] = None
+    final_crawler_options: OrNone[dict[str, Any]] = None
+    warning: Remark = None
 
 
 class JobProgress(Answer):
@@ -44,15 +44,15 @@ class JobProgress(Answer):
     """
 
     status: str
-    total: int | None = None
-    completed: int | None = None
-    credits_used: int | float | None = None
-    created_at: str | None = None
-    completed_at: str | None = None
-    expires_at: str | None = None
-    duration: int | float | None = None
+    total: OrNone[int] = None
+    completed: OrNone[int] = None
+    credits_used: OrNone[int | float] = None
+    created_at: OrNone[str] = None
+    completed_at: OrNone[str] = None
+    expires_at: Lenient[str | None] = None
+    duration: Lenient[int | float | None] = None
     next: str | None = None
-    warning: str | None = None
+    warning: Remark = None
     error: Lenient[str | None] = None
 
 
@@ -63,37 +63,37 @@ class JobStatus(JobProgress):
         whose site returned 4xx or 5xx are.
     """
 
-    data: list[Document] | None = None
+    data: Entries[Document] | None = None
 
 
 class JobDocuments(JobProgress):
     """The same response with the documents as plain JSON objects, for reading results part by part."""
 
-    data: list[dict[str, Any]] | None = Field(None, repr=False)
+    data: Entries[dict[str, Any]] | None = Field(None, repr=False)
 
 
 class JobError(ResponseModel):
     """A failed page. `code` is an open set, such as `EXTERNAL_LINK`."""
 
-    id: str | None = None
-    timestamp: str | None = None
-    url: str | None = None
+    id: OrNone[str] = None
+    timestamp: OrNone[str] = None
+    url: OrNone[str] = None
     error: Lenient[str | None] = None
-    code: str | None = None
+    code: OrNone[str] = None
 
 
-class JobErrors(ResponseModel):
+class JobErrors(Answer):
     """Response of `GET /v2/crawl/{id}/errors` and its equivalent for batch scrapes.
 
     :ivar errors: failed pages.
     :ivar robots_blocked: URLs that robots.txt disallows.
     """
 
-    errors: list[JobError] | None = None
-    robots_blocked: list[str] | None = None
+    errors: Entries[JobError] | None = None
+    robots_blocked: Entries[str] | None = None
 
 
 class CancelResponse(Answer):
     """Response of a cancel: crawl and batch scrape return `status`; agent returns `success`."""
 
-    status: str | None = None
+    status: OrNone[str] = None

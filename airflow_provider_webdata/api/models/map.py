@@ -6,7 +6,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
-from airflow_provider_webdata.api.models.base import Answer, Lenient, RequestModel, ResponseModel
+from airflow_provider_webdata.api.models.base import (
+    Answer,
+    Entries,
+    Lenient,
+    OrNone,
+    Remark,
+    RequestModel,
+    ResponseModel,
+)
 from airflow_provider_webdata.api.models.crawl import unreadable_expressions
 from airflow_provider_webdata.api.models.fields import (
     Headers,
@@ -85,9 +93,9 @@ class MapLink(ResponseModel):
 class MapResponse(Answer):
     """Response of `POST /v2/map`. Links in plain text are parsed as links without a title."""
 
-    links: list[MapLink]
-    id: str | None = None
-    warning: str | None = None
+    links: Entries[MapLink]
+    id: OrNone[str] = None
+    warning: Remark = None
 
     @field_validator("links", mode="before")
     @classmethod

@@ -6,87 +6,87 @@ from typing import Any
 
 from pydantic import Field
 
-from airflow_provider_webdata.api.models.base import Answer, Lenient, ResponseModel
+from airflow_provider_webdata.api.models.base import Answer, Entries, Lenient, OrNone, ResponseModel
 
 
 class StoredSchedule(ResponseModel):
     """A monitor's schedule; always cron, even if the request contained text."""
 
-    cron: str | None = None
-    timezone: str | None = None
+    cron: OrNone[str] = None
+    timezone: OrNone[str] = None
 
 
 class StoredTarget(ResponseModel):
     """A monitor's target; `type` determines the other fields."""
 
-    id: str | None = None
-    type: str | None = None
-    urls: list[str] | str | None = None
-    url: str | None = None
-    scrape_options: dict[str, Any] | None = Field(None, repr=False)
-    crawl_options: dict[str, Any] | None = None
-    queries: list[str] | str | None = None
-    search_window: str | None = None
-    max_results: int | None = None
-    include_domains: list[str] | str | None = None
-    exclude_domains: list[str] | str | None = None
+    id: OrNone[str] = None
+    type: OrNone[str] = None
+    urls: OrNone[list[str] | str] = None
+    url: OrNone[str] = None
+    scrape_options: OrNone[dict[str, Any]] = Field(None, repr=False)
+    crawl_options: OrNone[dict[str, Any]] = None
+    queries: OrNone[list[str] | str] = None
+    search_window: OrNone[str] = None
+    max_results: OrNone[int] = None
+    include_domains: OrNone[list[str] | str] = None
+    exclude_domains: OrNone[list[str] | str] = None
 
 
 class StoredWebhook(ResponseModel):
     """A monitor's webhook."""
 
-    url: str | None = None
-    headers: dict[str, Any] | None = Field(None, repr=False)
-    metadata: dict[str, Any] | None = None
-    events: list[str] | str | None = None
+    url: OrNone[str] = None
+    headers: OrNone[dict[str, Any]] = Field(None, repr=False)
+    metadata: OrNone[dict[str, Any]] = None
+    events: OrNone[list[str] | str] = None
 
 
 class StoredEmail(ResponseModel):
     """A monitor's email settings."""
 
-    enabled: bool | None = None
-    include_diffs: bool | None = None
-    recipients: list[str] | str | None = None
+    enabled: OrNone[bool] = None
+    include_diffs: OrNone[bool] = None
+    recipients: OrNone[list[str] | str] = None
 
 
 class StoredNotification(ResponseModel):
     """Recipients of a monitor's notifications."""
 
-    email: StoredEmail | None = None
-    slack: dict[str, Any] | None = None
+    email: OrNone[StoredEmail] = None
+    slack: OrNone[dict[str, Any]] = None
 
 
 class CheckSummary(ResponseModel):
     """Counts of pages by outcome; all zero after a skipped check."""
 
-    changed: int | None = None
-    error: int | None = None
-    new: int | None = None
-    removed: int | None = None
-    same: int | None = None
-    total_pages: int | None = None
+    changed: OrNone[int] = None
+    error: OrNone[int] = None
+    new: OrNone[int] = None
+    removed: OrNone[int] = None
+    same: OrNone[int] = None
+    total_pages: OrNone[int] = None
 
 
 class Monitor(ResponseModel):
     """A monitor. `status` is active, paused, or deleted; dates are ISO 8601 text."""
 
     id: str
-    name: str | None = None
-    status: str | None = None
-    goal: str | None = None
-    judge_enabled: bool | None = None
-    schedule: StoredSchedule | None = None
-    targets: list[StoredTarget] | None = None
-    webhook: StoredWebhook | str | None = None
-    notification: StoredNotification | None = None
-    retention_days: int | None = None
-    estimated_credits_per_month: int | float | None = None
-    current_check_id: str | None = None
-    last_check_summary: CheckSummary | None = None
-    last_run_at: str | None = None
-    next_run_at: str | None = None
-    created_at: str | None = None
-    updated_at: str | None = None
+    name: OrNone[str] = None
+    status: OrNone[str] = None
+    goal: OrNone[str] = None
+    judge_enabled: OrNone[bool] = None
+    schedule: OrNone[StoredSchedule] = None
+    targets: OrNone[Entries[StoredTarget]] = None
+    webhook: OrNone[StoredWebhook | str] = None
+    notification: OrNone[StoredNotification] = None
+    retention_days: OrNone[int] = None
+    estimated_credits_per_month: OrNone[int | float] = None
+    current_check_id: OrNone[str] = None
+    last_check_summary: OrNone[CheckSummary] = None
+    last_run_at: OrNone[str] = None
+    next_run_at: OrNone[str] = None
+    created_at: OrNone[str] = None
+    updated_at: OrNone[str] = None
 
 
 class MonitorResponse(Answer):
@@ -98,7 +98,7 @@ class MonitorResponse(Answer):
 class MonitorListResponse(Answer):
     """One page of monitors, newest first. A page shorter than `limit` is the last; the response has no total."""
 
-    data: list[Monitor]
+    data: Entries[Monitor]
 
 
 class DeleteResponse(Answer):
@@ -113,31 +113,31 @@ class MonitorCheck(ResponseModel):
     """
 
     id: str
-    monitor_id: str | None = None
-    status: str | None = None
-    trigger: str | None = None
-    scheduled_for: str | None = None
-    started_at: str | None = None
-    finished_at: str | None = None
-    estimated_credits: int | float | None = None
-    reserved_credits: int | float | None = None
-    actual_credits: int | float | None = None
-    billing_status: str | None = None
-    summary: CheckSummary | None = None
-    target_results: list[Any] | dict[str, Any] | None = None
-    notification_status: dict[str, Any] | None = None
+    monitor_id: OrNone[str] = None
+    status: OrNone[str] = None
+    trigger: OrNone[str] = None
+    scheduled_for: OrNone[str] = None
+    started_at: OrNone[str] = None
+    finished_at: OrNone[str] = None
+    estimated_credits: OrNone[int | float] = None
+    reserved_credits: OrNone[int | float] = None
+    actual_credits: OrNone[int | float] = None
+    billing_status: OrNone[str] = None
+    summary: OrNone[CheckSummary] = None
+    target_results: OrNone[list[Any] | dict[str, Any]] = None
+    notification_status: OrNone[dict[str, Any]] = None
     error: Lenient[str | None] = None
-    created_at: str | None = None
-    updated_at: str | None = None
+    created_at: OrNone[str] = None
+    updated_at: OrNone[str] = None
 
 
 class Judgment(ResponseModel):
     """The judgment of a change against the goal. `confidence` is high, medium, or low."""
 
-    meaningful: bool | None = None
-    confidence: str | None = None
-    reason: str | None = None
-    meaningful_changes: list[Any] | None = None
+    meaningful: OrNone[bool] = None
+    confidence: OrNone[str] = None
+    reason: OrNone[str] = None
+    meaningful_changes: OrNone[list[Any]] = None
 
 
 class PageDiff(ResponseModel):
@@ -146,39 +146,39 @@ class PageDiff(ResponseModel):
     The tree has `files`; the mapping has `previous` and `current` for each JSON path.
     """
 
-    text: str | None = None
+    text: OrNone[str] = None
     json_: Any = Field(None, alias="json")
 
 
 class MonitorCheckPage(ResponseModel):
     """A page of a check; `status` is same, new, changed, removed, or error."""
 
-    id: str | None = None
-    target_id: str | None = None
-    url: str | None = None
-    status: str | None = None
-    previous_scrape_id: str | None = None
-    current_scrape_id: str | None = None
-    status_code: int | None = None
+    id: OrNone[str] = None
+    target_id: OrNone[str] = None
+    url: OrNone[str] = None
+    status: OrNone[str] = None
+    previous_scrape_id: OrNone[str] = None
+    current_scrape_id: OrNone[str] = None
+    status_code: OrNone[int] = None
     error: Lenient[str | None] = None
-    metadata: dict[str, Any] | None = None
-    judgment: Judgment | None = None
-    diff: PageDiff | str | None = None
+    metadata: OrNone[dict[str, Any]] = None
+    judgment: OrNone[Judgment] = None
+    diff: OrNone[PageDiff | str] = None
     snapshot: Any = None
-    created_at: str | None = None
+    created_at: OrNone[str] = None
 
 
 class MonitorCheckDetail(MonitorCheck):
     """A check with one batch of its pages; `next` is the URL of the next batch, whose host may be wrong."""
 
-    pages: list[MonitorCheckPage] | None = None
+    pages: Entries[MonitorCheckPage] | None = None
     next: str | None = None
 
 
 class MonitorRunResponse(Answer):
     """Response of run; `id` is the id of the check."""
 
-    id: str | None = None
+    id: OrNone[str] = None
     data: MonitorCheck | None = None
 
 
@@ -192,4 +192,4 @@ class MonitorCheckResponse(Answer):
 class MonitorCheckListResponse(Answer):
     """One page of checks, newest first, without their pages."""
 
-    data: list[MonitorCheck]
+    data: Entries[MonitorCheck]

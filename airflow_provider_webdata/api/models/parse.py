@@ -7,7 +7,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from airflow_provider_webdata.api.models.base import Answer, Lenient, RequestModel, ResponseModel
+from airflow_provider_webdata.api.models.base import (
+    Answer,
+    Entries,
+    Lenient,
+    OrNone,
+    RequestModel,
+    ResponseModel,
+)
 from airflow_provider_webdata.api.models.fields import (
     Headers,
     Integer,
@@ -156,7 +163,7 @@ class FileFormat(ResponseModel):
     :ivar available: whether the team can use the format.
     """
 
-    format: str | None = None
+    format: OrNone[str] = None
     kind: Lenient[str | None] = None
     extensions: Lenient[list[str] | None] = None
     mime_types: Lenient[list[str] | None] = None
@@ -166,7 +173,7 @@ class FileFormat(ResponseModel):
 class FileFormats(ResponseModel):
     """The field `data` of `FileFormatsResponse`."""
 
-    formats: list[FileFormat]
+    formats: Entries[FileFormat]
 
 
 class FileFormatsResponse(Answer):

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
-from airflow_provider_webdata.api.models.base import Answer, Lenient, RequestModel, ResponseModel, problem
+from airflow_provider_webdata.api.errors import trimmed
+from airflow_provider_webdata.api.models.base import (
+    Answer,
+    Entries,
+    Lenient,
+    OrNone,
+    RequestModel,
+    ResponseModel,
+    problem,
+)
 from airflow_provider_webdata.api.models.fields import Integer, Integration, JsonObject, Listed, Text
 from airflow_provider_webdata.api.prices import CATALOG
 
@@ -86,10 +96,22 @@ class CallError(ResponseModel):
     :ivar charge_id: id of the charge, if the call was billed anyway.
     """
 
-    code: Lenient[str | None] = None
+    code: OrNone[str] = None
     message: Lenient[str | None] = None
-    status: Lenient[int | None] = None
-    charge_id: Lenient[str | None] = None
+    status: OrNone[int] = None
+    charge_id: OrNone[str] = None
+
+
+def _call_error(value: Any) -> Any:
+    # The error decides whether the call failed, so an undocumented form is kept as its message.
+    return {"message": str(value)} if value and not isinstance(value, (Mapping, CallError)) else value or None
+
+
+def _call_result(value: Any) -> Any:
+    # The results are in the order of the calls, so an entry cannot be skipped.
+    if isinstance(value, (Mapping, ProviderResult)):
+        return value
+    return {"error": {"message": f"the response has no result of this call, but {trimmed(repr(value), 100)}"}}
 
 
 class ProviderResult(ResponseModel):
@@ -100,21 +122,21 @@ class ProviderResult(ResponseModel):
     :ivar error: the error, if the call failed.
     """
 
-    provider: str | None = None
-    capability: str | None = None
-    credits_cost: int | float | None = None
+    provider: OrNone[str] = None
+    capability: OrNone[str] = None
+    credits_cost: OrNone[int | float] = None
     data: Any = None
-    records: Lenient[int | None] = None
-    upstream_status: Lenient[int | None] = None
+    records: OrNone[int] = None
+    upstream_status: OrNone[int] = None
     recorded_at: Lenient[str | None] = None
-    error: CallError | None = None
+    error: Annotated[CallError | None, BeforeValidator(_call_error)] = None
 
 
 class ProviderResults(ResponseModel):
     """The results of a request's calls, in the same order."""
 
-    alexandria: list[ProviderResult]
-    credits_cost: int | float | None = None
+    alexandria: list[Annotated[ProviderResult, BeforeValidator(_call_result)]]
+    credits_cost: OrNone[int | float] = None
 
 
 class ProviderResponse(Answer):
@@ -123,7 +145,7 @@ class ProviderResponse(Answer):
     :ivar scrape_id: on the wire `scrape_id`.
     """
 
-    scrape_id: str | None = Field(None, alias="scrape_id")
+    scrape_id: OrNone[str] = Field(None, alias="scrape_id")
     data: ProviderResults
 
     @property
@@ -144,17 +166,17 @@ class DataTool(ResponseModel):
     :ivar next: a complete call that returns details.
     """
 
-    id: str | None = None
-    provider: str | None = None
-    capability: str | None = None
-    name: Lenient[str | None] = None
-    description: Lenient[str | None] = None
-    credits_cost: Lenient[int | float | None] = None
-    per_record: Lenient[bool | None] = None
-    options: Lenient[list[dict[str, Any]] | None] = None
-    response: Lenient[dict[str, Any] | None] = None
-    execute: Lenient[dict[str, Any] | None] = None
-    next: Lenient[dict[str, Any] | None] = None
+    id: OrNone[str] = None
+    provider: OrNone[str] = None
+    capability: OrNone[str] = None
+    name: OrNone[str] = None
+    description: OrNone[str] = None
+    credits_cost: OrNone[int | float] = None
+    per_record: OrNone[bool] = None
+    options: OrNone[Entries[dict[str, Any]]] = None
+    response: OrNone[dict[str, Any]] = None
+    execute: OrNone[dict[str, Any]] = None
+    next: OrNone[dict[str, Any]] = None
 
     @property
     def address(self) -> str:
@@ -190,6 +212,6 @@ class ToolPage(ResponseModel):
     """
 
     level: Lenient[str | None] = None
-    items: list[DataTool]
+    items: Entries[DataTool]
     total: Lenient[int | None] = None
     next: dict[str, Any] | None = None

@@ -6,7 +6,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from airflow_provider_webdata.api.models.base import Answer, Lenient, RequestModel, ResponseModel, problem
+from airflow_provider_webdata.api.models.base import (
+    Answer,
+    Entries,
+    Lenient,
+    OrNone,
+    RequestModel,
+    ResponseModel,
+    problem,
+)
 from airflow_provider_webdata.api.models.fields import Day, Integer, Integration, Listed, Switch, Text
 
 
@@ -88,7 +96,7 @@ class PaperResult(ResponseModel):
     :ivar signals: similarity scores of similar papers: `structural`, `semantic`, `articleRank`, `seedOverlap`.
     """
 
-    paper_id: str | None = None
+    paper_id: OrNone[str] = None
     primary_id: Lenient[str | None] = None
     ids: Lenient[dict[str, Any] | None] = None
     title: Lenient[str | None] = None
@@ -100,7 +108,7 @@ class PaperResult(ResponseModel):
 class PaperSearchResponse(Answer):
     """Response of `GET /v2/search/research/papers`: papers, best first."""
 
-    results: list[PaperResult]
+    results: Entries[PaperResult]
 
 
 class SimilarPapersResponse(Answer):
@@ -110,7 +118,7 @@ class SimilarPapersResponse(Answer):
     :ivar truncated: whether more candidates existed.
     """
 
-    results: list[PaperResult]
+    results: Entries[PaperResult]
     pool_size: Lenient[int | None] = None
     truncated: Lenient[bool | None] = None
     note: Lenient[str | None] = None
@@ -123,7 +131,7 @@ class Paper(ResponseModel):
     :ivar created_date: in the format of the source, like `update_date`; not always ISO 8601.
     """
 
-    paper_id: str | None = None
+    paper_id: OrNone[str] = None
     ids: Lenient[dict[str, Any] | None] = None
     title: Lenient[str | None] = None
     abstract: Lenient[str | None] = None

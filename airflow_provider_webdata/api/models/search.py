@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
-from airflow_provider_webdata.api.models.base import Answer, RequestModel, ResponseModel, problem
+from airflow_provider_webdata.api.models.base import (
+    Answer,
+    Entries,
+    Lenient,
+    OrNone,
+    Remark,
+    RequestModel,
+    ResponseModel,
+    problem,
+)
 from airflow_provider_webdata.api.models.fields import (
     CountryCode,
     DomainFilter,
@@ -226,34 +235,34 @@ class SearchRequest(RequestModel):
 class WebResult(PageContent):
     """A result of the `web` source; `category`, an open set of values, is present if categories were requested."""
 
-    title: str | None = None
-    description: str | None = None
-    url: str | None = None
-    position: int | None = None
-    category: str | None = None
+    title: Lenient[str | None] = None
+    description: Lenient[str | None] = None
+    url: OrNone[str] = None
+    position: Lenient[int | None] = None
+    category: Lenient[str | None] = None
 
 
 class NewsResult(PageContent):
     """A result of the `news` source."""
 
-    title: str | None = None
-    snippet: str | None = None
-    url: str | None = None
-    date: str | None = None
-    image_url: str | None = None
-    position: int | None = None
-    category: str | None = None
+    title: Lenient[str | None] = None
+    snippet: Lenient[str | None] = None
+    url: OrNone[str] = None
+    date: Lenient[str | None] = None
+    image_url: Lenient[str | None] = None
+    position: Lenient[int | None] = None
+    category: Lenient[str | None] = None
 
 
 class ImageResult(ResponseModel):
     """A result of the `images` source; width and height in pixels."""
 
-    title: str | None = None
-    image_url: str | None = None
-    image_width: int | None = None
-    image_height: int | None = None
-    url: str | None = None
-    position: int | None = None
+    title: Lenient[str | None] = None
+    image_url: Lenient[str | None] = None
+    image_width: Lenient[int | None] = None
+    image_height: Lenient[int | None] = None
+    url: OrNone[str] = None
+    position: Lenient[int | None] = None
 
 
 class SearchData(ResponseModel):
@@ -263,17 +272,17 @@ class SearchData(ResponseModel):
     move to `research`.
     """
 
-    web: list[WebResult] | None = None
-    images: list[ImageResult] | None = None
-    news: list[NewsResult] | None = None
-    research: list[dict[str, Any]] | None = None
-    tools: list[DataTool] | None = None
+    web: Entries[WebResult] | None = None
+    images: Entries[ImageResult] | None = None
+    news: Entries[NewsResult] | None = None
+    research: Entries[dict[str, Any]] | None = None
+    tools: Entries[DataTool] | None = None
 
 
 class SearchResponse(Answer):
     """Response of `POST /v2/search`; `credits_used` includes the scraping of the results."""
 
     data: SearchData
-    warning: str | None = None
-    id: str | None = None
-    credits_used: int | float | None = None
+    warning: Remark = None
+    id: OrNone[str] = None
+    credits_used: OrNone[int | float] = None

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from pydantic import AliasChoices, Field
 
-from airflow_provider_webdata.api.models.base import Answer, ResponseModel
+from airflow_provider_webdata.api.models.base import Answer, Entries, OrNone, ResponseModel
 
 
 class CreditUsage(ResponseModel):
     """Remaining credits in the billing period. `plan_credits` excludes packs and coupons."""
 
-    remaining_credits: int | float | None = None
-    plan_credits: int | float | None = None
-    billing_period_start: str | None = None
-    billing_period_end: str | None = None
+    remaining_credits: OrNone[int | float] = None
+    plan_credits: OrNone[int | float] = None
+    billing_period_start: OrNone[str] = None
+    billing_period_end: OrNone[str] = None
 
 
 class CreditUsageResponse(Answer):
@@ -30,11 +30,11 @@ class CreditPeriod(ResponseModel):
     :ivar credits_used: the same value, in the field that the official client reads; see `used`.
     """
 
-    start_date: str | None = None
-    end_date: str | None = None
-    api_key: str | None = Field(None, repr=False)
-    total_credits: int | float | None = None
-    credits_used: int | float | None = None
+    start_date: OrNone[str] = None
+    end_date: OrNone[str] = None
+    api_key: OrNone[str] = Field(None, repr=False)
+    total_credits: OrNone[int | float] = None
+    credits_used: OrNone[int | float] = None
 
     @property
     def used(self) -> int | float | None:
@@ -45,16 +45,16 @@ class CreditPeriod(ResponseModel):
 class CreditHistory(Answer):
     """Response of `GET /v2/team/credit-usage/historical`."""
 
-    periods: list[CreditPeriod]
+    periods: Entries[CreditPeriod]
 
 
 class TokenUsage(ResponseModel):
     """Remaining extract tokens in the billing period; 15 tokens are 1 credit."""
 
-    remaining_tokens: int | float | None = None
-    plan_tokens: int | float | None = None
-    billing_period_start: str | None = None
-    billing_period_end: str | None = None
+    remaining_tokens: OrNone[int | float] = None
+    plan_tokens: OrNone[int | float] = None
+    billing_period_start: OrNone[str] = None
+    billing_period_end: OrNone[str] = None
 
 
 class TokenUsageResponse(Answer):
@@ -70,11 +70,11 @@ class TokenPeriod(ResponseModel):
     :ivar tokens_used: the same value, in the field that the official client reads; see `used`.
     """
 
-    start_date: str | None = None
-    end_date: str | None = None
-    api_key: str | None = Field(None, repr=False)
-    total_tokens: int | float | None = None
-    tokens_used: int | float | None = None
+    start_date: OrNone[str] = None
+    end_date: OrNone[str] = None
+    api_key: OrNone[str] = Field(None, repr=False)
+    total_tokens: OrNone[int | float] = None
+    tokens_used: OrNone[int | float] = None
 
     @property
     def used(self) -> int | float | None:
@@ -85,24 +85,24 @@ class TokenPeriod(ResponseModel):
 class TokenHistory(Answer):
     """Response of `GET /v2/team/token-usage/historical`."""
 
-    periods: list[TokenPeriod]
+    periods: Entries[TokenPeriod]
 
 
 class QueueStatus(Answer):
     """Response of `GET /v2/team/queue-status`: waiting and running scrape jobs, and the concurrency limit."""
 
-    jobs_in_queue: int | float | None = None
-    active_jobs_in_queue: int | float | None = None
-    waiting_jobs_in_queue: int | float | None = None
-    max_concurrency: int | float | None = None
-    most_recent_success: str | None = None
+    jobs_in_queue: OrNone[int | float] = None
+    active_jobs_in_queue: OrNone[int | float] = None
+    waiting_jobs_in_queue: OrNone[int | float] = None
+    max_concurrency: OrNone[int | float] = None
+    most_recent_success: OrNone[str] = None
 
 
 class Concurrency(Answer):
     """Response of `GET /v2/concurrency-check`: the team's running jobs, and the concurrency limit."""
 
-    concurrency: int | float | None = None
-    max_concurrency: int | float | None = None
+    concurrency: OrNone[int | float] = None
+    max_concurrency: OrNone[int | float] = None
 
 
 class ActivityItem(ResponseModel):
@@ -115,22 +115,22 @@ class ActivityItem(ResponseModel):
     :ivar target: URL or query, or null.
     """
 
-    id: str | None = None
-    endpoint: str | None = None
-    api_version: str | None = Field(
+    id: OrNone[str] = None
+    endpoint: OrNone[str] = None
+    api_version: OrNone[str] = Field(
         None, validation_alias=AliasChoices("api_version", "apiVersion"), serialization_alias="api_version"
     )
-    created_at: str | None = Field(
+    created_at: OrNone[str] = Field(
         None, validation_alias=AliasChoices("created_at", "createdAt"), serialization_alias="created_at"
     )
-    target: str | None = None
+    target: OrNone[str] = None
 
 
 class Activity(Answer):
     """Response of `GET /v2/team/activity`: one page. If `has_more` is true, `cursor` returns the next."""
 
-    data: list[ActivityItem]
+    data: Entries[ActivityItem]
     cursor: str | None = None
-    has_more: bool | None = Field(
+    has_more: OrNone[bool] = Field(
         None, validation_alias=AliasChoices("has_more", "hasMore"), serialization_alias="has_more"
     )

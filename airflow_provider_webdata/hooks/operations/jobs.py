@@ -34,6 +34,7 @@ class DocumentPart(msgspec.Struct, frozen=True):
     :param completed: pages scraped, in all parts.
     :param total: pages attempted.
     :param credits_used: credits that the job has used; may lag behind.
+    :param skipped: entries of this part that are no documents, such as null.
     """
 
     documents: list[dict[str, Any]]
@@ -42,6 +43,7 @@ class DocumentPart(msgspec.Struct, frozen=True):
     completed: int | None = None
     total: int | None = None
     credits_used: int | float | None = None
+    skipped: int = 0
 
 
 class JobOperations(Operations):
@@ -204,11 +206,17 @@ class JobOperations(Operations):
             named = [url_of(document) for document in documents]
             following = None
             # Some servers keep `next` after the end: see docs/service.md#parts-end.
-            if documents and answer.next:
+            if (documents or answer.skipped) and answer.next:
                 is_last = path_and_query(endpoint, answer.next) == cursor and named != before
                 following = None if is_last else checked(answer.next)
             yield DocumentPart(
-                documents, following, answer.status, answer.completed, answer.total, answer.credits_used
+                documents,
+                following,
+                answer.status,
+                answer.completed,
+                answer.total,
+                answer.credits_used,
+                answer.skipped,
             )
             if following is None:
                 return

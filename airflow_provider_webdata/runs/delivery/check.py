@@ -14,6 +14,7 @@ from jsonschema import Draft202012Validator
 
 from airflow_provider_webdata.common.dates import moment, span
 from airflow_provider_webdata.common.item_urls import url_of
+from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.formats import QUARANTINE
 from airflow_provider_webdata.results.item_paths import at_path
@@ -85,8 +86,8 @@ class Check(Step):
             self._unfinished = f"{number} searches not started"
         elif results.summary.get("status") == "cancelled":
             self._unfinished = "a job canceled at the limit"
-        used = results.summary.get("creditsUsed")
-        if isinstance(used, (int, float)) and self._found["items"]:
+        used = known_credits(results.summary.get("creditsUsed"))
+        if used is not None and self._found["items"]:
             self._credits = round(used / self._found["items"], 4)
 
     def facts(self) -> Mapping[str, Any]:

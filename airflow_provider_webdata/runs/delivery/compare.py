@@ -207,7 +207,8 @@ class Compare(Step):
         total = summary.get("total")
         if not results.covers_all(max(count, total) if isinstance(total, int) else count):
             self._log.warning(
-                "The result limit was reached, so pages beyond it do not count as removed. Raise the limit"
+                "The result may be incomplete: it reached its limit, or parts of it failed or are unknown. Pages that "
+                "this run did not see do not count as removed. If the limit was reached, raise it"
             )
             return False
         # If no page could be read, the site is down. A job lists pages that were not fetched as errors.

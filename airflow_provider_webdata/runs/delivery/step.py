@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.results.columns import Column
 
 
+SKIPPED = "skippedEntries"
+"""Key of the number of entries of a response that could not be read, in XCom and in the response's wire form."""
+
+
 @dataclass(frozen=True)
 class Results:
     """The results of a call or a job.

@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.endpoints import JOBS
-from airflow_provider_webdata.api.errors import trimmed
+from airflow_provider_webdata.api.errors import APIError, InvalidResponseError, trimmed
 from airflow_provider_webdata.api.prices import credits_of_tokens
 from airflow_provider_webdata.common.arguments import number
 from airflow_provider_webdata.common.item_urls import page_problem, site_failed, was_fetched
+from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.runs.cached_pages import CachedPages
 from airflow_provider_webdata.runs.credit_account import by_format
-from airflow_provider_webdata.runs.delivery.step import Results
+from airflow_provider_webdata.runs.delivery.step import SKIPPED, Results
 from airflow_provider_webdata.runs.failures import TooManyFailuresError, too_many
 from airflow_provider_webdata.runs.metrics import count
 from airflow_provider_webdata.states.jobs import name_of
@@ -50,12 +51,16 @@ class PageErrors:
     :param count: number of failed pages.
     :param succeeded: number of pages without an error.
     :param robots_blocked: URLs that were not fetched because robots.txt forbids it.
+    :param is_known: False if the service does not list the failed pages; `count` then has those among the documents.
+    :param skipped: entries of the result that are no pages.
     :param pages: the first failed ones, each with `url`, `error` and `code`.
     """
 
     count: int = 0
     succeeded: int = 0
     robots_blocked: int = 0
+    is_known: bool = True
+    skipped: int = 0
     pages: list[dict[str, Any]] = field(default_factory=list)
 
     def add_failed(self, url: str | None, error: str | None, code: str | None) -> None:
@@ -66,7 +71,7 @@ class PageErrors:
 
     def add_document(self, document: Mapping[str, Any]) -> None:
         """Count a page, with wire names; an error status of its site counts as failed."""
-        metadata = document.get("metadata") or {}
+        metadata = _metadata_of(document)
         if site_failed(metadata):
             url, status = metadata.get("sourceURL") or metadata.get("url"), metadata.get("statusCode")
             self.add_failed(url, page_problem(metadata), None if status is None else str(status))
@@ -79,6 +84,8 @@ class PageErrors:
 
     def to_wire(self) -> dict[str, Any]:
         """Return the XCom form."""
+        if not self.is_known:
+            return {"count": None, "robotsBlocked": None, "pages": self.pages}
         return {"count": self.count, "robotsBlocked": self.robots_blocked, "pages": self.pages}
 
 
@@ -129,8 +136,13 @@ class JobResult:
                 cached.add(document)
                 yield document
             summary["errors"] = errors.to_wire()
+            if errors.skipped:
+                summary[SKIPPED] = errors.skipped
 
-        value = self._run.deliver(Results(documents(), "document", summary, inputs, known, covers_all))
+        def saw_all(pages: int) -> bool:
+            return errors.is_known and not errors.skipped and covers_all(pages)
+
+        value = self._run.deliver(Results(documents(), "document", summary, inputs, known, saw_all))
         if cached.count:
             self._log.info(
                 "%d pages came from the service's cache, the oldest %s", cached.count, cached.age()
@@ -161,11 +173,11 @@ class JobResult:
 
         :param status: the job's status, with wire names.
         """
-        used, pages, tokens = status.get("creditsUsed"), status.get("completed"), status.get("tokensUsed")
-        if used is None and isinstance(tokens, (int, float)):
+        used, pages = known_credits(status.get("creditsUsed")), status.get("completed")
+        if used is None and (tokens := known_credits(status.get("tokensUsed"))) is not None:
             used = credits_of_tokens(tokens)
         formats: dict[str, float] = {}
-        if isinstance(pages, int) and isinstance(used, (int, float)) and used > 0:
+        if isinstance(pages, int) and used:
             formats = by_format(used, pages, self._extras())
         saved = used or 0 if self._is_saved else 0
         self._run.billing.count(used, self._kind, call=self._id, formats=formats, saved=saved)
@@ -184,23 +196,23 @@ class JobResult:
         :param errors: counts all pages.
         """
         for part in self._run.hook.iter_job_documents(self._kind, self._id):
+            errors.skipped += part.skipped
             for document in part.documents:
                 errors.add_document(document)
-                if was_fetched(document.get("metadata") or {}):
+                if was_fetched(_metadata_of(document)):
                     yield document
 
     def report(self, summary: Mapping[str, Any]) -> None:
         """Log the job's end, and count its pages."""
         if summary.get("warning"):
             self._log.warning("The service warns: %s", summary["warning"])
-        used = summary.get("creditsUsed")
-        is_known = isinstance(used, (int, float)) and used >= 0
+        used = known_credits(summary.get("creditsUsed"))
         self._log.info(
             "%s %s: %s; credits used so far: %s",
             name_of(self._kind).capitalize(),
             self._id,
             summary.get("status"),
-            used if is_known else "unknown",
+            "unknown" if used is None else used,
         )
         if isinstance(pages := summary.get("completed"), int):
             count("webdata.job.pages", pages, self._run.context, operation=self._kind)
@@ -261,12 +273,34 @@ class JobResult:
 
     def _listed_errors(self) -> PageErrors:
         found = PageErrors()
-        answer = self._run.hook.job_errors(self._kind, self._id)
-        for error in answer.errors or ():
-            if error.code not in _SKIPPED:
-                found.add_failed(error.url, error.error, error.code)
+        try:
+            answer = self._run.hook.job_errors(self._kind, self._id)
+        except (APIError, InvalidResponseError) as error:
+            if error.verdict == "later":
+                raise
+            self._log.warning(
+                "The failed pages of job %s are unknown, because the service does not list them: %s",
+                self._id,
+                error,
+            )
+            return PageErrors(is_known=False)
+        if answer.skipped:
+            self._log.warning(
+                "The failed pages of job %s are unknown: %d entries of their list are odd",
+                self._id,
+                answer.skipped,
+            )
+            found.is_known = False
+        for page in answer.errors or ():
+            if page.code not in _SKIPPED:
+                found.add_failed(page.url, page.error, page.code)
         found.robots_blocked = len(answer.robots_blocked or ())
         return found
+
+
+def _metadata_of(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    metadata = document.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
 
 
 def _rows_in(data: Any, path: Sequence[str]) -> tuple[list[Any], Any]:

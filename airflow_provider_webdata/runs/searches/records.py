@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.common.tagged_items import tagged, untagged
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def answer_record(query: BatchQuery, answer: dict[str, Any]) -> Record:
         "key": query.key,
         "query": query.text,
         "id": answer.get("id"),
-        "creditsUsed": answer.get("creditsUsed"),
+        "creditsUsed": known_credits(answer.get("creditsUsed")),
         "warning": answer.get("warning"),
         "results": {
             source: [item if isinstance(item, dict) else {"value": item} for item in found]

@@ -315,7 +315,7 @@ class SearchBatch:
     def _count(self, query: BatchQuery, answer: SearchResponse) -> Record:
         record = answer_record(query, answer.to_wire())
         cost = record["creditsUsed"]
-        if isinstance(cost, (int, float)):
+        if cost is not None:
             self.tally.credits_used += cost
             self._dearest = max(self._dearest, cost)
             self._budget.amend(query.key, cost)

@@ -39,9 +39,9 @@ def error_of(status: int, headers: dict[str, str], body: Any) -> WebDataError:
         (b"\xef\xbb\xbf", {}, "the body is empty"),
         (b"[1]", {}, "the body: Input should be a valid dictionary or instance of SearchResponse (error 1 of 1)"),
         (
-            {"success": True, "data": {"web": [{"url": 1}, {"url": 2}]}, "id": 7},
+            {"success": True, "data": {"web": {}, "news": 5, "images": "x"}},
             {},
-            "data.web.0.url: Input should be a valid string (error 1 of 3)",
+            "data.web: Input should be a valid list (error 1 of 3)",
         ),
         (b'  {"a": ', {}, "its JSON is invalid or truncated after 8 bytes"),
         (b" [1, ", {}, "its JSON is invalid or truncated after 5 bytes"),
@@ -61,6 +61,43 @@ def error_of(status: int, headers: dict[str, str], body: Any) -> WebDataError:
 )  # fmt: skip
 def test_a_success_that_is_not_usable(body: Any, headers: dict[str, str], said: str) -> None:
     assert str(error_of(200, headers, body)) == f"search: the response (HTTP 200) is invalid: {said} (WD-011)"
+
+
+def read(body: str, endpoint: Any = endpoints.SEARCH) -> Any:
+    config = ClientConfig("https://api.example", "fc-secret-key")
+    reader = Reader(prepare(config, endpoint, None, None, None, None), httpx.Response(200))
+    reader.feed(body.encode())
+    return reader.finish()
+
+
+@pytest.mark.rule("odd-values")
+def test_odd_parts_of_an_answer_are_one_warning(caplog: pytest.LogCaptureFixture) -> None:
+    body = {
+        "data": {"web": [None, {"url": "u"}, "x"], "news": [5]},
+        "creditsUsed": "abc",
+        "warning": ["a", "b"],
+    }
+    found = read(json.dumps({"success": True, "id": 7, **body}))
+    assert found.to_wire() == {
+        "success": True, "id": None, "data": {"web": [{"url": "u"}], "news": []}, "creditsUsed": None, "warning": "a; b"
+    }  # fmt: skip
+    assert found.skipped == 3
+    assert [record.getMessage() for record in caplog.records] == [
+        "search: the response has an undocumented form: skipped 1 of news; skipped 2 of web; ignored the value of "
+        "creditsUsed, id"
+    ]
+
+
+@pytest.mark.rule("long-numbers")
+def test_long_numbers_cost_no_answer() -> None:
+    many = "9" * 5000
+    said = rf'"\u00e4\" {many} \\"'
+    values = f"[{many}, -{many}, 0.{many}, 1{many}E5, 12, 0.5, 1e3, 1e999, true, null, {said}]"
+    found = read(f'{{"data": {{"web": [{{"url": "u", "json": {values}}}]}}, "creditsUsed": {many}}}')
+    assert found.credits_used is None
+    assert found.data.web[0].json_ == [
+        many, f"-{many}", f"0.{many}", f"1{many}E5", 12, 0.5, 1e3, float("inf"), True, None, json.loads(said)
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -82,10 +82,10 @@ def test_spend() -> None:
 
 @pytest.mark.parametrize(
     ("left", "plan", "runway", "per_day"),
-    [(10**400, 10**400, 1e300, 1e300 / 31), (-5, 310, 0, 10), (float("nan"), None, 0, None)],
-    ids=["huge", "negative", "no number"],
+    [(10**15, 10**15, 1e15, 1e15 / 31), (-5, 310, 0, 10), (10**400, float("nan"), None, None)],
+    ids=["large", "negative", "no number"],
 )
-def test_odd_balances(left: float, plan: float | None, runway: float, per_day: float | None) -> None:
+def test_odd_balances(left: float, plan: float | None, runway: float | None, per_day: float | None) -> None:
     period = Period.of(CreditUsage(remaining_credits=left, plan_credits=plan), TODAY)
     spend = spend_of({TODAY: {"shop": 1.0}}, {"shop"}, period, TODAY)
     assert (spend.runway, spend.plan_per_day) == (runway, per_day)

@@ -1,0 +1,14 @@
+"""Numbers in data of the service and of pages, which may have any type and size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_MOST_CREDITS = 1e12
+
+
+def known_credits(value: Any) -> float | None:
+    """Return a number of credits, or None if the value is no number, negative (unknown), or above 10^12."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return value if 0 <= value <= _MOST_CREDITS else None

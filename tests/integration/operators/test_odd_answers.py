@@ -1,0 +1,180 @@
+"""Billed answers with odd values beside the results, through each operator that bills, into what the task returns."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterator
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
+from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
+from airflow_provider_webdata.operators.map import WebDataMapOperator
+from airflow_provider_webdata.operators.paper_search import WebDataPaperSearchOperator
+from airflow_provider_webdata.operators.provider import WebDataProviderOperator
+from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
+from airflow_provider_webdata.operators.search import WebDataSearchOperator
+from airflow_provider_webdata.options import Changes, Wait
+from tests.support import direct
+from tests.support.direct import StateStore
+from tests.support.fault_server import FaultServer, answer
+from tests.support.job_service import JobService
+from tests.support.service import connection_text
+
+URL = "https://a.example/"
+HUGE = 10**400
+PAGE = {"url": URL, "markdown": "# a", "metadata": "none", "warning": ["w"]}
+WEB = {"data": {"web": [None, PAGE, "x"], "news": [5]}, "creditsUsed": HUGE, "id": {}, "warning": {"a": 1}}
+FACTS = {
+    "creditsUsed": HUGE,
+    "statusCode": "odd",
+    "scrapeId": 5,
+    "cacheState": "hit",
+    "cachedAt": 5,
+    "numPages": [1],
+}
+FAILED = {
+    "data": {"creditsCost": "2", "alexandria": [{"provider": "p", "data": [{"a": 1}], "records": "x"}, None]}
+}
+TOOL = {
+    "id": "p/c",
+    "creditsCost": 1,
+    "options": [{"name": "a"}, None],
+    "response": {"fields": []},
+    "name": {},
+}
+CATALOG = {"data": {"alexandria": [{"provider": "p", "capability": "c", "data": {"items": [TOOL]}}]}}
+LOST = {
+    "call": 1,
+    "tool": "None/None",
+    "error": {"message": "the response has no result of this call, but None"},
+}
+
+CALLS: dict[str, tuple[Any, dict[str, Any], dict[str, Any], Any]] = {
+    "search": (
+        WebDataSearchOperator,
+        {"query": "q", "scrape_options": {"formats": ["markdown"]}},
+        WEB,
+        {"id": None, "creditsUsed": None, "warning": '{"a":1}', "web": [PAGE], "news": [], "skippedEntries": 3},
+    ),
+    "batch search": (
+        WebDataBatchSearchOperator,
+        {"queries": ["q"]},
+        WEB,
+        {"results": [{"query": "q", "id": None, "creditsUsed": None, "warning": '{"a":1}', "web": [PAGE]}]},
+    ),
+    "scrape": (
+        WebDataScrapeOperator,
+        {"url": URL, "formats": ["markdown"]},
+        {"data": PAGE, "success": {}, "warning": [None]},
+        PAGE,
+    ),
+    "scrape with odd facts": (
+        WebDataScrapeOperator,
+        {"url": URL},
+        {"data": {**PAGE, "metadata": FACTS}},
+        {**PAGE, "metadata": FACTS},
+    ),
+    "map": (
+        WebDataMapOperator,
+        {"url": URL},
+        {"links": [None, {"url": URL, "title": 5}, {"title": "t"}], "creditsUsed": "abc", "id": 5},
+        {"links": [{"url": URL, "title": 5}], "skippedEntries": 2, "id": None},
+    ),
+    "paper search": (
+        WebDataPaperSearchOperator,
+        {"query": "q"},
+        {"results": ["x", {"paperId": 5, "title": ["t"]}], "poolSize": HUGE, "creditsUsed": HUGE},
+        {"results": [{"paperId": None, "title": ["t"]}], "skippedEntries": 1},
+    ),
+    "providers": (
+        WebDataProviderOperator,
+        {"calls": [{"provider": "p", "capability": "c"}] * 2, "max_error_ratio": 1},
+        FAILED,
+        {"failed": 1, "creditsUsed": 2, "data": [{"call": 0, "tool": "p/None", "a": 1}, LOST]},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.rule("odd-values")
+@pytest.mark.parametrize("name", CALLS)
+def test_an_odd_answer_is_delivered(
+    name: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    operator, arguments, body, wanted = CALLS[name]
+    bodies = [CATALOG, body] if name == "providers" else [body]
+    server = FaultServer([answer(body=json.dumps({"success": True, **one})) for one in bodies])
+    monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url))
+    with caplog.at_level(logging.INFO):
+        done = direct.run(operator(task_id="t", **arguments), StateStore())
+    server.close()
+    assert done.ended == ("success", 1), done.error
+    assert {key: done.value.get(key) for key in wanted} == wanted
+    warned = [line for line in caplog.messages if "undocumented form" in line]
+    assert len(warned) == (name != "scrape with odd facts")
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[JobService]:
+    service = JobService()
+    monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(service.url))
+    yield service
+    service.stop()
+
+
+def crawl(day: int, folder: Path) -> direct.Outcome:
+    task = WebDataCrawlOperator(
+        task_id="t",
+        url=URL,
+        wait=Wait(poll_interval=1),
+        deferrable=False,
+        changes=Changes(manifest=str(folder), removed_after=1, emit="all"),
+    )
+    return direct.run(task, StateStore(), day=datetime(2026, 1, day, tzinfo=timezone.utc))
+
+
+def page(name: str, **more: Any) -> dict[str, Any]:
+    return {"markdown": name, "metadata": {"sourceURL": f"{URL}{name}", "statusCode": 200}, **more}
+
+
+ODD_JOB = {
+    "creditsUsed": "abc",
+    "expiresAt": 5,
+    "completedAt": [],
+    "total": HUGE,
+    "completed": "x",
+    "warning": ["w"],
+}
+NORMAL = {"status": "completed", "data": [page("a")]}
+ERRORS = (200, {"errors": [], "robotsBlocked": []})
+INCOMPLETE = {
+    "lists no errors": (NORMAL, (404, {"success": False, "error": "Job not found"}), True),
+    "has no errors route": (NORMAL, (501, {"error": "not implemented"}), True),
+    "has a page for errors": (NORMAL, (200, "<html>"), True),
+    "has odd errors": (NORMAL, (200, {"errors": [None]}), True),
+    "has odd pages": ({**NORMAL, "data": [None, page("a")], **ODD_JOB}, ERRORS, False),
+}
+
+
+@pytest.mark.rule("odd-values", "job-errors")
+@pytest.mark.parametrize("server", INCOMPLETE)
+def test_a_job_is_delivered_whole_and_removes_nothing(
+    server: str, service: JobService, tmp_path: Path, log: Callable[[], str]
+) -> None:
+    service.ends_after = 0
+    service.ends_as = {"status": "completed", "data": [page("a"), page("b")], "creditsUsed": 2}
+    assert crawl(1, tmp_path).xcom["changes"]["new"] == 2
+    service.ends_as, (service.errors_status, service.errors), is_unknown = INCOMPLETE[server]
+    done = crawl(2, tmp_path)
+    assert done.ended == ("success", 1), done.error
+    assert [found["markdown"] for found in done.value["data"]] == ["a"]
+    assert done.xcom["changes"]["removed"] == 0
+    assert done.value["errors"]["count"] == (None if is_unknown else 0)
+    assert done.value.get("skippedEntries") == (None if is_unknown else 1)
+    assert ("The failed pages of job" in log()) == is_unknown
+    service.ends_as, (service.errors_status, service.errors) = NORMAL, ERRORS
+    assert crawl(3, tmp_path).xcom["changes"]["removed"] == 1
