@@ -157,7 +157,13 @@ def missing_part(
     if status == 400 and "alexandria" in wire and "alexandria" in message:
         return _NO_PROVIDERS
     # Its refusal of a prompt has neither a code nor details, unlike that of an invalid field.
-    if server.is_self_hosted and status == 400 and code is None and wire.get("prompt") and "prompt" in message:
+    if (
+        server.is_self_hosted
+        and status == 400
+        and code is None
+        and wire.get("prompt")
+        and "prompt" in message
+    ):
         return f"{_NO_MODEL} (prompt)"
     if status == 501:
         return _LACKS.get(

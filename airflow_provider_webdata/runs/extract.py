@@ -85,7 +85,10 @@ class ExtractRun(JobRun):
     def _lack(self, errors: PageErrors) -> str | None:
         """Return what the server lacks according to a page's error, as in the error of a single scrape."""
         server, wire = self.hook.get_settings().client.server, self.request()[1]
-        lacks = (missing_part(server, "scrape", 500, page["code"], str(page["error"]), wire) for page in errors.pages)
+        lacks = (
+            missing_part(server, "scrape", 500, page["code"], str(page["error"]), wire)
+            for page in errors.pages
+        )
         return next(filter(None, lacks), None)
 
     def _chosen_kind(self) -> JobKind:
