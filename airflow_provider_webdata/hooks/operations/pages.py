@@ -4,9 +4,22 @@ from __future__ import annotations
 
 from airflow_provider_webdata.api import endpoints, models
 from airflow_provider_webdata.api.errors import PageError, trimmed
+from airflow_provider_webdata.api.models.base import ResponseModel
 from airflow_provider_webdata.common.item_urls import page_problem, was_fetched
 from airflow_provider_webdata.hooks.calls import Body, Call
 from airflow_provider_webdata.hooks.operations.base import Operations
+
+
+def _fetched(answer: models.ScrapeResponse) -> models.ScrapeResponse:
+    """Return a response unless its page was not fetched."""
+    # A server may send anything in place of the metadata.
+    metadata = answer.data.metadata.to_wire() if isinstance(answer.data.metadata, ResponseModel) else {}
+    if was_fetched(metadata):
+        return answer
+    place = trimmed(str(metadata.get("sourceURL") or metadata.get("url") or "the page"))
+    raise PageError(
+        endpoints.SCRAPE.label, 200, f"{place} could not be fetched: {trimmed(page_problem(metadata))}"
+    )
 
 
 class PageOperations(Operations):
@@ -55,14 +68,3 @@ class PageOperations(Operations):
         :param extra_body: merged into the body unchecked.
         """
         return await self._execute(Call.of(endpoints.MAP, request, extra_body=extra_body))
-
-
-def _fetched(answer: models.ScrapeResponse) -> models.ScrapeResponse:
-    """Return a response unless its page was not fetched."""
-    metadata = answer.data.metadata.to_wire() if answer.data.metadata else {}
-    if was_fetched(metadata):
-        return answer
-    place = trimmed(str(metadata.get("sourceURL") or metadata.get("url") or "the page"))
-    raise PageError(
-        endpoints.SCRAPE.label, 200, f"{place} could not be fetched: {trimmed(page_problem(metadata))}"
-    )
