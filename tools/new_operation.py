@@ -28,8 +28,8 @@ FILES = {
 
 from __future__ import annotations
 
-from airflow_provider_webdata.api.models.base import Answer, RequestModel, ResponseModel
-from airflow_provider_webdata.api.models.fields import Text
+from airflow_provider_webdata.api.models.base import Answer, Entries, RequestModel, ResponseModel
+from airflow_provider_webdata.api.models.fields import Integration, Text
 
 
 class ${Class}Request(RequestModel):
@@ -37,12 +37,12 @@ class ${Class}Request(RequestModel):
 
     :param query: the subject.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
-    :param integration: another label of the caller.
+    :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     """
 
     query: Text
     origin: Text | None = None
-    integration: Text | None = None
+    integration: Integration | None = None
 
 
 class ${Class}Result(ResponseModel):
@@ -54,7 +54,7 @@ class ${Class}Result(ResponseModel):
 class ${Class}Response(Answer):
     """Response of `POST $path`."""
 
-    results: list[${Class}Result]
+    results: Entries[${Class}Result]
 ''',
     f"{PACKAGE}/runs/$name.py": '''\
 """The run of a $title call."""
