@@ -34,6 +34,11 @@ class SearchRun(CallRun):
         lists = {kind: given for kind, given in found.items() if isinstance(given, list)}
         counts = {kind: len(given) for kind, given in lists.items()}
         items = [tagged(item, source=kind) for kind, given in lists.items() for item in given]
+        if not lists and self.hook.get_settings().client.server.is_self_hosted:
+            self.log.warning(
+                "The response has no lists of results, as from a self-hosted server without a search backend. "
+                "Configure one on the server"
+            )
         self._report(request, summary, items, counts)
         counted: dict[str, Any] = {
             "used": summary["creditsUsed"],

@@ -14,6 +14,7 @@ from airflow_provider_webdata.operators.extract import WebDataExtractOperator
 from airflow_provider_webdata.operators.interact import WebDataInteractOperator
 from airflow_provider_webdata.operators.monitor import WebDataCreateMonitorOperator
 from airflow_provider_webdata.operators.provider import WebDataProviderOperator
+from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support import direct
 
@@ -88,3 +89,10 @@ def test_a_crawl_costs_nothing(own: SandboxServer) -> None:
     assert (outcome.xcom["credits"]["used"], outcome.xcom["credits"]["unknown"]) == (0, 0)
     paths = [(request["method"], request["path"]) for request in own.control.requests()]
     assert paths[0] == ("POST", "/v2/crawl")
+
+
+@pytest.mark.rule("self-hosted-search")
+def test_a_search_without_a_backend_says_so(own: SandboxServer, log: Any) -> None:
+    outcome = direct.run(WebDataSearchOperator(task_id="t", query="river", returns="web"))
+    assert (outcome.state, outcome.value) == ("success", [])
+    assert "as from a self-hosted server without a search backend. Configure one on the server" in log()
