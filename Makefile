@@ -13,6 +13,8 @@
 #                    with DATABASE=sqlite, only API servers are killed
 #   make first-steps follow the README, recipes, and the tutorial literally in an empty home, and time them
 #   make conformance run the public Python and Node clients against the sandbox (needs Node; DESCRIPTION=path of the OpenAPI file)
+#   make acceptance  run every operation against the server at BASE_URL=, with API_KEY= and at most CREDITS=50, and
+#                    write a table of the results
 #   make mutants     find small changes to the package that no test detects; limit it with PARTS= and SAMPLE=
 #   make fuzz        test pages, agents' URLs, and stored records with FACTOR=20 times as many draws; prints its SEED
 #   make stalls      run the tests while random test processes stall for MEAN=0.7 s; prints its SEED; ARGS= are pytest arguments
@@ -37,7 +39,7 @@ unexport PYTHONPATH
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up down check test test-floor test-next test-pythons bench scale chaos first-steps mutants fuzz stalls conformance lint lint-without-tests docs screenshot browser services clean
+.PHONY: help acceptance demo up down check test test-floor test-next test-pythons bench scale chaos first-steps mutants fuzz stalls conformance lint lint-without-tests docs screenshot browser services clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -105,6 +107,9 @@ fuzz: $(VENV)/.installed-dev
 
 stalls: $(VENV)/.installed-dev services
 	@$(BIN)/python -m tools.stalls --mean $(MEAN) --most $(MOST) $(if $(SEED),--seed $(SEED)) --log build/stalls.log -- $(BIN)/python -m pytest -q $(PARALLEL) $(or $(ARGS),tests)
+
+acceptance: $(VENV)/.installed
+	@$(BIN)/python -m tools.acceptance
 
 conformance: $(VENV)/.installed-dev
 	@$(BIN)/python -m tools.conformance $(DESCRIPTION)

@@ -1,1 +1,1 @@
-"""An acceptance run of every operator, sensor, and hook method against a server. See docs/contributing/acceptance.md."""
+"""A run of every operator, sensor, and hook method against a server. See docs/contributing/acceptance.md."""

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
+from urllib.parse import urlsplit
 
 from airflow_provider_webdata import __version__
 
@@ -90,7 +91,7 @@ def main() -> int:
     try:
         settings = Settings.of(os.environ)
         with tempfile.TemporaryDirectory(prefix="acceptance-") as home:
-            _prepare(Path(home), settings.reports)
+            _prepare(Path(home))
             with _quiet(settings.reports) as terminal:
                 return accept(settings, Path(home), terminal)
     except UnusableError as error:
@@ -98,7 +99,7 @@ def main() -> int:
         return 2
 
 
-def _prepare(home: Path, reports: Path) -> None:
+def _prepare(home: Path) -> None:
     """Create an Airflow home. Airflow is imported only afterward, because it reads its settings once."""
     for name in [name for name in os.environ if name.startswith("AIRFLOW")]:
         del os.environ[name]
@@ -123,7 +124,10 @@ def _quiet(reports: Path) -> Iterator[TextIO]:
     reports.mkdir(parents=True, exist_ok=True)
     streams = [sys.stdout.fileno(), sys.stderr.fileno()]
     terminals = [os.dup(number) for number in streams]
-    with (reports / "log.txt").open("wb") as log, os.fdopen(os.dup(terminals[0]), "w", encoding="utf-8") as terminal:
+    with (
+        (reports / "log.txt").open("wb") as log,
+        os.fdopen(os.dup(terminals[0]), "w", encoding="utf-8") as terminal,
+    ):
         for number in streams:
             os.dup2(log.fileno(), number)
         try:
@@ -159,11 +163,12 @@ def accept(settings: Settings, home: Path, terminal: TextIO) -> int:
             watch = Watch(server, settings.credits, unbounded=settings.unbounded)
             open_parts.enter_context(stoppable(watch))
             open_parts.enter_context(watch.watching())
-            site = _site(settings, hook, open_parts)
+            site = open_parts.enter_context(pages_for(settings, hook))
             run = Run(watch, site, home, inbox, hook=hook)
+            run.folder.mkdir()
             print(f"{settings.base_url}: {kind or 'unknown kind'}. Pages: {site.root}", file=terminal)
             try:
-                found = [*_shown(run, terminal)]
+                found = [*_shown(run, home, terminal)]
             finally:
                 left = clean_up(run)
     report = _report(settings, kind, site, found, left)
@@ -213,26 +218,31 @@ def _inbox(settings: Settings, home: Path, parts: ExitStack) -> tuple[Any, dict[
     }
 
 
-def _site(settings: Settings, hook: Any, parts: ExitStack) -> Site:
-    """Return the pages to read: the given ones, those of this process if the server reads them, or public ones."""
-    from urllib.parse import urlsplit
-
-    from airflow_provider_webdata.api.errors import WebDataError
-    from tools.acceptance.hook_cases import CHEAP
-    from tools.acceptance.site import MARK, PUBLIC, Site, local_site
+@contextmanager
+def pages_for(settings: Settings, hook: Any) -> Iterator[Site]:
+    """Yield the pages to read: the given ones, those of this process if the server reads them, or public ones."""
+    from tools.acceptance.site import PUBLIC, Site, local_site
 
     if settings.site:
-        return Site(settings.site, settings.site)
+        yield Site(settings.site, settings.site)
     # Only there is the server's loopback address probably this machine's.
-    if _is_loopback(urlsplit(settings.base_url).hostname or ""):
-        own = parts.enter_context(local_site())
-        try:
-            page = hook.scrape({"url": own.page, "formats": ["markdown"], **CHEAP}).data
-            if page and MARK in (page.markdown or ""):
-                return own
-        except WebDataError:
-            pass
-    return PUBLIC
+    elif _is_loopback(urlsplit(settings.base_url).hostname or ""):
+        with local_site() as own:
+            yield own if _reads(hook, own) else PUBLIC
+    else:
+        yield PUBLIC
+
+
+def _reads(hook: Any, site: Site) -> bool:
+    from airflow_provider_webdata.api.errors import WebDataError
+    from tools.acceptance.hook_cases import CHEAP
+    from tools.acceptance.site import MARK
+
+    try:
+        page = hook.scrape({"url": site.page, "formats": ["markdown"], **CHEAP}).data
+    except WebDataError:
+        return False
+    return page is not None and MARK in (page.markdown or "")
 
 
 def _is_loopback(host: str) -> bool:
@@ -242,14 +252,13 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _shown(run: Run, terminal: TextIO) -> Iterator[Result]:
+def _shown(run: Run, home: Path, terminal: TextIO) -> Iterator[Result]:
     """Run the cases, and print each result."""
     from tools.acceptance import hook_cases, operator_cases
     from tools.acceptance.run import results
 
-    dags = run.folder / "dags"
-    dags.mkdir(exist_ok=True)
-    (dags / "acceptance.py").write_text(operator_cases.DAG_FILE)
+    (home / "dags").mkdir(exist_ok=True)
+    (home / "dags" / "acceptance.py").write_text(operator_cases.DAG_FILE)
     cases = [*operator_cases.cases(), *hook_cases.cases()]
     for result in results(run, cases, {**operator_cases.reasons(), **hook_cases.reasons()}):
         name, outcome, seconds, *_ = result.cells()
@@ -257,9 +266,7 @@ def _shown(run: Run, terminal: TextIO) -> Iterator[Result]:
         yield result
 
 
-def _report(
-    settings: Settings, kind: str | None, site: Site, found: list[Result], left: list[str]
-) -> Report:
+def _report(settings: Settings, kind: str | None, site: Site, found: list[Result], left: list[str]) -> Report:
     from importlib.metadata import version
 
     from tools.acceptance.report import Report

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from airflow.sdk.execution_time.task_runner import get_listener_manager  # type: ignore[attr-defined]
 from pluggy import HookimplMarker
@@ -54,7 +54,7 @@ def test_dag(dag: DAG, watch: Watch) -> None:
 
 def _stop_at_kill(dag: DAG, watch: Watch) -> None:
     """End the whole run at a SIGTERM, which Airflow's task runner passes on to the task alone."""
-    for task in dag.tasks:
+    for task in cast("list[Any]", dag.tasks):
         on_kill = task.on_kill
 
         def stop(on_kill: Any = on_kill) -> None:
@@ -62,4 +62,4 @@ def _stop_at_kill(dag: DAG, watch: Watch) -> None:
             watch.stopped = True
             raise KeyboardInterrupt
 
-        task.on_kill = stop  # type: ignore[method-assign]
+        task.on_kill = stop

@@ -61,8 +61,8 @@ def reasons() -> dict[str, str]:
 
 
 def _case(perform: Callable[[Run], str | None]) -> Callable[[Run], str | None]:
-    """Register a function as the case of the method with its name."""
-    name = perform.__name__
+    """Register a function as the case of the method with its name, without the underscore."""
+    name = perform.__name__.removeprefix("_")
     _cases[name] = Case(PREFIX + name, perform, of_plan=name == "threat_policy")
     return perform
 
@@ -89,7 +89,7 @@ def _no_results(found: Any) -> str | None:
 
 
 @_case
-def test_connection(run: Run) -> str | None:
+def _test_connection(run: Run) -> str | None:
     works, message = run.hook.test_connection()
     if not works:
         raise RuntimeError(message)
@@ -100,7 +100,7 @@ _plain("concurrency", "queue_status", "credit_usage", "credit_history", "token_u
 
 
 @_case
-def activity(run: Run) -> str | None:
+def _activity(run: Run) -> str | None:
     run.hook.activity(limit=3)
     return None
 
@@ -109,19 +109,19 @@ _plain("iter_activity")
 
 
 @_case
-def threat_policy(run: Run) -> str | None:
+def _threat_policy(run: Run) -> str | None:
     run.hook.threat_policy()
     return None
 
 
 @_case
-def search(run: Run) -> str | None:
+def _search(run: Run) -> str | None:
     data = run.hook.search({"query": QUERY, "limit": 1}).data
     return _no_results(data and data.web)
 
 
 @_case
-def search_feedback(run: Run) -> str | None:
+def _search_feedback(run: Run) -> str | None:
     search_id = run.known("search", lambda answer: answer.id)
     run.hook.search_feedback(
         search_id, {"rating": "bad", "missing_content": [{"topic": "the level of today"}]}
@@ -130,31 +130,31 @@ def search_feedback(run: Run) -> str | None:
 
 
 @_case
-def scrape(run: Run) -> str | None:
+def _scrape(run: Run) -> str | None:
     run.hook.scrape({"url": run.site.page, "formats": ["markdown"], **CHEAP})
     return None
 
 
 @_case
-def get_scrape(run: Run) -> str | None:
+def _get_scrape(run: Run) -> str | None:
     run.hook.get_scrape(_scrape_id(run))
     return None
 
 
 @_case
-def feedback(run: Run) -> str | None:
+def _feedback(run: Run) -> str | None:
     request = {"endpoint": "scrape", "job_id": _scrape_id(run), "rating": "good", "note": "Acceptance run"}
     run.hook.feedback(request)
     return None
 
 
 @_case
-def map(run: Run) -> str | None:
+def _map(run: Run) -> str | None:
     return _no_results(run.hook.map({"url": run.site.root, "limit": 3}).links)
 
 
 @_case
-def parse(run: Run) -> str | None:
+def _parse(run: Run) -> str | None:
     run.hook.parse(io.BytesIO(FILE), "level.html", options={"formats": ["markdown"]})
     return None
 
@@ -163,7 +163,7 @@ _plain("parse_formats")
 
 
 @_case
-def start_crawl(run: Run) -> str | None:
+def _start_crawl(run: Run) -> str | None:
     options = {"formats": ["markdown"], **CHEAP}
     run.hook.start_crawl({"url": run.site.root, "limit": 2, "scrapeOptions": options})
     return None
@@ -173,7 +173,7 @@ _plain("active_crawls")
 
 
 @_case
-def job_status(run: Run) -> str | None:
+def _job_status(run: Run) -> str | None:
     state = run.ended("crawl", run.known("start_crawl", lambda answer: answer.id))
     if state.status != "completed":
         raise RuntimeError(f"the crawl ended as {state.status}")
@@ -181,25 +181,25 @@ def job_status(run: Run) -> str | None:
 
 
 @_case
-def iter_job_documents(run: Run) -> str | None:
+def _iter_job_documents(run: Run) -> str | None:
     parts = run.hook.iter_job_documents("crawl", run.known("start_crawl", lambda answer: answer.id))
     return _no_results([document for part in parts for document in part.documents])
 
 
 @_case
-def job_errors(run: Run) -> str | None:
+def _job_errors(run: Run) -> str | None:
     run.hook.job_errors("crawl", run.known("start_crawl", lambda answer: answer.id))
     return None
 
 
 @_case
-def start_batch_scrape(run: Run) -> str | None:
+def _start_batch_scrape(run: Run) -> str | None:
     run.hook.start_batch_scrape({"urls": run.site.urls, "ignoreInvalidURLs": True, **CHEAP})
     return None
 
 
 @_case
-def cancel_job(run: Run) -> str | None:
+def _cancel_job(run: Run) -> str | None:
     job_id = run.known("start_batch_scrape", lambda answer: answer.id)
     was_running = run.hook.cancel_job("batch_scrape", job_id)
     run.ended("batch_scrape", job_id)
@@ -207,53 +207,53 @@ def cancel_job(run: Run) -> str | None:
 
 
 @_case
-def crawl_params(run: Run) -> str | None:
+def _crawl_params(run: Run) -> str | None:
     run.hook.crawl_params({"url": run.site.root, "prompt": "At most 2 pages, only below /level"})
     return None
 
 
 @_case
-def search_developer(run: Run) -> str | None:
+def _search_developer(run: Run) -> str | None:
     run.hook.search_developer({"query": "time zone of a cron schedule", "k": 1})
     return None
 
 
 @_case
-def search_papers(run: Run) -> str | None:
+def _search_papers(run: Run) -> str | None:
     return _no_results(run.hook.search_papers({"query": "rain", "k": 1}).results)
 
 
 @_case
-def get_paper(run: Run) -> str | None:
+def _get_paper(run: Run) -> str | None:
     run.hook.get_paper(_paper_id(run))
     return None
 
 
 @_case
-def read_paper(run: Run) -> str | None:
+def _read_paper(run: Run) -> str | None:
     run.hook.read_paper(_paper_id(run), "How was it measured?", k=1)
     return None
 
 
 @_case
-def similar_papers(run: Run) -> str | None:
+def _similar_papers(run: Run) -> str | None:
     run.hook.similar_papers(_paper_id(run), {"intent": "rain", "k": 1})
     return None
 
 
 @_case
-def search_government(run: Run) -> str | None:
+def _search_government(run: Run) -> str | None:
     run.hook.search_government({"query": "dam"})
     return None
 
 
 @_case
-def find_tools(run: Run) -> str | None:
+def _find_tools(run: Run) -> str | None:
     return _no_results(_first(run.hook.find_tools({"level": "providers", "limit": 3})))
 
 
 @_case
-def data_tool(run: Run) -> str | None:
+def _data_tool(run: Run) -> str | None:
     tool = _first(run.hook.find_tools({"level": "tools", "limit": 1}))
     if tool is None:
         raise NotRunError("the catalog lists no capability")
@@ -263,14 +263,14 @@ def data_tool(run: Run) -> str | None:
 
 
 @_case
-def run_provider(run: Run) -> str | None:
+def _run_provider(run: Run) -> str | None:
     # The only capability that is free on every server: the catalog itself.
     run.hook.run_provider([{"provider": CATALOG, "capability": FIND, "options": {"limit": 1}}])
     return None
 
 
 @_case
-def provider_feedback(run: Run) -> str | None:
+def _provider_feedback(run: Run) -> str | None:
     run.hook.provider_feedback(
         {
             "rating": "partial",
@@ -282,19 +282,19 @@ def provider_feedback(run: Run) -> str | None:
 
 
 @_case
-def open_session(run: Run) -> str | None:
+def _open_session(run: Run) -> str | None:
     run.hook.open_session({"ttl": 60, "record_session": True})
     return None
 
 
 @_case
-def list_sessions(run: Run) -> str | None:
+def _list_sessions(run: Run) -> str | None:
     run.hook.list_sessions(status="active")
     return None
 
 
 @_case
-def execute(run: Run) -> str | None:
+def _execute(run: Run) -> str | None:
     code = {"code": "console.log(await page.title())", "language": "node", "timeout": 30}
     failure = run.hook.execute(_session_id(run), code).failure()
     if failure:
@@ -303,25 +303,25 @@ def execute(run: Run) -> str | None:
 
 
 @_case
-def close_session(run: Run) -> str | None:
+def _close_session(run: Run) -> str | None:
     run.hook.close_session(_session_id(run))
     return None
 
 
 @_case
-def replay(run: Run) -> str | None:
+def _replay(run: Run) -> str | None:
     return _no_results(run.hook.replay(_session_id(run)))
 
 
 @_case
-def replay_page(run: Run) -> str | None:
+def _replay_page(run: Run) -> str | None:
     page_id = run.known("replay", lambda answer: answer.pages[0].page_id if answer.pages else None)
     run.hook.replay_page(_session_id(run), page_id)
     return None
 
 
 @_case
-def interact_with_scrape(run: Run) -> str | None:
+def _interact_with_scrape(run: Run) -> str | None:
     code = {"code": "console.log(await page.title())", "language": "node", "timeout": 30}
     failure = run.hook.interact_with_scrape(_scrape_id(run), code).failure()
     if failure:
@@ -330,20 +330,20 @@ def interact_with_scrape(run: Run) -> str | None:
 
 
 @_case
-def stop_scrape_interaction(run: Run) -> str | None:
+def _stop_scrape_interaction(run: Run) -> str | None:
     run.known("interact_with_scrape", lambda _: "opened")
     run.hook.stop_scrape_interaction(_scrape_id(run))
     return None
 
 
 @_case
-def create_monitor(run: Run) -> str | None:
+def _create_monitor(run: Run) -> str | None:
     run.hook.create_monitor(monitor(run, "hook"))
     return None
 
 
 @_case
-def list_monitors(run: Run) -> str | None:
+def _list_monitors(run: Run) -> str | None:
     run.hook.list_monitors(limit=1)
     return None
 
@@ -352,64 +352,66 @@ _plain("iter_monitors")
 
 
 @_case
-def get_monitor(run: Run) -> str | None:
+def _get_monitor(run: Run) -> str | None:
     run.hook.get_monitor(_monitor_id(run))
     return None
 
 
 @_case
-def update_monitor(run: Run) -> str | None:
+def _update_monitor(run: Run) -> str | None:
     run.hook.update_monitor(_monitor_id(run), {"retention_days": 7})
     return None
 
 
 @_case
-def run_monitor(run: Run) -> str | None:
+def _run_monitor(run: Run) -> str | None:
     run.hook.run_monitor(_monitor_id(run))
     return None
 
 
 @_case
-def list_monitor_checks(run: Run) -> str | None:
+def _list_monitor_checks(run: Run) -> str | None:
     run.hook.list_monitor_checks(_monitor_id(run), limit=1)
     return None
 
 
 @_case
-def get_monitor_check(run: Run) -> str | None:
+def _get_monitor_check(run: Run) -> str | None:
     run.check_ended(_monitor_id(run), _check_id(run))
     return None
 
 
 @_case
-def iter_monitor_check_pages(run: Run) -> str | None:
+def _iter_monitor_check_pages(run: Run) -> str | None:
     return _no_results(_first(run.hook.iter_monitor_check_pages(_monitor_id(run), _check_id(run))))
 
 
 @_case
-def changed_pages(run: Run) -> str | None:
+def _changed_pages(run: Run) -> str | None:
     event = {"monitor_id": _monitor_id(run), "check_id": _check_id(run)}
     return _no_results(_first(run.hook.changed_pages(event)))
 
 
 @_case
-def delete_monitor(run: Run) -> str | None:
+def _delete_monitor(run: Run) -> str | None:
     run.hook.delete_monitor(_monitor_id(run))
     return None
 
 
 @_case
-def inbox(run: Run) -> str | None:
+def _inbox(run: Run) -> str | None:
     run.deliveries()
     with run.hook.inbox() as reader:
         deliveries = reader.feed().deliveries
     if not deliveries:
-        raise RuntimeError("no delivery of the run has arrived. Check WEBHOOK_URL and the server's webhook settings")
+        raise RuntimeError(
+            "no delivery of the run has arrived. Check WEBHOOK_URL and the server's webhook settings"
+        )
     return None
 
 
 @_case
-def start_extract(run: Run) -> str | None:
+def _start_extract(run: Run) -> str | None:
     started = run.hook.start_extract({"urls": [run.site.page], "schema": SCHEMA})
     state = run.ended("extract", str(started.id))
     return None if state.status == "completed" else f"the job ended as {state.status}: {state.error}"
@@ -419,27 +421,27 @@ _plain("list_agents", "iter_agents")
 
 
 @_case
-def agent_thread(run: Run) -> str | None:
+def _agent_thread(run: Run) -> str | None:
     status = run.watch.last.get("agent_status")
     run.hook.agent_thread(run.known("start_agent", lambda _: status and status.thread_id))
     return None
 
 
 @_case
-def agent_trace(run: Run) -> str | None:
+def _agent_trace(run: Run) -> str | None:
     run.hook.agent_trace(run.known("start_agent", lambda answer: answer.id))
     return None
 
 
 @_case
-def agent_snapshot(run: Run) -> str | None:
+def _agent_snapshot(run: Run) -> str | None:
     snapshot_id = run.known("agent_trace", _snapshot_of)
     run.hook.agent_snapshot(run.known("start_agent", lambda answer: answer.id), snapshot_id)
     return None
 
 
 @_case
-def start_agent(run: Run) -> str | None:
+def _start_agent(run: Run) -> str | None:
     request = {"prompt": "What is the title of the page?", "urls": [run.site.page], "max_credits": 100}
     started = run.hook.start_agent(request)
     run.hook.cancel_job("agent", str(started.id))
@@ -448,7 +450,7 @@ def start_agent(run: Run) -> str | None:
 
 
 @_case
-def ask(run: Run) -> str | None:
+def _ask(run: Run) -> str | None:
     run.hook.ask("This is an acceptance run of a client library. Is the service available?")
     return None
 

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
 from functools import partial
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import DAG, BaseOperator
@@ -60,13 +61,22 @@ _cases: dict[str, Case] = {}
 def operators() -> list[str]:
     """Return the names of the operators and sensors in the provider's metadata."""
     info = get_provider_info()
-    modules = [name for room in ("operators", "sensors") for part in info[room] for name in part["python-modules"]]
-    return [
-        name
-        for module in modules
-        for name, value in vars(importlib.import_module(module)).items()
-        if inspect.isclass(value) and issubclass(value, BaseOperator) and value.__module__.startswith(module)
+    modules = [
+        name for room in ("operators", "sensors") for part in info[room] for name in part["python-modules"]
     ]
+    return [name for module in modules for name in _operators_of(importlib.import_module(module))]
+
+
+def _operators_of(module: ModuleType) -> Iterator[str]:
+    # A package imports its operators when they are first used.
+    for name in getattr(module, "__all__", vars(module)):
+        value = getattr(module, name)
+        if (
+            inspect.isclass(value)
+            and issubclass(value, BaseOperator)
+            and value.__module__.startswith(module.__name__)
+        ):
+            yield name
 
 
 def cases() -> Iterator[Case]:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 PATIENCE = 180
 """Seconds to wait for a job. A self-hosted server may take a minute to begin one."""
 _NAMES_LACK = "The server does not support this call: "
-_KINDS: dict[str, JobKind] = {f"start_{kind}": kind for kind in JOBS}
+_KINDS: dict[str, Any] = {f"start_{kind}": kind for kind in JOBS}
 
 
 class NotRunError(Exception):
@@ -46,18 +46,23 @@ class Run:
     """What the cases share.
 
     :param name: unique in the account; names of what the run creates begin with it.
-    :param folder: for files of the operators.
+    :param home: the Airflow home.
     :param inbox: receives deliveries, if the server can reach it.
     :param poll_seconds: interval between two polls of a job.
     """
 
     watch: Watch
     site: Site
-    folder: Path
+    home: Path
     inbox: LocalInbox | None = None
     poll_seconds: float = 2.0
     hook: WebDataHook = field(default_factory=WebDataHook)
     name: str = field(default_factory=lambda: f"acceptance-{uuid.uuid4()}")
+
+    @property
+    def folder(self) -> Path:
+        """Folder for the files of the operators."""
+        return self.home / self.name
 
     def known(self, endpoint: str, read: Callable[[Any], str | None]) -> str:
         """Return an id from the last response of an endpoint.
@@ -143,18 +148,18 @@ def results(run: Run, cases: Sequence[Case], reasons: dict[str, str]) -> Iterato
 
 
 def _outcome(run: Run, case: Case) -> tuple[Any, str]:
-    record = run.watch.record
-    if run.watch.stopped:
+    watch, record = run.watch, run.watch.record
+    if watch.is_stopped():
         return "not run", "interrupted"
     try:
         remark = case.perform(run) or ""
     except NotRunError as error:
         return "not run", str(error)
     except KeyboardInterrupt:
-        run.watch.stopped = True
+        watch.stopped = True
         return "not run", "interrupted"
-    except Exception as error:
-        if run.watch.stopped:
+    except Exception as error:  # noqa: BLE001 - any error of an operation is its result
+        if watch.is_stopped():
             return "not run", "interrupted"
         if record.refused:
             return "not run", record.refused
@@ -211,7 +216,9 @@ def _removed(hook: WebDataHook, name: str, identity: str) -> str | None:
 
 def _removed_by_name(run: Run) -> list[str]:
     try:
-        monitors = [monitor for monitor in run.hook.iter_monitors() if (monitor.name or "").startswith(run.name)]
+        monitors = [
+            monitor for monitor in run.hook.iter_monitors() if (monitor.name or "").startswith(run.name)
+        ]
     except WebDataError as error:
         return [f"monitors whose names begin with {run.name}, if any: {trimmed(str(error))}"]
     return [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -75,10 +76,8 @@ def _some(names: Iterable[str], most: int) -> str:
 def _documents(answer: models.JobDocuments) -> Iterator[models.Document]:
     """Yield the first documents of a part of a job's result, which the provider keeps as plain objects."""
     for document in (answer.data or [])[:3]:
-        try:
+        with suppress(ValidationError):
             yield models.Document.model_validate(document)
-        except ValidationError:
-            continue
 
 
 def _parts(value: Any) -> Iterable[Any]:
@@ -97,4 +96,5 @@ def _fits(model: type[ResponseModel], name: str, value: Any) -> bool:
 
 @cache
 def _adapter(model: type[ResponseModel], name: str) -> TypeAdapter[Any]:
-    return TypeAdapter(model.model_fields[name].annotation)
+    declared: Any = model.model_fields[name].annotation
+    return TypeAdapter(declared)

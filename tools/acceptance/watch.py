@@ -90,6 +90,10 @@ class Watch:
         self._open: dict[str, _Sent] = {}
         self._lock = threading.RLock()
 
+    def is_stopped(self) -> bool:
+        """Return whether the run was interrupted meanwhile, by a signal or in a task."""
+        return self.stopped
+
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Observe all clients of this process."""
@@ -132,7 +136,8 @@ class Watch:
         name = str(next(self._names))
         if not self.budget.reserve(name, bound.credits):
             self._refuse(
-                endpoint, f"may cost {bound.credits:g} credits, of which {max(self.budget.left, 0):g} are left"
+                endpoint,
+                f"may cost {bound.credits:g} credits, of which {max(self.budget.left, 0):g} are left",
             )
         with self._lock:
             self.record.reserved += bound.credits
