@@ -1,6 +1,7 @@
 """The example DAGs against a self-hosted server without monitors, agents, browsers, a model, and a search backend.
 
-Not run: `webdata_on_check` and `webdata_on_job`, which only a delivery starts, `webdata_search_until_enough`, which needs
+Not run: `webdata_on_check` and `webdata_on_job`, which only a delivery starts, `webdata_search_until_enough`, which
+needs
 Airflow 3.4, and `webdata_research`, whose agent has a model of its own.
 """
 
