@@ -205,7 +205,8 @@ class Caller:
     options: dict[str, Any] = field(default_factory=dict)
 
     async def call(self, url: str, endpoint: Any, **arguments: Any) -> Any:
-        config = ClientConfig(url, API_KEY, **{"timeout": 30.0, "retry_budget": 20.0, **self.options})
+        options = {"timeout": 30.0, "retry_budget": 20.0, "declared": "hosted", **self.options}
+        config = ClientConfig(url, API_KEY, **options)
         if self.kind == "sync":
             with WebDataClient(config) as client:
                 return client.call(endpoint, **arguments)
