@@ -414,7 +414,13 @@ def _inbox(run: Run) -> str | None:
 def _start_extract(run: Run) -> str | None:
     started = run.hook.start_extract({"urls": [run.site.page], "schema": SCHEMA})
     state = run.ended("extract", str(started.id))
-    return None if state.status == "completed" else f"the job ended as {state.status}: {state.error}"
+    if state.status == "completed":
+        return None
+    how = f"the job ended as {state.status}: {state.error}"
+    if not run.watch.server.is_self_hosted:
+        raise RuntimeError(how)
+    # Without a language model, only the start of the job works.
+    return how
 
 
 _plain("list_agents", "iter_agents")
