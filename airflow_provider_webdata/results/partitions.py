@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import tempfile
 from collections import OrderedDict
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from airflow_provider_webdata.results.columns import Column
+
+log = logging.getLogger(__name__)
 
 _PATH = re.compile(r"[A-Za-z_]\w{0,63}(?:\.\w{1,64}){0,15}", re.ASCII)
 _ANY_SUFFIX = "|".join(map(re.escape, SUFFIXES))
@@ -105,13 +108,40 @@ def partition_files(url: str, suffix: str = "") -> list[dict[str, Any]]:
     :param suffix: additional suffix of the list's name; see `quarantine`.
     :raises OutputError: the list is missing or malformed, or names a file outside its folder.
     """
+    return _read_list(url, suffix)[1]
+
+
+def paths_of_run(url: str, run: str | None, suffix: str = "") -> list[str]:
+    """Return the files in a list that a run wrote; none if the list is missing, malformed, or another run's.
+
+    :param url: URL of the list.
+    :param run: see `PartitionedOutput`.
+    :param suffix: see `partition_files`.
+    """
+    with suppress(OutputError):
+        writer, files = _read_list(url, suffix)
+        if run is not None and writer == run:
+            return [entry["path"] for entry in files]
+    return []
+
+
+def writer_of(url: str, suffix: str = "") -> str | None:
+    """Return the run that wrote a list; None if the list does not name it.
+
+    :raises OutputError: see `partition_files`.
+    """
+    return _read_list(url, suffix)[0]
+
+
+def _read_list(url: str, suffix: str) -> tuple[str | None, list[dict[str, Any]]]:
     folder, slash, name = url.rpartition("/")
     file_name = rf"{re.escape(name.removesuffix(LIST_SUFFIX))}(?:{_ANY_SUFFIX})"
     own = re.compile(rf"\w{{1,64}}={_VALUE}/{file_name}", re.ASCII)
     try:
         path: Any = storage_path(url + suffix)
         with path.open("rb") as file:
-            listed = [{**entry, "path": entry["path"]} for entry in json.load(file)["files"]]
+            content = json.load(file)
+        listed = [{**entry, "path": entry["path"]} for entry in content["files"]]
     except FileNotFoundError as error:
         known = "the output of a task whose checks failed" if suffix else "a list of Output(partition_by=)"
         raise OutputError(
@@ -129,20 +159,22 @@ def partition_files(url: str, suffix: str = "") -> list[dict[str, Any]]:
                 "that writes the list again, or name the files themselves"
             )
         files.append({**entry, "path": f"{folder}{slash}{relative}"})
-    return files
+    return content.get("run"), files
 
 
 class PartitionedOutput:
     """Files of items by partition, to write in a `with` block.
 
     Until the block ends, the items are in local temporary files. Then each partition's file is written atomically, and
-    finally the list, a JSON object with `files`. Files that only an earlier attempt listed are deleted.
+    finally the list, a JSON object with `files`. Files that only an earlier attempt of the run listed are deleted; those
+    of other runs stay.
 
     :param url: `folder/name.parquet` is written to `folder/host=a.example/name.parquet` and so on, with the list in
         `folder/name.files.json`.
     :param columns: columns of each table.
     :param partition_by: `host` of the page's URL, `date`, or a path in an item; see `checked_partition`.
     :param day: the run's date, such as `2026-01-31`.
+    :param run: identity of the run that writes, the same for all its attempts. None: no file is deleted.
     :ivar url: URL of the list of files.
     :ivar format: format of each file.
     :ivar count: number of items written so far.
@@ -151,7 +183,9 @@ class PartitionedOutput:
     :raises OutputError: the format or storage is unsupported on this worker, or a package is missing.
     """
 
-    def __init__(self, url: str, columns: Iterable[Column], partition_by: str, day: str) -> None:
+    def __init__(
+        self, url: str, columns: Iterable[Column], partition_by: str, day: str, run: str | None = None
+    ) -> None:
         self.url = list_url(url)
         self.format = format_of(url)
         self.columns = tuple(columns)
@@ -161,6 +195,7 @@ class PartitionedOutput:
         self._target = url
         self._by = partition_by
         self._day = day
+        self._run = run
         self._suffix = ""
         self._open = self._opened()
         self._spool: _Spool | None = None
@@ -208,22 +243,31 @@ class PartitionedOutput:
             partition = {_column(self._by): None if value == NO_VALUE else value}
             self.files.append({"path": url, "partition": partition, "count": file.count, "bytes": file.bytes})
             self.bytes += file.bytes
-        before: list[str] = []
         # An earlier attempt may have had other partitions.
-        with suppress(OutputError):
-            before = files_of(self.url, self._suffix)
+        before = paths_of_run(self.url, self._run, self._suffix)
         folder = self.url.rpartition("/")[0]
         listed = [{**entry, "path": entry["path"].removeprefix(f"{folder}/")} for entry in self.files]
         with WholeFile(storage_path(self.url + self._suffix)) as out:
-            out.write(json_text({"files": listed}).encode())
+            out.write(json_text({**({} if self._run is None else {"run": self._run}), "files": listed}).encode())
         delete_stale(before, [entry["path"] for entry in self.files], self._suffix)
 
 
-def delete_stale(before: Iterable[str], files: Iterable[str], suffix: str = "") -> None:
-    """Delete files that a list no longer names; `suffix` is the additional suffix of quarantined files."""
-    for stale in {*before} - {*files}:
+def delete_stale(before: Iterable[str], files: Iterable[str], suffix: str = "") -> list[str]:
+    """Delete files that a run listed before and did not write again; return their paths.
+
+    :param suffix: additional suffix of quarantined files.
+    """
+    stale = [path + suffix for path in sorted({*before} - {*files})]
+    for path in stale:
         with suppress(FileNotFoundError):
-            storage_path(stale + suffix).unlink()
+            storage_path(path).unlink()
+    if stale:
+        log.info(
+            "Deleted %d files that this run had written and did not write again: %s",
+            len(stale),
+            ", ".join(stale),
+        )
+    return stale
 
 
 def host_of(item: Any) -> str:

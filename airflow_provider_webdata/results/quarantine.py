@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.formats import LIST_SUFFIX, QUARANTINE
-from airflow_provider_webdata.results.partitions import delete_stale, files_of
+from airflow_provider_webdata.results.partitions import delete_stale, files_of, paths_of_run, writer_of
 from airflow_provider_webdata.results.storage import move_file
 
 
@@ -23,8 +23,7 @@ def publish(url: str) -> None:
     files: list[str] = []
     if url.endswith(LIST_SUFFIX):
         files = files_of(url, QUARANTINE)
-        with suppress(OutputError):
-            before = files_of(url)
+        before = paths_of_run(url, writer_of(url, QUARANTINE))
         for path in files:
             # An interrupted call may have moved the file already.
             with suppress(FileNotFoundError):

@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.run_span import run_span, time_zone_of
 from airflow_provider_webdata.options import Output, Schema
 from airflow_provider_webdata.results.assets import (
@@ -14,6 +15,7 @@ from airflow_provider_webdata.results.assets import (
     emit_partitions,
 )
 from airflow_provider_webdata.results.columns import columns_of
+from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.formats import QUARANTINE
 from airflow_provider_webdata.results.lineage import WrittenFile
 from airflow_provider_webdata.results.output import OutputFile, check_output
@@ -209,4 +211,5 @@ class Delivery:
         if self._output.partition_by is None:
             return OutputFile(path, columns, judged=self.checks is not None and self.checks.holds_back)
         start, _ = run_span(self.context["dag_run"], time_zone_of(self.context.get("dag")))
-        return PartitionedOutput(path, columns, self._output.partition_by, start.date().isoformat())
+        run = json_text(Attempt(self.context).instance)
+        return PartitionedOutput(path, columns, self._output.partition_by, start.date().isoformat(), run)

@@ -167,13 +167,20 @@ def test_partitions(s3_client, bucket, end, by, folders):
 
 
 def test_partitions_of_an_earlier_attempt(s3_client, bucket):
-    """Those that are none any more go; after an error, all is as it was."""
+    """Those that are none any more go, but not another run's; after an error, all is as it was."""
     url = f"s3://results_s3@{bucket}/run.jsonl"
+    with PartitionedOutput(url, columns_of("document"), "host", "2026-01-30", "earlier") as output:
+        output.write(host("0"))
     for names in (["a", "b"], ["b", "c"]):
-        with PartitionedOutput(url, columns_of("document"), "host", "2026-01-31") as output:
+        with PartitionedOutput(url, columns_of("document"), "host", "2026-01-31", "run") as output:
             output.write(host(names[0]) + host(names[1]))
     before = keys(s3_client, bucket)
-    assert before == ["host=b.example/run.jsonl", "host=c.example/run.jsonl", "run.files.json"]
+    assert before == [
+        "host=0.example/run.jsonl",
+        "host=b.example/run.jsonl",
+        "host=c.example/run.jsonl",
+        "run.files.json",
+    ]
 
     def failing():
         yield from host("d")

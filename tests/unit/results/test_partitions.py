@@ -38,8 +38,10 @@ def page(url: str, text: str = "x") -> dict[str, Any]:
     return {"markdown": text, "metadata": {"sourceURL": url}}
 
 
-def write(url: str, items: list[Any], by: Any = "host") -> partitions.PartitionedOutput:
-    with PartitionedOutput(url, PAGES, by, DAY) as output:
+def write(
+    url: str, items: list[Any], by: Any = "host", day: str = DAY, run: str | None = "run"
+) -> partitions.PartitionedOutput:
+    with PartitionedOutput(url, PAGES, by, day, run) as output:
         output.write(items)
     return output
 
@@ -67,7 +69,7 @@ def test_each_host_has_a_file_and_all_are_listed(tmp_path: Path, suffix: str) ->
     assert (output.url, output.count) == (f"{tmp_path}/run.files.json", 4)
     assert output.bytes == sum(Path(file["path"]).stat().st_size for file in output.files)
     listed = [{**file, "path": file["path"].removeprefix(f"{tmp_path}/")} for file in output.files]
-    assert json.loads(Path(output.url).read_text()) == {"files": listed}
+    assert json.loads(Path(output.url).read_text()) == {"run": "run", "files": listed}
     assert files_of(output.url) == [file["path"] for file in output.files]
     with ResultsFile(output.files[-1]["path"]) as last:
         found = [row["source_url"] for row in last.rows() if isinstance(row, dict)]
@@ -117,7 +119,31 @@ def test_a_file_that_cannot_be_written_leaves_the_former_list(
     assert Path(first.url).read_text() == before
 
 
-def test_a_repeated_run_replaces_all_files(tmp_path: Path) -> None:
+def test_a_run_keeps_the_files_of_other_runs(tmp_path: Path) -> None:
+    """Its list names its own files alone."""
+    url = f"{tmp_path}/prices.jsonl"
+    for day in ("2026-01-01", "2026-01-02"):
+        write(url, [page("https://a.example")], "date", day, run=day)
+    assert names(tmp_path) == {
+        "prices.files.json",
+        "date=2026-01-01/prices.jsonl",
+        "date=2026-01-02/prices.jsonl",
+    }
+    assert files_of(f"{tmp_path}/prices.files.json") == [f"{tmp_path}/date=2026-01-02/prices.jsonl"]
+    for run, hosts in {"1": "ab", "2": "b", "3": "b"}.items():
+        write(f"{tmp_path}/pages.jsonl", [page(f"https://{host}.example") for host in hosts], run=run)
+    assert {name for name in names(tmp_path) if "pages.jsonl" in name} == {
+        "host=a.example/pages.jsonl",
+        "host=b.example/pages.jsonl",
+    }
+    # Neither run is known.
+    write(f"{tmp_path}/pages.jsonl", [page("https://c.example")], run=None)
+    write(f"{tmp_path}/pages.jsonl", [], run=None)
+    assert (tmp_path / "host=c.example/pages.jsonl").exists()
+
+
+def test_a_repeated_run_replaces_all_files(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
     url = f"{tmp_path}/run.jsonl"
     write(url, [page("https://a.example"), page("https://b.example")])
     (tmp_path / "host=b.example" / "other.jsonl").write_text("")
@@ -128,6 +154,10 @@ def test_a_repeated_run_replaces_all_files(tmp_path: Path) -> None:
         "host=b.example/other.jsonl",
         "host=c.example/run.jsonl",
     }
+    assert (
+        "Deleted 1 files that this run had written and did not write again: "
+        f"{tmp_path}/host=b.example/run.jsonl"
+    ) in caplog.messages
     assert json.loads((tmp_path / "host=a.example" / "run.jsonl").read_text())["markdown"] == "new"
 
 

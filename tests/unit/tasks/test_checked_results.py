@@ -266,6 +266,15 @@ def test_partitions_are_held_back_together(tmp_path: Path) -> None:
     assert not [*tmp_path.rglob("*.rejected")]
 
 
+def test_publishing_keeps_the_files_of_other_runs(tmp_path: Path) -> None:
+    output = Output(str(tmp_path / "found.jsonl"), partition_by="date")
+    delivered(PAGES, output=output)
+    delivered(PAGES, output=output, day=DAY + timedelta(days=1), checks=11)
+    publish(str(tmp_path / "found.files.json"))
+    assert sorted(path.name for path in tmp_path.glob("date=*")) == ["date=2026-01-02", "date=2026-01-03"]
+    assert len([*tmp_path.glob("date=*/found.jsonl")]) == 2
+
+
 @pytest.mark.parametrize(
     ("partition_by", "folder"), [(None, ""), ("date", "date=2026-01-02")], ids=["file", "partition"]
 )
