@@ -165,6 +165,9 @@ _ASKED_CONN_ID = _arg(
     "--conn-id", help="Connection of the job's team (default: %(default)s)", default="webdata_default"
 )
 _REJECTED_PATH = _arg("path", help="Path or URL of the output, as the error of the task names it")
+_FORCE_PUBLISH = _arg(
+    "--force", help="Replace the output even if it is newer than the rejected results", action="store_true"
+)
 _QUESTION = _arg("--question", help="Question to ask (default: why the job failed, and what to change)")
 
 
@@ -261,7 +264,7 @@ def _publish() -> ActionCommand:
         description="Replace a task's output with the results that its checks= rejected. Bills nothing. Run it where "
         "the task writes: for local files, on the worker's machine.",
         func=lazy_load_command(f"{_PUBLISH}.publish"),
-        args=(_REJECTED_PATH, ARG_VERBOSE),
+        args=(_REJECTED_PATH, _FORCE_PUBLISH, ARG_VERBOSE),
     )
 
 

@@ -21,15 +21,17 @@ if TYPE_CHECKING:
 def publish(args: argparse.Namespace) -> None:
     """Move quarantined results to the path of their output; exit with 1 if that is impossible.
 
-    :param args: path.
+    :param args: path and force.
     """
     try:
-        publish_output(args.path)
+        deleted = publish_output(args.path, force=args.force)
     except (OutputError, OSError) as error:
         raise SystemExit(
             f"{terminal_text(args.path)} was not published: {terminal_text(str(error))}. Fix the problem, and run the "
             "command again"
         ) from None
+    for path in deleted:
+        sys.stdout.write(f"Deleted {terminal_text(path)}, which the run had written and did not write again\n")
     sys.stdout.write(
         f"Published {terminal_text(args.path)}. Mark the task as success to run its downstream tasks\n"
     )

@@ -16,6 +16,7 @@ import secrets
 import shutil
 import stat
 import tempfile
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -181,6 +182,20 @@ def move_file(source: str, target: str) -> None:
     else:
         new.fs.cp_file(old.path, new.path)
         new.fs.rm_file(old.path)
+
+
+def modified_at(url: str) -> datetime | None:
+    """Return when a file was last written, with a time zone; None if its storage does not know.
+
+    :raises FileNotFoundError: the file does not exist.
+    """
+    path = storage_path(url)
+    try:
+        written: datetime = path.fs.modified(path.path)
+    except NotImplementedError:
+        path.fs.info(path.path)
+        return None
+    return written if written.tzinfo else written.replace(tzinfo=timezone.utc)
 
 
 @contextlib.contextmanager

@@ -19,8 +19,9 @@ from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.formats import QUARANTINE
 from airflow_provider_webdata.results.lineage import WrittenFile
 from airflow_provider_webdata.results.output import OutputFile, check_output
-from airflow_provider_webdata.results.partitions import PartitionedOutput
+from airflow_provider_webdata.results.partitions import PartitionedOutput, list_url
 from airflow_provider_webdata.results.preview import ROWS, preview_row
+from airflow_provider_webdata.results.quarantine import discard, quarantined_at
 from airflow_provider_webdata.results.retrieval import KIND as DOCUMENTS
 from airflow_provider_webdata.results.retrieval import flat_documents
 from airflow_provider_webdata.results.storage import check_file
@@ -188,6 +189,8 @@ class Delivery:
     def _write(self, path: str, results: Results) -> dict[str, Any]:
         """Write the items, and return the facts about the files for XCom."""
         checks, items = self.checks, iter(results.items)
+        target = path if self._output.partition_by is None else list_url(path)
+        rejected_at = None if checks is None else quarantined_at(target)
         columns = (*(results.columns or columns_of(results.kind)), *results.tag_columns)
         with self._opened(path, columns) as file:
             first = [*islice(items, ROWS)]
@@ -198,6 +201,9 @@ class Delivery:
             if self.rejection is not None:
                 file.quarantine()
         url = file.url
+        if self.rejection is None:
+            written = [entry["path"] for entry in file.files] if isinstance(file, PartitionedOutput) else []
+            discard(url, rejected_at, written, self._run_key)
         typed = () if file.format.columns is None else file.columns
         quality = None if checks is None else checks.quality
         self.written = WrittenFile(
@@ -211,5 +217,9 @@ class Delivery:
         if self._output.partition_by is None:
             return OutputFile(path, columns, judged=self.checks is not None and self.checks.holds_back)
         start, _ = run_span(self.context["dag_run"], time_zone_of(self.context.get("dag")))
-        run = json_text(Attempt(self.context).instance)
-        return PartitionedOutput(path, columns, self._output.partition_by, start.date().isoformat(), run)
+        day = start.date().isoformat()
+        return PartitionedOutput(path, columns, self._output.partition_by, day, self._run_key)
+
+    @property
+    def _run_key(self) -> str:
+        return json_text(Attempt(self.context).instance)

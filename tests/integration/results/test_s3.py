@@ -19,6 +19,7 @@ from airflow_provider_webdata.results.columns import columns_of
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.output import OutputFile, check_output
 from airflow_provider_webdata.results.partitions import PartitionedOutput, files_of
+from airflow_provider_webdata.results.quarantine import discard, publish, quarantined_at
 from tests.support.fault_server import FaultServer, answer
 from tests.support.tables import each_row
 from tests.support.warm import airflow_environ
@@ -193,6 +194,21 @@ def test_partitions_of_an_earlier_attempt(s3_client, bucket):
         output.write(failing())
     assert keys(s3_client, bucket) == before
     assert len(files_of(url.replace(".jsonl", ".files.json"))) == 2
+
+
+def test_publishing(s3_client, bucket):
+    url = f"s3://results_s3@{bucket}/run.jsonl"
+    with OutputFile(url, columns_of("document"), judged=True) as file:
+        file.write(ITEMS[:1])
+        file.quarantine()
+    publish(url)
+    assert keys(s3_client, bucket) == ["run.jsonl"]
+    with pytest.raises(OutputError, match=r"run\.jsonl\.rejected does not exist"):
+        publish(url)
+    assert quarantined_at(url) is None
+    s3_client.put_object(Bucket=bucket, Key="run.jsonl.rejected", Body=b"")
+    discard(url, quarantined_at(url), [], "run")
+    assert keys(s3_client, bucket) == ["run.jsonl"]
 
 
 @each_row("content", [None, b"", b"[]", b'{"files": [1]}'])

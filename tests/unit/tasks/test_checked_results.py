@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from argparse import Namespace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -266,6 +267,45 @@ def test_partitions_are_held_back_together(tmp_path: Path) -> None:
     assert not [*tmp_path.rglob("*.rejected")]
 
 
+@pytest.mark.parametrize("partition_by", [None, "date"])
+def test_newer_results_are_not_replaced_by_older_ones(tmp_path: Path, partition_by: str | None) -> None:
+    """Whether a later run without checks or a later day wrote them."""
+    output = Output(str(tmp_path / "found.jsonl"), partition_by=partition_by)
+    url = str(tmp_path / ("found.jsonl" if partition_by is None else "found.files.json"))
+    delivered(PAGES[:3], output=output)
+    delivered(PAGES[:1], output=output, checks=2)
+    os.utime(f"{url}.rejected", (1, 1))
+    day = DAY + timedelta(days=1)
+    delivered(PAGES[:5], output=output, day=day, **({} if partition_by is None else {"checks": 1}))
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with pytest.raises(OutputError, match=r"after the rejected results .1970-01-01.*add --force"):
+        publish(url)
+    assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    publish(url, force=True)
+    [rows] = {len(path.read_text().splitlines()) for path in tmp_path.rglob("found.jsonl")} - {5}
+    assert rows == 1
+    assert not [*tmp_path.rglob("*.rejected")]
+
+
+@pytest.mark.parametrize("partition_by", [None, "date", "host"])
+def test_later_results_replace_the_quarantine(
+    tmp_path: Path, partition_by: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    options: dict[str, Any] = {"output": Output(str(tmp_path / "found.jsonl"), partition_by=partition_by)}
+    delivered(PAGES, checks=11, **options)
+    assert [*tmp_path.rglob("*.rejected")]
+    delivered(PAGES[:1], checks=1, **options)
+    assert not [*tmp_path.rglob("*.rejected")]
+    assert "Deleted the rejected results of an earlier attempt or run" in caplog.text
+
+
+@each_row("path", ["", " ", "{0}", "{0}/", "{0}/prices", ".rejected"])
+def test_only_an_output_can_be_published(tmp_path: Path, path: str) -> None:
+    with pytest.raises(OutputError, match=r"is not the path of an output. Specify a file such as"):
+        publish(path.format(tmp_path))
+
+
 def test_publishing_keeps_the_files_of_other_runs(tmp_path: Path) -> None:
     output = Output(str(tmp_path / "found.jsonl"), partition_by="date")
     delivered(PAGES, output=output)
@@ -321,15 +361,15 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     path = tmp_path / "found.jsonl"
     delivered(PAGES, checks=11, output=str(path))
     assert not path.exists()
-    command.func(Namespace(path=str(path), verbose=False))  # type: ignore[union-attr]
+    command.func(Namespace(path=str(path), force=False, verbose=False))  # type: ignore[union-attr]
     assert len(path.read_text().splitlines()) == 10
     assert f"Published {path}" in capsys.readouterr().out
     with pytest.raises(
         SystemExit, match=r"found\.jsonl was not published: .*found\.jsonl\.rejected does not exist"
     ):
-        command.func(Namespace(path=str(path), verbose=False))  # type: ignore[union-attr]
+        command.func(Namespace(path=str(path), force=False, verbose=False))  # type: ignore[union-attr]
     with pytest.raises(
-        OutputError, match=r"files\.json\.rejected does not exist; name the output of a task whose checks"
+        OutputError, match=r"files\.json\.rejected does not exist. Specify the output of a task whose checks"
     ):
         publish(str(tmp_path / "found.files.json"))
 
