@@ -48,6 +48,7 @@ _OWN_WORDS = frozenset(
         "WD-028",
         "WD-029",
         "WD-064",
+        "WD-065",
     }
 )
 """Codes of errors that do not concern the service, or whose message contains the remedy."""

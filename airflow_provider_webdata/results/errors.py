@@ -9,3 +9,9 @@ class OutputError(CodedError, ValueError):
     """Results cannot be written to their destination; the message names the fix."""
 
     help_code = "WD-005"
+
+
+class StorageError(CodedError, OSError):
+    """Storage failed in a way that a retry may fix: it is full, unavailable, or refuses the access."""
+
+    help_code = "WD-065"

@@ -25,7 +25,7 @@ def check_output(url: str) -> None:
 
     :raises OutputError: the format or storage is unsupported on this worker, a package is missing, the name is that of
         a quarantined file, or the file can never be written.
-    :raises OSError: the file temporarily cannot be written.
+    :raises StorageError: the file temporarily cannot be written.
     """
     if url.endswith(QUARANTINE):
         raise OutputError(

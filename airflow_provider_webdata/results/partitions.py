@@ -21,7 +21,7 @@ from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.formats import LIST_SUFFIX, QUARANTINE, SUFFIXES, format_of, suffix_of
 from airflow_provider_webdata.results.item_paths import at_path
 from airflow_provider_webdata.results.output import OutputFile
-from airflow_provider_webdata.results.storage import WholeFile, storage_path
+from airflow_provider_webdata.results.storage import WholeFile, storage_errors, storage_path
 from airflow_provider_webdata.results.tombstones import marked
 
 if TYPE_CHECKING:
@@ -139,8 +139,9 @@ def _read_list(url: str, suffix: str) -> tuple[str | None, list[dict[str, Any]]]
     own = re.compile(rf"\w{{1,64}}={_VALUE}/{file_name}", re.ASCII)
     try:
         path: Any = storage_path(url + suffix)
-        with path.open("rb") as file:
-            content = json.load(file)
+        with storage_errors(url + suffix, "read"), path.open("rb") as file:
+            text = file.read()
+        content = json.loads(text)
         listed = [{**entry, "path": entry["path"]} for entry in content["files"]]
     except FileNotFoundError as error:
         known = "the output of a task whose checks failed" if suffix else "a list of Output(partition_by=)"
@@ -259,7 +260,7 @@ def delete_stale(before: Iterable[str], files: Iterable[str], suffix: str = "") 
     """
     stale = [path + suffix for path in sorted({*before} - {*files})]
     for path in stale:
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError), storage_errors(path, "deleted"):
             storage_path(path).unlink()
     if stale:
         log.info(

@@ -20,7 +20,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.common.coded_errors import CodedError
+from airflow_provider_webdata.results.errors import OutputError, StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -42,10 +43,51 @@ _PART_BYTES = 8 * 2**20
 # JSON of pages shrinks to about a quarter; higher levels save little and are slow.
 _GZIP_LEVEL = 6
 
+# A disk without space still creates empty files.
+_PROBE_BYTES = 2**20
+
 # Errors that persist until a user fixes the cause.
 _LASTING = frozenset(
     {errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EROFS, errno.ENAMETOOLONG}
 )
+
+
+_NEXT_STEPS = {
+    **dict.fromkeys(
+        (errno.ENOSPC, errno.EDQUOT, errno.EFBIG),
+        "Free space, or raise the quota, on the machine that runs the task",
+    ),
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "Correct its permissions"),
+    errno.ENOENT: "Create its folder or bucket, or correct the path",
+}
+
+
+@contextlib.contextmanager
+def storage_errors(url: str, what: str = "written") -> Iterator[None]:
+    """Translate the errors of a storage within this block, except for a missing file.
+
+    :param url: path or URL of the file or folder.
+    :param what: past participle of the operation.
+    :raises StorageError: the storage failed.
+    """
+    try:
+        yield
+    except (CodedError, FileNotFoundError):
+        raise
+    except Exception as error:
+        raise storage_error(url, error, what) from error
+
+
+def storage_error(url: object, error: Exception, what: str = "written") -> Exception:
+    """Return an error with a code, the path, and the next step for any error of a storage; see `storage_errors`."""
+    if isinstance(error, CodedError):
+        return error
+    code = error.errno if isinstance(error, OSError) else None
+    if code is None:
+        code = {FileNotFoundError: errno.ENOENT, PermissionError: errno.EACCES}.get(type(error))
+    step = _NEXT_STEPS.get(code or 0, "Check that the storage is available, then retry or clear the task")
+    reason = str(error) or type(error).__name__
+    return StorageError(f"{url} cannot be {what}: {reason.removesuffix('.')}. {step}")
 
 
 def storage_path(url: str) -> ObjectStoragePath:
@@ -90,31 +132,42 @@ def check_storage(url: str) -> ObjectStoragePath:
 def check_file(url: str) -> None:
     """Check that a file can be written, without side effects on existing data.
 
-    In a local file system, this creates the folder and a temporary hidden file. In an object store, this checks only
-    the bucket: a write could trigger notifications, and would require delete permission.
+    In a local file system, this creates the folder and writes 1 MiB to a temporary hidden file. In an object store,
+    this checks only the bucket: a write could trigger notifications, and would require delete permission.
 
     :param url: path or URL of the file.
     :raises OutputError: the file can never be written; see also `check_storage`.
-    :raises OSError: the file temporarily cannot be written.
+    :raises StorageError: the file temporarily cannot be written.
     """
     path = check_storage(url)
-    if path.protocol in _OBJECT_STORES:
-        _check_bucket(path)
-    elif _is_local(path):
-        try:
-            # From Python 3.14, Path.is_dir() hides the error for a name that is too long.
-            with contextlib.suppress(FileNotFoundError):
-                if stat.S_ISDIR(os.stat(path.path).st_mode):
-                    raise IsADirectoryError(errno.EISDIR, "is a folder")
-            file, draft = _open_draft(path.path)
-            file.close()
-            draft.unlink()
-        except OSError as error:
-            if error.errno in _LASTING:
-                raise OutputError(
-                    f"{url} cannot be written on this machine: {error}; correct the path, or its folder's permissions"
-                ) from error
-            raise
+    with storage_errors(url):
+        if path.protocol in _OBJECT_STORES:
+            _check_bucket(path)
+        elif _is_local(path):
+            try:
+                _probe(path.path)
+            except OSError as error:
+                if error.errno in _LASTING:
+                    raise OutputError(
+                        f"{url} cannot be written on this machine: {error}; correct the path, or its folder's "
+                        "permissions"
+                    ) from error
+                raise storage_error(url, error) from error
+
+
+def _probe(path: str) -> None:
+    # From Python 3.14, Path.is_dir() hides the error for a name that is too long.
+    with contextlib.suppress(FileNotFoundError):
+        if stat.S_ISDIR(os.stat(path).st_mode):
+            raise IsADirectoryError(errno.EISDIR, "is a folder")
+    file, draft = _open_draft(path)
+    try:
+        with file:
+            file.write(bytes(_PROBE_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+    finally:
+        draft.unlink()
 
 
 def check_folder(url: str) -> None:
@@ -125,7 +178,8 @@ def check_folder(url: str) -> None:
 class WholeFile:
     """A file to write that appears under its name only if the `with` block ends without an error.
 
-    Parent folders are created if the storage has folders. An existing file is replaced.
+    Parent folders are created if the storage has folders. An existing file is replaced. Opening, writing, and publishing
+    raise `StorageError`.
 
     :param movable: `path` may change until the block ends. An upload to an object store has a fixed name from the
         start, so its bytes are first written to a local temporary file.
@@ -141,7 +195,10 @@ class WholeFile:
 
     def __enter__(self) -> Self:
         """Open it."""
-        self._file = self._draft.__enter__()
+        try:
+            self._file = self._draft.__enter__()
+        except Exception as error:
+            raise storage_error(self.path, error) from error
         return self
 
     def write(self, data: Any) -> int:
@@ -151,7 +208,10 @@ class WholeFile:
         """
         size = memoryview(data).nbytes
         if self._file is not None:
-            self._file.write(data)
+            try:
+                self._file.write(data)
+            except Exception as error:
+                raise storage_error(self.path, error) from error
             self.bytes += size
         return size
 
@@ -161,7 +221,13 @@ class WholeFile:
     def __exit__(self, *error: Any) -> None:
         """Publish the file; after an error, discard it."""
         self._file = None
-        self._draft.__exit__(*error)
+        try:
+            self._draft.__exit__(*error)
+        except Exception as problem:
+            # After an error, this is that error.
+            if any(error):
+                raise
+            raise storage_error(self.path, problem) from problem
 
 
 def compressed(file: WholeFile) -> gzip.GzipFile:
@@ -174,27 +240,31 @@ def move_file(source: str, target: str) -> None:
 
     :param target: an existing file is replaced.
     :raises FileNotFoundError: the source does not exist.
+    :raises StorageError: the file cannot be moved.
     """
     old, new = storage_path(source), storage_path(target)
-    if _is_local(new):
-        Path(old.path).replace(new.path)
-        _sync_folder(Path(new.path).parent)
-    else:
-        new.fs.cp_file(old.path, new.path)
-        new.fs.rm_file(old.path)
+    with storage_errors(target):
+        if _is_local(new):
+            Path(old.path).replace(new.path)
+            _sync_folder(Path(new.path).parent)
+        else:
+            new.fs.cp_file(old.path, new.path)
+            new.fs.rm_file(old.path)
 
 
 def modified_at(url: str) -> datetime | None:
     """Return when a file was last written, with a time zone; None if its storage does not know.
 
     :raises FileNotFoundError: the file does not exist.
+    :raises StorageError: the storage failed.
     """
     path = storage_path(url)
-    try:
-        written: datetime = path.fs.modified(path.path)
-    except NotImplementedError:
-        path.fs.info(path.path)
-        return None
+    with storage_errors(url, "read"):
+        try:
+            written: datetime = path.fs.modified(path.path)
+        except NotImplementedError:
+            path.fs.info(path.path)
+            return None
     return written if written.tzinfo else written.replace(tzinfo=timezone.utc)
 
 

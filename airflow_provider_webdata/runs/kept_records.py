@@ -16,7 +16,7 @@ from typing_extensions import Required, TypedDict
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.stored_record import Credits, damage_of
 from airflow_provider_webdata.results.encoding import json_text
-from airflow_provider_webdata.results.storage import WholeFile, storage_path
+from airflow_provider_webdata.results.storage import WholeFile, storage_errors, storage_path
 from airflow_provider_webdata.runs.failures import UndeliveredAnswerError
 
 if TYPE_CHECKING:
@@ -76,10 +76,11 @@ class FileRecords:
         name = hashlib.sha256(instance.encode()).hexdigest()[:16]
         self._folder: ObjectStoragePath = storage_path(f"{output}.partial/{name}")
         self._parts: list[ObjectStoragePath] = []
-        if self._folder.exists():
-            # The partial file of a killed process has another name.
-            parts = (path for path in self._folder.iterdir() if _PART.fullmatch(path.name))
-            self._parts = sorted(parts, key=lambda path: path.name)
+        with storage_errors(str(self._folder), "read"):
+            if self._folder.exists():
+                # The partial file of a killed process has another name.
+                parts = (path for path in self._folder.iterdir() if _PART.fullmatch(path.name))
+                self._parts = sorted(parts, key=lambda path: path.name)
         self._number = max((int(path.name.partition("-")[0]) for path in self._parts), default=0)
 
     def read(self) -> Iterator[Record]:

@@ -252,7 +252,7 @@ def expected(kind: Any) -> tuple[str, ...]:
     if issubclass(kind, AirflowException):
         final = issubclass(kind, (AirflowFailException, AirflowSensorTimeout))
         return ("fails immediately",) if final else ("retries",)
-    return ("fails immediately",)
+    return ("retries",) if issubclass(kind, OSError) else ("fails immediately",)
 
 
 def test_advice_follows_one_full_stop() -> None:

@@ -26,7 +26,7 @@ from airflow_provider_webdata.results.manifest.comparison import CHANGES
 from airflow_provider_webdata.results.manifest.urls import is_canonical
 from airflow_provider_webdata.results.partitions import files_of
 from airflow_provider_webdata.results.result_schema import ERRORS
-from airflow_provider_webdata.results.storage import storage_path
+from airflow_provider_webdata.results.storage import storage_error, storage_errors, storage_path
 from airflow_provider_webdata.results.tables.errors import TableError
 from airflow_provider_webdata.results.tables.layout import url_column
 from airflow_provider_webdata.results.tombstones import MARK
@@ -83,7 +83,8 @@ class ResultsFile:
             path: Any = storage_path(self.url)
             # The file of `path.open` imports Airflow's hook lineage at the first read, which needs about 40 MB. A load
             # reports its files to OpenLineage itself.
-            file = self._open.enter_context(path.fs.open(path.path, "rb"))
+            with storage_errors(self.url, "read"):
+                file = self._open.enter_context(path.fs.open(path.path, "rb"))
         except FileNotFoundError as error:
             raise TableError(
                 f"path: {self.url} does not exist; specify a file that a task with output= has written"
@@ -96,6 +97,8 @@ class ResultsFile:
             content = read(file, self._columns_named)
         except _DAMAGE as error:
             raise self._damaged(error, 0) from error
+        except OSError as error:
+            raise storage_error(self.url, error, "read") from error
         records = self._undamaged(content.records)
         if file_format.columns is None:
             self._rows = self._rows_of_items(records)
@@ -128,6 +131,8 @@ class ResultsFile:
                 yield record
         except _DAMAGE as error:
             raise self._damaged(error, read) from error
+        except OSError as error:
+            raise storage_error(self.url, error, "read") from error
 
     def _damaged(self, error: Exception, read: int) -> TableError:
         return TableError(f"path: {self.url} is not a results file: after item {read}: {error}")

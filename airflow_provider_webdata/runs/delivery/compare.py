@@ -16,7 +16,7 @@ from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.manifest.comparison import CHANGES, Comparison
 from airflow_provider_webdata.results.manifest.content import compared
 from airflow_provider_webdata.results.manifest.folder import ManifestFolder, Run
-from airflow_provider_webdata.results.storage import check_folder
+from airflow_provider_webdata.results.storage import check_folder, storage_error
 from airflow_provider_webdata.results.tombstones import Tombstone
 from airflow_provider_webdata.runs.delivery.step import Step
 from airflow_provider_webdata.runs.metrics import gauge
@@ -82,8 +82,11 @@ class Compare(Step):
                 "results, or remove `commit`"
             )
         check_folder(self.folder.url)
-        self.known  # noqa: B018 - an unreadable manifest fails before any call is billed
-        self.folder.claim(self.run)
+        try:
+            self.known  # noqa: B018 - an unreadable manifest fails before any call is billed
+            self.folder.claim(self.run)
+        except OSError as error:
+            raise storage_error(self.folder.url, error, "read") from error
 
     def transform(self, results: Results) -> Results:
         """Return the emitted items with their `change`, then the removed pages, and the columns of the manifest."""

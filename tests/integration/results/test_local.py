@@ -23,9 +23,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_webdata.results.columns import EXTRA, Column, columns_of
-from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.results.errors import OutputError, StorageError
 from airflow_provider_webdata.results.formats import FORMATS, SUFFIXES
 from airflow_provider_webdata.results.output import OutputFile, check_output
+from airflow_provider_webdata.results.partitions import files_of
+from airflow_provider_webdata.results.tables.items import ResultsFile
 from tests.support.rows import item_of
 from tests.support.tables import each_row
 from tests.support.warm import airflow_environ
@@ -143,6 +145,45 @@ def test_an_error_leaves_what_was_there(tmp_path, end):
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert path.read_bytes() == before
     assert [found.name for found in tmp_path.iterdir()] == [path.name]
+
+
+@contextlib.contextmanager
+def room_for(size):
+    """As on a disk that is full: files end at a size, but empty ones can be created."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def test_a_full_disk_is_found_before_there_is_anything_to_write(tmp_path):
+    path = f"{tmp_path}/x.jsonl"
+    with room_for(1000), pytest.raises(StorageError) as error:
+        check_output(path)
+    assert str(error.value) == (
+        f"{path} cannot be written: [Errno 27] File too large. Free space, or raise the quota, on the machine that "
+        "runs the task (WD-065)"
+    )
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_disk_that_becomes_full_is_named(tmp_path):
+    path = f"{tmp_path}/x.jsonl"
+    with room_for(1000), pytest.raises(StorageError, match=rf"{path} cannot be written: .*Free space.*WD-065"):
+        with OutputFile(path, COLUMNS) as file:
+            file.write([{"markdown": "x" * 2**16}])
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_list_and_a_file_that_cannot_be_read(tmp_path):
+    (tmp_path / "x.files.json").mkdir()
+    with pytest.raises(StorageError, match=r"x\.files\.json cannot be read: .*WD-065"):
+        files_of(f"{tmp_path}/x.files.json")
+    (tmp_path / "x.jsonl").mkdir()
+    with pytest.raises(StorageError, match=r"x\.jsonl cannot be read: .*WD-065"), ResultsFile(f"{tmp_path}/x.jsonl"):
+        pass
 
 
 TEXTS = {

@@ -16,7 +16,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from airflow_provider_webdata.results.columns import columns_of
-from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.results.errors import OutputError, StorageError
 from airflow_provider_webdata.results.output import OutputFile, check_output
 from airflow_provider_webdata.results.partitions import PartitionedOutput, files_of
 from airflow_provider_webdata.results.quarantine import discard, publish, quarantined_at
@@ -222,7 +222,7 @@ def test_a_list_that_is_none(s3_client, bucket, content):
 
 
 def test_no_such_bucket(bucket):
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(StorageError, match="no-such-bucket/x.jsonl cannot be written: .*Create its folder or bucket"):
         with OutputFile("s3://results_s3@no-such-bucket/x.jsonl", columns_of("document")) as file:
             file.write(ITEMS)
 
@@ -274,6 +274,14 @@ def refusing(monkeypatch):
 def test_wrong_credentials_are_said_before_there_is_anything_to_write(refusing, code):
     _, url = refusing(code)
     with pytest.raises(OutputError, match=f"rejects the credentials .{code}.; correct the connection"):
+        check_output(url)
+
+
+def test_a_storage_that_is_away_is_named(refusing):
+    """Its own library's error is no OSError."""
+    server, url = refusing("InternalError")
+    server.close()
+    with pytest.raises(StorageError, match=r"x\.jsonl cannot be written: .*Check that the storage is available.*WD-065"):
         check_output(url)
 
 
