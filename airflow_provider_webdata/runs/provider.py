@@ -166,14 +166,15 @@ def _by_contract(request: ProviderRequest, tools: Sequence[DataTool | None]) -> 
     calls = []
     for call, tool in zip(request.calls, tools, strict=True):
         listed = () if tool is None else tool.options or ()
-        types = {option.get("name"): option.get("type") for option in listed}
+        # A contract's texts may be any JSON.
+        types = {name: option.get("type") for option in listed if isinstance(name := option.get("name"), str)}
         options = {name: _typed(value, types.get(name)) for name, value in (call.options or {}).items()}
         calls.append({**call.to_wire(), **({} if call.options is None else {"options": options})})
     return ProviderRequest.model_validate({**request.to_wire(), "alexandria": calls})
 
 
 def _typed(value: Any, kind: Any) -> Any:
-    if not isinstance(value, str) or kind not in _TYPED:
+    if not isinstance(value, str) or not isinstance(kind, str) or kind not in _TYPED:
         return value
     try:
         found = json.loads(value.strip().lower())

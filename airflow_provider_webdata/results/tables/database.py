@@ -82,8 +82,41 @@ class Database(ABC):
     accepted: ClassVar[Mapping[ColumnType, Collection[str]]] = {}
     """Accepted SQL types of existing columns, without parameters in parentheses; for missing types, any is accepted."""
 
+    reserved: ClassVar[Collection[str]] = ()
+    """Names, in lower case, that a column cannot have."""
+
+    ignores_case: bool = False
+    """Whether column names that differ only in the case of ASCII letters are the same."""
+
     def __init__(self, connection: Any) -> None:
         self.connection = connection
+
+    @property
+    def name(self) -> str:
+        """The database's name in messages."""
+        return type(self).__name__
+
+    def folded(self, name: str) -> str:
+        """Return a column's name as the database compares it."""
+        if not self.ignores_case:
+            return name
+        return "".join(letter.lower() if letter.isascii() else letter for letter in name)
+
+    def check_names(self, layout: Layout) -> None:
+        """Check that the columns have different and usable names.
+
+        :raises TableError: a name is reserved, or two names are the same in the database.
+        """
+        names: dict[str, str] = {}
+        for name in layout.names:
+            if self.folded(name) in self.reserved:
+                raise TableError(
+                    f"columns: {name!r} is the name of a hidden column in {self.name}; rename it in columns"
+                )
+            if (other := names.setdefault(self.folded(name), name)) != name:
+                raise TableError(
+                    f"columns: {other!r} and {name!r} are the same name in {self.name}; rename one in columns"
+                )
 
     @abstractmethod
     def begin(self, table: TableName) -> None:

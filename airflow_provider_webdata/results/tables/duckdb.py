@@ -32,6 +32,9 @@ class DuckDB(StagingDatabase):
         "number": ("DOUBLE",),
         "boolean": ("BOOLEAN",),
     }
+    # A column of this name would hide the number of a row.
+    reserved = frozenset({"rowid"})
+    ignores_case = True
     row_number = "rowid"
 
     def begin(self, table: TableName) -> None:  # noqa: ARG002

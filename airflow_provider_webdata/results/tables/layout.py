@@ -116,6 +116,8 @@ def layout(
         raise TableError(
             f"columns: two columns have the same name in the table ({', '.join(renamed.values())})"
         )
+    if not all(renamed.values()):
+        raise TableError("columns: a column of the file has no name; name or omit it in columns")
     identity = url_column(names)
     default = "id" if {"id", "digest"} <= {*names} else identity
     if key is None:

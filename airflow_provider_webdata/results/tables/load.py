@@ -165,6 +165,7 @@ def load_files(
             made = source.layout(files)
             if made is None:
                 return Loaded()
+            database.check_names(made)
             if existing := database.existing(table):
                 _fit(database, made, existing, log, add_columns=add_columns)
             else:
@@ -253,8 +254,9 @@ def _fit(
     add_columns: bool,
 ) -> None:
     """Check that a table is compatible with the rows, and add missing columns if `add_columns` is set."""
+    known = {database.folded(name): column for name, column in existing.items()}
     for column in made.columns:
-        there = existing.get(column.name)
+        there = known.get(database.folded(column.name))
         if there is None:
             statement = database.add_statement(made.table, column)
             if not add_columns:
@@ -271,8 +273,9 @@ def _fit(
                 f"The column {column.name!r} of the table {made.table} has the type {there.type}, which cannot store "
                 f"{_HELD[column.type]}. Change it to {database.types[column.type]}, or omit it from columns"
             )
-    loaded = {*made.names}
-    if empty := [name for name, column in existing.items() if column.required and name not in loaded]:
+    loaded = {*map(database.folded, made.names)}
+    required = (name for name, column in existing.items() if column.required)
+    if empty := [name for name in required if database.folded(name) not in loaded]:
         raise TableError(
             f"The column {empty[0]!r} of the table {made.table} must not be null, but the file has no values for it. "
             "Add a default to the column, or allow null"

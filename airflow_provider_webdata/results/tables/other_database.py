@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.results.tables.layout import Layout, TableColumn, TableName
 
 _BATCH_ROWS = 1_000
+# Quoted column names also ignore case.
+_IGNORE_CASE = frozenset({"bigquery", "mariadb", "mssql", "mysql", "redshift", "sqlite"})
 # Maximum for an index in MySQL at four bytes per character.
 _KEY_CHARACTERS = 700
 
@@ -40,9 +42,14 @@ class OtherDatabase(Database):
         super().__init__(connection)
         self._hook = hook
         self._dialect = hook.get_sqlalchemy_engine().dialect
+        self.ignores_case = self._dialect.name in _IGNORE_CASE
         self._mark: str = hook.placeholder
         # Some dialects escape percent signs in names, as statements with parameters require.
         self._doubles = "%%" in self._dialect.identifier_preparer.quote_identifier("%")
+
+    @property
+    def name(self) -> str:
+        return str(self._dialect.name)
 
     def quoted(self, name: str) -> str:
         if "\0" in name:

@@ -33,7 +33,10 @@ class SQLite(StagingDatabase):
         "number": ("REAL", "DOUBLE", "DOUBLE PRECISION", "FLOAT", "BLOB", ""),
         "boolean": ("BOOLEAN", "BOOL", "INTEGER", "INT", "BLOB", ""),
     }
-    row_number = "rowid"
+    # A column of this name would hide the number of a row.
+    reserved = frozenset({"_rowid_"})
+    ignores_case = True
+    row_number = "_rowid_"
 
     def begin(self, table: TableName) -> None:  # noqa: ARG002
         # Python would begin a transaction implicitly, but not before CREATE TABLE. IMMEDIATE excludes other writers.

@@ -408,7 +408,8 @@ def test_a_search_returns_tools(here: SandboxServer, tmp_path: Path) -> None:
 @pytest.mark.rule("provider-request-id")
 def test_an_execution_in_flight_is_waited_for_without_a_worker(connect: Callable[..., None]) -> None:
     """The task is rescheduled, and sends the same request under the same id."""
-    tool = {"id": "p/c", "creditsCost": 1, "options": [], "response": {"fields": [{"name": "a"}]}}
+    odd = [{"a": 1}, {"name": ["symbol"], "type": "integer"}, {"name": "symbol", "type": [{"a": 1}]}]
+    tool = {"id": "p/c", "creditsCost": 1, "options": odd, "response": {"fields": [{"name": "a"}]}}
     lookup = {"success": True, "data": {"alexandria": [{"data": {"items": [tool]}}], "creditsCost": 0}}
     busy = {"success": False, "error": "Still executing", "code": "request_in_flight"}
     result = {"provider": "p", "capability": "c", "data": {"a": 1}, "creditsCost": 1}

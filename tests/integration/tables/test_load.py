@@ -105,6 +105,46 @@ def test_a_missing_connection_names_the_remedy(written: Written) -> None:
         task.execute({})
 
 
+def csv_of(folder: Path, names: list[str], *rows: list[str]) -> str:
+    path = folder / "x.csv"
+    path.write_text("".join(",".join(f'"{cell}"' for cell in line) + "\r\n" for line in (names, *rows)), newline="")
+    return str(path)
+
+
+@each_way
+def test_column_names_that_are_no_names_there(database: Target, tmp_path: Path) -> None:
+    """They are refused before anything is created; the error says what to rename."""
+    refused = {
+        ("url", "Price", "price"): "'Price' and 'price' are the same name in .*; rename one in columns",
+        ("url", ""): "a column of the file has no name; name or omit it in columns",
+    }
+    if database.name == "postgresql":
+        del refused["url", "Price", "price"]
+        refused["url", "ctid"] = "'ctid' is the name of a hidden column in PostgreSQL; rename it in columns"
+    if database.name == "duckdb":
+        refused["url", "rowid"] = "'rowid' is the name of a hidden column in DuckDB"
+    for names, words in refused.items():
+        with pytest.raises(AirflowFailException, match=f"columns: {words}"):
+            load(csv_of(tmp_path, [*names], [*names]), key="url")
+    path = csv_of(tmp_path, ["url", "Ä", "ä", "Price"], ["a", "1", "2", "3"], ["b", "4", "5", "6"])
+    load(path, key="url")
+    if database.name == "postgresql":
+        load(csv_of(tmp_path, ["url", "price", "Price"], ["a", "7", "8"]), key="url", add_columns=True)
+        assert database.rows("pages", "url", "price", "Price") == [("a", "7", "8"), ("b", None, "6")]
+        return
+    # The existing column, by another case.
+    load(csv_of(tmp_path, ["url", "price"], ["a", "7"]), key="url")
+    assert database.rows("pages", "url", "Price") == [("a", "7"), ("b", "6")]
+    assert database.rows("pages", "url", "Ä", "ä")[1] == ("b", "4", "5")
+
+
+@on_sqlite
+def test_a_column_named_as_the_number_of_a_row(database: Target, tmp_path: Path) -> None:
+    path = csv_of(tmp_path, ["url", "rowid"], ["a", "9"], ["a", "1"], ["b", "2"])
+    assert load(path, key="url")["duplicates"] == 1
+    assert database.rows("pages", "url", "rowid") == [("a", "1"), ("b", "2")]
+
+
 @everywhere_from(*SUFFIXES)
 def test_a_table_is_made_and_loaded_twice(database: Target, written: Written, end: str) -> None:
     path = written([page(1), page(2, links=["a"], unknown=7)], f"items{end}")
