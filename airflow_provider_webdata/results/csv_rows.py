@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.results.columns import Column, ColumnType
     from airflow_provider_webdata.results.formats import ColumnsOf, Target
 
-# Includes leading apostrophes: the reader removes one, which must not be the text's own.
-_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+# Spreadsheets also read full-width signs. Includes leading apostrophes: the reader removes one, which must not be the
+# text's own.
+_FORMULA = re.compile("'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 _FIELD = re.compile(r'(?:"([^"]*(?:""[^"]*)*)"|([^",\r\n]*))(,|\r?\n)')
 
 

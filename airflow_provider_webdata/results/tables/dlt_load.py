@@ -358,6 +358,8 @@ def _check_names(made: Layout) -> None:
     normalized = dlt.Schema("webdata").naming.normalize_identifier
     names: dict[str, str] = {}
     for name in made.names:
+        if normalized(name) == REMOVED:
+            raise TableError(f"columns: {name!r} is the name of a hidden column in dlt; rename it in columns")
         if (other := names.setdefault(normalized(name), name)) != name:
             raise TableError(
                 f"columns: {other!r} and {name!r} are the same name in dlt; rename one in columns"

@@ -252,6 +252,9 @@ def test_what_cannot_work_fails_without_a_retry(
             load(path, destination=destination)
     with pytest.raises(TableError, match="are the same name in dlt"):
         load(path, columns={"source_url": "pageUrl", "url": "page_url"}, key="source_url")
+    for name in ("webdata_removed", "webdataRemoved"):
+        with pytest.raises(TableError, match=f"'{name}' is the name of a hidden column in dlt"):
+            dlt_load.webdata_resource(path, columns={"source_url": "source_url", "url": name})
     with monkeypatch.context() as patch:
         patch.setenv("AIRFLOW_CONN_WAREHOUSE", "http://x.example")
         with pytest.raises(TableError, match="has no SQL database"):
