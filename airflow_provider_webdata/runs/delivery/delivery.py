@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.attempt import Attempt
+from airflow_provider_webdata.common.item_urls import url_of
 from airflow_provider_webdata.common.run_span import run_span, time_zone_of
 from airflow_provider_webdata.options import Output, Schema
 from airflow_provider_webdata.results.assets import (
@@ -33,7 +35,7 @@ from airflow_provider_webdata.runs.delivery.step import Step
 from airflow_provider_webdata.runs.delivery.validate import Validate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from airflow.sdk import Context
 
@@ -188,7 +190,7 @@ class Delivery:
 
     def _write(self, path: str, results: Results) -> dict[str, Any]:
         """Write the items, and return the facts about the files for XCom."""
-        checks, items = self.checks, iter(results.items)
+        checks, items = self.checks, _located(results)
         target = path if self._output.partition_by is None else list_url(path)
         rejected_at = None if checks is None else quarantined_at(target)
         columns = (*(results.columns or columns_of(results.kind)), *results.tag_columns)
@@ -223,3 +225,14 @@ class Delivery:
     @property
     def _run_key(self) -> str:
         return json_text(Attempt(self.context).instance)
+
+
+def _located(results: Results) -> Iterator[Any]:
+    """Yield the items; a page without a URL gets its source as `sourceURL`, the key of its row in tables."""
+    for item in results.items:
+        if results.kind == "document" and results.source is not None and url_of(item) is None:
+            metadata = item.get("metadata")
+            kept = metadata if isinstance(metadata, Mapping) else {}
+            yield {**item, "metadata": {**kept, "sourceURL": results.source}}
+        else:
+            yield item

@@ -11,6 +11,8 @@ from airflow.sdk.exceptions import AirflowFailException
 from airflow_provider_webdata.api.errors import TransportError
 from airflow_provider_webdata.api.models.parse import MAX_FILE_BYTES
 from airflow_provider_webdata.operators.parse import WebDataParseOperator
+from airflow_provider_webdata.results.tables.items import ResultsFile
+from airflow_provider_webdata.results.tables.layout import layout, table_name
 from tests.support import direct
 from tests.support.direct import TaskInstance, context_of
 
@@ -65,6 +67,18 @@ def test_a_filename_and_an_output(here, tmp_path):
     assert direct.run(task).value["count"] == 1
     (item,) = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert item["metadata"]["sourceFile"] == "table.csv"
+
+
+@pytest.mark.parametrize("end", ["jsonl", "csv"])
+def test_a_parsed_file_has_a_key_in_tables(here, report, tmp_path, end):
+    """Its path, since two files may have the same name. Without `output`, the document is that of the service."""
+    path = f"{tmp_path}/out.{end}"
+    direct.run(parse(report, output=path))
+    with ResultsFile(path) as file:
+        made = layout(table_name("t"), file.columns, None, None, replace=False)
+        [row] = file.rows()
+    assert (made.key, row["source_url"], row["source_file"]) == (("source_url",), str(report), "report.html")
+    assert "sourceURL" not in direct.run(parse(report)).value["metadata"]
 
 
 def sparse(path, size):
