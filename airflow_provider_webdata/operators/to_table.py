@@ -46,8 +46,11 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
         `change`, `last_seen`, and `page`, which describe a run.
     :param create_table: create the table if it is missing, with the key as its primary key. Default: true.
     :param add_columns: add columns that the table lacks. Default: false; missing columns are then an error.
-    :param mode: `upsert` (default), or `replace`, which replaces the entire content of the table by the files' content.
-        Files without items change nothing in either mode.
+    :param mode: `upsert` (default); `replace`, which replaces the entire content of the table by the files' content;
+        or `append`, which adds the rows with `run_id`, `load_id` (DAG, task, run, and map index), and `loaded_at` (ISO
+        8601, UTC; of the first load), and replaces only the rows of the same `load_id`. With `append`, `key` is optional and unique within
+        a load, and no row of a removed page is deleted. Files without items change nothing, except that `append`
+        deletes the rows of the same `load_id`.
     :param max_removed: maximum number of rows that a load may delete because their pages were removed: a count, or a
         share of the table's rows (0.0 to 1.0). If there are more, no row is deleted, the task logs a warning, and XCom
         contains their number as `heldBack`. Default: half of the rows, for tables with more than 20 rows.
@@ -79,7 +82,7 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
         columns: Sequence[str] | Mapping[str, str] | None = None,
         create_table: bool = True,
         add_columns: bool = False,
-        mode: Literal["upsert", "replace"] = "upsert",
+        mode: Literal["upsert", "replace", "append"] = "upsert",
         max_removed: float | None = None,
         engine: Literal["hook", "dlt"] = "hook",
         destination: str | None = None,
@@ -87,12 +90,14 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
         multiple_outputs: bool = True,
         **kwargs: Any,
     ) -> None:
-        one_of("mode", mode, ("upsert", "replace"))
+        one_of("mode", mode, ("upsert", "replace", "append"))
         one_of("engine", engine, ("hook", "dlt"))
         one_of("schema_contract", schema_contract, (None, "evolve", "freeze", "discard_row"))
         for name, value in {"destination": destination, "schema_contract": schema_contract}.items():
             if value is not None and engine != "dlt":
                 raise ArgumentError(f"{name} needs engine='dlt'; add that, or omit {name}")
+        if mode == "append" and engine == "dlt":
+            raise ArgumentError("mode='append' needs engine='hook'; omit engine, or use another mode")
         super().__init__(multiple_outputs=multiple_outputs, **kwargs)
         self.path = path
         self.table = table

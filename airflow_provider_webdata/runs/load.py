@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowFailException, AirflowNotFoundException
 
+from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.results.assets import annotate_outlets
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.lineage import load_lineage
 from airflow_provider_webdata.results.partitions import files_of
-from airflow_provider_webdata.results.tables.layout import table_name
+from airflow_provider_webdata.results.tables.layout import LOAD_ID, LOADED_AT, table_name
 from airflow_provider_webdata.results.tables.load import Source, database_of, dataset_of_table, load_files
 
 if TYPE_CHECKING:
@@ -41,8 +43,11 @@ class LoadRun:
             table = table_name(task.table)
             files = [file for path in task.paths() for file in files_of(path)]
             connection = self._connection()
+            stamp = self._stamp() if task.mode == "append" else None
             source = Source(
-                files, table, task.kind, task.result_schema, task.key, task.columns, task.mode == "replace"
+                *(files, table, task.kind, task.result_schema, task.key, task.columns),
+                replace=task.mode == "replace",
+                stamp=stamp,
             )
             choices: dict[str, Any] = {
                 "create_table": task.create_table,
@@ -73,6 +78,14 @@ class LoadRun:
         }
         annotate_outlets(self.context, facts)
         return facts
+
+    def _stamp(self) -> dict[str, str]:
+        dag_id, run_id, task_id, *index = map(str, Attempt(self.context).instance)
+        return {
+            "run_id": run_id,
+            LOAD_ID: "/".join((dag_id, task_id, run_id, *index)),
+            LOADED_AT: datetime.now(timezone.utc).isoformat(),
+        }
 
     def _connection(self) -> Any:
         conn_id = self.task.conn_id

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_provider_webdata.results.tables.errors import TableError
+from airflow_provider_webdata.results.tables.layout import LOAD_ID, LOADED_AT
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -82,6 +83,9 @@ class Database(ABC):
     accepted: ClassVar[Mapping[ColumnType, Collection[str]]] = {}
     """Accepted SQL types of existing columns, without parameters in parentheses; for missing types, any is accepted."""
 
+    mark: str = "?"
+    """Placeholder of a value in a statement."""
+
     reserved: ClassVar[Collection[str]] = ()
     """Names, in lower case, that a column cannot have."""
 
@@ -145,6 +149,20 @@ class Database(ABC):
         :param table: quoted name of the table.
         :param column: quoted name of the column.
         """
+
+    def in_bound(self, sql: str) -> str:
+        """Return a part of a statement that is executed with values."""
+        return sql.replace("%", "%%") if self.mark == "%s" else sql
+
+    def delete_load(self, table: TableName, load_id: str) -> tuple[int, str | None]:
+        """Delete the rows that a load appended; return their number, and their earliest `loaded_at`."""
+        path = self.in_bound(self.path_of(table))
+        [[first]] = self.execute(
+            f"SELECT min({LOADED_AT}) FROM {path} WHERE {LOAD_ID} = {self.mark}", (load_id,)
+        ).fetchall()
+        if first is None:
+            return 0, None
+        return self.delete_pages(self.path_of(table), LOAD_ID, [load_id]), str(first)
 
     def execute(self, statement: str, values: Values | None = None) -> Any:
         """Execute a statement and return its cursor."""

@@ -15,6 +15,13 @@ OF_A_RUN = ("change", "last_seen", "page")
 """Fields about an item's run, which a table of the newest state does not need; loaded if `columns` names them."""
 
 
+LOAD_ID = "load_id"
+"""Column that identifies a load that appends."""
+
+LOADED_AT = "loaded_at"
+"""Column with the time of a load that appends."""
+
+
 @dataclass(frozen=True)
 class TableName:
     """A table name with an optional schema."""
@@ -63,12 +70,14 @@ class Layout:
     :param key: table columns that identify a row; empty if the whole table is replaced.
     :param removal_key: table column, part of the key, by which rows of removed pages are deleted; None if tombstones
         contain no column of the key.
+    :param stamps: the last columns, whose values are the same in all rows of a load that appends.
     """
 
     table: TableName
     columns: tuple[TableColumn, ...]
     key: tuple[str, ...]
     removal_key: str | None
+    stamps: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -94,12 +103,15 @@ def layout(
     chosen: Sequence[str] | Mapping[str, str] | None,
     *,
     replace: bool,
+    stamps: Sequence[str] = (),
 ) -> Layout:
     """Return the layout of a load.
 
     :param found: the file's columns.
     :param key: the file's columns that identify a row; None: the result of `url_column`, or `id` for flat documents.
     :param chosen: the file's columns to load, or a mapping of these to names in the table; None: all.
+    :param stamps: columns that the load adds, of which `LOAD_ID` identifies it. Rows are then appended: their key, if
+        any, is unique within the load.
     :raises TableError: `key` or `chosen` names a missing column, or no column identifies a row.
     """
     types = {column.name: column.type for column in found}
@@ -120,22 +132,30 @@ def layout(
         raise TableError("columns: a column of the file has no name; name or omit it in columns")
     identity = url_column(names)
     default = "id" if {"id", "digest"} <= {*names} else identity
-    if key is None:
+    if taken := [name for name in renamed.values() if name in stamps]:
+        raise TableError(f"columns: mode='append' adds a column {taken[0]!r}; rename that of the file in columns")
+    if key is None and stamps:
+        key = ()
+    elif key is None:
         key = () if default is None or (replace and default not in renamed) else (default,)
-    if not key and not replace:
+    if not key and not replace and not stamps:
         raise TableError(
             "key: these items have no default key. Set key, or mode='replace', which replaces all rows of the table "
-            "by those of the file"
+            "by those of the file, or mode='append'"
         )
     if missing := [name for name in key if name not in renamed]:
         raise TableError(
             f"key: the column {missing[0]!r} is not loaded. Choose from {', '.join(renamed)}, add the column to "
             "columns, or, if it is a property of your items, declare it in result_schema"
         )
-    removal_key = next((name for name in (default, identity) if name in key), None)
+    removal_key = next((name for name in (default, identity) if name in key and not stamps), None)
     return Layout(
         table,
-        tuple(TableColumn(source, name, types[source]) for source, name in renamed.items()),
-        tuple(renamed[name] for name in key),
+        (
+            *(TableColumn(source, name, types[source]) for source, name in renamed.items()),
+            *(TableColumn(name, name, "text") for name in stamps),
+        ),
+        (*(renamed[name] for name in key), *((LOAD_ID,) if key and stamps else ())),
         None if removal_key is None else renamed[removal_key],
+        tuple(stamps),
     )

@@ -14,7 +14,7 @@ from airflow_provider_webdata.results.tables.database import Loaded
 from airflow_provider_webdata.results.tables.duckdb import DuckDB
 from airflow_provider_webdata.results.tables.errors import TableError
 from airflow_provider_webdata.results.tables.items import Removed, ResultsFile
-from airflow_provider_webdata.results.tables.layout import OF_A_RUN, layout
+from airflow_provider_webdata.results.tables.layout import LOAD_ID, LOADED_AT, OF_A_RUN, layout
 from airflow_provider_webdata.results.tables.postgresql import PostgreSQL
 from airflow_provider_webdata.results.tables.sqlite import SQLite
 
@@ -109,6 +109,8 @@ class Source:
     :param key: column or columns that identify a row; see `layout.layout`.
     :param columns: columns to load, or their names in the table; see `layout.layout`.
     :param replace: whether the rows of the files replace all rows of the table.
+    :param stamp: values of columns that are added to all rows, which are then appended; `load_id` identifies the load,
+        whose earlier rows are replaced.
     """
 
     paths: Sequence[str]
@@ -118,6 +120,7 @@ class Source:
     key: str | Sequence[str] | None = None
     columns: Sequence[str] | Mapping[str, str] | None = None
     replace: bool = False
+    stamp: Mapping[str, str] | None = None
 
     @contextmanager
     def open(self) -> Iterator[list[ResultsFile]]:
@@ -137,7 +140,11 @@ class Source:
         """
         found = columns_of_all(files)
         key = None if self.key is None else as_list(self.key)
-        return layout(self.table, found, key, self.columns, replace=self.replace) if found else None
+        if not found:
+            return None
+        return layout(
+            self.table, found, key, self.columns, replace=self.replace, stamps=[*(self.stamp or ())]
+        )
 
 
 def load_files(
@@ -163,10 +170,18 @@ def load_files(
     def load(*, delete: bool) -> Loaded:
         with source.open() as files, _transaction(database, table):
             made = source.layout(files)
+            existing = database.existing(table)
+            stamp = dict(source.stamp or {})
+            if stamp and {LOAD_ID, LOADED_AT} <= existing.keys():
+                again, first = database.delete_load(table, stamp[LOAD_ID])
+                if first is not None:
+                    # A repeated load produces the same table.
+                    stamp[LOADED_AT] = first
+                    log.info("Replacing %d rows that this load had appended at %s", again, first)
             if made is None:
                 return Loaded()
             database.check_names(made)
-            if existing := database.existing(table):
+            if existing:
                 _fit(database, made, existing, log, add_columns=add_columns)
             else:
                 statement = database.create_statement(made)
@@ -181,6 +196,9 @@ def load_files(
                 database.check_key(made)
             removed: dict[str, None] = {}
             rows = values_of(files, made, removed, delete=delete)
+            if stamp:
+                ending = tuple(stamp.values())
+                rows = ((*values, *ending) for values in rows)
             loaded = database.load(made, rows, removed, replace=replace)
             # A replaced table has only the file's rows anyway.
             if loaded.deleted and not (replace and loaded.rows):
@@ -285,18 +303,24 @@ def _fit(
 def values_of(
     files: Sequence[ResultsFile], made: Layout, removed: dict[str, None], *, delete: bool
 ) -> Iterator[Values]:
-    """Yield the rows of files with values in the layout's order; `removed` is complete after the last row.
+    """Yield the rows of files with values in the layout's order, without those of `stamps`.
+
+    Rows of removed pages are omitted; `removed` is complete after the last row.
 
     :param removed: filled with the values of the layout's `removal_key` whose rows are deleted.
     :param delete: whether rows of removed pages are deleted.
     """
-    sources = [column.source for column in made.columns]
-    names = {column.name: column.source for column in made.columns}
-    key = [names[name] for name in made.key]
+    columns = [column for column in made.columns if column.name not in made.stamps]
+    sources = [column.source for column in columns]
+    names = {column.name: column.source for column in columns}
+    key = [names[name] for name in made.key if name in names]
     known = None if made.removal_key is None else names[made.removal_key]
     for file in files:
         for number, row in enumerate(file.rows(), 1):
             if isinstance(row, Removed):
+                # Appended rows are history.
+                if made.stamps:
+                    continue
                 value = None if known is None else row.known_by.get(known)
                 # Without a key, the files replace the table, so no row is deleted by a column.
                 if key and value is None:

@@ -43,7 +43,7 @@ class OtherDatabase(Database):
         self._hook = hook
         self._dialect = hook.get_sqlalchemy_engine().dialect
         self.ignores_case = self._dialect.name in _IGNORE_CASE
-        self._mark: str = hook.placeholder
+        self.mark = hook.placeholder
         # Some dialects escape percent signs in names, as statements with parameters require.
         self._doubles = "%%" in self._dialect.identifier_preparer.quote_identifier("%")
 
@@ -93,10 +93,10 @@ class OtherDatabase(Database):
         table = self.path_of(layout.table)
         places = [layout.names.index(name) for name in layout.key]
         loaded, seen, is_first = Loaded(), set[Values](), True
-        matches = (f"{self._in_bound(self.quoted(name))} = {self._mark}" for name in layout.key)
-        delete = f"DELETE FROM {self._in_bound(table)} WHERE {' AND '.join(matches)}"
-        insert = self._in_bound(f"INSERT INTO {table} ({self.listed(layout.names)})")
-        insert += f" VALUES ({', '.join([self._mark] * len(layout.names))})"
+        matches = (f"{self.in_bound(self.quoted(name))} = {self.mark}" for name in layout.key)
+        delete = f"DELETE FROM {self.in_bound(table)} WHERE {' AND '.join(matches)}"
+        insert = self.in_bound(f"INSERT INTO {table} ({self.listed(layout.names)})")
+        insert += f" VALUES ({', '.join([self.mark] * len(layout.names))})"
         for batch in batches(map(without_nul, rows), _BATCH_ROWS):
             if replace and is_first:
                 self.execute(f"DELETE FROM {table}")
@@ -124,16 +124,13 @@ class OtherDatabase(Database):
         deleted = 0
         for url in urls:
             cursor = self.execute(
-                f"DELETE FROM {self._in_bound(f'{table} WHERE {column}')} = {self._mark}", (url,)
+                f"DELETE FROM {self.in_bound(f'{table} WHERE {column}')} = {self.mark}", (url,)
             )
             deleted += max(cursor.rowcount, 0)
         return deleted
 
     def _without_values(self, sql: str) -> str:
         return sql.replace("%%", "%") if self._doubles else sql
-
-    def _in_bound(self, sql: str) -> str:
-        return sql.replace("%", "%%") if self._mark == "%s" else sql
 
     def _type(self, column: TableColumn, of_key: int) -> Any:
         """Return a column's type. `of_key` is the number of columns in its key, or 0 if it is not in the key."""

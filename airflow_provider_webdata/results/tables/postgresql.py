@@ -51,6 +51,7 @@ class PostgreSQL(StagingDatabase):
         "number": ("double precision", "numeric"),
         "boolean": ("boolean",),
     }
+    mark = "%s"
     reserved = frozenset({"ctid", "cmax", "cmin", "tableoid", "xmax", "xmin"})
     row_number = "ctid"
     stage_ends = " ON COMMIT DROP"

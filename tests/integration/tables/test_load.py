@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ from airflow_provider_webdata.results.tables.items import ResultsFile
 from airflow_provider_webdata.results.tombstones import MARK, Tombstone
 from tests.integration.results.conftest import bucket, s3_client, s3_connection, s3_server
 from tests.integration.tables.conftest import EACH_WAY, HOOKS, OWN_WAYS, Target
+from tests.support.direct import TaskInstance, context_of
 from tests.support.examples import examples
 from tests.support.rows import row
 from tests.support.tables import each_row
@@ -136,6 +138,62 @@ def test_column_names_that_are_no_names_there(database: Target, tmp_path: Path) 
     load(csv_of(tmp_path, ["url", "price"], ["a", "7"]), key="url")
     assert database.rows("pages", "url", "Price") == [("a", "7"), ("b", "6")]
     assert database.rows("pages", "url", "Ä", "ä")[1] == ("b", "4", "5")
+
+
+def append(path: str, run: str, **arguments: Any) -> dict[str, Any]:
+    task = WebDataToTableOperator(
+        task_id="load", path=path, table="pages", conn_id="warehouse", mode="append", **arguments
+    )
+    found: dict[str, Any] = task.execute(context_of(TaskInstance(run_id=run)))
+    return found
+
+
+@each_way
+@pytest.mark.parametrize("key", [None, "source_url"])
+def test_rows_are_appended_once_per_load(database: Target, written: Written, key: str | None) -> None:
+    """A repeated load replaces its own rows alone, and keeps those of removed pages."""
+    for _ in range(2):
+        append(written([page(1, "old"), page(2, "old")]), "first", key=key)
+    items = [page(1, "twice"), page(1, "new"), gone(2)]
+    assert append(written(items), "second", key=key)["loaded"] == (2 if key is None else 1)
+    assert append(written([page(1, "new"), gone(2)]), "second", key=key)["loaded"] == 1
+    found = database.rows("pages", "run_id", "load_id", "markdown", "source_url")
+    assert [(run, text, url[-1]) for run, _, text, url in found] == [
+        ("first", "old", "1"),
+        ("first", "old", "2"),
+        ("second", "new", "1"),
+    ]
+    assert len({load_id for _, load_id, _, _ in found}) == 2
+    assert all(load_id.endswith(f"/t/{run}/-1") for run, load_id, _, _ in found)
+    [(loaded_at,)] = set(database.rows("pages", "loaded_at")[-1:])
+    assert datetime.fromisoformat(loaded_at).tzinfo is not None
+    append(written([]), "second", key=key)
+    assert {run for (run,) in database.rows("pages", "run_id")} == {"first"}
+
+
+@own_ways
+def test_the_history_of_the_guide(database: Target, written: Written) -> None:
+    guide = (Path(__file__).parents[3] / "docs" / "operators" / "to_table.md").read_text(encoding="utf-8")
+    [view] = re.findall(r"```sql\n(CREATE VIEW page_history .*?)```", guide, re.DOTALL)
+    for run, title in {"1": "low", "2": "low", "3": "high", "4": "low"}.items():
+        append(written([{**page(1), "metadata": {**page(1)["metadata"], "title": title}}]), run)
+    # Clearing an earlier load changes nothing.
+    append(written([{**page(1), "metadata": {**page(1)["metadata"], "title": "low"}}]), "1")
+    times = [time for _, time in database.rows("pages", "run_id", "loaded_at")]
+    database.query(view.replace("FROM prices", "FROM pages"))
+    assert database.rows("page_history", "valid_from", "valid_to", "title") == [
+        (times[0], times[2], "low"),
+        (times[2], times[3], "high"),
+        (times[3], None, "low"),
+    ]
+
+
+@on_sqlite
+def test_columns_of_an_append_are_its_own(database: Target, tmp_path: Path) -> None:
+    with pytest.raises(AirflowFailException, match="mode='append' adds a column 'run_id'; rename that of the file"):
+        append(csv_of(tmp_path, ["url", "run_id"], ["a", "b"]), "first")
+    with pytest.raises(ArgumentError, match="mode='append' needs engine='hook'"):
+        append(csv_of(tmp_path, ["url"]), "first", engine="dlt")
 
 
 @on_sqlite
