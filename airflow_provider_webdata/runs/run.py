@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import contextmanager
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -15,6 +15,7 @@ from airflow_provider_webdata.api.errors import InvalidRequestError, ProcessingC
 from airflow_provider_webdata.api.retry import LONGEST_PROCESSING_SECONDS, reschedule_delay
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.coded_errors import ArgumentError, CodedError
+from airflow_provider_webdata.common.worker_exit import seconds_until_resumable
 from airflow_provider_webdata.hooks.remedies import advice_for
 from airflow_provider_webdata.options import Option
 from airflow_provider_webdata.results.errors import OutputError
@@ -147,7 +148,7 @@ class Run:
         if attempt.ti is None or (most <= 0 and not isinstance(error, ProcessingContinuesError)):
             return
         now = datetime.now(timezone.utc)
-        when = now + reschedule_delay(error)
+        when = now + max(reschedule_delay(error), timedelta(seconds=seconds_until_resumable()))
         since = limited_since or attempt.first_reschedule or now
         begin, end = (moment.isoformat(timespec="seconds") for moment in (since, when))
         if isinstance(error, ProcessingContinuesError):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import airflow.sdk
 
 from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.common.worker_exit import seconds_until_resumable
 from airflow_provider_webdata.options import RATE_LIMIT_TIMEOUT_SECONDS
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class WebDataRetryPolicy(_Base):
 
 def _wait(delay: timedelta, reason: str, context: Context | None) -> RetryDecision:
     """Reschedule within the operators' time limit if this Airflow supports it; otherwise retry."""
+    delay = max(delay, timedelta(seconds=seconds_until_resumable()))
     # Airflow compares its limit with the time of the failure; operators compare theirs with the end of the delay.
     remaining = timedelta(seconds=RATE_LIMIT_TIMEOUT_SECONDS) - delay
     # An operator raises the error only after its own `rate_limit_timeout`.

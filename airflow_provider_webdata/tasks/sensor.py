@@ -11,6 +11,7 @@ from airflow.sdk.exceptions import AirflowRescheduleException, AirflowSkipExcept
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.common.literals import is_literal
+from airflow_provider_webdata.common.worker_exit import seconds_until_resumable
 from airflow_provider_webdata.tasks.links import LINKS
 from airflow_provider_webdata.tasks.service_task import HAS_RETRY_POLICIES, ServiceTask, is_deferrable
 from airflow_provider_webdata.waiting.policy import TIMEOUT_MARGIN_SECONDS
@@ -103,6 +104,10 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
         if self.deferrable:
             run.wait_in_triggerer()
         return self.returned(self._without_soft_fail(super().execute, context))
+
+    def _get_next_poke_interval(self, *args: Any, **kwargs: Any) -> float:
+        interval = super()._get_next_poke_interval(*args, **kwargs)
+        return max(interval, seconds_until_resumable()) if self.reschedule else interval
 
     def poke(self, context: Context) -> bool | PokeReturnValue:
         """Poll once."""

@@ -16,6 +16,7 @@ from airflow_provider_webdata.api.errors import IdempotencyKeyUsedError, NotFoun
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.common.job_kinds import checked_kind
+from airflow_provider_webdata.common.worker_exit import seconds_until_resumable
 from airflow_provider_webdata.runs.failures import UncertainStartError
 from airflow_provider_webdata.runs.intent import Intent, may_have_acted
 from airflow_provider_webdata.runs.jobs.identity import JobIdentity
@@ -176,7 +177,9 @@ class JobStart:
         if found.doubts and not self._is_repeatable:
             raise self._uncertain(found)
         requested = moment(record.requested_at)
-        if self._bills and requested and datetime.now(timezone.utc) < (listed := requested + LISTED_AFTER):
+        now = datetime.now(timezone.utc)
+        if self._bills and requested and now < (listed := requested + LISTED_AFTER):
+            listed = max(listed, now + timedelta(seconds=seconds_until_resumable()))
             self.log.info("The service may not list the job yet. Rescheduling the task to %s", listed)
             raise AirflowRescheduleException(listed)  # type: ignore[no-untyped-call]
         self.settle(None)

@@ -8,13 +8,13 @@ from abc import abstractmethod
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from airflow.configuration import conf
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.component_metrics import count, timing
 from airflow_provider_webdata.common.dates import moment
+from airflow_provider_webdata.common.worker_exit import seconds_until_resumable
 from airflow_provider_webdata.triggers.base.announcement import Announcement
 from airflow_provider_webdata.triggers.base.serialization import serialized
 from airflow_provider_webdata.waiting.hub import Hub
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from airflow_provider_webdata.waiting.target import Target
-
-SCHEDULER_LAG = 2.0
-"""Seconds within which the scheduler detects that a worker has ended."""
 
 
 class WaitTrigger(BaseTrigger):
@@ -82,14 +79,9 @@ class WaitTrigger(BaseTrigger):
         yield TriggerEvent(event)  # type: ignore[no-untyped-call]
 
     def _hold_back_seconds(self) -> float:
-        """Return the seconds to delay the event, because the worker that deferred the task may still be running.
-
-        Airflow (3.3.2) fails a task that is resumed earlier, because it mistakes the first worker's exit for the
-        second's: "finished with state success, but the task instance's state attribute is queued".
-        """
-        linger = conf.getint("workers", "min_heartbeat_interval", fallback=5)
+        """Return the seconds to delay the event, because the worker that deferred the task may still be running."""
         # Without a deadline, the task started in the triggerer and no worker deferred it.
-        return 0.0 if self.deadline is None or linger <= 0 else linger + SCHEDULER_LAG
+        return 0.0 if self.deadline is None else seconds_until_resumable()
 
     def _deadline(self) -> float | None:
         if self.deadline is not None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_webdata.triggers.base import wait_trigger
+from airflow_provider_webdata.common import worker_exit
 from airflow_provider_webdata.triggers.webhook import WebDataWebhookTrigger
 from tests.support.service import WEBHOOK_SECRET
 from tests.support.waiting import PATIENCE
@@ -111,7 +111,7 @@ async def test_a_task_is_resumed_once_its_worker_is_gone(
     world: Any, tools: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL", "1")
-    monkeypatch.setattr(wait_trigger, "SCHEDULER_LAG", 0.1)
+    monkeypatch.setattr(worker_exit, "SCHEDULER_LAG", 0.1)
     world.inbox.deliver(body(), "k1")
     began = time.monotonic()
     deferred = asyncio.create_task(tools.event_of(trigger(key="k1")))

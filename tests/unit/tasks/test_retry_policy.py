@@ -116,6 +116,12 @@ def test_a_wait_costs_no_retry_where_airflow_can_reschedule(decide, error):
     assert WebDataSearchOperator(task_id="t", query="q").rate_limit_timeout == RATE_LIMIT_TIMEOUT_SECONDS
 
 
+def test_a_rescheduled_task_outlasts_its_worker(decide, monkeypatch):
+    """Airflow fails a task that comes back before its first worker has reported its end."""
+    monkeypatch.setenv("AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL", "60")
+    assert decide(limited(1), task_of_its_own()).retry_delay >= timedelta(seconds=62)
+
+
 def test_a_wait_beyond_the_limit_is_a_retry(decide):
     decision = decide(limited(RATE_LIMIT_TIMEOUT_SECONDS + 1), task_of_its_own())
     assert decision.action == "retry"

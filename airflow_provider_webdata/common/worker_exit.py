@@ -1,0 +1,19 @@
+"""The earliest time at which a task that leaves its worker may come back."""
+
+from __future__ import annotations
+
+SCHEDULER_LAG = 2.0
+"""Seconds within which the scheduler detects that a worker has ended."""
+
+
+def seconds_until_resumable() -> float:
+    """Return the minimum seconds between the end of a worker's process and the task's return to the queue.
+
+    Airflow (3.3.2) fails a task that is rescheduled or resumed earlier, because it mistakes the first worker's exit for
+    the second's: "finished with state success, but the task instance's state attribute is queued". 0 if
+    `[workers] min_heartbeat_interval` is 0.
+    """
+    from airflow.sdk.configuration import conf
+
+    linger = conf.getint("workers", "min_heartbeat_interval", fallback=5)
+    return 0.0 if linger <= 0 else linger + SCHEDULER_LAG

@@ -1,0 +1,89 @@
+"""The earliest time at which a task that left its worker comes back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from airflow.sdk.exceptions import AirflowRescheduleException, TaskDeferred
+
+from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
+from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
+from airflow_provider_webdata.sensors.job import WebDataJobSensor
+from tests.support.direct import TaskInstance, context_of
+from tests.support.fault_server import FaultServer, Step, answer
+from tests.support.service import connection_text
+
+JOB = "0b9c1f4e-0000-4000-8000-000000000001"
+PROCESSING = {
+    "success": False,
+    "code": "SCRAPE_TIMEOUT",
+    "error": "still working",
+    "details": {"state": "processing_continues", "jobStatus": "running", "retryAfterSeconds": 1},
+}
+LIMITED = answer(429, '{"success": false, "error": "Rate limit"}', headers={"Retry-After": "1"})
+
+
+@pytest.fixture
+def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Step], None]]:
+    """Return a function that starts a server with one answer. A worker lingers for up to 60 seconds."""
+    monkeypatch.setenv("AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL", "60")
+    servers: list[FaultServer] = []
+
+    def start(step: Step) -> None:
+        servers.append(FaultServer([step]))
+        text = connection_text(servers[-1].url, retry_budget=0)
+        monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", text)
+
+    yield start
+    for server in servers:
+        server.close()
+
+
+def scrape() -> Any:
+    return WebDataScrapeOperator(task_id="t", url="https://airship.example/").execute(
+        context_of(TaskInstance())
+    )
+
+
+def poke() -> Any:
+    sensor = WebDataJobSensor(
+        task_id="t", kind="crawl", job_id=JOB, poke_interval=1, mode="reschedule", deferrable=False
+    )
+    return sensor.execute(context_of(TaskInstance()))
+
+
+@pytest.mark.rule("retry-after")
+@pytest.mark.parametrize(
+    ("step", "act"),
+    [
+        (LIMITED, scrape),
+        (answer(408, json.dumps(PROCESSING)), scrape),
+        (answer(200, '{"success": true, "status": "scraping", "data": []}'), poke),
+    ],
+    ids=["rate limit", "document in process", "sensor"],
+)
+def test_a_rescheduled_task_outlasts_its_worker(
+    serve: Callable[[Step], None], step: Step, act: Callable[[], Any]
+) -> None:
+    """Airflow fails a task that comes back before its first worker has reported its end."""
+    serve(step)
+    began = datetime.now(timezone.utc)
+    with pytest.raises(AirflowRescheduleException) as later:
+        act()
+    assert later.value.reschedule_date >= began + timedelta(seconds=62)
+
+
+def test_a_result_that_is_limited_is_resumed_after_its_worker(serve: Callable[[Step], None]) -> None:
+    serve(LIMITED)
+    began = datetime.now(timezone.utc)
+    crawl = WebDataCrawlOperator(task_id="t", url="https://airship.example/", deferrable=True)
+    with pytest.raises(TaskDeferred) as deferred:
+        crawl.execute_complete(
+            context_of(TaskInstance()),
+            {"status": "done", "job_id": JOB, "kind": "crawl", "job_status": "completed"},
+        )
+    assert deferred.value.trigger.when >= began.timestamp() + 62
