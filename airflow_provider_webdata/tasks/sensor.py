@@ -6,7 +6,12 @@ from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk import BaseSensorOperator
-from airflow.sdk.exceptions import AirflowRescheduleException, AirflowSkipException
+from airflow.sdk.exceptions import (
+    AirflowRescheduleException,
+    AirflowSensorTimeout,
+    AirflowSkipException,
+    AirflowTaskTimeout,
+)
 
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.dates import moment
@@ -35,7 +40,8 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
         `[operators] default_deferrable`. A deferrable sensor without templates in its arguments starts directly in the
         triggerer and uses no worker slot until it has a result.
     :param kwargs: arguments of `ServiceTask` and Airflow's `BaseSensorOperator`. `timeout` is wall-clock time in
-        seconds from the start of each attempt.
+        seconds from the start of each attempt. `soft_fail=True` skips the task if the wait times out; every other error
+        fails it.
     """
 
     operator_extra_links: Collection[BaseOperatorLink] = LINKS
@@ -103,7 +109,7 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
         self.show_page()
         if self.deferrable:
             run.wait_in_triggerer()
-        return self.returned(self._without_soft_fail(super().execute, context))
+        return self.returned(self._skipping_timeouts(super().execute, context))
 
     def _get_next_poke_interval(self, *args: Any, **kwargs: Any) -> float:
         interval = super()._get_next_poke_interval(*args, **kwargs)
@@ -118,16 +124,23 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
     def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Context) -> Any:
         """Resume after the trigger; see `ServiceTask.execute_complete`."""
         self.show_page()
-        return self._without_soft_fail(super().resume_execution, next_method, next_kwargs, context)
+        return self._skipping_timeouts(super().resume_execution, next_method, next_kwargs, context)
 
-    @staticmethod
-    def _without_soft_fail(act: Any, *args: Any) -> Any:
-        """Call a function, and undo the conversion of a reschedule or skip by Airflow's `soft_fail`."""
+    def _skipping_timeouts(self, act: Any, *args: Any) -> Any:
+        """Call a function, and undo Airflow's conversion into a skip, unless the wait timed out or `never_fail` is set."""
         try:
             return act(*args)
         except AirflowSkipException as skip:
-            if isinstance(skip.__cause__, (AirflowRescheduleException, AirflowSkipException)):
-                raise skip.__cause__ from None
+            cause = skip.__cause__
+            if cause is None:
+                raise
+            is_timeout = isinstance(cause, (AirflowSensorTimeout, AirflowTaskTimeout))
+            if isinstance(cause, (AirflowRescheduleException, AirflowSkipException)) or (
+                self.soft_fail and not is_timeout
+            ):
+                raise cause from None
+            flag = "soft_fail" if self.soft_fail else "never_fail"
+            self.log.warning("%s. The task is skipped (%s=True)", cause, flag)
             raise
 
 

@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
+from airflow_provider_webdata.waiting import subjects
 from tests.integration.sensors.conftest import MODES, task
 from tests.support import direct
 from tests.support.dag_runner import dag_runner
@@ -71,19 +73,19 @@ def test_waits_and_returns_the_result(run: Any, jobs: JobService) -> None:
 
 
 def test_waits_that_end_without_a_result(run: Any, jobs: JobService) -> None:
-    """A timeout, which leaves the job running, and a job without a result are errors without a retry, or a skip."""
+    """A timeout, which leaves the job running, and a job without a result are errors without a retry."""
     jobs.ends_after = None
     for mode in MODES:
         jobs.set("crawl", job_of(mode), "scraping")
-    for name in ("failing", "soft"):
+    for name in ("failing", "soft_failing"):
         jobs.set("crawl", job_of(name), "failed", error="the queue was full")
     done = run(
         *(sensor(mode, mode, timeout=1, retries=2) for mode in MODES),
         sensor("failing", "defer", retries=2),
-        sensor("soft", "defer", soft_fail=True),
+        sensor("soft_failing", "defer", retries=2, soft_fail=True),
     )
-    for name in (*MODES, "failing", "soft"):
-        assert done.ended(name) == ("skipped" if name == "soft" else "failed", 1), done.log_of(name)[-3000:]
+    for name in (*MODES, "failing", "soft_failing"):
+        assert done.ended(name) == ("failed", 1), done.log_of(name)[-3000:]
     assert "the queue was full" in done.log_of("failing")
     assert not [line for line in jobs.requests if line.startswith("DELETE")]
 
@@ -110,9 +112,27 @@ def test_a_job_without_a_result(wait: Any, jobs: JobService, end: str) -> None:
         for soft in (False, True):
             jobs.set("crawl", JOB, end, error="the queue was full")
             done = wait(mode, soft_fail=soft)
-            assert done.ended == ("skipped" if soft else "failed", 1), mode
-            error = done.error.__cause__ if soft else done.error
-            assert ("the queue was full" if end == "failed" else "was cancelled") in str(error), mode
+            assert done.ended == ("failed", 1), mode
+            assert ("the queue was full" if end == "failed" else "was cancelled") in str(done.error), mode
+
+
+def test_only_a_timeout_is_skipped(wait: Any, jobs: JobService, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An unknown job and a wrong key are errors with `soft_fail` too; the log has the reason of a skip."""
+    monkeypatch.setattr(subjects, "MISSING_LIMIT", 0.1)
+    jobs.ends_after = None
+    jobs.set("crawl", JOB, "scraping")
+    for mode in MODES:
+        unknown = wait(mode, job_id="0b9c1f4e-0000-4000-8000-00000000dead", soft_fail=True, retries=0)
+        assert (unknown.state, "not found" in str(unknown.error)) == ("failed", True), mode
+        # A trigger reads the connection again after the first.
+        jobs.faults = [(401, {"success": False, "error": "Unauthorized"}, {})] * 5
+        assert wait(mode, soft_fail=True).ended == ("failed", 1), mode
+        jobs.faults = []
+    with capture_logs() as logs:
+        done = wait("defer", soft_fail=True, timeout=1)
+    assert done.ended == ("skipped", 1)
+    lines = [entry["event"] % entry.get("positional_args", ()) for entry in logs]
+    assert [line for line in lines if f"crawl {JOB}" in line and line.endswith("(soft_fail=True)")], lines
 
 
 @pytest.mark.rule("job-cancelled", "parts-end")
