@@ -15,9 +15,9 @@ from airflow_provider_webdata.api.config import ClientConfig
 from airflow_provider_webdata.api.deadline import AsyncDeadline, Deadline, hold_to_deadlines
 from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.api.file_transfer import FileTransfer
+from airflow_provider_webdata.api.http_clients import http_client
 from airflow_provider_webdata.api.pools import AsyncPools
 from airflow_provider_webdata.api.retry import Attempts
-from airflow_provider_webdata.common.http_library import httpx
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.models import ParseUpload
     from airflow_provider_webdata.api.models.base import RequestModel
     from airflow_provider_webdata.api.multipart import Upload
+    from airflow_provider_webdata.common.http_library import httpx
 
 __all__ = ["AsyncWebDataClient", "ClientConfig", "WebDataClient"]
 
@@ -45,7 +46,7 @@ class WebDataClient:
     ) -> None:
         self.config = config
         hooks = {"response": [on_response]} if on_response else {}
-        self._http = hold_to_deadlines(httpx.Client(**exchange.http_options(config), event_hooks=hooks))
+        self._http = hold_to_deadlines(http_client(**exchange.http_options(config), event_hooks=hooks))
         self._tracer = spans.active_tracer()
 
     def call(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from airflow_provider_webdata.api.errors import ConfigurationError
+from airflow_provider_webdata.api.http_clients import PROXY_RULE, is_proxy
 from airflow_provider_webdata.api.servers import (
     KINDS,
     PLACEHOLDER_KEY,
@@ -30,15 +31,6 @@ HEADER_VALUE = re.compile(r"[\x20-\x7e\t]*")
 _RESERVED_HEADERS = frozenset(
     {"authorization", "content-length", "content-type", "host", "transfer-encoding"}
 )
-
-
-def _is_proxy(url: str) -> bool:
-    try:
-        parts = httpx.URL(url)
-        urlsplit(url)
-    except (ValueError, httpx.InvalidURL):
-        return False
-    return parts.scheme in {"http", "https"} and bool(parts.host)
 
 
 @dataclass(frozen=True)
@@ -115,12 +107,9 @@ class ClientConfig:
         for name, number, least in numbers:
             if not least <= number < float("inf"):
                 raise ConfigurationError(f"{name} must be a number of at least {least} (given: {number!r})")
-        if self.proxy is not None and not _is_proxy(self.proxy):
+        if self.proxy is not None and not is_proxy(self.proxy):
             # httpx would include parts of a password in its error message.
-            raise ConfigurationError(
-                "proxy must be a URL that starts with http:// or https:// and names a host; in its user name and "
-                "password, encode # / ? @ [ as %23 %2F %3F %40 %5B"
-            )
+            raise ConfigurationError(f"proxy {PROXY_RULE}")
         for name, value in self.headers.items():
             if not TOKEN.fullmatch(name) or name.lower() in _RESERVED_HEADERS:
                 raise ConfigurationError(f"headers: {name!r} cannot be set as an extra header")

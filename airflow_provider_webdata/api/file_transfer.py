@@ -21,6 +21,7 @@ from airflow_provider_webdata.api.errors import (
     trimmed,
 )
 from airflow_provider_webdata.api.exchange import allowed_for, route_options
+from airflow_provider_webdata.api.http_clients import async_http_client, http_client
 from airflow_provider_webdata.api.multipart import MultipartBody
 from airflow_provider_webdata.common.hosts import (
     HostRefusedError,
@@ -87,7 +88,7 @@ class FileTransfer:
         deadline = Deadline(self._seconds)
         with (
             self._failures(),
-            hold_to_deadlines(httpx.Client(**self._options())) as client,
+            hold_to_deadlines(http_client(**self._options())) as client,
             deadline,
         ):
             for address in (addresses := self._addresses()):
@@ -104,7 +105,7 @@ class FileTransfer:
         """Send the file without blocking; see `send`."""
         with self._failures():
             deadline = AsyncDeadline(self._seconds)
-            async with httpx.AsyncClient(**self._options()) as client, deadline:
+            async with async_http_client(**self._options()) as client, deadline:
                 for address in (addresses := await run_sync(self._addresses)):
                     content = self._form.achunks() if self._form else self._upload.ablocks()
                     send = partial(client.stream, **self._request(address))

@@ -13,6 +13,7 @@ from collections import deque
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.api.http_clients import async_http_client
 from airflow_provider_webdata.common.http_library import httpx
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class AsyncPools:
             if self.is_closed:
                 raise RuntimeError("the client is closed")
             # Reuse the most recently used client, so that surplus clients become idle.
-            client = self._idle.pop()[1] if self._idle else httpx.AsyncClient(**self._options)
+            client = self._idle.pop()[1] if self._idle else async_http_client(**self._options)
             self._clients.add(client)
             try:
                 yield client

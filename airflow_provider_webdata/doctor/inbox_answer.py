@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from airflow_provider_webdata import __version__
 from airflow_provider_webdata.api.errors import ConfigurationError, trimmed
+from airflow_provider_webdata.api.http_clients import http_client
 from airflow_provider_webdata.common.hosts import is_public
 from airflow_provider_webdata.common.http_library import httpx
 from airflow_provider_webdata.hooks.webhooks import can_receive, inbox_address, new_key
@@ -69,7 +70,7 @@ def webhook(settings: ConnectionSettings, seconds: float) -> Finding:
     there = replace(settings.webhook, inbox_url=settings.webhook.url)
     options = client_options(inbox_address(replace(settings, webhook=there)))
     try:
-        with httpx.Client(**options, timeout=max(seconds, 0.1) * 0.2) as client:
+        with http_client(**options, timeout=max(seconds, 0.1) * 0.2) as client:
             stranger = _not_an_inbox(client.post(url))
             if stranger:
                 return _finding(settings, "wrong", f"{shown}: {stranger[0]}", stranger[1])

@@ -15,6 +15,7 @@ from urllib.parse import unquote_to_bytes
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
+from airflow_provider_webdata.api.http_clients import http_client
 from airflow_provider_webdata.common.coded_errors import CodedError
 from airflow_provider_webdata.common.hosts import HostRefusedError, addresses_for, goes_through_proxy
 from airflow_provider_webdata.common.http_library import httpx
@@ -85,7 +86,7 @@ class MediaFetcher:
         self._settings = settings
         self._stopped = threading.Event()
         verify = ssl.create_default_context(cafile=settings.ca_file) if settings.ca_file else settings.verify
-        self._http = httpx.Client(
+        self._http = http_client(
             verify=verify if settings.verify else False,
             proxy=settings.proxy,
             timeout=settings.timeout,

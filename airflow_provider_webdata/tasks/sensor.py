@@ -127,7 +127,7 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
         return self._skipping_timeouts(super().resume_execution, next_method, next_kwargs, context)
 
     def _skipping_timeouts(self, act: Any, *args: Any) -> Any:
-        """Call a function, and undo Airflow's conversion into a skip, unless the wait timed out or `never_fail` is set."""
+        """Call a function, and undo Airflow's conversion of its error into a skip, unless the wait timed out."""
         try:
             return act(*args)
         except AirflowSkipException as skip:

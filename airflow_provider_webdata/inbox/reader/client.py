@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.api.http_clients import async_http_client, http_client
 from airflow_provider_webdata.common.http_library import httpx
 
 from . import protocol
@@ -26,7 +27,7 @@ class InboxReader:
 
     def __init__(self, address: InboxAddress) -> None:
         self.address = address
-        self._http = httpx.Client(**protocol.client_options(address))
+        self._http = http_client(**protocol.client_options(address))
 
     def feed(self, after: str | None = None, wait: float = 0.0, **query: Unpack[Query]) -> Page:
         """Return the next deliveries in the order of the feed.
@@ -79,7 +80,7 @@ class AsyncInboxReader:
 
     def __init__(self, address: InboxAddress) -> None:
         self.address = address
-        self._http = httpx.AsyncClient(**protocol.client_options(address))
+        self._http = async_http_client(**protocol.client_options(address))
 
     async def feed(self, after: str | None = None, wait: float = 0.0, **query: Unpack[Query]) -> Page:
         """Return the next deliveries in the order of the feed; see `InboxReader.feed`."""
