@@ -181,6 +181,20 @@ class TransportError(WebDataError):
         return f"{self.operation}: {self.reason}{effect}"
 
 
+class UnknownHostError(TransportError):
+    """The name of the service's host does not exist. Nothing was sent."""
+
+    help_code = "WD-017"
+    verdict = "never"
+
+
+class CertificateRefusedError(TransportError):
+    """The certificate of the service's host is not trusted. Nothing was sent."""
+
+    help_code = "WD-018"
+    verdict = "never"
+
+
 class UploadError(WebDataError):
     """A file could not be uploaded completely: it ended early, grew, or is not a binary file.
 

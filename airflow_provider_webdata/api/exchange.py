@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+import socket
 import ssl
 import uuid
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -24,6 +25,7 @@ from airflow_provider_webdata import __version__
 from airflow_provider_webdata.api.endpoints import Endpoint, ResponseT
 from airflow_provider_webdata.api.errors import (
     APIError,
+    CertificateRefusedError,
     ConfigurationError,
     ConflictError,
     EntitlementError,
@@ -35,6 +37,7 @@ from airflow_provider_webdata.api.errors import (
     ResponseTooLargeError,
     TransportError,
     UndeclaredServerError,
+    UnknownHostError,
     UnsupportedError,
     error_class,
     flattened,
@@ -93,6 +96,12 @@ _NOT_SENT = (
     httpx.ProxyError,
     httpx.UnsupportedProtocol,
 )
+
+
+_NO_NAME = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
+
+_reached: set[str] = set()
+"""The base URLs that responded to this process."""
 
 
 class Prepared(msgspec.Struct, Generic[ResponseT], frozen=True):
@@ -378,7 +387,25 @@ def transport_errors(prepared: Prepared[Any], deadline: Deadline | AsyncDeadline
     except httpx.TransportError as error:
         what = "cannot reach" if isinstance(error, _NOT_SENT) else "lost the connection to"
         reason = f"{what} {prepared.config.base_url} ({trimmed(str(error), 200) or type(error).__name__})"
-        raise TransportError(name, reason, sent=not isinstance(error, _NOT_SENT)) from error
+        kind = _kind_of(error, prepared.config.base_url)
+        raise kind(name, reason, sent=not isinstance(error, _NOT_SENT)) from error
+
+
+def mark_reached(base_url: str) -> None:
+    """Record that a host was reached earlier, in another process: its name exists."""
+    _reached.add(base_url)
+
+
+def _kind_of(error: httpx.TransportError, base_url: str) -> type[TransportError]:
+    cause: BaseException | None = error
+    while isinstance(error, _NOT_SENT) and cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return CertificateRefusedError
+        # A name that was resolved before exists: its name server is down.
+        if isinstance(cause, socket.gaierror) and cause.errno in _NO_NAME and base_url not in _reached:
+            return UnknownHostError
+        cause = cause.__cause__ or cause.__context__
+    return TransportError
 
 
 class Reader(Generic[ResponseT]):
@@ -391,6 +418,7 @@ class Reader(Generic[ResponseT]):
     """
 
     def __init__(self, prepared: Prepared[ResponseT], response: httpx.Response) -> None:
+        _reached.add(prepared.config.base_url)
         self._prepared = prepared
         self._endpoint = prepared.endpoint
         self._status = response.status_code

@@ -45,6 +45,9 @@ LONGEST_NAMED_WAIT_SECONDS = 24 * 3600.0
 _RATE_WINDOW_SECONDS = 60.0
 """The window of the service's rate limits; the delay after a 429 without `Retry-After`."""
 
+_FIRST_OUTAGE_PAUSE_SECONDS = 30.0
+_LONGEST_OUTAGE_PAUSE_SECONDS = 600.0
+
 _NUMBER = re.compile(r"\s*\d+(\.\d*)?\s*")
 _WAIT_IN_TEXT = re.compile(r"retry\s+(?:after|in)\s+(\d+(?:\.\d+)?)\s*s", re.IGNORECASE)
 
@@ -103,7 +106,7 @@ def may_repeat(error: BaseException, *, repeatable: bool) -> bool:
     if isinstance(error, (RateLimitError, ProcessingContinuesError, RequestInFlightError)):
         return True
     if isinstance(error, TransportError):
-        return repeatable or not error.sent
+        return error.verdict != "never" and (repeatable or not error.sent)
     if isinstance(error, (ServerError, RequestTimeoutError)):
         return repeatable and not isinstance(error, UndeclaredServerError)
     return False
@@ -171,12 +174,24 @@ def pause_between(error: WebDataError, failed: int) -> float:
     return random.uniform(ceiling / 2, ceiling)  # noqa: S311
 
 
-def reschedule_delay(error: WebDataError) -> timedelta:
-    """Return the delay of a task after a 429, a 503 with a retry time, an unavailable inbox, or a document in process.
+def is_unreachable(error: BaseException) -> bool:
+    """Return whether the service could not be reached, nothing was sent, and it may be reachable later."""
+    return isinstance(error, TransportError) and not error.sent and error.verdict != "never"
+
+
+def reschedule_delay(error: WebDataError, waited: float = 0.0) -> timedelta:
+    """Return the delay of a task after an error that passes.
+
+    These are a 429, a 503 with a retry time, an unavailable inbox, a document in process, or an unreachable service.
 
     A random jitter of up to a quarter of the retry time, or up to 2 seconds if that is more, prevents tasks that were
     rate limited together from calling together again. For a document, it is up to a tenth, or 1 second.
+
+    :param waited: seconds for which the task has been waiting; the pauses for an unreachable service grow with them.
     """
+    if is_unreachable(error):
+        seconds = min(max(waited, _FIRST_OUTAGE_PAUSE_SECONDS), _LONGEST_OUTAGE_PAUSE_SECONDS)
+        return timedelta(seconds=seconds + random.uniform(0, seconds / 4))  # noqa: S311
     named: float | None = getattr(error, "retry_after", None)
     seconds = _RATE_WINDOW_SECONDS if named is None else max(named, 1.0)
     least, part = (1.0, 10) if isinstance(error, ProcessingContinuesError) else (2.0, 4)

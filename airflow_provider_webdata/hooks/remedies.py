@@ -8,10 +8,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+UNTRUSTED = 'check "Base URL", "CA bundle" and "Verify TLS certificate"'
+"""The remedy for certificate errors."""
+
 REMEDIES: Mapping[str, str] = {
     "WD-010": 'check "Base URL" and "Proxy", and the network',
     "WD-011": 'another server may have responded: check "Base URL" and "Proxy"',
     "WD-012": 'request less data, or raise "Max response size (MB)"',
+    "WD-017": 'check the host name in "Base URL" and "Proxy"',
+    "WD-018": UNTRUSTED,
     "WD-030": "raise the timeout, or check the state of the job, check, or delivery",
     "WD-031": "inspect the job before a retry starts another one, which is billed",
     "WD-032": "inspect the check, or accept checks in this state",
@@ -28,9 +33,6 @@ REMEDIES: Mapping[str, str] = {
     "WD-500": "try again later",
     "WD-503": "try again later, or allow a longer wait",
 }
-
-UNTRUSTED = 'check "Base URL", "CA bundle" and "Verify TLS certificate"'
-"""The remedy for certificate errors."""
 
 _OWN_WORDS = frozenset(
     {

@@ -12,12 +12,13 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleExcept
 
 from airflow_provider_webdata.api.endpoints import label_of
 from airflow_provider_webdata.api.errors import InvalidRequestError, ProcessingContinuesError, WebDataError
-from airflow_provider_webdata.api.retry import LONGEST_PROCESSING_SECONDS, reschedule_delay
+from airflow_provider_webdata.api.exchange import mark_reached
+from airflow_provider_webdata.api.retry import LONGEST_PROCESSING_SECONDS, is_unreachable, reschedule_delay
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.coded_errors import ArgumentError, CodedError
 from airflow_provider_webdata.common.worker_exit import seconds_until_resumable
 from airflow_provider_webdata.hooks.remedies import advice_for
-from airflow_provider_webdata.options import Option
+from airflow_provider_webdata.options import RATE_LIMIT_TIMEOUT_SECONDS, Option
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.preview import PREVIEW
 from airflow_provider_webdata.results.tables.errors import TableError
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
 
 ErrorT = TypeVar("ErrorT", bound=CodedError)
 
+UNREACHABLE_TIMEOUT_SECONDS = 3600.0
+"""Maximum time for which an attempt is rescheduled while the service cannot be reached, unless the task sets
+`rate_limit_timeout`."""
+
 MOST_RESCHEDULES = 5
 """Maximum reschedules of a task while the service processes a document."""
 
@@ -46,6 +51,9 @@ class Run:
 
     operation: str = "credit_limit"
     """The billed operation, by its name in `Price`."""
+
+    is_resumed = False
+    """Whether the task resumes after a wait in the triggerer."""
 
     def __init__(self, task: Any, context: Context) -> None:
         self.task = task
@@ -102,9 +110,11 @@ class Run:
         """
         try:
             with self.hook:
+                if self.is_resumed or self.attempt.first_reschedule:
+                    mark_reached(self.hook.get_settings().client.base_url)
                 yield
         except WebDataError as error:
-            if error.verdict == "later":
+            if error.verdict == "later" or is_unreachable(error):
                 self.postpone(error, limited_since)
             self.fail(error)
         except CodedError as error:
@@ -147,9 +157,12 @@ class Run:
         attempt, most = self.attempt, self.task.rate_limit_timeout
         if attempt.ti is None or (most <= 0 and not isinstance(error, ProcessingContinuesError)):
             return
+        if is_unreachable(error) and most == RATE_LIMIT_TIMEOUT_SECONDS:
+            most = UNREACHABLE_TIMEOUT_SECONDS
         now = datetime.now(timezone.utc)
-        when = now + max(reschedule_delay(error), timedelta(seconds=seconds_until_resumable()))
         since = limited_since or attempt.first_reschedule or now
+        delay = reschedule_delay(error, (now - since).total_seconds())
+        when = now + max(delay, timedelta(seconds=seconds_until_resumable()))
         begin, end = (moment.isoformat(timespec="seconds") for moment in (since, when))
         if isinstance(error, ProcessingContinuesError):
             waited = (when - since).total_seconds()
@@ -163,7 +176,10 @@ class Run:
             reason = f"The service is still processing the document ({pages} pages{limit})"
         else:
             is_over = (when - since).total_seconds() > most
-            problem = f"Waiting since {begin}; waiting until {end} would exceed rate_limit_timeout={most:g} s"
+            limit = f"rate_limit_timeout={most:g} s"
+            if is_unreachable(error):
+                limit = f"{most:g} s, the limit for a service that cannot be reached"
+            problem = f"Waiting since {begin}; waiting until {end} would exceed {limit}"
             reason = str(error)
         if is_over:
             self.log.error("%s", problem)

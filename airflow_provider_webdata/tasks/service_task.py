@@ -49,8 +49,8 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
 
     :param webdata_conn_id: id of a connection of type `webdata` (templated).
     :param rate_limit_timeout: seconds, or a timedelta, for which an attempt may be rescheduled while the service
-        responds with 429, or with 503 and `Retry-After`, counted from the first such response; then the attempt fails.
-        0: never reschedule. Default: 6 hours.
+        responds with 429, or with 503 and `Retry-After`, or cannot be reached, counted from the first time; then the
+        attempt fails. 0: never reschedule. Default: 6 hours, and 1 hour for a service that cannot be reached.
     :param multiple_outputs: whether to push each value of a returned mapping as a separate XCom under its key, for
         example for `crawl.output["path"]`. Default: true.
     :param kwargs: arguments of Airflow's own base class. `retry_policy` is `WebDataRetryPolicy` by default.
@@ -126,7 +126,9 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
 
     def execute_complete(self, context: Context, event: Mapping[str, Any] | None = None) -> Any:
         """Resume after the wait. See `runs.wait.WaitRun.resume`."""
-        return self.returned(self.new_run(context).resume(event or {}))
+        run = self.new_run(context)
+        run.is_resumed = True
+        return self.returned(run.resume(event or {}))
 
     def returned(self, result: Any) -> Any:
         """Return the task's result. Disables `multiple_outputs` if the result is not a mapping."""

@@ -118,7 +118,8 @@ class PollSource:
                     await self._connection.call(lambda hook: is_meaningful(hook, monitor_id, check_id))
                 )
             except WebDataError as error:  # noqa: PERF203 - what is repeated is a request
-                if error.verdict == "never" or ("monitor", monitor_id) not in self.subjects:
+                is_lasting = error.verdict == "never" and not isinstance(error, TransportError)
+                if is_lasting or ("monitor", monitor_id) not in self.subjects:
                     cause = f"check {check_id} of monitor {monitor_id}: {error}"
                     raise WaitFailedError(cause, error.verdict) from error
                 await asyncio.sleep(backoff.failed(error))
@@ -209,7 +210,7 @@ class PollSource:
         except BaseException as error:
             subject.due = 0.0
             refused = isinstance(error, WebDataError) and error.verdict == "never"
-            if not refused or isinstance(error, (AuthenticationError, ConfigurationError)):
+            if not refused or isinstance(error, _CONNECTION_WIDE):
                 raise
             subject.post(WaitFailedError(f"{subject.label}: {error}", "never"))
             self._schedule(subject)

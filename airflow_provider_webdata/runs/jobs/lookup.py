@@ -6,7 +6,12 @@ from dataclasses import dataclass, field
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.api.errors import NotFoundError, UndeclaredServerError, WebDataError
+from airflow_provider_webdata.api.errors import (
+    NotFoundError,
+    TransportError,
+    UndeclaredServerError,
+    WebDataError,
+)
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.inbox.reader import InboxError, InboxUnreachableError
 from airflow_provider_webdata.runs.intent import SERVICE_CLOCK_SKEW
@@ -38,7 +43,8 @@ class Found:
         if isinstance(error, InboxError):
             is_lasting = not isinstance(error, InboxUnreachableError)
         else:
-            is_lasting = error.verdict == "never" or isinstance(error, (NotFoundError, UndeclaredServerError))
+            is_never = error.verdict == "never" and not isinstance(error, TransportError)
+            is_lasting = is_never or isinstance(error, (NotFoundError, UndeclaredServerError))
         if not is_lasting:
             return error
         self.doubts.append(f"{what} ({error})")

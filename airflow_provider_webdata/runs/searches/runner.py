@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from airflow_provider_webdata.api.errors import (
     AuthenticationError,
+    CertificateRefusedError,
     ConfigurationError,
     EntitlementError,
     InvalidResponseError,
@@ -18,11 +19,12 @@ from airflow_provider_webdata.api.errors import (
     RateLimitError,
     ServerError,
     TransportError,
+    UnknownHostError,
     WebDataError,
     trimmed,
 )
 from airflow_provider_webdata.api.prices import SEARCH
-from airflow_provider_webdata.api.retry import SILENT_PAUSE_SECONDS
+from airflow_provider_webdata.api.retry import SILENT_PAUSE_SECONDS, is_unreachable
 from airflow_provider_webdata.common.item_urls import unfetched
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
 from airflow_provider_webdata.runs.searches.record_writer import RecordWriter
@@ -42,7 +44,14 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 # Errors that would fail every search.
-_FOR_ALL = (AuthenticationError, ConfigurationError, EntitlementError, PaymentRequiredError)
+_FOR_ALL = (
+    AuthenticationError,
+    CertificateRefusedError,
+    ConfigurationError,
+    EntitlementError,
+    PaymentRequiredError,
+    UnknownHostError,
+)
 
 _GATEWAY_STATUSES = frozenset({502, 503, 504})
 _MOST_UNREACHED = 5
@@ -282,7 +291,7 @@ class SearchBatch:
             self._pending.appendleft(query)
             if self._limit.paused > self._patience:
                 self.rate_limit = error
-        elif isinstance(error, TransportError) and not error.sent and self._may_reach_later(query):
+        elif error is not None and is_unreachable(error) and self._may_reach_later(query):
             self._slow_down(result.ticket, error, None)
             self._pending.appendleft(query)
             if self._limit.paused > self._patience:

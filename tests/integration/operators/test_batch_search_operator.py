@@ -20,7 +20,7 @@ from airflow.sdk.exceptions import (
     AirflowTaskTimeout,
 )
 
-from airflow_provider_webdata.api.errors import TransportError, WebDataError
+from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from airflow_provider_webdata.tasks.service_task import HAS_RETRY_POLICIES
@@ -412,12 +412,12 @@ def test_endless_refusals_bring_the_task_back_later(faulty, monkeypatch, tmp_pat
     assert len(server.requests) == 2
 
 
-def test_an_unreachable_service_fails_the_try(faulty, monkeypatch):
-    """Not every query is tried to its end: after the connection's budget the task's own retry decides."""
+def test_an_unreachable_service_brings_the_task_back_later(faulty, monkeypatch):
+    """Not every query is tried to its end: after the connection's budget the task is rescheduled."""
     server = faulty(FOUND)
     server.close()
     monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url, retry_budget=1))
-    with pytest.raises(TransportError, match="nothing was sent"):
+    with pytest.raises(AirflowRescheduleException):
         execute(queries=[f"q{number}" for number in range(500)], store=StateStore())
 
 

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+import ssl
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
 import pytest
 from airflow.sdk.exceptions import AirflowRescheduleException, TaskDeferred
 
+from airflow_provider_webdata.api.errors import CertificateRefusedError, TransportError, UnknownHostError
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
+from tests.support.certificates import self_signed
 from tests.support.direct import TaskInstance, context_of
 from tests.support.fault_server import FaultServer, Step, answer
+from tests.support.ports import free_port
 from tests.support.service import connection_text
 
 JOB = "0b9c1f4e-0000-4000-8000-000000000001"
@@ -87,3 +92,55 @@ def test_a_result_that_is_limited_is_resumed_after_its_worker(serve: Callable[[S
             {"status": "done", "job_id": JOB, "kind": "crawl", "job_status": "completed"},
         )
     assert deferred.value.trigger.when >= began.timestamp() + 62
+
+
+def point_to(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(url, retry_budget=0))
+
+
+def ago(minutes: float) -> TaskInstance:
+    """Return the task of an attempt that was first rescheduled some minutes ago."""
+    return TaskInstance(first_reschedule=datetime.now(timezone.utc) - timedelta(minutes=minutes))
+
+
+@pytest.mark.rule("transport")
+def test_a_dead_service_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For one hour without a retry, with growing pauses, as nothing was sent; then the error is the task's."""
+    point_to(monkeypatch, f"http://127.0.0.1:{free_port()}")
+    page = "https://airship.example/"
+    task = WebDataScrapeOperator(task_id="t", url=page)
+    now = datetime.now(timezone.utc)
+    for minutes, least in ((0, 30), (5, 300), (40, 600)):
+        with pytest.raises(AirflowRescheduleException) as later:
+            task.execute(
+                context_of(ago(minutes) if minutes else TaskInstance(), task_reschedule_count=minutes)
+            )
+        assert later.value.reschedule_date >= now + timedelta(seconds=least), minutes
+    with pytest.raises(TransportError):
+        task.execute(context_of(ago(59), task_reschedule_count=9))
+    patient = WebDataScrapeOperator(task_id="t", url=page, rate_limit_timeout=timedelta(hours=2))
+    with pytest.raises(AirflowRescheduleException):
+        patient.execute(context_of(ago(59), task_reschedule_count=9))
+
+
+def test_an_unknown_host_fails_immediately(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless the attempt reached it before: then its name server is down."""
+    point_to(monkeypatch, "http://no-such-host.invalid")
+    task = WebDataScrapeOperator(task_id="t", url="https://airship.example/")
+    with pytest.raises(UnknownHostError, match=r"no-such-host.*nothing was sent.*\(WD-017\)$") as failure:
+        task.execute(context_of(TaskInstance()))
+    assert failure.value.verdict == "never"
+    with pytest.raises(AirflowRescheduleException):
+        task.execute(context_of(ago(5), task_reschedule_count=1))
+
+
+def test_a_refused_certificate_fails_immediately(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    certificate, key = self_signed(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    server = FaultServer([answer()], tls=context)
+    point_to(monkeypatch, server.url)
+    with pytest.raises(CertificateRefusedError, match=r"CERTIFICATE_VERIFY_FAILED.*\(WD-018\)$") as failure:
+        scrape()
+    server.close()
+    assert failure.value.verdict == "never"

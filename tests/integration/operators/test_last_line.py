@@ -16,7 +16,7 @@ ENTRY = re.compile(r"^\d{4}-\d\d-\d\dT", re.MULTILINE)
 CHAINED = ("The above exception was the direct cause", "During handling of the above exception")
 TASKS = """
 for name in ("wrong_key", "unreachable", "bad_connection", "no_credits"):
-    WebDataSearchOperator(task_id=name, query="x", webdata_conn_id=name)
+    WebDataSearchOperator(task_id=name, query="x", webdata_conn_id=name, rate_limit_timeout=0)
 WebDataSearchOperator(task_id="bad_input", query="x", limit="{{ 1000 }}")
 for mode in (True, False):
     WebDataCrawlOperator(
