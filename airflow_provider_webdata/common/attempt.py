@@ -63,6 +63,11 @@ class Attempt:
         return getattr(self.context.get("dag_run"), "start_date", None)
 
     @property
+    def first_start(self) -> datetime | None:
+        """Time of the attempt's first start. A deferral keeps it, a reschedule starts the attempt anew."""
+        return self.first_reschedule or getattr(self.ti, "start_date", None)
+
+    @property
     def reschedules(self) -> int:
         """Number of reschedules of the attempt."""
         return int(self.context.get("task_reschedule_count") or 0)

@@ -22,6 +22,7 @@ from airflow_provider_webdata.runs.kill import run_outside_handler
 from airflow_provider_webdata.runs.managed_webhook import ManagedWebhook, origin_of
 from airflow_provider_webdata.runs.request import checked_extra_body, checked_request
 from airflow_provider_webdata.runs.wait import WaitRun
+from airflow_provider_webdata.states.deadline import EXECUTION_TIMEOUT
 from airflow_provider_webdata.states.jobs import events_to_ask_for, first_few
 from airflow_provider_webdata.triggers.job import WebDataJobTrigger
 from airflow_provider_webdata.waiting.job_target import JobTarget
@@ -332,7 +333,10 @@ class JobRun(WaitRun):
         message = str(event["message"])
         has_pages = JOBS[self.kind].documents is not None
         try:
-            if self._cancel(self.hook, job_id, self.task.wait.cancel_on_timeout):
+            # The end of the attempt is no timeout of the wait: in a worker, Airflow calls `on_kill`.
+            ends_attempt = event.get("by") == EXECUTION_TIMEOUT
+            wanted = self.task.wait.cancel_on_kill if ends_attempt else self.task.wait.cancel_on_timeout
+            if self._cancel(self.hook, job_id, wanted):
                 if not has_pages:
                     outcome = "The job was cancelled and has no result; its work until then is billed"
                     return {**event, "message": f"{message}. {outcome}"}

@@ -180,12 +180,22 @@ class Run:
             if is_unreachable(error):
                 limit = f"{most:g} s, the limit for a service that cannot be reached"
             problem = f"Waiting since {begin}; waiting until {end} would exceed {limit}"
+        last = self.execution_deadline
+        if last is not None and when.timestamp() > last:
+            is_over = True
+            problem = f"Waiting until {end} would exceed execution_timeout={self.task.execution_timeout}"
             reason = str(error)
         if is_over:
             self.log.error("%s", problem)
             return
         self.log.info("%s. Rescheduling the task to %s", reason, end)
         raise AirflowRescheduleException(when) from error  # type: ignore[no-untyped-call]
+
+    @property
+    def execution_deadline(self) -> float | None:
+        """End of the attempt by `execution_timeout`, in seconds since the epoch, counted with its waits; or None."""
+        limit, start = self.task.execution_timeout, self.attempt.first_start
+        return None if limit is None or start is None else (start + limit).timestamp()
 
     def push(self, /, **values: Any) -> None:
         """Push XComs beside the return value."""

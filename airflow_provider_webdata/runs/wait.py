@@ -11,6 +11,7 @@ from airflow.sdk.exceptions import (
     AirflowFailException,
     AirflowRescheduleException,
     AirflowSkipException,
+    AirflowTaskTimeout,
 )
 from msgspec.structs import replace
 
@@ -23,6 +24,7 @@ from airflow_provider_webdata.runs.failed_run import explain_failure, log_last_s
 from airflow_provider_webdata.runs.failures import CheckFailedError, JobFailedError, WaitTimeoutError
 from airflow_provider_webdata.runs.metrics import count
 from airflow_provider_webdata.runs.run import Run
+from airflow_provider_webdata.states.deadline import EXECUTION_TIMEOUT, WaitDeadline
 from airflow_provider_webdata.triggers.resume import ResumeTrigger
 from airflow_provider_webdata.waiting.hub import Hub
 from airflow_provider_webdata.waiting.policy import TIMEOUT_MARGIN_SECONDS
@@ -78,15 +80,15 @@ class WaitRun(Run):
     ) -> NoReturn:
         """Defer the task until the trigger yields its event or the deadline passes.
 
-        :param deadline: seconds since the epoch.
+        :param deadline: seconds since the epoch; the attempt's `execution_timeout` may end the wait earlier.
         :param trigger_kwargs: the trigger's arguments except `deadline`.
         :param resumed: True if an earlier attempt already waited; at least `LEAST_WAIT_SECONDS` then remain.
         """
-        now = time.time()
+        ends = WaitDeadline(deadline)
         if resumed:
-            deadline = max(deadline, now + LEAST_WAIT_SECONDS)
-        trigger = trigger_class(**trigger_kwargs, deadline=deadline)
-        self._defer(trigger, timedelta(seconds=max(deadline - now, 0) + TIMEOUT_MARGIN_SECONDS))
+            ends = ends.extended(LEAST_WAIT_SECONDS)
+        ends = ends.or_earlier(self.execution_deadline)
+        self._defer(trigger_class(**trigger_kwargs, deadline=ends.serialize()), ends.at)
 
     def resume(self, event: Mapping[str, Any]) -> Any:
         """Finish the task after its wait in the triggerer.
@@ -105,7 +107,7 @@ class WaitRun(Run):
             # A task that Airflow reschedules starts from the beginning, without its XComs and without the event.
             now = datetime.now(timezone.utc)
             when = later.reschedule_date.timestamp()
-            self._defer(ResumeTrigger(when, {_LIMITED_SINCE: now.isoformat(), **event}))
+            self._defer(ResumeTrigger(when, {_LIMITED_SINCE: now.isoformat(), **event}), when)
 
     def judge(self, event: Mapping[str, Any]) -> None:
         """Return if an event is `done`; otherwise end the task with its status. Log diagnostics of a failed job."""
@@ -121,7 +123,11 @@ class WaitRun(Run):
                 "(otherwise='skip')"
             )
         if status == "timeout":
-            raise self.explained(WaitTimeoutError(text))
+            late = self.explained(WaitTimeoutError(text))
+            if event.get("by") == EXECUTION_TIMEOUT:
+                # As in a worker, where Airflow retries the task.
+                raise AirflowTaskTimeout(str(late))
+            raise late
         if status == "failed" and "check_id" in event:
             raise self.explained(CheckFailedError(text))
         if status == "failed":
@@ -147,7 +153,8 @@ class WaitRun(Run):
         :param deadline: seconds since the epoch.
         """
         settings = self.hook.get_settings()
-        return with_hub(settings, lambda hub: wait(hub, target, deadline, at_least_once=True))  # type: ignore[no-any-return]
+        ends = WaitDeadline(deadline).or_earlier(self.execution_deadline)
+        return ends.named_in(with_hub(settings, lambda hub: wait(hub, target, ends.at, at_least_once=True)))
 
     def polling_policy(self) -> PollingPolicy:
         """Return the polling policy of a wait in a worker."""
@@ -161,6 +168,9 @@ class WaitRun(Run):
         except ArgumentError as error:
             self.refuse(error)
 
-    def _defer(self, trigger: Any, timeout: timedelta | None = None) -> NoReturn:
+    def _defer(self, trigger: Any, until: float | None) -> NoReturn:
+        # The trigger ends first, with an event that reports the last observed state.
+        left = max((until or 0.0) - time.time(), 0.0)
+        timeout = timedelta(seconds=left + TIMEOUT_MARGIN_SECONDS)
         self.task.defer(trigger=trigger, method_name="execute_complete", timeout=timeout)
         raise AssertionError("unreachable: defer() raises")

@@ -17,6 +17,7 @@ from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.common.worker_exit import seconds_until_resumable
+from airflow_provider_webdata.states.deadline import EXECUTION_TIMEOUT, WaitDeadline
 from airflow_provider_webdata.tasks.links import LINKS
 from airflow_provider_webdata.tasks.service_task import HAS_RETRY_POLICIES, ServiceTask, is_deferrable
 from airflow_provider_webdata.waiting.policy import TIMEOUT_MARGIN_SECONDS
@@ -91,13 +92,16 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
             return
         from airflow.triggers.base import StartTriggerArgs
 
+        limit, ends = timedelta(seconds=self.timeout), {}
+        if self.execution_timeout is not None and self.execution_timeout < limit:
+            limit, ends = self.execution_timeout, {"deadline": WaitDeadline(by=EXECUTION_TIMEOUT).serialize()}
         self.start_from_trigger = True
         self.start_trigger_args = StartTriggerArgs(
             trigger_cls=self.trigger_class,
-            trigger_kwargs={**self.trigger_kwargs(), **self.since(None)},
+            trigger_kwargs={**self.trigger_kwargs(), **self.since(None), **ends},
             next_method="execute_complete",
             next_kwargs=None,
-            timeout=timedelta(seconds=self.timeout + TIMEOUT_MARGIN_SECONDS),
+            timeout=limit + timedelta(seconds=TIMEOUT_MARGIN_SECONDS),
         )
 
     def execute(self, context: Context) -> Any:
@@ -130,6 +134,11 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
         """Call a function, and undo Airflow's conversion of its error into a skip, unless the wait timed out."""
         try:
             return act(*args)
+        except AirflowTaskTimeout as late:
+            if not self.soft_fail:
+                raise
+            self.log.warning("%s. The task is skipped (soft_fail=True)", late)
+            raise AirflowSkipException(str(late)) from None
         except AirflowSkipException as skip:
             cause = skip.__cause__
             if cause is None:

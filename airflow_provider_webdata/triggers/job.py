@@ -39,7 +39,8 @@ class WebDataJobTrigger(WaitTrigger):
         connection.
     :param reports: whether the job was started with the managed webhook, which reports to this Airflow's inbox.
     :param cancel_on_kill: whether to cancel the job when a user ends the task.
-    :param deadline: seconds since the epoch; None: a minute before Airflow's own timeout of the deferral.
+    :param deadline: end of the wait, as returned by `WaitDeadline.serialize`, or seconds since the epoch. If it has no
+        time: a minute before Airflow's own timeout of the deferral.
     :param credit_limit: end the wait once the job has used more credits than this. The event is then `done` with
         `over_limit`, the credits used. None: no limit.
     """
@@ -52,7 +53,7 @@ class WebDataJobTrigger(WaitTrigger):
         policy: Mapping[str, Any],
         reports: bool = False,
         cancel_on_kill: bool = False,
-        deadline: float | None = None,
+        deadline: Mapping[str, Any] | float | None = None,
         credit_limit: float | None = None,
     ) -> None:
         super().__init__(webdata_conn_id, None, deadline)

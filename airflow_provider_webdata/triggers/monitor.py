@@ -33,7 +33,8 @@ class WebDataMonitorCheckTrigger(WaitTrigger):
     :param check_id: the check to wait for; None: the next one that finishes.
     :param after: ISO 8601 time by the service's clock; accept only checks that finished later. None: the start of the
         DAG run if the triggerer knows it (tasks that start in the triggerer), otherwise now.
-    :param deadline: seconds since the epoch; None: a minute before Airflow's own timeout of the deferral.
+    :param deadline: end of the wait, as returned by `WaitDeadline.serialize`, or seconds since the epoch. If it has no
+        time: a minute before Airflow's own timeout of the deferral.
     """
 
     kind = "check"
@@ -46,7 +47,7 @@ class WebDataMonitorCheckTrigger(WaitTrigger):
         criteria: Mapping[str, Any],
         check_id: str | None = None,
         after: str | None = None,
-        deadline: float | None = None,
+        deadline: Mapping[str, Any] | float | None = None,
     ) -> None:
         super().__init__(webdata_conn_id, after, deadline)
         self.monitor_id = monitor_id

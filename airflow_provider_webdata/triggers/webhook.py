@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.triggers.base.wait_trigger import WaitTrigger, start_of_run
 from airflow_provider_webdata.waiting.delivery_target import DeliveryTarget
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from airflow_provider_webdata.waiting.target import Target
 
@@ -28,7 +28,8 @@ class WebDataWebhookTrigger(WaitTrigger):
     :param monitor_id: the monitor's UUID.
     :param after: ISO 8601 time; accept only deliveries that arrived later. None: with a `key`, accept all deliveries in
         the inbox; otherwise, those since the start of the DAG run if the triggerer knows it, or since now.
-    :param deadline: seconds since the epoch; None: a minute before Airflow's own timeout of the deferral.
+    :param deadline: end of the wait, as returned by `WaitDeadline.serialize`, or seconds since the epoch. If it has no
+        time: a minute before Airflow's own timeout of the deferral.
     """
 
     kind = "delivery"
@@ -41,7 +42,7 @@ class WebDataWebhookTrigger(WaitTrigger):
         job_id: str | None = None,
         monitor_id: str | None = None,
         after: str | None = None,
-        deadline: float | None = None,
+        deadline: Mapping[str, Any] | float | None = None,
     ) -> None:
         super().__init__(webdata_conn_id, after, deadline)
         self.key = key

@@ -40,6 +40,7 @@ class TaskInstance:
     task_id: str = "t"
     map_index: int = -1
     first_reschedule: Any = None
+    start_date: Any = None
     earlier: dict[str, Any] = field(default_factory=dict)
     xcom: dict[str, Any] = field(default_factory=dict)
     task: Any = field(default_factory=lambda: SimpleNamespace(retries=0))
@@ -216,6 +217,7 @@ def run(
             run_id=f"r{day or ''}{partition or ''}",
             task_id=operator.task_id,
             first_reschedule=first_reschedule,
+            start_date=datetime.now(timezone.utc),
             earlier=earlier or {},
             task=operator,
         )

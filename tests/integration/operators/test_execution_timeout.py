@@ -1,0 +1,108 @@
+"""The end of an attempt by `execution_timeout`, counted from its first start with its waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from airflow.sdk.exceptions import AirflowRescheduleException, AirflowTaskTimeout, TaskDeferred
+
+from airflow_provider_webdata.api.errors import RateLimitError
+from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
+from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
+from airflow_provider_webdata.options import Wait
+from airflow_provider_webdata.sensors.job import WebDataJobSensor
+from tests.support import direct
+from tests.support.direct import TaskInstance, context_of
+from tests.support.fault_server import FaultServer, answer
+from tests.support.job_service import JobService
+from tests.support.service import connection_text
+
+JOB = "0b9c1f4e-0000-4000-8000-000000000001"
+URL = "https://airship.example/"
+
+
+@pytest.fixture
+def jobs(connect: Callable[..., None]) -> Iterator[JobService]:
+    service = JobService()
+    connect(service, retry_budget=0)
+    yield service
+    service.stop()
+
+
+def crawl(**more: Any) -> WebDataCrawlOperator:
+    return WebDataCrawlOperator(task_id="t", url=URL, deferrable=True, **more)
+
+
+def started(minutes: float) -> TaskInstance:
+    return TaskInstance(start_date=datetime.now(timezone.utc) - timedelta(minutes=minutes))
+
+
+@pytest.mark.parametrize(
+    ("limit", "by"),
+    [(timedelta(minutes=10), "execution_timeout"), (timedelta(days=9), "timeout"), (None, "timeout")],
+)
+def test_the_earliest_deadline_of_a_deferral_counts(
+    jobs: JobService, limit: timedelta | None, by: str
+) -> None:
+    waiting = WebDataJobSensor(
+        task_id="t",
+        kind="crawl",
+        job_id="{{ 'x' }}",
+        deferrable=True,
+        timeout=3600,
+        execution_timeout=limit,
+    )
+    for task in (crawl(execution_timeout=limit), waiting):
+        ti = started(4)
+        with pytest.raises(TaskDeferred) as deferred:
+            task.execute(context_of(ti))
+        deadline = deferred.value.trigger.deadline
+        assert deadline.get("by", "timeout") == by
+        if by == "execution_timeout":
+            assert deadline["at"] == (ti.start_date + limit).timestamp()
+            assert deferred.value.timeout < timedelta(minutes=8)
+
+
+def test_a_sensor_that_starts_in_the_triggerer() -> None:
+    task = WebDataJobSensor(
+        task_id="t", kind="crawl", job_id=JOB, deferrable=True, execution_timeout=timedelta(minutes=10)
+    )
+    assert task.start_trigger_args.timeout == timedelta(minutes=11)
+    assert task.start_trigger_args.trigger_kwargs["deadline"] == {"by": "execution_timeout"}
+
+
+@pytest.mark.parametrize("cancels", [True, False])
+@pytest.mark.parametrize("deferrable", [True, False])
+def test_the_end_of_an_attempt_cancels_like_a_kill(jobs: JobService, deferrable: bool, cancels: bool) -> None:
+    """It is no timeout of the wait, whose end may leave the job running; Airflow retries it."""
+    wait = Wait(poll_interval=1, cancel_on_kill=cancels, cancel_on_timeout=not cancels)
+    task = WebDataCrawlOperator(
+        task_id="t", url=URL, deferrable=deferrable, wait=wait, execution_timeout=timedelta(seconds=1)
+    )
+    with pytest.raises(AirflowTaskTimeout, match=r"\(execution_timeout\)\. The job .*\(WD-030\)$"):
+        direct.run(task)
+    assert any(line.startswith("DELETE") for line in jobs.requests) is cancels
+
+
+def test_no_wait_for_the_service_outlasts_the_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = FaultServer(
+        [answer(429, '{"success": false, "error": "Limit"}', headers={"Retry-After": "120"})]
+    )
+    monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url, retry_budget=0))
+    task = WebDataScrapeOperator(task_id="t", url=URL, execution_timeout=timedelta(minutes=10))
+    with pytest.raises(AirflowRescheduleException):
+        task.execute(context_of(started(1)))
+    first = datetime.now(timezone.utc) - timedelta(minutes=9)
+    with pytest.raises(RateLimitError):
+        task.execute(context_of(TaskInstance(first_reschedule=first), task_reschedule_count=1))
+    event = {"status": "done", "job_id": JOB, "kind": "crawl", "job_status": "completed"}
+    limit = timedelta(minutes=10)
+    with pytest.raises(TaskDeferred) as deferred:
+        crawl(execution_timeout=limit).execute_complete(context_of(started(1)), event)
+    assert deferred.value.timeout is not None
+    with pytest.raises(RateLimitError):
+        crawl(execution_timeout=limit).execute_complete(context_of(started(9)), event)
+    server.close()
