@@ -1,6 +1,7 @@
 """Normalized asset URIs: `webdata://<connection>/monitors/<id or name>` and `.../jobs/<kind>`.
 
-The id and the name of one monitor are two different assets, because only the service can resolve the name.
+A monitor's URI may end with `/meaningful`: the asset is updated only with meaningful checks. The id and the name of one
+monitor are two different assets, because only the service can resolve the name.
 """
 
 from __future__ import annotations
@@ -13,20 +14,32 @@ from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.job_kinds import checked_kind
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from airflow.sdk import Asset
 
 SCHEME = "webdata"
+_MEANINGFUL = "/meaningful"
 DEFAULT_CONN_ID = "webdata_default"
 
 
-def monitor_uri(monitor: str, webdata_conn_id: str = DEFAULT_CONN_ID) -> str:
+def monitor_uri(
+    monitor: str, webdata_conn_id: str = DEFAULT_CONN_ID, *, only_if_meaningful: bool = False
+) -> str:
     """Return the URI of a monitor.
 
     :param monitor: id or name of the monitor.
     :param webdata_conn_id: id of a connection of the monitor's team.
+    :param only_if_meaningful: return the URI of the monitor's meaningful checks.
     :raises ArgumentError: an argument is empty.
     """
-    return _uri(webdata_conn_id, "monitors", _one_spelling(monitor))
+    return _uri(webdata_conn_id, "monitors", _one_spelling(monitor)) + _MEANINGFUL * only_if_meaningful
+
+
+def is_meaningful_uri(uri: str) -> bool:
+    """Return whether a normalized URI is that of a monitor's meaningful checks."""
+    # A monitor's name is one segment, so the path of the monitor itself has two.
+    return uri.endswith(_MEANINGFUL) and urlsplit(uri).path.count("/") > 2
 
 
 def job_uri(kind: str, webdata_conn_id: str = DEFAULT_CONN_ID) -> str:
@@ -39,7 +52,7 @@ def job_uri(kind: str, webdata_conn_id: str = DEFAULT_CONN_ID) -> str:
     return _uri(webdata_conn_id, "jobs", checked_kind(kind))
 
 
-_URIS = {"monitors": monitor_uri, "jobs": job_uri}
+_URIS: dict[str, Callable[[str, str], str]] = {"monitors": monitor_uri, "jobs": job_uri}
 
 
 def normalized(parts: SplitResult) -> SplitResult:
@@ -47,14 +60,17 @@ def normalized(parts: SplitResult) -> SplitResult:
 
     :raises ArgumentError: the URI names neither a monitor nor a job kind.
     """
-    folder, _, name = parts.path.strip("/").partition("/")
+    path = parts.path.strip("/")
+    only_if_meaningful = path.startswith("monitors/") and path.count("/") > 1 and path.endswith(_MEANINGFUL)
+    folder, _, name = path.removesuffix(_MEANINGFUL if only_if_meaningful else "").partition("/")
     if folder not in _URIS or not name or "/" in name or parts.query:
         raise ArgumentError(
             f"an asset URI with the scheme {SCHEME} must be {SCHEME}://<connection id>/monitors/<id or name of the "
-            f"monitor> or {SCHEME}://<connection id>/jobs/<kind>, each percent-encoded (given: {parts.geturl()!r}); "
-            "build it with monitor_asset() or job_asset()"
+            f"monitor>[{_MEANINGFUL}] or {SCHEME}://<connection id>/jobs/<kind>, each percent-encoded (given: "
+            f"{parts.geturl()!r}); build it with monitor_asset() or job_asset()"
         )
-    return urlsplit(_URIS[folder](unquote(name), unquote(parts.netloc) or DEFAULT_CONN_ID))
+    uri = _URIS[folder](unquote(name), unquote(parts.netloc) or DEFAULT_CONN_ID)
+    return urlsplit(uri + _MEANINGFUL * only_if_meaningful)
 
 
 def dataset(uri: str) -> tuple[str, str]:

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 
 from airflow_provider_webdata.common.item_urls import was_fetched
 from airflow_provider_webdata.common.surrogates import escape_halves
 
-from .outline import outline_of, text_of
+from .outline import name_of, outline_of, text_of
+from .wire import INLINE_BODY_BYTES
 
 if TYPE_CHECKING:
     from msgspec import Raw
+
+    from .outline import Outline
 
 LONGEST_TEXT = 200
 """Maximum characters of names and ids at the service."""
 
 LONGEST_URL = 2048
 """Maximum characters of a page's URL; a longer URL is dropped."""
+
+_CHANGED = (b'"changed"', b'"new"')
+_CHECK_COMPLETED, _JOB_COMPLETED = "check.completed", "completed"
+# Precedes what a database may reject in JSON: NUL, and numbers beyond a float.
+_SUSPECT = re.compile(rb"\\u0000|[0-9][eE]|[0-9]{300}")
 
 _NO_ERROR = (b"null", b'""', b"false")
 
@@ -44,6 +54,10 @@ class Envelope:
     :param success: `success`; false for a failed page or check, also if the service reports a page that was not
         fetched as a success.
     :param page_url: URL of the page: the requested URL, or else the URL after redirects.
+    :param monitor_name: the monitor's name, which a managed webhook reports.
+    :param is_meaningful: of a monitor's changed or new page: its change was judged meaningful.
+    :param facts: of a completed check or job, JSON: `status` and `summary`, or `creditsUsed` and `metadata`. A fact of
+        more than 16 KiB is null.
     """
 
     event: str | None = None
@@ -54,6 +68,9 @@ class Envelope:
     webhook_id: str | None = None
     success: bool | None = None
     page_url: str | None = None
+    monitor_name: str | None = None
+    is_meaningful: bool | None = None
+    facts: bytes | None = field(default=None, repr=False)
 
     @classmethod
     def read(cls, body: bytes) -> Envelope:
@@ -67,23 +84,48 @@ class Envelope:
             raise NotJSONError(str(error)) from None
         if outline is None:
             return cls()
-        outer, data, page = outline
+        outer, data, page, labels = outline
         event = text_of(outer.type, LONGEST_TEXT)
         operation, name = split_event(event) if event else (None, None)
         success = {b"true": True, b"false": False}.get(bytes(outer.success))
         if success and name == "page" and not was_fetched(_facts(page.statusCode, page.error)):
             success = False
+        monitor_id = text_of(data.monitorId, LONGEST_TEXT)
+        is_meaningful = None
+        if name == "page" and monitor_id and bytes(data.status) in _CHANGED:
+            is_meaningful = bool(success) and bytes(data.isMeaningful) == b"true"
         urls = (text_of(url, LONGEST_URL) for url in (data.url, page.sourceURL, page.url))
         return cls(
             event=event,
             operation=operation,
             name=name,
             job_id=text_of(outer.id, LONGEST_TEXT) or text_of(data.checkId, LONGEST_TEXT),
-            monitor_id=text_of(data.monitorId, LONGEST_TEXT),
+            monitor_id=monitor_id,
             webhook_id=text_of(outer.webhookId, LONGEST_TEXT),
             success=success,
             page_url=next(filter(None, urls), None),
+            monitor_name=name_of(labels.monitor, LONGEST_TEXT),
+            is_meaningful=is_meaningful,
+            facts=_facts_of(name, outline),
         )
+
+
+def _facts_of(name: str | None, outline: Outline) -> bytes | None:
+    if name == _CHECK_COMPLETED:
+        facts = {"status": outline.data.status, "summary": outline.data.summary}
+    elif name == _JOB_COMPLETED:
+        facts = {"creditsUsed": outline.data.creditsUsed, "metadata": outline.body.metadata}
+    else:
+        return None
+    return to_json({key: _value_of(raw) for key, raw in facts.items()})
+
+
+def _value_of(raw: Raw) -> Any:
+    try:
+        return parse_body(bytes(raw)) if len(bytes(raw)) <= INLINE_BODY_BYTES else None
+    except NotJSONError:
+        # JSON with a number that Python does not parse.
+        return None
 
 
 def _facts(status: Raw, error: Raw) -> dict[str, Any]:
@@ -92,14 +134,29 @@ def _facts(status: Raw, error: Raw) -> dict[str, Any]:
 
 
 def parse_body(body: bytes) -> Any:
-    """Parse a delivery's body; lone surrogates are escaped by `escape_halves`.
+    """Parse a delivery's body into values that every database can store.
+
+    Lone surrogates are escaped by `escape_halves`, NUL becomes U+FFFD, and a number beyond a float becomes null.
 
     :raises NotJSONError: the body is not JSON, not UTF-8, or too deeply nested.
     """
     try:
-        return from_json(escape_halves(body), allow_inf_nan=False)
+        parsed = from_json(escape_halves(body), allow_inf_nan=False)
     except (ValueError, RecursionError) as error:
         raise NotJSONError(str(error)) from None
+    return _storable(parsed) if _SUSPECT.search(body) else parsed
+
+
+def _storable(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.replace("\0", "\ufffd")
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, list):
+        return [_storable(item) for item in value]
+    if isinstance(value, dict):
+        return {_storable(key): _storable(item) for key, item in value.items()}
+    return value
 
 
 def first_of(payload: dict[str, Any]) -> dict[str, Any]:

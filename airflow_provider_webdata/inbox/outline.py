@@ -28,12 +28,17 @@ class _Body(msgspec.Struct):
     webhookId: msgspec.Raw = _NULL  # noqa: N815
     success: msgspec.Raw = _NULL
     data: msgspec.Raw = _NULL
+    metadata: msgspec.Raw = _NULL
 
 
 class _Data(msgspec.Struct):
     checkId: msgspec.Raw = _NULL  # noqa: N815
     monitorId: msgspec.Raw = _NULL  # noqa: N815
     url: msgspec.Raw = _NULL
+    status: msgspec.Raw = _NULL
+    summary: msgspec.Raw = _NULL
+    isMeaningful: msgspec.Raw = _NULL  # noqa: N815
+    creditsUsed: msgspec.Raw = _NULL  # noqa: N815
     metadata: msgspec.Raw = _NULL
 
 
@@ -44,6 +49,10 @@ class _Metadata(msgspec.Struct):
     error: msgspec.Raw = _NULL
 
 
+class _Labels(msgspec.Struct):
+    monitor: msgspec.Raw = _NULL
+
+
 class _Array(msgspec.Struct, array_like=True):
     first: msgspec.Raw = _NULL
 
@@ -51,6 +60,7 @@ class _Array(msgspec.Struct, array_like=True):
 _body = msgspec.json.Decoder(_Body)
 _data = msgspec.json.Decoder(_Data)
 _metadata = msgspec.json.Decoder(_Metadata)
+_labels = msgspec.json.Decoder(_Labels)
 _array = msgspec.json.Decoder(_Array)
 _anything = msgspec.json.Decoder(msgspec.Raw)
 _text = msgspec.json.Decoder(str)
@@ -60,11 +70,14 @@ class Outline(NamedTuple):
     """The raw, unparsed parts of a delivery that its envelope needs.
 
     :param data: `data`, or the first of its items.
+    :param metadata: of the page in `data`.
+    :param labels: the metadata of the webhook.
     """
 
     body: _Body
     data: _Data
     metadata: _Metadata
+    labels: _Labels
 
 
 def outline_of(body: bytes) -> Outline | None:
@@ -87,19 +100,30 @@ def _outline(body: _Body) -> Outline:
     if data.startswith(b"["):
         data = bytes(_array.decode(data).first)
     inner = _data.decode(data) if data.startswith(b"{") else _Data()
-    page = bytes(inner.metadata)
-    return Outline(body, inner, _metadata.decode(page) if page.startswith(b"{") else _Metadata())
+    page, labels = bytes(inner.metadata), bytes(body.metadata)
+    return Outline(
+        body,
+        inner,
+        _metadata.decode(page) if page.startswith(b"{") else _Metadata(),
+        _labels.decode(labels) if labels.startswith(b"{") else _Labels(),
+    )
 
 
 def text_of(raw: msgspec.Raw, longest: int) -> str | None:
     """Return a value if it is a string of 1 to `longest` printable characters, else None."""
+    text = name_of(raw, longest)
+    return text if text is not None and text.isprintable() else None
+
+
+def name_of(raw: msgspec.Raw, longest: int) -> str | None:
+    """Return a value if it is a string of 1 to `longest` characters, which may join emoji, else None."""
     written = bytes(raw)
     # A character may be encoded as two escapes.
     if not written.startswith(b'"') or len(written) > 12 * longest + 2:
         return None
     text = _text.decode(written)
     # A database may reject NUL.
-    return text if 0 < len(text) <= longest and text.isprintable() else None
+    return text if 0 < len(text) <= longest and "\0" not in text else None
 
 
 def _is_shallow(body: bytes) -> bool:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from airflow_provider_webdata.assets.job import job_asset
 from airflow_provider_webdata.assets.monitor import monitor_asset
-from airflow_provider_webdata.assets.uri import dataset, monitor_uri, normalized
+from airflow_provider_webdata.assets.uri import dataset, is_meaningful_uri, monitor_uri, normalized
 from airflow_provider_webdata.common.page_urls import check_page, job_page, monitor_page
 from airflow_provider_webdata.results.lineage import operator_lineage
 from airflow_provider_webdata.triggers.events import WebDataMonitorCheckEventTrigger
@@ -30,6 +30,11 @@ SPELLINGS = {
     "a name with a slash": ("webdata://eu/monitors/a%2fb", "webdata://eu/monitors/a%2Fb"),
     "a connection with a colon": ("webdata://team%3Aeu/monitors/a", "webdata://team%3Aeu/monitors/a"),
     "letters of a name": ("webdata://eu/monitors/Größe", "webdata://eu/monitors/Gr%C3%B6%C3%9Fe"),
+    "meaningful checks": (
+        "webdata://eu/monitors/River levels/meaningful/",
+        "webdata://eu/monitors/River%20levels/meaningful",
+    ),
+    "a name like the suffix": ("webdata://eu/monitors/meaningful",) * 2,
     "jobs": ("webdata:///jobs/batch_scrape/", "webdata://webdata_default/jobs/batch_scrape"),
     "a name like digits": ("webdata://eu/monitors/00000000000000000000000000000007",) * 2,
 }
@@ -49,6 +54,8 @@ def test_airflow_takes_all_spellings_for_one(given_uri: str, expected: str) -> N
         "webdata://eu/monitors",
         "webdata://eu/monitor/a",
         "webdata://eu/monitors/a/b",
+        "webdata://eu/monitors/a/meaningful/meaningful",
+        "webdata://eu/jobs/crawl/meaningful",
         "webdata://eu/jobs/scrape",
         "webdata://eu/jobs",
         "webdata://eu/monitors/a?x=1",
@@ -72,6 +79,10 @@ def test_any_name_has_one_uri(monitor: str, conn_id: str) -> None:
         return
     assert normalized(urlsplit(uri)).geturl() == uri
     assert monitor_uri(f" {monitor} ", conn_id) == uri
+    assert not is_meaningful_uri(uri)
+    meaningful = monitor_uri(monitor, conn_id, only_if_meaningful=True)
+    assert normalized(urlsplit(meaningful)).geturl() == meaningful
+    assert is_meaningful_uri(meaningful)
 
 
 def test_one_asset_in_every_dag() -> None:

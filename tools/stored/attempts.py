@@ -169,7 +169,7 @@ def batch_keys(queries: list[Any]) -> list[str]:
     from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
     from airflow_provider_webdata.runs.searches.batch_queries import checked_queries
 
-    batch = WebDataBatchSearchOperator(task_id="t", queries=queries, limit=5)
+    batch = WebDataBatchSearchOperator(task_id="t", webdata_conn_id=CONNECTION_ID, queries=queries, limit=5)
     run = batch.new_run(context_of(TaskInstance()))
     return [*checked_queries(queries, run.request_of, None, batch.log)]
 

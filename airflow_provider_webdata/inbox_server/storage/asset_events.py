@@ -1,10 +1,10 @@
 """Asset events of completed checks and jobs, registered by the API server: they start DAGs without a triggerer.
 
-A thread reads stored deliveries from a cursor onward. One transaction queues the deliveries that start a DAG and
-advances the cursor. It then registers the oldest queued event that changes a scheduled asset, for each monitor and job
-kind, unless a DAG has not yet started its run for the previous event: Airflow would merge both into one run, or lose
-the later one. If a server dies, another server or the next start continues. Servers take turns, because the cursor's
-row is locked from the start of the transaction.
+A thread reads stored deliveries from a cursor onward. One transaction queues the deliveries that start a DAG, for each
+asset that they change, and advances the cursor. It then registers the oldest queued event of each scheduled asset,
+unless a DAG has not yet started its run for the asset's previous event: Airflow would merge both into one run, or lose
+the later one. No body is read: the delivery's row contains what its event needs. If a server dies, another server or
+the next start continues. Servers take turns, because the cursor's row is locked from the start of the transaction.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from airflow.models.asset import (
     DagScheduleAssetUriReference,
 )
 from airflow.models.dag import DagModel
-from sqlalchemy import and_, case, func, or_, select, tuple_, update
+from pydantic_core import from_json
+from sqlalchemy import and_, bindparam, func, or_, select, update
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from airflow_provider_webdata.assets.uri import SCHEME, job_uri, monitor_uri
+from airflow_provider_webdata.assets.uri import SCHEME, is_meaningful_uri, job_uri, monitor_uri
 from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
 from airflow_provider_webdata.common.page_urls import check_page, job_page, page_url
-from airflow_provider_webdata.inbox.envelope import NotJSONError, first_of, parse_body, split_event
-from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES, MONITOR_NAME
-from airflow_provider_webdata.states.checks import CHECK_COMPLETED
+from airflow_provider_webdata.inbox.envelope import split_event
+from airflow_provider_webdata.states.checks import CHECK_COMPLETED, MEANINGFUL_STATUSES
 from airflow_provider_webdata.states.jobs import JOB_COMPLETED, JobView
 
 from . import sequencer
@@ -59,6 +59,9 @@ SHORTEST_PAUSE = 0.25
 """Seconds until the first check for DAGs that have started their runs for an event; doubles with each check."""
 ROUND = 200
 """Maximum number of deliveries, and of registered events, in one transaction."""
+
+MOST_PAGES = 1000
+"""Maximum number of a check's page deliveries that are read to decide whether it is meaningful."""
 
 _CURSOR_ROW = 2
 _CHECK = split_event(CHECK_COMPLETED)[1]
@@ -97,13 +100,14 @@ _UNCONSUMED = (
 _CURSOR = select(counter.c.last_position).where(counter.c.id == _CURSOR_ROW)
 # Locks without a prior read, which SQLite could not upgrade to a write.
 _LOCK = update(counter).where(counter.c.id == _CURSOR_ROW).values(last_position=counter.c.last_position)
-_SMALL_BODY = case((delivery.c.size <= INLINE_BODY_BYTES, delivery.c.body)).label("body")
 _DELIVERIES = select(
     *(
         delivery.c[name]
-        for name in ("id", "position", "conn_id", "name", "operation", "monitor_id", "job_id")
-    ),
-    _SMALL_BODY,
+        for name in (
+            *("id", "position", "conn_id", "name", "operation"),
+            *("monitor_id", "monitor_name", "job_id", "facts"),
+        )
+    )
 )
 _COMPLETED = _DELIVERIES.where(
     or_(
@@ -116,10 +120,24 @@ _COMPLETED = _DELIVERIES.where(
     ),
     delivery.c.job_id.is_not(None),
 )
+_QUEUE_AGAIN = (
+    update(asset_event)
+    .where(
+        asset_event.c.asset_id == bindparam("of_asset_id"),
+        asset_event.c.job_id == bindparam("of_job_id"),
+        asset_event.c.state == FAILED,
+    )
+    .values(delivery_id=bindparam("of_delivery_id"), state=QUEUED)
+)
 _ANY_QUEUED = select(asset_event.c.delivery_id).where(asset_event.c.state == QUEUED).limit(1)
-# Without bodies: the queue of a paused DAG may be long.
-_QUEUED_IDS = (
-    select(asset_event.c.delivery_id).where(asset_event.c.state == QUEUED).order_by(asset_event.c.delivery_id)
+# One step in an index for each asset, whatever the length of its queue.
+_OLDEST_QUEUED = (
+    select(asset_event.c.delivery_id)
+    .where(asset_event.c.state == QUEUED, asset_event.c.asset_id == AssetModel.id)
+    .order_by(asset_event.c.delivery_id)
+    .limit(1)
+    .correlate(AssetModel)
+    .scalar_subquery()
 )
 
 
@@ -136,8 +154,6 @@ class AssetEvents:
         self._cursor = -1
         # The URIs with scheduled DAGs at the last check, by connection.
         self._scheduled: Mapping[str, set[str]] = {}
-        # Ids of queued deliveries that change none of these assets. Ids are never reused.
-        self._passed: set[int] = set()
         self._outdated_at = 0.0
         # At the last check, queued events changed scheduled assets. Others wait for a DAG to be scheduled or unpaused.
         self._waiting = False
@@ -188,10 +204,8 @@ class AssetEvents:
         scheduled = self._scheduled.get(new.conn_id)
         if not scheduled:
             return False
-        payload = _payload_of(new.body if len(new.body) <= INLINE_BODY_BYTES else None)
-        return not scheduled.isdisjoint(
-            _uris_of(new.conn_id, envelope.name, operation, envelope.monitor_id, payload)
-        )
+        uris = _uris_of(new.conn_id, envelope.name, operation, envelope.monitor_id, envelope.monitor_name)
+        return not scheduled.isdisjoint(uris)
 
     def _work(self) -> None:
         failing = False
@@ -236,27 +250,24 @@ class AssetEvents:
             assets = {asset.uri: asset for asset in session.scalars(_SCHEDULED)}
             scheduled = _by_connection(assets)
             rows = _completed_between(connection, scheduled, cursor, end)
-            for row in rows:
-                if not scheduled[row.conn_id].isdisjoint(_uris_of_row(row)):
-                    _queue(connection, row)
+            _queue(connection, assets, rows)
             is_full = len(rows) == ROUND
             processed = rows[-1].position if is_full else end
             if processed > cursor:
                 connection.execute(_LOCK.values(last_position=processed))
-            passed = self._passed if scheduled == self._scheduled else set()
-            registered, held = _register_oldest(session, connection, assets, passed, callbacks)
+            registered, held = _register_oldest(session, connection, callbacks)
             session.commit()
         self._cursor = processed
-        self._scheduled, self._passed = scheduled, passed
+        self._scheduled = scheduled
         self._outdated_at = time.monotonic() + INTERVAL
-        self._waiting = registered or held
+        self._waiting = bool(registered) or held
         if registered:
             self._pause = SHORTEST_PAUSE / 2
         else:
             self._pause = min(2 * self._pause, INTERVAL) if held else INTERVAL
         for call in callbacks:
             call()
-        return is_full or registered
+        return is_full or registered > 0
 
 
 def _locked_cursor(connection: Connection) -> int:
@@ -285,66 +296,71 @@ def _completed_between(
     return connection.execute(found.order_by(delivery.c.position).limit(ROUND)).all()
 
 
-def _key_of(row: Any) -> dict[str, Any]:
-    subject = _subject_of(row.name, row.operation, row.monitor_id)
-    return {"conn_id": row.conn_id, "subject": subject, "job_id": row.job_id}
+def _queue(connection: Connection, assets: Mapping[str, AssetModel], rows: Iterable[Any]) -> None:
+    """Queue the events of deliveries once for each asset, and again if its registration failed."""
+    events = [
+        {"asset_id": assets[uri].id, "job_id": row.job_id, "conn_id": row.conn_id, "delivery_id": row.id}
+        for row in rows
+        for uri in _uris_of_row(row) & assets.keys()
+        if not is_meaningful_uri(uri) or _is_meaningful(connection, row)
+    ]
+    if not events:
+        return
+    new = insert_or_ignore(asset_event, connection.dialect).values(
+        [{**event, "state": QUEUED} for event in events]
+    )
+    if connection.execute(new).rowcount < len(events):
+        again = [{f"of_{name}": value for name, value in event.items()} for event in events]
+        connection.execute(_QUEUE_AGAIN, again)
 
 
-def _queue(connection: Connection, row: Any) -> None:
-    """Queue a delivery's event once, and again if its registration failed."""
-    key, queued = _key_of(row), {"delivery_id": row.id, "state": QUEUED}
-    new = insert_or_ignore(asset_event, connection.dialect).values(**key, **queued)
-    if not connection.execute(new).rowcount:
-        failed = update(asset_event).filter_by(**key, state=FAILED)
-        connection.execute(failed.values(queued))
+def _is_meaningful(connection: Connection, row: Any) -> bool:
+    """Return whether a page of a check was judged meaningful, or may have been: its delivery is missing."""
+    facts = _facts_of(row)
+    summary = facts.get("summary")
+    counts = [summary.get(name) for name in MEANINGFUL_STATUSES] if isinstance(summary, dict) else [None]
+    known = [count for count in counts if isinstance(count, int)]
+    pages = sum(known) if len(known) == len(counts) else MOST_PAGES
+    if pages <= 0 or str(facts.get("status")).startswith(("failed", "skipped")):
+        return False
+    judged = (
+        select(delivery.c.is_meaningful)
+        .where(
+            delivery.c.conn_id == row.conn_id,
+            delivery.c.job_id == row.job_id,
+            delivery.c.is_meaningful.is_not(None),
+        )
+        .order_by(delivery.c.is_meaningful.desc())
+        .limit(min(pages, MOST_PAGES))
+    )
+    found = connection.scalars(judged).all()
+    return any(found) or len(found) < min(pages, MOST_PAGES)
 
 
 def _register_oldest(
-    session: Session,
-    connection: Connection,
-    assets: Mapping[str, AssetModel],
-    passed: set[int],
-    callbacks: list[Callable[[], None]],
-) -> tuple[bool, bool]:
-    """Register the oldest queued event of each subject that changes a scheduled asset and whose DAGs are ready.
+    session: Session, connection: Connection, callbacks: list[Callable[[], None]]
+) -> tuple[int, bool]:
+    """Register the oldest queued event of each scheduled asset whose DAGs are ready.
 
-    :param passed: ids of deliveries that change no scheduled asset, to skip; extended by the ids found.
     :param callbacks: extended by the calls to make after the commit.
-    :return: whether any event left the queue, and whether any waits for a DAG.
+    :return: the number of events that left the queue, and whether any waits for a DAG.
     """
-    registered, held = 0, False
     unconsumed = set(session.scalars(_UNCONSUMED))
-    queued = _QUEUED_IDS.where(asset_event.c.conn_id.in_(_by_connection(assets)))
-    decided: set[tuple[str, str]] = set()
-    ids: Sequence[int] = connection.scalars(queued.limit(ROUND)).all() if assets else ()
-    while ids:
-        unknown = [delivery_id for delivery_id in ids if delivery_id not in passed]
-        found = _DELIVERIES.where(delivery.c.id.in_(unknown)).order_by(delivery.c.id)
-        for row in connection.execute(found).all() if unknown else ():
-            key = _key_of(row)
-            subject = (key["conn_id"], key["subject"])
-            if subject in decided:
-                continue
-            changed = {assets[uri].id: assets[uri] for uri in sorted(_uris_of_row(row) & assets.keys())}
-            if not changed:
-                passed.add(row.id)
-                continue
-            decided.add(subject)
-            if not unconsumed.isdisjoint(changed):
-                held = True
-                continue
-            state = _register(session, changed.values(), row, callbacks)
-            connection.execute(update(asset_event).filter_by(**key).values(state=state))
-            unconsumed.update(changed)
-            registered += 1
-            if registered == ROUND:
-                return True, held
-        # Far fewer rows than the queue: the events of a burst have one subject.
-        more = queued.where(asset_event.c.delivery_id > ids[-1])
-        if decided:
-            more = more.where(tuple_(asset_event.c.conn_id, asset_event.c.subject).not_in(decided))
-        ids = connection.scalars(more.limit(ROUND)).all()
-    return registered > 0, held
+    queued = session.execute(_SCHEDULED.add_columns(_OLDEST_QUEUED).where(_OLDEST_QUEUED.is_not(None))).all()
+    ready: dict[int, list[AssetModel]] = {}
+    for asset, delivery_id in queued:
+        if asset.id not in unconsumed:
+            ready.setdefault(delivery_id, []).append(asset)
+    oldest = sorted(ready)[:ROUND]
+    found = _DELIVERIES.where(delivery.c.id.in_(oldest)).order_by(delivery.c.id)
+    for row in connection.execute(found).all() if oldest else ():
+        changed = ready[row.id]
+        state = _register(session, changed, row, callbacks)
+        done = update(asset_event).where(
+            asset_event.c.asset_id.in_([asset.id for asset in changed]), asset_event.c.job_id == row.job_id
+        )
+        connection.execute(done.values(state=state))
+    return len(oldest), any(asset.id in unconsumed for asset, _ in queued)
 
 
 def _register(
@@ -354,7 +370,7 @@ def _register(
 
     :raises SQLAlchemyError: the database is unavailable.
     """
-    extra = {"payload": _facts_of(row, _payload_of(row.body))}
+    extra = {"payload": _payload_of(row)}
     notifications: list[Callable[[], None]] = []
     try:
         with session.begin_nested():
@@ -385,14 +401,6 @@ def _register(
     return REGISTERED
 
 
-def _payload_of(body: bytes | None) -> dict[str, Any]:
-    try:
-        payload = parse_body(body or b"{}")
-    except NotJSONError:
-        payload = {}
-    return payload if isinstance(payload, dict) else {}
-
-
 def _subject_of(name: str | None, operation: str, monitor_id: str | None) -> str:
     """Return the monitor's id or the job's kind of a completed check or job; an empty string for other deliveries."""
     if name == JOB_COMPLETED:
@@ -402,42 +410,50 @@ def _subject_of(name: str | None, operation: str, monitor_id: str | None) -> str
 
 
 def _uris_of_row(row: Any) -> set[str]:
-    return _uris_of(row.conn_id, row.name, row.operation, row.monitor_id, _payload_of(row.body))
+    return _uris_of(row.conn_id, row.name, row.operation, row.monitor_id, row.monitor_name)
 
 
 def _uris_of(
-    conn_id: str, name: str | None, operation: str, monitor_id: str | None, payload: Mapping[str, Any]
+    conn_id: str, name: str | None, operation: str, monitor_id: str | None, monitor_name: str | None
 ) -> set[str]:
-    """Return the assets that a delivery changes: a monitor's by id and, with a managed webhook, by name."""
+    """Return the assets that a delivery may change: a monitor's by id and, with a managed webhook, by name."""
     subject = _subject_of(name, operation, monitor_id)
     if not subject:
         return set()
     if name == JOB_COMPLETED:
         return {job_uri(subject, conn_id)}
-    metadata = payload.get("metadata")
-    named = metadata.get(MONITOR_NAME) if isinstance(metadata, dict) else None
-    monitors = [subject, named] if isinstance(named, str) and named.strip() else [subject]
-    return {monitor_uri(monitor, conn_id) for monitor in monitors}
+    monitors = [subject, monitor_name] if monitor_name and monitor_name.strip() else [subject]
+    return {
+        monitor_uri(monitor, conn_id, only_if_meaningful=only_if_meaningful)
+        for monitor in monitors
+        for only_if_meaningful in (False, True)
+    }
 
 
-def _facts_of(row: Any, payload: dict[str, Any]) -> dict[str, Any]:
+def _facts_of(row: Any) -> dict[str, Any]:
+    """Return the facts in a delivery's body."""
+    facts: dict[str, Any] = from_json(row.facts) if row.facts else {}
+    return facts
+
+
+def _payload_of(row: Any) -> dict[str, Any]:
     """Return the facts about the check or job, in the format of the triggers' events."""
-    data = first_of(payload)
-    facts = {"conn_id": row.conn_id, "via": "webhook", "delivery_id": row.id}
+    facts = _facts_of(row)
+    payload = {"conn_id": row.conn_id, "via": "webhook", "delivery_id": row.id}
     if row.name == JOB_COMPLETED:
         view = JobView(row.operation, row.job_id, JOB_COMPLETED)
         return {
             **view.event("webhook"),
-            **facts,
-            "credits_used": data.get("creditsUsed"),
-            "metadata": payload.get("metadata"),
+            **payload,
+            "credits_used": facts.get("creditsUsed"),
+            "metadata": facts.get("metadata"),
             "page_url": page_url(job_page(row.conn_id, row.operation, row.job_id)),
         }
     return {
-        **facts,
+        **payload,
         "monitor_id": row.monitor_id,
         "check_id": row.job_id,
-        "check_status": data.get("status"),
-        "summary": data.get("summary"),
+        "check_status": facts.get("status"),
+        "summary": facts.get("summary"),
         "page_url": page_url(check_page(row.conn_id, row.monitor_id, row.job_id)),
     }

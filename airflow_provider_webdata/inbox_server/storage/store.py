@@ -35,9 +35,8 @@ MOST_CONNECTIONS = 1000
 MOST_EVENTS = 100
 """Maximum number of counted events."""
 
-_WITHOUT_BODY = [
-    column for column in delivery.c if column.name not in {"dedupe", "page_hash", "operation", "name", "body"}
-]
+_OMITTED = {"dedupe", "page_hash", "operation", "name", "monitor_name", "is_meaningful", "facts", "body"}
+_WITHOUT_BODY = [column for column in delivery.c if column.name not in _OMITTED]
 # Alembic's own function logs two lines.
 _REVISION = select(column("version_num", String)).select_from(table(VERSION_TABLE))
 _SMALL_BODY = case((delivery.c.size <= INLINE_BODY_BYTES, delivery.c.body)).label("body")
@@ -263,7 +262,7 @@ class DeliveryStore:
             asset_event.c.state == FAILED, asset_event.c.conn_id == conn_id
         )
         with self._transaction() as connection:
-            return list(connection.scalars(failed.order_by(asset_event.c.delivery_id)))
+            return list(connection.scalars(failed.distinct().order_by(asset_event.c.delivery_id)))
 
     def revision(self) -> str | None:
         """Return the revision of the tables, or None if they are missing."""
@@ -326,6 +325,9 @@ def _row_of(new: NewDelivery) -> dict[str, Any]:
         "name": envelope.name,
         "job_id": envelope.job_id,
         "monitor_id": envelope.monitor_id,
+        "monitor_name": envelope.monitor_name,
+        "is_meaningful": envelope.is_meaningful,
+        "facts": envelope.facts,
         "page_hash": None if envelope.page_url is None else page_hash(envelope.page_url),
         "success": envelope.success,
         "received_at": new.received_at,

@@ -80,6 +80,12 @@ delivery = Table(
     Column("name", exact_text(TEXT_LENGTH)),
     Column("job_id", exact_text(TEXT_LENGTH)),
     Column("monitor_id", exact_text(TEXT_LENGTH)),
+    # From a managed webhook's metadata.
+    Column("monitor_name", exact_text(TEXT_LENGTH)),
+    # Of a monitor's new or changed page: its change was judged meaningful.
+    Column("is_meaningful", Boolean(create_constraint=False)),
+    # JSON of the asset event's facts, of completed checks and jobs; see `Envelope`.
+    Column("facts", LargeBinary().with_variant(mysql.LONGBLOB(), "mysql")),
     # Hash of the page's URL, which may be too long for an index; see `records.page_hash`.
     Column("page_hash", BigInteger),
     Column("success", Boolean(create_constraint=False)),
@@ -105,6 +111,15 @@ delivery = Table(
         postgresql_where=text("position IS NULL"),
         sqlite_where=text("position IS NULL"),
     ),
+    # The judged pages of a check, and on MySQL all other rows.
+    Index(
+        "idx_webdata_inbox_delivery_is_meaningful",
+        "conn_id",
+        "job_id",
+        "is_meaningful",
+        postgresql_where=text("is_meaningful IS NOT NULL"),
+        sqlite_where=text("is_meaningful IS NOT NULL"),
+    ),
     Index("idx_webdata_inbox_delivery_received_at", "received_at"),
     # The id of a pruned delivery must not be reused.
     sqlite_autoincrement=True,
@@ -120,18 +135,19 @@ counter = Table(
 
 QUEUED, REGISTERED, FAILED = "queued", "registered", "failed"
 
-# The completed checks and jobs that start DAGs, with the state of their asset events. An event is registered once
-# those DAGs have started their runs for the previous event. A row is pruned with its delivery.
+# The completed checks and jobs that change assets with DAGs: each asset has its queue, so that neither another asset's
+# queue nor its own length delays an event. An event is registered once those DAGs have started their runs for the
+# previous event. A row is pruned with its delivery.
 asset_event = Table(
     ASSET_EVENT_TABLE,
     metadata,
-    Column("conn_id", exact_text(CONN_ID_LENGTH), primary_key=True),
-    # The id of the monitor, or the kind of the job.
-    Column("subject", exact_text(TEXT_LENGTH), primary_key=True),
+    # Of Airflow's table of assets, which never reuses an id.
+    Column("asset_id", Integer, primary_key=True, autoincrement=False),
     # For monitors, the id of the check.
     Column("job_id", exact_text(TEXT_LENGTH), primary_key=True),
+    Column("conn_id", exact_text(CONN_ID_LENGTH), nullable=False),
     Column("delivery_id", BigInteger, nullable=False),
-    Column("state", exact_text(20), nullable=False, server_default=REGISTERED),
+    Column("state", exact_text(20), nullable=False),
     Index("idx_webdata_asset_event_delivery_id", "delivery_id"),
-    Index("idx_webdata_asset_event_state", "state", "conn_id", "subject", "delivery_id"),
+    Index("idx_webdata_asset_event_state", "state", "asset_id", "delivery_id"),
 )

@@ -263,7 +263,7 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
     "a process without the database": (lambda w: w.patch.setattr(settings, "engine", None), {}),
     "a delivery whose asset event failed": (
         lambda w: w.execute(
-            "INSERT INTO webdata_asset_event VALUES ('webdata_default', 'crawl', 'c', 1, 'failed')"
+            "INSERT INTO webdata_asset_event VALUES (1, 'c', 'webdata_default', 1, 'failed')"
         ),
         {
             "deliveries": (
@@ -277,7 +277,7 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
         lambda w: w.execute(
             "INSERT INTO webdata_asset_event WITH RECURSIVE n(i) AS "
             "(SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 21) "
-            "SELECT 'webdata_default', 'crawl', 'c' || i, i, 'failed' FROM n"
+            "SELECT 1, 'c' || i, 'webdata_default', i, 'failed' FROM n"
         ),
         {"deliveries": ("wrong", "the asset events of 21 could not", " 19 20`. Then run the doctor again")},
     ),

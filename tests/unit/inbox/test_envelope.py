@@ -29,20 +29,41 @@ READ = [
     pytest.param(
         CHECK,
         Envelope(
-            "monitor.check.completed", "monitor", "check.completed", "check-1", "monitor-1", "event-1", True
+            "monitor.check.completed",
+            "monitor",
+            "check.completed",
+            "check-1",
+            "monitor-1",
+            "event-1",
+            True,
+            facts=b'{"status":"completed","summary":null}',
         ),
         id="monitor check",
     ),
     pytest.param(
         {**CHECK, "data": CHECK["data"][0]},
         Envelope(
-            "monitor.check.completed", "monitor", "check.completed", "check-1", "monitor-1", "event-1", True
+            "monitor.check.completed",
+            "monitor",
+            "check.completed",
+            "check-1",
+            "monitor-1",
+            "event-1",
+            True,
+            facts=b'{"status":"completed","summary":null}',
         ),
         id="data as an object",
     ),
     pytest.param(
         {**CHECK, "id": None, "type": "check.completed", "success": "yes", "webhookId": 7},
-        Envelope("check.completed", None, "check.completed", "check-1", "monitor-1", None, None),
+        Envelope(
+            "check.completed",
+            None,
+            "check.completed",
+            "check-1",
+            "monitor-1",
+            facts=b'{"status":"completed","summary":null}',
+        ),
         id="check id from the data, odd values dropped",
     ),
     pytest.param(
@@ -73,8 +94,43 @@ READ = [
     ),
     pytest.param(
         {"type": "batch_scrape.completed", "id": "job-1", "data": ["text"]},
-        Envelope("batch_scrape.completed", "batch_scrape", "completed", "job-1"),
+        Envelope(
+            "batch_scrape.completed",
+            "batch_scrape",
+            "completed",
+            "job-1",
+            facts=b'{"creditsUsed":null,"metadata":null}',
+        ),
         id="data of texts",
+    ),
+    pytest.param(
+        {
+            **CHECK,
+            "data": [{"checkId": "c", "status": "\0", "summary": {"changed": 1, "new": 10**400}}],
+            "metadata": {"monitor": "Prices \U0001f468\u200d\U0001f469"},
+        },
+        Envelope(
+            "monitor.check.completed",
+            "monitor",
+            "check.completed",
+            "check-1",
+            None,
+            "event-1",
+            True,
+            monitor_name="Prices \U0001f468\u200d\U0001f469",
+            facts=b'{"status":"\xef\xbf\xbd","summary":{"changed":1,"new":1' + b"0" * 400 + b"}}",
+        ),
+        id="a name with a joined emoji, and facts that a database can store",
+    ),
+    pytest.param(
+        {
+            "success": True,
+            "type": "monitor.page",
+            "id": "check-1",
+            "data": {"monitorId": "monitor-1", "status": "new", "isMeaningful": True},
+        },
+        Envelope("monitor.page", "monitor", "page", "check-1", "monitor-1", None, True, is_meaningful=True),
+        id="page that was judged meaningful",
     ),
     pytest.param({"type": "brand.new"}, Envelope("brand.new", None, "brand.new"), id="unknown operation"),
     pytest.param({"type": "x" * 201, "id": "a\x00b", "webhookId": "\n"}, Envelope(), id="no texts to keep"),

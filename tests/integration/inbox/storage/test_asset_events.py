@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
 from functools import cached_property
 from typing import Any
-from unittest.mock import Mock, patch
+from unittest.mock import patch
 
 import pytest
 from airflow.assets import manager
@@ -39,9 +39,10 @@ from sqlalchemy.orm import Session
 from airflow_provider_webdata.assets.job import job_asset
 from airflow_provider_webdata.assets.monitor import monitor_asset
 from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
+from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES
 from airflow_provider_webdata.inbox_server.storage import asset_events
 from airflow_provider_webdata.inbox_server.storage.asset_events import AssetEvents
-from airflow_provider_webdata.inbox_server.storage.errors import ContendedError, StoreUnavailableError
+from airflow_provider_webdata.inbox_server.storage.errors import ContendedError
 from airflow_provider_webdata.inbox_server.storage.records import NewDelivery
 from airflow_provider_webdata.inbox_server.storage.retention import prune_all
 from airflow_provider_webdata.inbox_server.storage.tables import asset_event
@@ -334,6 +335,7 @@ DYING = """
 import os, signal, sys
 from sqlalchemy import create_engine
 from airflow.utils.orm_event_handlers import setup_event_handlers
+from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES
 from airflow_provider_webdata.inbox_server.storage import asset_events
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
 
@@ -451,54 +453,100 @@ def test_an_event_without_scheduled_asset_blocks_no_later_one(
     assert sqlite_airflow.runs("on_0") == [["old-0"], ["old-1"], ["old-2"]]
 
 
-def test_events_of_a_paused_dag_are_read_once(
-    sqlite_airflow: Airflow, monkeypatch: pytest.MonkeyPatch
+def test_work_does_not_grow_with_the_queue(
+    airflow: Airflow, statements: Callable[[AssetEvents], list[str]]
 ) -> None:
-    """The looks for other DAGs read no body again, until the scheduled assets change."""
-    monkeypatch.setattr(asset_events, "ROUND", 2)
-    parsed: list[str] = []
-    parse = asset_events.parse_body
+    """A queue of distinct monitors with one name delays no other monitor, and no body is read."""
+    airflow.schedule(monitor_asset(NAME), monitor_asset(OTHER))
+    events = airflow.events()
 
-    def record(body: bytes) -> Any:
-        found = parse(body)
-        parsed.append(found["id"])
-        return found
-
-    def look(check: str) -> set[str]:
-        """Register a check of the other monitor; return the checks whose bodies were read."""
-        sqlite_airflow.create_runs()
-        sqlite_airflow.store.add([completed(check, OTHER)])
-        parsed.clear()
+    def queue(count: int) -> None:
+        monitors = [str(uuid.uuid4()) for _ in range(count)]
+        named = {"metadata": {"monitor": NAME}}
+        airflow.store.add([completed(f"of {monitor}", monitor, **named) for monitor in monitors])
         events.register()
-        return set(parsed)
 
-    monkeypatch.setattr(asset_events, "parse_body", record)
-    events = sqlite_airflow.events()
-    sqlite_airflow.schedule(monitor_asset(MONITOR), monitor_asset(OTHER))
-    checks = [f"c-{number}" for number in range(5)]
-    sqlite_airflow.store.add([completed(check) for check in checks])
-    events.register()
-    pause = update(DagModel).where(DagModel.dag_id == "on_0")
+    def start(check: str) -> list[str]:
+        airflow.execute(delete(AssetDagRunQueue).where(AssetDagRunQueue.target_dag_id == "on_1"))
+        airflow.store.add([completed(check, OTHER)])
+        seen.clear()
+        events.register()
+        return list(seen)
 
-    sqlite_airflow.execute(pause.values(is_paused=True))
-    with monkeypatch.context() as patch:
-        fault = OperationalError("INSERT", {}, sqlite3.OperationalError("database is locked"))
-        patch.setattr(manager.asset_manager, "register_asset_change", Mock(side_effect=fault))
-        with pytest.raises(StoreUnavailableError):
-            look("o-0")
-    # What a look found that was rolled back does not count.
-    sqlite_airflow.execute(pause.values(is_paused=False))
-    sqlite_airflow.create_runs()
-    events.register()
-    assert sqlite_airflow.checks() == ["c-0", "c-1", "o-0"]
+    queue(3)
+    seen = statements(events)
+    few = start("o-1")
+    queue(2 * asset_events.ROUND)
+    many = start("o-2")
+    assert many == few
+    assert not any("delivery.body" in statement for statement in many)
+    assert airflow.checks()[1:] == ["o-1", "o-2"]
 
-    sqlite_airflow.execute(pause.values(is_paused=True))
-    assert look("o-1") == {*checks[2:], "o-1"}
-    assert look("o-2") == {"o-2"}
-    sqlite_airflow.execute(pause.values(is_paused=False))
-    sqlite_airflow.run_all(events)
-    assert sqlite_airflow.runs() == [[check] for check in checks]
-    assert sqlite_airflow.runs("on_1") == [["o-0"], ["o-1"], ["o-2"]]
+
+def test_values_that_a_database_rejects_cost_no_event(airflow: Airflow) -> None:
+    airflow.schedule(monitor_asset(MONITOR))
+    body = completed("c-1").body.replace(b'"changed": 1', b'"changed": 1e999, "note": "a\\u0000b"')
+    airflow.store.add([NewDelivery.from_body(CONN, "k", body, datetime.now(timezone.utc))])
+    airflow.events().register()
+    [extra] = airflow.extras()
+    assert extra["payload"]["summary"] == {**SUMMARY, "changed": None, "note": "a\ufffdb"}
+
+
+@pytest.mark.rule("event-monitor-page-data")
+def test_the_asset_of_meaningful_checks(sqlite_airflow: Airflow) -> None:
+    """Page deliveries tell the judgments. A check whose pages were not all delivered may be meaningful."""
+
+    def page(check: str, number: int, *, is_meaningful: bool, status: str = "changed") -> NewDelivery:
+        url = f"https://a.example/{number}"
+        facts = {"url": url, "status": status, "isMeaningful": is_meaningful}
+        data = {"monitorId": MONITOR, "checkId": check, **facts}
+        return completed(check, type="monitor.page", data=data)
+
+    def check(name: str, status: str = "completed", **counts: int) -> NewDelivery:
+        data = {"monitorId": MONITOR, "checkId": name, "status": status, "summary": {**SUMMARY, **counts}}
+        return completed(name, data=[data], metadata={"monitor": NAME})
+
+    sqlite_airflow.schedule(
+        monitor_asset(MONITOR, only_if_meaningful=True),
+        monitor_asset(NAME, only_if_meaningful=True),
+        monitor_asset(NAME),
+    )
+    sqlite_airflow.store.add(
+        [
+            page("meaningful", 1, is_meaningful=True),
+            page("meaningful", 2, is_meaningful=False, status="new"),
+            check("meaningful", changed=1, new=1),
+            page("noise", 1, is_meaningful=False),
+            page("noise", 2, is_meaningful=True, status="same"),
+            check("noise", changed=1),
+            page("lost page", 1, is_meaningful=False),
+            check("lost page", changed=1, new=1),
+            check("no change", changed=0),
+            check("failed", "failed", changed=1),
+        ]
+    )
+    sqlite_airflow.run_all(sqlite_airflow.events())
+    meaningful = [["meaningful"], ["lost page"]]
+    assert sqlite_airflow.runs("on_0") == sqlite_airflow.runs("on_1") == meaningful
+    names = ["meaningful", "noise", "lost page", "no change", "failed"]
+    assert sqlite_airflow.runs("on_2") == [[name] for name in names]
+
+
+@pytest.mark.parametrize("bytes_of_rest", [0, INLINE_BODY_BYTES])
+def test_facts_are_those_of_the_body_whatever_its_size(sqlite_airflow: Airflow, bytes_of_rest: int) -> None:
+    sqlite_airflow.schedule(monitor_asset(NAME), job_asset("crawl"))
+    labels = {"monitor": NAME, "rest": "x" * (bytes_of_rest // 2)}
+    rest = {"rest": "x" * bytes_of_rest}
+    sqlite_airflow.store.add(
+        [
+            completed("c-1", metadata=labels, **rest),
+            completed_job("crawl", "j-1", metadata=labels, data=[{"creditsUsed": 7}], **rest),
+        ]
+    )
+    sqlite_airflow.events().register()
+    check, job = (extra["payload"] for extra in sqlite_airflow.extras())
+    assert (check["check_status"], check["summary"]) == ("completed", SUMMARY)
+    assert (job["credits_used"], job["metadata"]) == (7, labels)
 
 
 @pytest.mark.rule("event-job-completed", "event-extract", "event-agent")

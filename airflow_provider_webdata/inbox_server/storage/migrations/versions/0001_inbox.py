@@ -24,7 +24,10 @@ INDEXES = {
     "event": ["conn_id", "name", "operation", "position"],
     "received_at": ["received_at"],
 }
-PENDING = "position IS NULL"
+PARTIAL_INDEXES = {
+    "pending": (["position", "id"], "position IS NULL"),
+    "is_meaningful": (["conn_id", "job_id", "is_meaningful"], "is_meaningful IS NOT NULL"),
+}
 
 
 def text(length: int) -> sa.types.TypeEngine[str]:
@@ -46,6 +49,9 @@ def upgrade() -> None:
         sa.Column("name", text(200)),
         sa.Column("job_id", text(200)),
         sa.Column("monitor_id", text(200)),
+        sa.Column("monitor_name", text(200)),
+        sa.Column("is_meaningful", sa.Boolean()),
+        sa.Column("facts", sa.LargeBinary().with_variant(mysql.LONGBLOB(), "mysql")),
         sa.Column("page_hash", sa.BigInteger()),
         sa.Column("success", sa.Boolean()),
         sa.Column(
@@ -63,14 +69,15 @@ def upgrade() -> None:
     )
     for name, columns in INDEXES.items():
         op.create_index(f"idx_{DELIVERY}_{name}", DELIVERY, columns, schema=metadata.schema)
-    op.create_index(
-        f"idx_{DELIVERY}_pending",
-        DELIVERY,
-        ["position", "id"],
-        schema=metadata.schema,
-        postgresql_where=sa.text(PENDING),
-        sqlite_where=sa.text(PENDING),
-    )
+    for name, (columns, rows) in PARTIAL_INDEXES.items():
+        op.create_index(
+            f"idx_{DELIVERY}_{name}",
+            DELIVERY,
+            columns,
+            schema=metadata.schema,
+            postgresql_where=sa.text(rows),
+            sqlite_where=sa.text(rows),
+        )
     op.create_table(
         COUNTER,
         sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),

@@ -1,4 +1,4 @@
-"""Create the table of asset events of checks, starting with the deliveries after the upgrade."""
+"""Create the table of asset events, starting with the deliveries after the upgrade."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from sqlalchemy.dialects import mysql
 
 from airflow_provider_webdata.inbox_server.storage.tables import metadata
 
-revision = "9e27c4b1d058"
+revision = "b35d7e60c9a4"
 down_revision = "4c1f0a7d9b21"
 branch_labels = None
 depends_on = None
 
 ASSET_EVENT = "webdata_asset_event"
+INDEXES = {"delivery_id": ["delivery_id"], "state": ["state", "asset_id", "delivery_id"]}
 counter = sa.table(
     "webdata_inbox_counter",
     sa.column("id", sa.Integer()),
@@ -37,14 +38,16 @@ def upgrade() -> None:
         return
     op.create_table(
         ASSET_EVENT,
+        sa.Column("asset_id", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("job_id", text(200), nullable=False),
         sa.Column("conn_id", text(250), nullable=False),
-        sa.Column("monitor_id", text(200), nullable=False),
-        sa.Column("check_id", text(200), nullable=False),
         sa.Column("delivery_id", sa.BigInteger(), nullable=False),
-        sa.PrimaryKeyConstraint("conn_id", "monitor_id", "check_id", name=f"{ASSET_EVENT}_pkey"),
+        sa.Column("state", text(20), nullable=False),
+        sa.PrimaryKeyConstraint("asset_id", "job_id", name=f"{ASSET_EVENT}_pkey"),
         schema=metadata.schema,
     )
-    op.create_index(f"idx_{ASSET_EVENT}_delivery_id", ASSET_EVENT, ["delivery_id"], schema=metadata.schema)
+    for name, columns in INDEXES.items():
+        op.create_index(f"idx_{ASSET_EVENT}_{name}", ASSET_EVENT, columns, schema=metadata.schema)
     # Checks from before the upgrade start no DAGs.
     newest = sa.select(sa.literal(REGISTERED), counter.c.last_position).where(counter.c.id == NEWEST)
     op.execute(counter.insert().from_select(["id", "last_position"], newest))
