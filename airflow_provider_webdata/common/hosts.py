@@ -25,6 +25,12 @@ _NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
 _GLOBAL_UNICAST = ipaddress.ip_network("2000::/3")
 """The global unicast range of IANA; excludes translation, site-local, and IPv4-compatible prefixes."""
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_INTERNAL = (
+    # IANA's protocol assignments, which older Pythons call global in part. Oracle's cloud has its metadata in them.
+    ipaddress.ip_network("192.0.0.0/24"),
+    # The virtual machine's host in Azure, in a public range.
+    ipaddress.ip_network("168.63.129.16/32"),
+)
 
 
 class HostRefusedError(Exception):
@@ -83,7 +89,7 @@ def is_public(address: str) -> bool:
         if inner is None and found not in _GLOBAL_UNICAST:
             return False
         found = inner or found
-    return found.is_global and not found.is_multicast
+    return found.is_global and not found.is_multicast and not any(found in network for network in _INTERNAL)
 
 
 def addresses_for(url: httpx.URL, allowed: Collection[str]) -> list[str]:

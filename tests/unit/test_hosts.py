@@ -69,7 +69,9 @@ def test_the_host_of_a_url(url: str, host: str | None) -> None:
 
 def test_addresses_outside_global_unicast_are_not_public() -> None:
     inside = """::127.0.0.1 ::8.8.8.8 fec0::1 64:ff9b:1::808:808 64:ff9b::a00:1 ::ffff:0:8.8.8.8 2002:a00:1:: 2001::1
-        fc00::1 fe80::1%eth0 ff02::1 100::1 0.0.0.0 100.64.0.1 192.168.0.8 198.18.0.1 240.0.0.1 255.255.255.255"""
+        fc00::1 fe80::1%eth0 ff02::1 100::1 0.0.0.0 100.64.0.1 192.168.0.8 198.18.0.1 240.0.0.1 255.255.255.255
+        168.63.129.16 ::ffff:168.63.129.16 2002:a83f:8110:: 64:ff9b::a83f:8110 192.0.0.192 192.0.0.9 100.100.100.200"""
     assert [address for address in inside.split() if is_public(address)] == []
-    outside = "8.8.8.8 2606:4700::1111 ::ffff:8.8.8.8 64:ff9b::808:808 2002:808:808::"
+    outside = """8.8.8.8 168.63.129.15 168.63.129.17 192.0.1.1
+        2606:4700::1111 ::ffff:8.8.8.8 64:ff9b::808:808 2002:808:808::"""
     assert [address for address in outside.split() if not is_public(address)] == []
