@@ -44,6 +44,7 @@ _BROWSER_MINUTE, _BROWSER_MINUTE_WITH_PROMPT = 2, 7
 CATALOG = "firecrawl"
 """The data provider of the catalog and of terms."""
 
+_MOST_RECORDS = 10**12
 _FREE_CAPABILITIES = frozenset({f"{CATALOG}/find-tools", f"{CATALOG}/terms/show"})
 
 _DEFAULT_RESULTS = 10
@@ -312,8 +313,8 @@ def _provider_call(call: Wire, tool: Wire | None) -> PriceBound:
         return PriceBound(0, "")
     if tool is None:
         return PriceBound(0, "", (f"{name}: its price is in its contract, which is unknown",))
-    rate = tool.get("creditsCost")
-    if isinstance(rate, bool) or not isinstance(rate, (int, float)):
+    rate = known_credits(tool.get("creditsCost"))
+    if rate is None:
         return PriceBound(0, "", (f"{name}: only its response states the price",))
     if not tool.get("perRecord"):
         return PriceBound(rate, f"{rate:g} for {name}")
@@ -331,7 +332,9 @@ def _most_records(options: Wire, tool: Wire) -> int | None:
     if option is None:
         return None
     given = (options.get("limit"), option.get("default"), option.get("maximum"))
-    return next((n for n in given if isinstance(n, int) and not isinstance(n, bool) and n >= 0), None)
+    found = next((n for n in given if isinstance(n, int) and not isinstance(n, bool) and n >= 0), None)
+    # Only a number that fits into a float has a price.
+    return None if found is None else min(found, _MOST_RECORDS)
 
 
 def _page(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypedDict
@@ -180,7 +181,8 @@ def _typed(value: Any, kind: Any) -> Any:
         found = json.loads(value.strip().lower())
     except ValueError:
         return value
-    return found if type(found) in _TYPED[kind] else value
+    is_infinite = isinstance(found, float) and math.isinf(found)
+    return found if type(found) in _TYPED[kind] and not is_infinite else value
 
 
 def _is_billed_error(result: Mapping[str, Any]) -> bool:

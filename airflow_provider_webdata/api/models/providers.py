@@ -214,4 +214,4 @@ class ToolPage(ResponseModel):
     level: Lenient[str | None] = None
     items: Entries[DataTool]
     total: Lenient[int | None] = None
-    next: dict[str, Any] | None = None
+    next: OrNone[dict[str, Any]] = None

@@ -173,8 +173,8 @@ class MonitorOperations(Operations):
             for page in fresh:
                 yield page
             link = answer.next or answer.data.next
-            # Stop if the links form a loop.
-            if not link or link in links:
+            # Stop at a page without new pages, or if the links form a loop.
+            if not fresh or not link or link in links:
                 return
             links.add(link)
             answer = await self._follow(call.endpoint, link)

@@ -98,13 +98,16 @@ class ProviderOperations(Operations):
         """
         body = body_for(models.FindToolsRequest, request or {}, endpoints.FIND_TOOLS.label)
         options: Mapping[str, Any] | None = body.to_wire()
-        seen = []
-        while options is not None and options not in seen:
-            seen.append(options)
+        seen: set[str] = set()
+        while options is not None:
             page = _page(await self._execute(_lookup(options)))
-            for item in page.items:
-                yield item
-            options = _following(page.next)
+            items = {item.model_dump_json(): item for item in page.items}
+            fresh = [key for key in items if key not in seen]
+            for key in fresh:
+                yield items[key]
+            # A page that repeats earlier items, or has none, is the last, whatever its link.
+            options = _following(page.next) if fresh else None
+            seen.update(fresh)
 
     async def data_tool(self, provider: str, capability: str) -> models.DataTool | None:
         """Return a capability with its contract, or None if the catalog does not list it. Free.

@@ -102,6 +102,6 @@ class TeamOperations(Operations):
             seen.update(item.id for item in fresh)
             for item in fresh:
                 yield item
-            if not cursor:
+            if not cursor or not fresh:
                 return
             cursors.add(cursor)

@@ -106,6 +106,20 @@ async def test_only_links_into_the_catalog_are_followed(serve: Any) -> None:
 
 
 @one_hook
+@pytest.mark.parametrize("items", [[], [{"id": "p/c", "options": "text", "creditsCost": 10**400}]])
+async def test_a_page_without_new_items_is_the_last(serve: Any, items: list[Any]) -> None:
+    """Whatever link it has."""
+
+    def page(offset: int) -> dict[str, Any]:
+        link = {"provider": "firecrawl", "capability": "find-tools", "options": {"offset": offset}}
+        return {"success": True, "data": {"alexandria": [{"data": {"items": items, "next": link}}]}}
+
+    server, hook = serve(*map(page, range(1, 9)))
+    assert [tool.id for tool in hook.find_tools()] == [item["id"] for item in items]
+    assert len(server.requests) == 1 + len(items)
+
+
+@one_hook
 @pytest.mark.rule("find-tools-call")
 async def test_an_error_of_the_catalog(serve: Any) -> None:
     error = {"code": "invalid_options", "message": "no such level", "status": 400}

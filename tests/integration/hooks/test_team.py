@@ -127,8 +127,15 @@ async def test_activity_page_by_page(serve: Any) -> None:
             ],
             False,
         ),
+        (
+            [
+                {"data": [ITEM], "cursor": "c1", "has_more": True},
+                {"data": [], "cursor": "c2", "has_more": True},
+            ],
+            True,
+        ),
     ],
-    ids=["no more", "circle"],
+    ids=["no more", "circle", "an empty page"],
 )
 async def test_activity_ends(serve: Any, pages: list[dict[str, Any]], ends_well: bool) -> None:
     server, hook = serve(*pages)

@@ -424,3 +424,27 @@ def test_an_execution_in_flight_is_waited_for_without_a_worker(connect: Callable
     assert (outcome.ended, outcome.reschedules) == (("success", 1), 1)
     assert outcome.value["data"] == [{"a": 1}]
     assert sent[1] == sent[3] is not None
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        "text",
+        ["text"],
+        [{"name": ["a"], "type": "number"}, {"name": "a", "type": ["number"]}],
+        [{"name": 10**400}],
+    ],
+)
+def test_an_odd_contract_costs_no_call(connect: Callable[..., None], listed: Any) -> None:
+    tool = {"id": "p/c", "creditsCost": 10**400, "options": listed, "response": {"fields": "text"}}
+    lookup = {"success": True, "data": {"alexandria": [{"data": {"items": [tool], "next": "text"}}]}}
+    result = {"provider": "p", "capability": "c", "data": {"a": 1}, "creditsCost": 1}
+    good = {"success": True, "scrape_id": "s", "data": {"alexandria": [result], "creditsCost": 1}}
+    steps = [answer(body=json.dumps(body)) for body in (lookup, good)]
+    with closing(FaultServer(steps)) as server:
+        server.api_key = SANDBOX_KEY  # type: ignore[attr-defined]
+        connect(server)
+        outcome = direct.run(task(provider="p", capability="c", options={"a": "1e999"}))
+        sent = [json.loads(request.body)["alexandria"][0] for request in server.requests]
+    assert outcome.value["data"] == [{"a": 1}]
+    assert sent[1]["options"] == {"a": "1e999"}

@@ -102,6 +102,7 @@ BOUNDS: list[tuple[str, dict[str, Any], float]] = [
     ("provider", calls([{"limit": 7}], PER_RECORD), 14),
     ("provider", calls([{}, {"limit": 1}], PER_RECORD, PER_RECORD), 22),
     ("provider", calls([{}], {**PER_RECORD, "options": [{"name": "limit", "maximum": 50}]}), 100),
+    ("provider", calls([{"limit": 10**400}], {**PER_RECORD, "creditsCost": 0.5}), 5 * 10**11),
     ("map", {"url": URL}, 1),
     ("map", {"url": URL, "limit": 10, **SCAN}, 23),
     ("parse", {"filename": "a.docx"}, 1),
