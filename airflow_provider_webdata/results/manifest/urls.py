@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import re
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import unquote_plus, urlsplit
 
 _TRACKING = (
-    r"utm_\w+|gclid|dclid|gbraid|wbraid|fbclid|msclkid|yclid|igshid|mc_cid|mc_eid|_ga|_gl|mkt_tok|"
-    r"oly_anon_id|oly_enc_id|vero_id|_hsenc|_hsmi"
+    r"utm_\w+|gclid|dclid|gbraid|wbraid|gad_source|gad_campaignid|srsltid|fbclid|msclkid|twclid|ttclid|li_fat_id|"
+    r"yclid|igshid|mc_cid|mc_eid|_ga|_gl|mkt_tok|oly_anon_id|oly_enc_id|vero_id|_hsenc|_hsmi"
 )
 # Most URLs are canonical. Matching them is ten times as fast as splitting them.
 _SIMPLE = re.compile(r"(https?://[a-z0-9._-]+/[^\s?#]*)(?:\?([^\s#]*))?")
 _MAYBE_TRACKING = re.compile(rf"%|(?:^|&)(?:{_TRACKING})(?:[=&]|$)", re.IGNORECASE)
 _TRACKING_NAME = re.compile(_TRACKING, re.IGNORECASE)
-_TRACKING_IN_TEXT = re.compile(rf"(?<=[?&])(?:{_TRACKING})=[^\s&#\"'<>)\]]*&?", re.IGNORECASE)
-_EMPTY_QUERY = re.compile(r"[?&](?=[\s#\"'<>)\]]|$)")
+# In HTML, `&` is written as an entity.
+_AND = r"&(?:amp;|#0*38;|#x0*26;)?"
+_PARAMETER_IN_TEXT = rf"(?:{_TRACKING})=[^\s&#\"'<>)\]]*"
+_LATER_IN_TEXT = re.compile(rf"{_AND}{_PARAMETER_IN_TEXT}", re.IGNORECASE)
+_FIRST_IN_TEXT = re.compile(rf"(\?){_PARAMETER_IN_TEXT}{_AND}|\?{_PARAMETER_IN_TEXT}", re.IGNORECASE)
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 
@@ -56,15 +59,16 @@ def is_canonical(key: Any, url: str | None) -> bool:
 
 
 def _without_tracking(query: str) -> str:
-    pairs = parse_qsl(query, keep_blank_values=True)
-    kept = [(name, value) for name, value in pairs if not _TRACKING_NAME.fullmatch(name)]
-    # A query without tracking parameters stays verbatim.
-    return query if len(kept) == len(pairs) else urlencode(kept)
+    # Cut from the text: encoding the query again would merge and split pages (`?q=%E4`, `?tags=a,b`).
+    return "&".join(
+        part
+        for part in query.split("&")
+        if not _TRACKING_NAME.fullmatch(unquote_plus(part.partition("=")[0]))
+    )
 
 
 def without_tracking(text: str) -> str:
     """Remove tracking parameters from the links in a text."""
     if "=" not in text:
         return text
-    cleaned = _TRACKING_IN_TEXT.sub("", text)
-    return text if cleaned == text else _EMPTY_QUERY.sub("", cleaned)
+    return _FIRST_IN_TEXT.sub(r"\1", _LATER_IN_TEXT.sub("", text))
