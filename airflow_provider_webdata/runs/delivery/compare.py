@@ -18,7 +18,7 @@ from airflow_provider_webdata.results.manifest.content import compared
 from airflow_provider_webdata.results.manifest.folder import ManifestFolder, Run
 from airflow_provider_webdata.results.storage import check_folder, storage_error
 from airflow_provider_webdata.results.tombstones import Tombstone
-from airflow_provider_webdata.runs.delivery.step import Step
+from airflow_provider_webdata.runs.delivery.step import MISSING, Step
 from airflow_provider_webdata.runs.metrics import gauge
 
 if TYPE_CHECKING:
@@ -205,7 +205,8 @@ class Compare(Step):
         summary, count = results.summary, len(self._flowing)
         if self.changes.shared or results.kind.startswith("search"):
             return False
-        if summary.get("status", "completed") != "completed":
+        # The job logs missing pages itself.
+        if summary.get("status", "completed") != "completed" or summary.get(MISSING):
             return False
         total = summary.get("total")
         if not results.covers_all(max(count, total) if isinstance(total, int) else count):

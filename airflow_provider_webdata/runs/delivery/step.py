@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 SKIPPED = "skippedEntries"
 """Key of the number of entries of a response that could not be read, in XCom and in the response's wire form."""
 
+MISSING = "missingPages"
+"""Key of the number of pages that a completed job counts but does not deliver, in XCom."""
+
 
 @dataclass(frozen=True)
 class Results:

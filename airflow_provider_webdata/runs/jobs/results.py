@@ -13,7 +13,7 @@ from airflow_provider_webdata.common.item_urls import page_problem, site_failed,
 from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.runs.cached_pages import CachedPages
 from airflow_provider_webdata.runs.credit_account import by_format
-from airflow_provider_webdata.runs.delivery.step import SKIPPED, Results
+from airflow_provider_webdata.runs.delivery.step import MISSING, SKIPPED, Results
 from airflow_provider_webdata.runs.failures import TooManyFailuresError, too_many
 from airflow_provider_webdata.runs.metrics import count
 from airflow_provider_webdata.states.jobs import name_of
@@ -53,6 +53,7 @@ class PageErrors:
     :param robots_blocked: URLs that were not fetched because robots.txt forbids it.
     :param is_known: False if the service does not list the failed pages; `count` then has those among the documents.
     :param skipped: entries of the result that are no pages.
+    :param delivered: all entries of the result.
     :param pages: the first failed ones, each with `url`, `error` and `code`.
     """
 
@@ -61,6 +62,7 @@ class PageErrors:
     robots_blocked: int = 0
     is_known: bool = True
     skipped: int = 0
+    delivered: int = 0
     pages: list[dict[str, Any]] = field(default_factory=list)
 
     def add_failed(self, url: str | None, error: str | None, code: str | None) -> None:
@@ -138,6 +140,7 @@ class JobResult:
             summary["errors"] = errors.to_wire()
             if errors.skipped:
                 summary[SKIPPED] = errors.skipped
+            self._count_missing(summary, errors)
 
         def saw_all(pages: int) -> bool:
             return errors.is_known and not errors.skipped and covers_all(pages)
@@ -197,10 +200,27 @@ class JobResult:
         """
         for part in self._run.hook.iter_job_documents(self._kind, self._id):
             errors.skipped += part.skipped
+            errors.delivered += part.skipped + len(part.documents)
             for document in part.documents:
                 errors.add_document(document)
                 if was_fetched(_metadata_of(document)):
                     yield document
+
+    def _count_missing(self, summary: dict[str, Any], errors: PageErrors) -> None:
+        counted = summary.get("completed")
+        if (
+            summary.get("status") == "completed"
+            and isinstance(counted, int)
+            and (missing := counted - errors.delivered) > 0
+        ):
+            summary[MISSING] = missing
+            self._log.warning(
+                "The service counts %d completed pages in job %s but delivered %d. No page counts as removed by this "
+                "run; run the task again, or report the job to the service",
+                counted,
+                self._id,
+                errors.delivered,
+            )
 
     def report(self, summary: Mapping[str, Any]) -> None:
         """Log the job's end, and count its pages."""

@@ -584,10 +584,28 @@ def test_a_page_that_was_not_fetched_has_failed(service: JobService, tmp_path: P
     ]
     failed = {"url": "http://nohost.example.net/x", "error": "Network Connect Timeout Error", "code": "599"}
     assert (result["count"], result["errors"]["count"], result["errors"]["pages"]) == (1, 1, [failed])
-    service.ends_as = ended(kind, data=[UNFETCHED])
+    service.ends_as = ended(kind, data=[UNFETCHED], completed=1)
     for _ in range(3):
         result = direct.run(job(kind, changes=Changes(f"{tmp_path}/known", removed_after=1))).value
         assert (result["changes"]["removed"], result["errors"]["count"]) == (0, 1)
+
+
+def test_pages_that_a_job_counts_but_does_not_deliver_are_not_removed(
+    service: JobService, tmp_path: Path, log: Callable[[], str]
+) -> None:
+    def crawl(pages: list[Any], counted: Any) -> dict[str, Any]:
+        service.ends_as = ended("crawl", data=pages, completed=counted)
+        return direct.run(job("crawl", changes=Changes(f"{tmp_path}/known", removed_after=1))).value
+
+    assert "missingPages" not in crawl(PAGES, 2)
+    result = crawl(PAGES[:1], 10)
+    assert (result["changes"]["same"], result["changes"]["removed"], result["missingPages"]) == (1, 0, 9)
+    warned = "The service counts 10 completed pages in job "
+    assert [line.partition(" but ")[2].partition(".")[0] for line in log().splitlines() if warned in line] == [
+        "delivered 1"
+    ]
+    assert "may be incomplete" not in log()
+    assert crawl(PAGES[:1], 1)["changes"]["removed"] == 1
 
 
 @pytest.mark.parametrize(("ends_with", "opened"), [(".jsonl", open), (".jsonl.gz", gzip.open)])
