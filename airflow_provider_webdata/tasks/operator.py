@@ -12,6 +12,7 @@ from airflow_provider_webdata.common.item_urls import urls_in
 from airflow_provider_webdata.common.literals import templates_of_none
 from airflow_provider_webdata.tasks.checked_arguments import literal_problems
 from airflow_provider_webdata.tasks.field_rules import RULES
+from airflow_provider_webdata.tasks.returned_files import results_of
 from airflow_provider_webdata.tasks.service_task import ServiceTask
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class WebDataOperator(ServiceTask):
     for_many: ClassVar[Mapping[str, str]] = {}
     """Alternatives for arguments that accept one value, for users who pass a list."""
 
-    _rendered_none: Sequence[str] = ()
+    _unusable: Sequence[str] = ()
 
     def __init_subclass__(cls, *, fields: RequestFields | None = None, **kwargs: Any) -> None:
         """Register the fields of a request, as in `fields=RequestFields("SearchRequest")`.
@@ -106,7 +107,7 @@ class WebDataOperator(ServiceTask):
     def execute(self, context: Context) -> Any:
         """Call the service. `runs.run.Run.calling` documents the handling of failures."""
         run = self.new_run(context)
-        if problems := [*self._rendered_none, *self.missing(context)]:
+        if problems := [*self._unusable, *self.missing(context)]:
             run.refuse("; ".join(problems))
         run.read_urls()
         return self.returned(run.execute())
@@ -174,13 +175,21 @@ class WebDataOperator(ServiceTask):
         ]
 
     def rendered(self, written: Mapping[str, Any]) -> None:
-        """Record required fields without a value, and replace results of another task by their URLs.
+        """Record fields without a usable value, and replace results of another task by their URLs.
 
         :param written: the fields before rendering.
         """
+        problems: list[str] = []
         for name in {"url", "urls"} & {*written}:
-            setattr(self, name, urls_in(getattr(self, name)))
-        self._rendered_none = [
+            value, paths = results_of(self, name, written[name], getattr(self, name))
+            # Without its URLs, the argument names no file either.
+            setattr(self, name, None if paths else urls_in(value))
+            problems += [
+                f"{name}: a result has no URL, and its `path` ({path[:200]!r}) is content, not a file of results. "
+                f"Pass what the task with `output` returned: {name}=task.output"
+                for path in paths[:1]
+            ]
+        self._unusable = problems or [
             f"{name}: the template {template!r} rendered to None, which would be sent as text. Provide a value, for "
             "example with `| default('...', true)`, or omit the argument"
             for name, value in written.items()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_provider_webdata.api.errors import TransportError
@@ -43,6 +44,24 @@ def test_links_and_scrapes_that_map_over_them(run_dag, sandbox, tmp_path):
         WebDataBatchScrapeOperator(task_id="filed", urls=files.output, wait_for_completion=False)
         urls = WebDataMapOperator(task_id="urls", url="{SITE}", limit=2, returns="urls")
         WebDataScrapeOperator.partial(task_id="scrape").expand(url=urls.output)
+        each = WebDataMapOperator.partial(task_id="each", limit=1, output=Output("{tmp_path}/each.jsonl")).expand(
+            url=["{SITE}"]
+        )
+        WebDataBatchScrapeOperator(task_id="all_files", urls=each.output, wait_for_completion=False)
+        WebDataBatchScrapeOperator.partial(task_id="each_file", wait_for_completion=False).expand(urls=each.output)
+
+        @task
+        def found():
+            return [{{"path": "{tmp_path}/each.jsonl", "count": 1, "bytes": 1}}]
+
+        items = found()
+        @task(trigger_rule="all_failed")
+        def refused(): ...
+
+        [
+            WebDataBatchScrapeOperator.partial(task_id="item", retries=0).expand(urls=items),
+            WebDataBatchScrapeOperator(task_id="items", urls=items, retries=0),
+        ] >> refused()
         """,
         before=IMPORT,
     )
@@ -60,8 +79,11 @@ def test_links_and_scrapes_that_map_over_them(run_dag, sandbox, tmp_path):
     } in [sent["body"] for sent in sandbox.control.requests("/v2/map")]
     assert f"{SITE} has 3 links" in done.log_of("map")
     batches = [sent["body"]["urls"] for sent in sandbox.control.requests("/v2/batch/scrape")]
-    assert batches == [[link["url"] for link in value["links"]]] * 3
-    assert [row["url"] for row in done.xcom["files.preview"]] == batches[0]
+    batches.sort(key=len)
+    assert batches == [batches[0][:1]] * 2 + [[link["url"] for link in value["links"]]] * 3
+    for name in ("item", "items"):
+        assert "its `path` (" in done.log_of(name)
+    assert [row["url"] for row in done.xcom["files.preview"]] == batches[-1]
 
     urls = done.xcom["urls.return_value"]
     assert len(urls) == 2
@@ -92,6 +114,32 @@ def test_bad_input_fails_before_any_request(here):
     over = {"status": "done", "job_id": "a-job"}
     with pytest.raises(AirflowFailException, match=r"Job a-job was billed.*WebDataJobSensor"):
         batch.execute_complete(context_of(TaskInstance()), over)
+
+
+def test_the_path_of_an_item_names_no_file(here, tmp_path):
+    """An item may have any field. Only what a task returned names a file of the worker."""
+    file = tmp_path / "secret.jsonl"
+    file.write_text(json.dumps({"url": f"{SITE}a"}) + "\n")
+    item = {"path": str(file), "count": 1, "bytes": 9}
+    dag = DAG("d", schedule=None)
+    other = WebDataMapOperator(task_id="other", url=SITE, dag=dag)
+
+    def run(urls, **found):
+        number = len(dag.task_dict)
+        task = WebDataBatchScrapeOperator(task_id=f"b{number}", urls=urls, wait_for_completion=False, dag=dag)
+        return direct.execute(task, context_of(TaskInstance(earlier=found)))
+
+    for key in ("data", "return_value"):
+        with pytest.raises(AirflowFailException, match=r"urls: a result has no URL, and its `path` \('.*secret"):
+            run(other.output[key], **{key: [[item]]})
+    for key in ("data", "first"):
+        with pytest.raises(AirflowFailException, match="urls: a result has no URL"):
+            run(other.output[key], **{key: item})
+    assert here.control.requests() == []
+    run(other.output, return_value=item)
+    run([other.output, other.output], return_value=item)
+    sent = [request["body"]["urls"] for request in here.control.requests("/v2/batch/scrape")]
+    assert sent == [[f"{SITE}a"], [f"{SITE}a"] * 2]
 
 
 def test_the_urls_of_results_in_files(here, tmp_path):
