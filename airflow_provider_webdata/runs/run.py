@@ -180,11 +180,11 @@ class Run:
             if is_unreachable(error):
                 limit = f"{most:g} s, the limit for a service that cannot be reached"
             problem = f"Waiting since {begin}; waiting until {end} would exceed {limit}"
+            reason = str(error)
         last = self.execution_deadline
         if last is not None and when.timestamp() > last:
             is_over = True
             problem = f"Waiting until {end} would exceed execution_timeout={self.task.execution_timeout}"
-            reason = str(error)
         if is_over:
             self.log.error("%s", problem)
             return
