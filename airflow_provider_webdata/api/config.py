@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from airflow_provider_webdata.api.errors import ConfigurationError
-from airflow_provider_webdata.api.http_clients import PROXY_RULE, is_proxy
 from airflow_provider_webdata.api.servers import (
     KINDS,
     PLACEHOLDER_KEY,
@@ -19,6 +18,7 @@ from airflow_provider_webdata.api.servers import (
     is_hosted_service,
     server_of,
 )
+from airflow_provider_webdata.common.http_clients import PROXY_RULE, is_proxy
 from airflow_provider_webdata.common.http_library import httpx
 
 if TYPE_CHECKING:

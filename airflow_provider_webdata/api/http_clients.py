@@ -2,127 +2,40 @@
 
 from __future__ import annotations
 
-import ipaddress
-import logging
-import os
-from functools import lru_cache
-from importlib.util import find_spec
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
-from urllib.request import getproxies
 
 from airflow_provider_webdata.api.errors import ConfigurationError
-from airflow_provider_webdata.common.http_library import httpx
+from airflow_provider_webdata.common import http_clients
+from airflow_provider_webdata.common.http_clients import UnreadableProxyError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
-log = logging.getLogger(__name__)
-
-PROXY_RULE = (
-    "must be a URL that starts with http:// or https:// and names a host; in its user name and password, encode "
-    "# / ? @ [ as %23 %2F %3F %40 %5B"
-)
+    from airflow_provider_webdata.common.http_library import httpx
 
 
 def http_client(**options: Any) -> httpx.Client:
-    """Return a blocking client; see `routed` for its proxies."""
-    return httpx.Client(**routed(options, httpx.HTTPTransport))
-
-
-def async_http_client(**options: Any) -> httpx.AsyncClient:
-    """Return a non-blocking client; see `routed` for its proxies."""
-    return httpx.AsyncClient(**routed(options, httpx.AsyncHTTPTransport))
-
-
-def routed(options: Mapping[str, Any], transport: type[Any]) -> dict[str, Any]:
-    """Return the arguments of a client, with the proxies of the environment unless `proxy` is given.
+    """Return a blocking client.
 
     :raises ConfigurationError: a proxy in the environment is invalid.
     """
-    verify = options.get("verify", True)
-    context = httpx.create_ssl_context(verify) if isinstance(verify, bool) else verify
-    found = {**options, "verify": context, "trust_env": False}
-    if options.get("proxy") is None:
-        more = {name: options[name] for name in ("limits",) if name in options}
-        found["mounts"] = {
-            pattern: None if url is None else transport(proxy=url, verify=context, trust_env=False, **more)
-            for pattern, url in environment_proxies().items()
-        }
-    return found
+    with _configured():
+        return http_clients.http_client(**options)
 
 
-def is_proxy(url: str, *, may_be_socks: bool = False) -> bool:
-    """Return whether a text is the URL of an HTTP proxy.
+def async_http_client(**options: Any) -> httpx.AsyncClient:
+    """Return a non-blocking client.
 
-    :param may_be_socks: whether a SOCKS proxy is accepted too, if its library is installed.
+    :raises ConfigurationError: a proxy in the environment is invalid.
     """
+    with _configured():
+        return http_clients.async_http_client(**options)
+
+
+@contextmanager
+def _configured() -> Iterator[None]:
     try:
-        parts = httpx.URL(url)
-        _ = urlsplit(url).port
-    except (ValueError, httpx.InvalidURL):
-        return False
-    schemes = {"http", "https"}
-    if may_be_socks and find_spec("socksio"):
-        schemes |= {"socks5", "socks5h"}
-    # An unescaped # / or ? in a password would end the host, and the user name would be taken for it.
-    return (
-        parts.scheme in schemes
-        and bool(parts.host)
-        and "@" not in f"{parts.raw_path.decode()}{parts.fragment}"
-    )
-
-
-def environment_proxies() -> dict[str, str | None]:
-    """Return the proxies of the environment by URL pattern of httpx; None: no proxy.
-
-    :raises ConfigurationError: a proxy is invalid; the message has the variable's name, but not its value.
-    """
-    given = getproxies()
-    hosts = [host.strip() for host in given.get("no", "").split(",") if host.strip()]
-    if "*" in hosts:
-        return {}
-    proxies: dict[str, str | None] = {}
-    for scheme in ("http", "https", "all"):
-        if url := given.get(scheme):
-            url = url if "://" in url else f"http://{url}"
-            if not is_proxy(url, may_be_socks=True):
-                lower = f"{scheme}_proxy"
-                name = lower if os.environ.get(lower) else lower.upper()
-                raise ConfigurationError(f"The environment variable {name} {PROXY_RULE}")
-            proxies[f"{scheme}://"] = url
-    if proxies:
-        proxies |= dict.fromkeys(_bypassed(tuple(hosts)))
-    return proxies
-
-
-@lru_cache(maxsize=8)
-def _bypassed(hosts: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the patterns of hosts without a proxy, as httpx derives them. Warns about the others once."""
-    ignored = [host for host in hosts if not any(True for _ in _patterns(host))]
-    if ignored:
-        log.warning(
-            "NO_PROXY: %d of %d entries are ignored, because they are neither hosts nor addresses (IPv6 networks are "
-            "unsupported): %s",
-            len(ignored),
-            len(hosts),
-            ", ".join(ignored[:5]),
-        )
-    return tuple(pattern for host in hosts for pattern in _patterns(host))
-
-
-def _patterns(host: str) -> Iterator[str]:
-    plain = host[1:-1] if host.startswith("[") and host.endswith("]") else host
-    try:
-        address = ipaddress.ip_address(plain.partition("/")[0])
-    except ValueError:
-        pattern = host if "://" in host else f"all://{'' if host.lower() == 'localhost' else '*'}{host}"
-    else:
-        if address.version == 6 and "/" in plain:
-            return
-        pattern = f"all://[{plain}]" if address.version == 6 else f"all://{plain}"
-    try:
-        httpx.URL(pattern)
-    except (ValueError, httpx.InvalidURL):
-        return
-    yield pattern
+        yield
+    except UnreadableProxyError as error:
+        raise ConfigurationError(str(error)) from None

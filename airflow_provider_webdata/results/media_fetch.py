@@ -15,9 +15,9 @@ from urllib.parse import unquote_to_bytes
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
-from airflow_provider_webdata.api.http_clients import http_client
 from airflow_provider_webdata.common.coded_errors import CodedError
 from airflow_provider_webdata.common.hosts import HostRefusedError, addresses_for, goes_through_proxy
+from airflow_provider_webdata.common.http_clients import http_client
 from airflow_provider_webdata.common.http_library import httpx
 from airflow_provider_webdata.results.media_types import FIRST_BYTES, MediaKind, sniffed, type_of
 from airflow_provider_webdata.results.storage import WholeFile

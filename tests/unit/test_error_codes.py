@@ -35,6 +35,7 @@ TURNED_INTO = {
     "CronError": "InvalidRequestError",
     "PhraseError": "InvalidRequestError",
     "HostRefusedError": "MediaError",
+    "UnreadableProxyError": "ConfigurationError",
     "NotJSONError": "the inbox's answer 400",
     "ParameterError": "the inbox's answer 400",
     "BusyError": "the inbox's answer 503",
