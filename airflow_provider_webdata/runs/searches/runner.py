@@ -291,7 +291,7 @@ class SearchBatch:
             self._pending.appendleft(query)
             if self._limit.paused > self._patience:
                 self.rate_limit = error
-        elif error is not None and is_unreachable(error) and self._may_reach_later(query):
+        elif isinstance(error, TransportError) and is_unreachable(error) and self._may_reach_later(query):
             self._slow_down(result.ticket, error, None)
             self._pending.appendleft(query)
             if self._limit.paused > self._patience:
