@@ -31,7 +31,9 @@ def publish(args: argparse.Namespace) -> None:
             "command again"
         ) from None
     for path in deleted:
-        sys.stdout.write(f"Deleted {terminal_text(path)}, which the run had written and did not write again\n")
+        sys.stdout.write(
+            f"Deleted {terminal_text(path)}, which the run had written and did not write again\n"
+        )
     sys.stdout.write(
         f"Published {terminal_text(args.path)}. Mark the task as success to run its downstream tasks\n"
     )

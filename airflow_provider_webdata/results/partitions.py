@@ -167,8 +167,8 @@ class PartitionedOutput:
     """Files of items by partition, to write in a `with` block.
 
     Until the block ends, the items are in local temporary files. Then each partition's file is written atomically, and
-    finally the list, a JSON object with `files`. Files that only an earlier attempt of the run listed are deleted; those
-    of other runs stay.
+    finally the list, a JSON object with `files`. Files that only an earlier attempt of the run listed are deleted;
+    those of other runs stay.
 
     :param url: `folder/name.parquet` is written to `folder/host=a.example/name.parquet` and so on, with the list in
         `folder/name.files.json`.
@@ -249,7 +249,9 @@ class PartitionedOutput:
         folder = self.url.rpartition("/")[0]
         listed = [{**entry, "path": entry["path"].removeprefix(f"{folder}/")} for entry in self.files]
         with WholeFile(storage_path(self.url + self._suffix)) as out:
-            out.write(json_text({**({} if self._run is None else {"run": self._run}), "files": listed}).encode())
+            out.write(
+                json_text({**({} if self._run is None else {"run": self._run}), "files": listed}).encode()
+            )
         delete_stale(before, [entry["path"] for entry in self.files], self._suffix)
 
 

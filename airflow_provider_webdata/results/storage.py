@@ -84,7 +84,9 @@ def storage_error(url: object, error: Exception, what: str = "written") -> Excep
         return error
     code = error.errno if isinstance(error, OSError) else None
     if code is None:
-        code = {FileNotFoundError: errno.ENOENT, PermissionError: errno.EACCES}.get(type(error))
+        # Object stores set no number.
+        numbers: dict[type, int] = {FileNotFoundError: errno.ENOENT, PermissionError: errno.EACCES}
+        code = numbers.get(type(error))
     step = _NEXT_STEPS.get(code or 0, "Check that the storage is available, then retry or clear the task")
     reason = str(error) or type(error).__name__
     return StorageError(f"{url} cannot be {what}: {reason.removesuffix('.')}. {step}")
@@ -178,8 +180,8 @@ def check_folder(url: str) -> None:
 class WholeFile:
     """A file to write that appears under its name only if the `with` block ends without an error.
 
-    Parent folders are created if the storage has folders. An existing file is replaced. Opening, writing, and publishing
-    raise `StorageError`.
+    Parent folders are created if the storage has folders. An existing file is replaced. Opening, writing, and
+    publishing raise `StorageError`.
 
     :param movable: `path` may change until the block ends. An upload to an object store has a fixed name from the
         start, so its bytes are first written to a local temporary file.

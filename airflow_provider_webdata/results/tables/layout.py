@@ -133,7 +133,9 @@ def layout(
     identity = url_column(names)
     default = "id" if {"id", "digest"} <= {*names} else identity
     if taken := [name for name in renamed.values() if name in stamps]:
-        raise TableError(f"columns: mode='append' adds a column {taken[0]!r}; rename that of the file in columns")
+        raise TableError(
+            f"columns: mode='append' adds a column {taken[0]!r}; rename that of the file in columns"
+        )
     if key is None and stamps:
         key = ()
     elif key is None:

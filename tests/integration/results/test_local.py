@@ -171,7 +171,10 @@ def test_a_full_disk_is_found_before_there_is_anything_to_write(tmp_path):
 
 def test_a_disk_that_becomes_full_is_named(tmp_path):
     path = f"{tmp_path}/x.jsonl"
-    with room_for(1000), pytest.raises(StorageError, match=rf"{path} cannot be written: .*Free space.*WD-065"):
+    with (
+        room_for(1000),
+        pytest.raises(StorageError, match=rf"{path} cannot be written: .*Free space.*WD-065"),
+    ):
         with OutputFile(path, COLUMNS) as file:
             file.write([{"markdown": "x" * 2**16}])
     assert [*tmp_path.iterdir()] == []
@@ -182,7 +185,10 @@ def test_a_list_and_a_file_that_cannot_be_read(tmp_path):
     with pytest.raises(StorageError, match=r"x\.files\.json cannot be read: .*WD-065"):
         files_of(f"{tmp_path}/x.files.json")
     (tmp_path / "x.jsonl").mkdir()
-    with pytest.raises(StorageError, match=r"x\.jsonl cannot be read: .*WD-065"), ResultsFile(f"{tmp_path}/x.jsonl"):
+    with (
+        pytest.raises(StorageError, match=r"x\.jsonl cannot be read: .*WD-065"),
+        ResultsFile(f"{tmp_path}/x.jsonl"),
+    ):
         pass
 
 

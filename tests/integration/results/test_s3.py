@@ -222,7 +222,9 @@ def test_a_list_that_is_none(s3_client, bucket, content):
 
 
 def test_no_such_bucket(bucket):
-    with pytest.raises(StorageError, match="no-such-bucket/x.jsonl cannot be written: .*Create its folder or bucket"):
+    with pytest.raises(
+        StorageError, match=r"no-such-bucket/x\.jsonl cannot be written: .*Create its folder or bucket"
+    ):
         with OutputFile("s3://results_s3@no-such-bucket/x.jsonl", columns_of("document")) as file:
             file.write(ITEMS)
 
@@ -281,7 +283,9 @@ def test_a_storage_that_is_away_is_named(refusing):
     """Its own library's error is no OSError."""
     server, url = refusing("InternalError")
     server.close()
-    with pytest.raises(StorageError, match=r"x\.jsonl cannot be written: .*Check that the storage is available.*WD-065"):
+    with pytest.raises(
+        StorageError, match=r"x\.jsonl cannot be written: .*Check that the storage is available.*WD-065"
+    ):
         check_output(url)
 
 

@@ -109,7 +109,9 @@ def test_a_missing_connection_names_the_remedy(written: Written) -> None:
 
 def csv_of(folder: Path, names: list[str], *rows: list[str]) -> str:
     path = folder / "x.csv"
-    path.write_text("".join(",".join(f'"{cell}"' for cell in line) + "\r\n" for line in (names, *rows)), newline="")
+    path.write_text(
+        "".join(",".join(f'"{cell}"' for cell in line) + "\r\n" for line in (names, *rows)), newline=""
+    )
     return str(path)
 
 
@@ -190,7 +192,9 @@ def test_the_history_of_the_guide(database: Target, written: Written) -> None:
 
 @on_sqlite
 def test_columns_of_an_append_are_its_own(database: Target, tmp_path: Path) -> None:
-    with pytest.raises(AirflowFailException, match="mode='append' adds a column 'run_id'; rename that of the file"):
+    with pytest.raises(
+        AirflowFailException, match="mode='append' adds a column 'run_id'; rename that of the file"
+    ):
         append(csv_of(tmp_path, ["url", "run_id"], ["a", "b"]), "first")
     with pytest.raises(ArgumentError, match="mode='append' needs engine='hook'"):
         append(csv_of(tmp_path, ["url"]), "first", engine="dlt")
