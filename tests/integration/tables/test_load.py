@@ -886,7 +886,7 @@ def test_what_is_loaded_is_what_was_written(
         ({"path": "x.xlsx"}, "path must name a file"),
         ({"path": ["x.jsonl", "y.json"]}, "y.json"),
         ({"kind": "documents"}, "kind must be one of"),
-        ({"mode": "append"}, "mode must be one of"),
+        ({"mode": "merge"}, "mode must be one of"),
     ],
 )
 def test_what_cannot_work_fails_while_the_dag_file_is_read(arguments: dict[str, Any], words: str) -> None:
