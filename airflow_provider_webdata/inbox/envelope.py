@@ -13,7 +13,6 @@ from airflow_provider_webdata.common.item_urls import was_fetched
 from airflow_provider_webdata.common.surrogates import escape_halves
 
 from .outline import name_of, outline_of, text_of
-from .wire import INLINE_BODY_BYTES
 
 if TYPE_CHECKING:
     from msgspec import Raw
@@ -26,6 +25,7 @@ LONGEST_TEXT = 200
 LONGEST_URL = 2048
 """Maximum characters of a page's URL; a longer URL is dropped."""
 
+_LONGEST_FACT = 16 * 1024
 _CHANGED = (b'"changed"', b'"new"')
 _CHECK_COMPLETED, _JOB_COMPLETED = "check.completed", "completed"
 # Precedes what a database may reject in JSON: NUL, and numbers beyond a float.
@@ -122,7 +122,7 @@ def _facts_of(name: str | None, outline: Outline) -> bytes | None:
 
 def _value_of(raw: Raw) -> Any:
     try:
-        return parse_body(bytes(raw)) if len(bytes(raw)) <= INLINE_BODY_BYTES else None
+        return parse_body(bytes(raw)) if len(bytes(raw)) <= _LONGEST_FACT else None
     except NotJSONError:
         # JSON with a number that Python does not parse.
         return None

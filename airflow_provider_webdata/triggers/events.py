@@ -10,6 +10,7 @@ from pydantic_core import to_json
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.common.page_urls import check_page, delivery_page, page_url
+from airflow_provider_webdata.inbox.envelope import parse_body
 from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES
 from airflow_provider_webdata.states.checks import CheckCriteria, finished_at
 from airflow_provider_webdata.triggers.base.stream_trigger import StreamTrigger
@@ -106,7 +107,7 @@ class WebDataMonitorCheckEventTrigger(StreamTrigger):
     events of the last minute.
 
     :param webdata_conn_id: id of a connection of type `webdata`.
-    :param monitor_id: the monitor's UUID.
+    :param monitor_id: the monitor's UUID or its name.
     :param wait_by: `webhook`: deliveries, and a poll every `safety_poll`. `polling`: a poll every `poll_interval`.
         `auto`: like `webhook` if the connection can receive deliveries and the monitor reports to it, otherwise like
         `polling`.
@@ -177,34 +178,38 @@ class WebDataMonitorCheckEventTrigger(StreamTrigger):
         return joined.cursor if self.start == "now" else {"after": self.start, "ids": []}
 
     async def _process(self, item: StreamItem, cursor: Any) -> tuple[Any, dict[str, Any] | None]:
-        check, _, via = item.value
+        monitor_id, (check, _, via) = item.value
         end = finished_at(check)
         if end is None or not is_new(cursor, check.id, end):
             return cursor, None
-        meaningful = await self._meaningful(check.id) if self._criteria.needs_pages(check) else None
+        meaningful = (
+            await self._meaningful(monitor_id, check.id) if self._criteria.needs_pages(check) else None
+        )
         decision = self._criteria.decide(check, meaningful=meaningful)
         behind = cursor_behind(cursor, check.id, end)
         if decision.outcome != "done":
             self.log.info("Check %s emits no event: %s.", check.id, decision.reason)
             return behind, None
-        wire = check.to_wire(mask_headers=True)
+        # Also values that a database rejects are stored.
+        written = to_json(check.to_wire(mask_headers=True), inf_nan_mode="null")
+        wire = parse_body(written)
         payload = {
             "conn_id": self.webdata_conn_id,
-            "monitor_id": self.monitor_id,
+            "monitor_id": monitor_id,
             "check_id": check.id,
             "check_status": check.status,
             "finished_at": check.finished_at,
             "via": via,
             "summary": wire.get("summary"),
-            "page_url": page_url(check_page(self.webdata_conn_id, self.monitor_id, check.id)),
+            "page_url": page_url(check_page(self.webdata_conn_id, monitor_id, check.id)),
         }
-        if len(to_json(wire)) <= INLINE_BODY_BYTES:
+        if len(written) <= INLINE_BODY_BYTES:
             payload["check"] = wire
         return behind, payload
 
-    async def _meaningful(self, check_id: str) -> bool:
+    async def _meaningful(self, monitor_id: str, check_id: str) -> bool:
         try:
-            return await asyncio.shield(Hub.of(self.webdata_conn_id).polls.judge(self.monitor_id, check_id))
+            return await asyncio.shield(Hub.of(self.webdata_conn_id).polls.judge(monitor_id, check_id))
         except WaitFailedError as error:
             self.log.warning(
                 "Could not read whether check %s is meaningful; treating it as meaningful: %s",

@@ -3,15 +3,7 @@ CREATE TABLE alembic_version_webdata (
 	version_num VARCHAR(32) NOT NULL, 
 	CONSTRAINT alembic_version_webdata_pkc PRIMARY KEY (version_num)
 );
-INSERT INTO "alembic_version_webdata" VALUES('b35d7e60c9a4');
-CREATE TABLE webdata_asset_event (
-	asset_id INTEGER NOT NULL, 
-	job_id VARCHAR(200) NOT NULL, 
-	conn_id VARCHAR(250) NOT NULL, 
-	delivery_id BIGINT NOT NULL, 
-	state VARCHAR(20) NOT NULL, 
-	CONSTRAINT webdata_asset_event_pkey PRIMARY KEY (asset_id, job_id)
-);
+INSERT INTO "alembic_version_webdata" VALUES('4c1f0a7d9b21');
 CREATE TABLE webdata_inbox_counter (
 	id INTEGER NOT NULL, 
 	last_position BIGINT NOT NULL, 
@@ -51,8 +43,6 @@ CREATE INDEX idx_webdata_inbox_delivery_event ON webdata_inbox_delivery (conn_id
 CREATE INDEX idx_webdata_inbox_delivery_received_at ON webdata_inbox_delivery (received_at);
 CREATE INDEX idx_webdata_inbox_delivery_pending ON webdata_inbox_delivery (position, id) WHERE position IS NULL;
 CREATE INDEX idx_webdata_inbox_delivery_is_meaningful ON webdata_inbox_delivery (conn_id, job_id, is_meaningful) WHERE is_meaningful IS NOT NULL;
-CREATE INDEX idx_webdata_asset_event_delivery_id ON webdata_asset_event (delivery_id);
-CREATE INDEX idx_webdata_asset_event_state ON webdata_asset_event (state, asset_id, delivery_id);
 DELETE FROM "sqlite_sequence";
 INSERT INTO "sqlite_sequence" VALUES('webdata_inbox_delivery',2);
 COMMIT;

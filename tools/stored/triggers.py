@@ -175,7 +175,7 @@ def asset_events() -> dict[str, Any]:
     from airflow_provider_webdata.api.models import MonitorCheck
     from airflow_provider_webdata.triggers.events import WebDataMonitorCheckEventTrigger, payload_of
 
-    item: Any = SimpleNamespace(value=(MonitorCheck.model_validate(CHECK), None, "polling"))
+    item: Any = SimpleNamespace(value=("monitor", (MonitorCheck.model_validate(CHECK), None, "polling")))
     trigger = WebDataMonitorCheckEventTrigger(CONNECTION_ID, "monitor")
     _, check = asyncio.run(trigger._process(item, {"after": "2026-01-01T00:00:00Z", "ids": []}))
     return {"delivery": payload_of(CONNECTION_ID, delivery()), "check": check}

@@ -213,6 +213,7 @@ class DeclareMonitorRun(CheckRun):
             if self.task.if_exists == "create"
             else set()
         )
+        missing = self._missing_monitor(intent)
         intent.begin(known)
         try:
             monitor = self.hook.create_monitor(declared.request, extra_body=declared.added())
@@ -227,7 +228,29 @@ class DeclareMonitorRun(CheckRun):
             monitor = found[0]
         intent.started(monitor.id)
         self.log.info("Created monitor %s, next run at %s", monitor.id, monitor.next_run_at)
+        if missing:
+            self.log.warning("%s. Monitor %s replaces it", missing, monitor.id)
         return DeclarationResult(monitor, created=True)
+
+    def _missing_monitor(self, intent: Intent) -> str:
+        """Return what happened to the monitor of an earlier run or attempt, if this task must create it again."""
+        ti = self.context.get("ti")
+        if ti is None or self.task.if_exists == "create":
+            return ""
+        earlier = intent.started_id or ti.xcom_pull(
+            key="monitor_id", include_prior_dates=True, map_indexes=ti.map_index
+        )
+        if not isinstance(earlier, str):
+            return ""
+        if (monitor := visible_monitor(self.hook, earlier, 0)) is None:
+            return (
+                f"Monitor {earlier}, which this task declared earlier, does not exist: it may have been deleted, and "
+                "pages were not checked since"
+            )
+        return (
+            f"Monitor {earlier}, which this task declared earlier, is named {monitor.name!r}. It continues: delete it "
+            "if you have renamed it in the DAG"
+        )
 
     def _own_monitors(self, name: str, intent: Intent) -> list[Monitor]:
         return [

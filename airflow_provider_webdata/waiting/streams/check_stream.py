@@ -6,6 +6,7 @@ import logging
 from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from airflow.sdk.configuration import conf
 
@@ -13,12 +14,14 @@ from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.states.check_queue import LATE_CHECKS, CheckQueue
 from airflow_provider_webdata.states.checks import CheckCriteria
 from airflow_provider_webdata.waiting.check_target import CheckTarget
+from airflow_provider_webdata.waiting.mailbox import WaitFailedError
 from airflow_provider_webdata.waiting.streams.stream import Joined, NewJoinError, Stream, StreamItem
 from airflow_provider_webdata.waiting.wait import follow, leave, next_found
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Hashable
 
+    from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
     from airflow_provider_webdata.waiting.hub import Hub
     from airflow_provider_webdata.waiting.mailbox import Mailbox
     from airflow_provider_webdata.waiting.policy import PollingPolicy
@@ -41,18 +44,19 @@ _EVERY_CHECK = CheckCriteria(on_failed="accept", on_partial="accept", on_skipped
 
 
 class CheckStream(Stream):
-    """Every finished check of a monitor once, starting at the earliest cursor of a watcher.
+    """Every finished check of a monitor once, with the monitor's id, from the earliest cursor of a watcher.
 
     A cursor is `{"after": ..., "ids": [[id, end], ...]}`: a time, and the checks after it that the watcher has seen.
     """
 
-    def __init__(self, key: Hashable, conn_id: str, monitor_id: str, policy: PollingPolicy) -> None:
+    def __init__(self, key: Hashable, conn_id: str, monitor: str, policy: PollingPolicy) -> None:
         super().__init__(key, conn_id)
-        self._monitor_id = monitor_id
+        self._monitor = monitor
         self._policy = policy
 
     async def _read(self, hub: Hub, mailbox: Mailbox) -> AsyncGenerator[Any, None]:
         after: datetime | None = None
+        monitor_id = await _monitor_id(hub, self._monitor)
         while True:
             with suppress(NewJoinError):
                 while not (joins := self._joins.pop_all()):
@@ -64,16 +68,40 @@ class CheckStream(Stream):
                     moment(join.cursor["after"] if join.cursor else join.start) or begin for join in joins
                 ]
                 queue = CheckQueue(_EVERY_CHECK, min(starts if after is None else [*starts, after]))
-                target = CheckTarget(self._monitor_id, queue, self._policy, log)
+                target = CheckTarget(monitor_id, queue, self._policy, log)
                 target.mailbox = mailbox
                 try:
                     await follow(hub, target)
                     yield Joined(frozenset(joins), {"after": begin.isoformat(), "ids": []})
                     while True:
                         after = queue.after
-                        yield StreamItem(await next_found(hub, target))
+                        yield StreamItem((monitor_id, await next_found(hub, target)))
                 finally:
                     leave(hub, target)
+
+
+async def _monitor_id(hub: Hub, monitor: str) -> str:
+    """Return the id of a monitor.
+
+    :param monitor: its id or name. A name is looked up when the stream starts, and again after a failure.
+    :raises WaitFailedError: none or several monitors have the name.
+    """
+    with suppress(ValueError):
+        return str(UUID(monitor))
+
+    async def lookup(hook: AsyncWebDataHook) -> list[str]:
+        return [
+            found.id
+            async for found in hook.iter_monitors()
+            if monitor.strip() in (found.id, (found.name or "").strip())
+        ]
+
+    found: list[str] = await hub.connection.call(lookup)
+    if len(found) != 1:
+        raise WaitFailedError(
+            f"{len(found) or 'no'} monitors are named {monitor!r}: the watcher needs the id or the name of one monitor"
+        )
+    return found[0]
 
 
 def cursor_behind(cursor: dict[str, Any], check_id: str, end: datetime) -> dict[str, Any]:

@@ -320,4 +320,5 @@ def test_cursors_tell_seen_from_new(stored: Stored) -> None:
         check = MonitorCheck.model_validate(
             {"id": check_id, "status": "completed", "finishedAt": NOON.isoformat()}
         )
-        assert len(payloads(checks, stored["asset_state"]["check"], (check, None, "polling"))) == makes_event
+        value = ("monitor", (check, None, "polling"))
+        assert len(payloads(checks, stored["asset_state"]["check"], value)) == makes_event

@@ -305,6 +305,15 @@ async def test_each_check_becomes_one_event(world: Any, tools: Any, shared: bool
     assert first["summary"] == first["check"]["summary"]
 
 
+async def test_a_watcher_by_name(world: Any, tools: Any) -> None:
+    monitor = world.monitor()
+    async with running(for_checks("m", poll_interval=1.0), tools=tools, shared=False) as triggerer:
+        check = await asyncio.to_thread(world.run, monitor)
+        await tools.until(lambda: triggerer.events[0])
+    [event] = triggerer.events[0]
+    assert (event["monitor_id"], event["check_id"]) == (monitor, check)
+
+
 @needs_shared_streams
 async def test_checks_over_a_restart(world: Any, tools: Any) -> None:
     monitor = world.monitor()
