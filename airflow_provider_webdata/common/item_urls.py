@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from airflow_provider_webdata.common.arguments import items_of
+from airflow_provider_webdata.common.url_secrets import without_secrets
 
 _SITE_ERROR = 400
 _NOT_FETCHED = 599
@@ -56,10 +57,10 @@ def page_problem(metadata: Mapping[str, Any]) -> str:
 
 
 def unfetched(items: Iterable[Any]) -> list[str]:
-    """Return the URL and the error of each item whose page was not fetched, as text."""
+    """Return the URL and the error of each item whose page was not fetched, as text without secrets."""
     pages = [(item, item.get("metadata")) for item in items if isinstance(item, Mapping)]
     return [
-        f"{url_of(item)}: {page_problem(metadata)}"
+        without_secrets(f"{url_of(item)}: {page_problem(metadata)}")
         for item, metadata in pages
         if isinstance(metadata, Mapping) and not was_fetched(metadata)
     ]

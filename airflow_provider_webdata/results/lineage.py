@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from airflow_provider_webdata.assets.uri import dataset, monitor_uri
 from airflow_provider_webdata.common.page_urls import page_url, shown_id, shown_monitor
+from airflow_provider_webdata.common.url_secrets import without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -78,9 +79,10 @@ def dataset_of_file(url: str) -> tuple[str, str]:
 def dataset_of_input(given: str, conn_id: str) -> tuple[str, str]:
     """Return the namespace and name of a task's input.
 
-    For a URL: its origin, and its path with the query. Any other text is a query to the service: `webdata://` with the
-    connection's id, and the text.
+    For a URL: its origin, and its path with the query, without secrets. Any other text is a query to the service:
+    `webdata://` with the connection's id, and the text.
     """
+    given = without_secrets(given)
     try:
         parts = urlsplit(given)
     except ValueError:

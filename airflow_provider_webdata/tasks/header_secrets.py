@@ -1,6 +1,7 @@
-"""Masking of secret header values in an operator's arguments, before Airflow stores the rendered arguments.
+"""Masking of secrets in an operator's arguments, before Airflow stores the rendered arguments: the values of headers,
+and passwords and tokens in URLs.
 
-In responses, the models replace such values.
+In responses, the models replace the values of headers.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.log import mask_secret
+
+from airflow_provider_webdata.common.url_secrets import url_secrets
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -30,10 +33,24 @@ _PUBLIC_HEADERS = frozenset(
 """Headers whose values are not secret; masking `en-US` would redact large parts of a log."""
 
 
-def mask_header_values(arguments: Mapping[str, Any]) -> None:
-    """Mask the secret header values in rendered arguments."""
-    if values := header_values(arguments):
+def mask_secrets(arguments: Mapping[str, Any]) -> None:
+    """Mask the secret header values, passwords, and tokens in rendered arguments."""
+    if values := [*header_values(arguments), *secrets_in_urls(arguments)]:
         mask_secret(values)
+
+
+def secrets_in_urls(arguments: Any) -> list[JsonValue]:
+    """Return the passwords and tokens in the URLs of rendered arguments, at any depth."""
+    found: dict[JsonValue, None] = {}
+    values = [arguments]
+    for value in values:
+        if isinstance(value, str):
+            found.update(dict.fromkeys(url_secrets(value)))
+        elif isinstance(value, Mapping):
+            values += value.values()
+        elif isinstance(value, (list, tuple, set)):
+            values += value
+    return [*found]
 
 
 def header_values(arguments: Any) -> list[JsonValue]:

@@ -175,7 +175,7 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
             # A nested call for an option.
             super()._do_render_template_fields(parent, template_fields, context, jinja_env, seen_oids)
             return
-        from airflow_provider_webdata.tasks.header_secrets import mask_header_values
+        from airflow_provider_webdata.tasks.header_secrets import mask_secrets
 
         # Airflow renders options in place, and the task that it runs is a shallow copy.
         for name in template_fields:
@@ -192,8 +192,8 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
         # Airflow calls every callable with the context; a pydantic model is a value.
         fields = [name for name in template_fields if not isinstance(getattr(self, name, None), type)]
         super()._do_render_template_fields(parent, fields, context, jinja_env, seen_oids)
-        # Airflow stores the rendered fields next, so its masker must already know the header values.
-        mask_header_values({name: getattr(self, name) for name in self.template_fields})
+        # Airflow stores the rendered fields next, so its masker must already know the secrets.
+        mask_secrets({name: getattr(self, name) for name in self.template_fields})
         self.rendered(written)
 
 

@@ -17,6 +17,7 @@ from airflow_provider_webdata.api.errors import InvalidRequestError, NotFoundErr
 from airflow_provider_webdata.api.models import PageMetadata, ProviderResult
 from airflow_provider_webdata.api.prices import CATALOG, MAP_CREDITS, page_extras
 from airflow_provider_webdata.common.numbers import known_credits
+from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.hooks.call_guard import cost_of_failure
 from airflow_provider_webdata.hooks.once import Once
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
@@ -190,7 +191,7 @@ class WebTools:
                 continue
             links.append(link)
             room -= len(link)
-        log.info("list_site %s: %d URLs", url, len(links))
+        log.info("list_site %s: %d URLs", without_secrets(url), len(links))
         notes = [] if kept else ["No URLs were found; try read_page or web_search."]
         if left_out := len(kept) - len(links):
             notes.append(f"{left_out} URLs were omitted because the list is too long; narrow it with search.")
@@ -220,7 +221,7 @@ class WebTools:
 
     async def _extract(self, url: str, wanted: dict[str, Any]) -> dict[str, Any]:
         document = await self._scrape("extract_page", url, 1, [wanted])
-        log.info("extract_page %s", url)
+        log.info("extract_page %s", without_secrets(url))
         name, found = (
             ("answer", document.answer) if wanted["type"] == "question" else ("data", document.json_)
         )
@@ -345,7 +346,14 @@ class WebTools:
         if offset and offset >= len(read.text):
             raise InvalidRequestError(tool, [f"offset: the text has only {len(read.text)} characters"])
         part, following = part_of(read.text, offset, self._max_chars)
-        log.info("%s %s: %d of %d characters from %d on", tool, read.url, len(part), len(read.text), offset)
+        log.info(
+            "%s %s: %d of %d characters from %d on",
+            tool,
+            without_secrets(read.url),
+            len(part),
+            len(read.text),
+            offset,
+        )
         untrusted = {"url": read.url, "title": read.title, "text": part}
         result: dict[str, Any] = {"url": url, "untrusted": untrusted}
         notes = list(read.notes)
@@ -364,7 +372,7 @@ class WebTools:
                 answer = await hook.get_scrape(scrape_id)
         except NotFoundError:
             return None
-        log.info("%s %s: reused the scrape of an earlier attempt", tool, url)
+        log.info("%s %s: reused the scrape of an earlier attempt", tool, without_secrets(url))
         return answer.data
 
     async def _scrape(self, tool: str, url: str, pages: int, formats: list[Any]) -> Document:

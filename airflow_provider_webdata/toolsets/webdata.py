@@ -32,6 +32,7 @@ from airflow_provider_webdata.api.errors import (
 )
 from airflow_provider_webdata.common.arguments import whole_number
 from airflow_provider_webdata.common.coded_errors import ArgumentError, CodedError
+from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.hooks.budget import Budget
 from airflow_provider_webdata.hooks.call_guard import CallGuard
 from airflow_provider_webdata.hooks.remedies import advice_for
@@ -233,7 +234,8 @@ def _failure(name: str, problem: str, error: WebDataError) -> str:
 
 
 def _shown(tool_args: dict[str, Any]) -> str:
-    return trimmed(repr(tool_args.get("url", tool_args.get("query", tool_args.get("tool")))), 300)
+    shown = repr(tool_args.get("url", tool_args.get("query", tool_args.get("tool"))))
+    return trimmed(without_secrets(shown), 300)
 
 
 @cache

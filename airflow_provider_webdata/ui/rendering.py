@@ -15,6 +15,7 @@ from starlette.responses import HTMLResponse
 from airflow_provider_webdata import __version__
 from airflow_provider_webdata.common.dates import ago, span
 from airflow_provider_webdata.common.page_urls import UI_PATH
+from airflow_provider_webdata.common.url_secrets import without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -108,15 +109,16 @@ def size(value: int) -> str:
 def outside(url: Any) -> Markup:
     """Return a link to another site, or plain text if the URL is unsafe to open.
 
-    :param url: untrusted text.
+    :param url: untrusted text. A URL with a password or token is text in which they are masked.
     """
-    text = str(url)
+    text = without_secrets(str(url))
     try:
         parts = urlsplit(text)
     except ValueError:
         return escape(_cut(text))
     if (
         len(text) > _LONGEST_VALUE
+        or text != url
         or parts.scheme not in {"http", "https"}
         or not parts.netloc
         or any(ord(sign) <= ord(" ") for sign in text)
@@ -185,6 +187,7 @@ def _tree(value: Any, address: str, at: str, start: int, shown: Mapping[str, int
 
 
 def _text(value: str, address: str, at: str, *, whole: bool) -> Markup:
+    value = without_secrets(value)
     if len(value) > _LONGEST_VALUE:
         shown = Markup("<pre>{}</pre>").format(value if whole else value[:_LONGEST_VALUE])
         return Markup("<details{}><summary>{}… ({} characters)</summary>{}{}</details>").format(
@@ -218,10 +221,11 @@ def _below(at: str, index: int) -> str:
 
 
 def _cut(value: Any, longest: int = _LONGEST_VALUE) -> Any:
-    """Truncate long text, but not markup."""
-    if isinstance(value, str) and not isinstance(value, Markup) and len(value) > longest:
-        return f"{value[:longest]}…"
-    return value
+    """Mask the secrets in a text's URLs, and truncate long text, but change no markup."""
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    text = without_secrets(value)
+    return f"{text[:longest]}…" if len(text) > longest else text
 
 
 _ENVIRONMENT = Environment(

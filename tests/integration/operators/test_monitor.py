@@ -30,6 +30,7 @@ from tests.support.direct import Outcome, StateStore, TaskInstance, context_of
 from tests.support.service import NEVER
 
 TARGETS = [{"type": "scrape", "urls": ["https://example.com/"]}]
+SECRET_URL = "https://h.example/?page=2&access_token=hush-three"
 HUSH: dict[str, Any] = {"url": "https://h.example/", "headers": {"X-Key": "hush-one"}}
 
 Log = Callable[[], str]
@@ -68,7 +69,8 @@ def test_life_of_a_monitor(run_dag: Any, sandbox: SandboxServer) -> None:
         f"""
 keep = WebDataCreateMonitorOperator(task_id="keep", name="prices", schedule={NEVER!r}, targets=TARGETS)
 WebDataCreateMonitorOperator(
-    task_id="other", name="other", schedule={{"text": "daily"}}, targets=TARGETS, webhook={HUSH!r}
+    task_id="other", name="other", schedule={{"text": "daily"}}, webhook={HUSH!r},
+    targets=[{{"type": "scrape", "urls": ["{SECRET_URL}"]}}],
 ) >> [
     WebDataListMonitorsOperator(task_id="list_other", name_pattern="oth*"),
     WebDataListMonitorsOperator(task_id="list_one", limit="{{{{ 1 }}}}"),
@@ -115,6 +117,11 @@ by_name = {{"monitor_name": "prices"}}
     ]
     assert found["other"]["webhook"]["headers"] == {"X-Key": "***"}
     assert done.run["rendered"]["other"]["webhook"]["headers"] == {"X-Key": "***"}
+    # The result has the URL unchanged.
+    assert found["other"]["targets"][0]["urls"] == [SECRET_URL]
+    assert done.run["rendered"]["other"]["targets"][0]["urls"] == [
+        "https://h.example/?page=2&access_token=***"
+    ]
     assert "hush" not in done.log
 
 
@@ -209,6 +216,28 @@ def test_error_if_it_exists(here: SandboxServer) -> None:
     outcome = direct.run(create(if_exists="error"))
     assert outcome.ended == ("failed", 1)
     assert f"already exists: {monitor['id']}" in str(outcome.error)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda hook, monitor: hook.delete_monitor(monitor), "does not exist: it may have been deleted"),
+        (
+            lambda hook, monitor: hook.update_monitor(monitor, extra_body={"name": "other"}),
+            "is named 'other'. It continues",
+        ),
+    ],
+    ids=["deleted", "renamed"],
+)
+def test_a_declared_monitor_that_vanished_is_a_warning(
+    here: SandboxServer, log: Log, change: Any, words: str
+) -> None:
+    earlier = value(create())["id"]
+    with WebDataHook() as hook:
+        change(hook, earlier)
+    created = direct.run(create(), StateStore(), earlier={"monitor_id": earlier}).value["id"]
+    assert f"Monitor {earlier}, which this task declared earlier, {words}" in log()
+    assert f"Monitor {created} replaces it" in log()
 
 
 def test_create_makes_one_per_run(here: SandboxServer) -> None:

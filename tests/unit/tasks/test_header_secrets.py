@@ -1,10 +1,10 @@
-"""Header values in rendered arguments, which are secrets."""
+"""Secrets in rendered arguments: the values of headers, and passwords and tokens in URLs."""
 
 from __future__ import annotations
 
 import pytest
 
-from airflow_provider_webdata.tasks.header_secrets import header_values
+from airflow_provider_webdata.tasks.header_secrets import header_values, secrets_in_urls
 
 VALUES = [
     ({"headers": {"X-Key": "secret-1"}}, ["secret-1"]),
@@ -30,3 +30,22 @@ VALUES = [
 def test_header_values(value, secrets):
     """At any depth, except for public headers."""
     assert header_values(value) == secrets
+
+
+URLS = [
+    ("https://user:p%40ss@a.example/", ["p%40ss", "p@ss"]),
+    ("https://user:p@ss@a.example/", ["p@ss"]),
+    (
+        {"urls": ["https://a.example/?token=t-1&page=2", "see http://b.example/?a=b&api_key=t-2."]},
+        ["t-1", "t-2."],
+    ),
+    ("https://a.example/?X-Amz-Signature=t-3&X-Amz-Date=d&sig=t-4#access_token=t-5", ["t-3", "t-4", "t-5"]),
+    ("https://a.example:8080/a@b?tokens=1&q=token&design=x&authors=y", []),
+    ("token=words", []),
+    (["https://user@a.example/", 5, None], []),
+]
+
+
+@pytest.mark.parametrize(("value", "secrets"), URLS)
+def test_secrets_in_urls(value, secrets):
+    assert secrets_in_urls(value) == secrets

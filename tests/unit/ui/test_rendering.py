@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_webdata.ui.rendering import (
+    _ENVIRONMENT,
     MOST_NODES,
     moment_markup,
     number,
@@ -27,6 +28,15 @@ def test_a_moment_is_told_to_the_browser_in_utc() -> None:
     text = moment_markup(NOW.astimezone(timezone(timedelta(hours=5))))
     assert 'datetime="2026-01-31T12:00:00+00:00"' in text
     assert "never" in moment_markup(None)
+
+
+def test_secrets_in_urls_are_masked() -> None:
+    url = "https://user:hush-one@a.example/?page=2&access_token=hush-two&b=c"
+    texts = [outside(url), tree({"url": url, "text": f"Failed: {url}"}, "/p?x=1")]
+    texts.append(_ENVIRONMENT.from_string("{{ url }} {{ text }}").render(url=url, text=f"at {url}"))
+    for text in texts:
+        assert "hush" not in text
+        assert "https://user:***@a.example/?page=2&amp;access_token=***&amp;b=c" in text
 
 
 @pytest.mark.parametrize(
