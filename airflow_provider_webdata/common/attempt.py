@@ -1,17 +1,31 @@
-"""A task attempt: its number, and records that are shared between attempts."""
+"""A task attempt: its number, its round, and records that are shared between attempts."""
 
 from __future__ import annotations
 
+import logging
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from airflow_provider_webdata.common.stored_record import damage_of
+from typing_extensions import TypedDict
+
+from airflow_provider_webdata.common.storable import storable
+from airflow_provider_webdata.common.stored_record import Count, damage_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
+log = logging.getLogger(__name__)
+
 _CLEARED = "maxTries"
+_AFTER = "clearedAfter"
+_WRITER = "writer"
+_ENDED = "webdata_ended"
+_MOST_ENDED = 50
+
+
+class _Ended(TypedDict):
+    attempts: list[Count]
 
 
 class Stored(NamedTuple):
@@ -29,8 +43,8 @@ class Attempt:
     """One attempt of a task instance.
 
     The task state store of Airflow 3.3 survives retries and crashes, but also clearing the task. A record therefore
-    contains `max_tries`, which changes when the task is cleared but not on a retry; records with another value are
-    ignored. Airflow 3.2 has no store, so nothing is recorded.
+    contains the attempt's round; records of another round are ignored. Airflow 3.2 has no store, so it records
+    nothing.
 
     :param context: the task's context; empty or None outside a task.
     :ivar number: number of the attempt, from 1, including attempts before the task was cleared.
@@ -79,6 +93,48 @@ class Attempt:
         return first
 
     @property
+    def first(self) -> int:
+        """Number of the round's first attempt, or 1 if a change of the task's `retries` hides it."""
+        retries = getattr(getattr(self.ti, "task", None), "retries", None)
+        first = 1 if retries is None else self.max_tries - retries + 1
+        return first if 1 <= first <= self.number else 1
+
+    @cached_property
+    def after(self) -> int:
+        """Number of the last attempt of an earlier round with the same `max_tries`, or 0.
+
+        Clearing a task sets `max_tries` to its attempts so far plus its `retries`, which is the old value if `retries`
+        was lowered in between. Such a round is new if an attempt before it has ended. If the attempt was killed, it may
+        be a retry, and the round is the old one. Airflow 3.2 stores no ends, so `retries` alone decides.
+        """
+        first = self.first
+        if first == 1:
+            return 0
+        if self.store is None:
+            return first - 1
+        return max((number for number in self._ended() if number < first), default=0)
+
+    @property
+    def round(self) -> str:
+        """Name of the round: the attempts since the task was last cleared."""
+        return f"{self.max_tries}/{self.after}" if self.after else f"{self.max_tries}"
+
+    def end(self) -> None:
+        """Record that Airflow will not retry the attempt."""
+        # The next round of a last attempt has another `max_tries`, whatever the task's `retries`.
+        if self.store is None or self.is_last:
+            return
+        try:
+            earlier = self._ended() if self.number > 1 else []
+            self.store.set(_ENDED, {"attempts": [*earlier, self.number][-_MOST_ENDED:]})
+        except Exception as error:  # noqa: BLE001 - the work is done
+            log.warning("Failed to record the end of the attempt: %s", error)
+
+    def _ended(self) -> list[int]:
+        record = self.store.get(_ENDED)
+        return [] if record is None or damage_of(record, _Ended) else record["attempts"]
+
+    @property
     def may_follow_another(self) -> bool:
         """Whether another attempt, or this one before it was rescheduled, may have run since the task was cleared."""
         if self.ti is None:
@@ -102,16 +158,24 @@ class Attempt:
         damage = damage_of(record, dict[str, Any])
         if damage is None and type(record.get(_CLEARED)) is not int:
             damage = f"{_CLEARED} is not a number"
-        if damage is None and record[_CLEARED] != self.max_tries:
+        if damage is None and (record[_CLEARED], record.get(_AFTER, 0)) != (self.max_tries, self.after):
             return Stored({})
-        values = {name: value for name, value in record.items() if name != _CLEARED} if damage is None else {}
+        own = (_CLEARED, _AFTER, _WRITER)
+        values = {name: value for name, value in record.items() if name not in own} if damage is None else {}
+        if values and type(record.get(_WRITER)) is int and record[_WRITER] < self.first:
+            log.warning(
+                "Attempt %s was killed, and the task's retries were lowered since, so this may be a retry or a cleared "
+                "task. It counts as a retry, and continues the work of that attempt",
+                record[_WRITER],
+            )
         damage = damage or damage_of(values, kind) or (None if values else "it is empty")
         return Stored({}, damage) if damage else Stored(values)
 
     def write(self, key: str, values: Mapping[str, Any]) -> None:
         """Record JSON values, if Airflow has a store."""
         if self.store is not None:
-            self.store.set(key, {**values, _CLEARED: self.max_tries})
+            after = {_AFTER: self.after} if self.after else {}
+            self.store.set(key, {**storable(values), _CLEARED: self.max_tries, _WRITER: self.number, **after})
 
     def delete(self, key: str) -> None:
         """Delete a record, if Airflow has a store."""

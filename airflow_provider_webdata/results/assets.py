@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.page_urls import page_url, task_page
+from airflow_provider_webdata.common.storable import storable
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.partitions import NO_VALUE, partition_files
 
@@ -26,7 +27,7 @@ def annotate_outlets(context: Mapping[str, Any], facts: Mapping[str, Any]) -> in
     outlets = [*_outlets(context, aliases=True)]
     for outlet in outlets:
         extra = context["outlet_events"][outlet].extra
-        extra.update({name: value for name, value in known.items() if name not in extra})
+        extra.update({name: storable(value) for name, value in known.items() if name not in extra})
     return len(outlets)
 
 

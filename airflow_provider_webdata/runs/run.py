@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from airflow.sdk.configuration import conf
 from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
 
 from airflow_provider_webdata.api.endpoints import label_of
@@ -16,6 +17,7 @@ from airflow_provider_webdata.api.exchange import mark_reached
 from airflow_provider_webdata.api.retry import LONGEST_PROCESSING_SECONDS, is_unreachable, reschedule_delay
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.coded_errors import ArgumentError, CodedError
+from airflow_provider_webdata.common.storable import storable
 from airflow_provider_webdata.common.worker_exit import seconds_until_resumable
 from airflow_provider_webdata.hooks.remedies import advice_for
 from airflow_provider_webdata.options import RATE_LIMIT_TIMEOUT_SECONDS, Option
@@ -61,6 +63,7 @@ class Run:
         self.attempt = Attempt(context)
         self.log = task.log
         self.hook: WebDataHook = task.hook
+        self._is_changed = False
 
     def read_urls(self, otherwise: str = "") -> None:
         """Replace `url` and `urls` by the URLs in another task's results file.
@@ -201,7 +204,44 @@ class Run:
         """Push XComs beside the return value."""
         if self.task.do_xcom_push and (ti := self.context.get("ti")) is not None:
             for key, value in values.items():
-                ti.xcom_push(key, value)
+                ti.xcom_push(key, self.storable(value))
+
+    def storable(self, value: Any) -> Any:
+        """Return a value for XCom as Airflow's database can store it; log a change once."""
+        kept = storable(value)
+        if kept is not value and not self._is_changed:
+            self._is_changed = True
+            self.log.warning(
+                "The results contain characters or numbers that Airflow's database cannot store (NUL, half characters, "
+                "NaN, infinities). In XCom, they are U+FFFD or null; set output= to keep the text unchanged"
+            )
+        return kept
+
+    def refuse_unmappable(self, result: Any) -> None:
+        """Fail the task without a retry if Airflow would refuse to map a task over its result, and push the result."""
+        task, ti = self.task, self.context.get("ti")
+        # Airflow checks a mapped task's results together, when it expands the next task.
+        if ti is None or getattr(ti, "is_mapped", False) or task.get_dag() is None:
+            return
+        if (mapped := next(task.iter_mapped_dependants(), None)) is None:
+            return
+        most = conf.getint("core", "max_map_length", fallback=1024)
+        if result is None or not task.do_xcom_push:
+            problem = "the task has no result in XCom"
+        elif not isinstance(result, (Sequence, Mapping)) or isinstance(result, str):
+            problem = f"its result is {type(result).__name__}, not a list or a mapping"
+        elif len(result) > most:
+            problem = (
+                f"its result has {len(result)} items, more than the {most} of [core] max_map_length. Raise the option, "
+                "request fewer results, or map over parts of the list"
+            )
+        else:
+            return
+        self.push(unmapped=result)
+        self.refuse(
+            f"Airflow cannot map {mapped.node_id!r} over this task: {problem}. The result is in the XCom 'unmapped'. "
+            "The task is not retried, because a retry would be billed again"
+        )
 
     @cached_property
     def billing(self) -> Billing:

@@ -110,7 +110,7 @@ class WebDataOperator(ServiceTask):
         if problems := [*self._unusable, *self.missing(context)]:
             run.refuse("; ".join(problems))
         run.read_urls()
-        return self.returned(run.execute())
+        return self.finished(run.execute)
 
     def missing(self, context: Context) -> list[str]:
         """Return a problem for each required field that is None, else for other arguments that need a value.

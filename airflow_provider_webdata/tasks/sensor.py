@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk import BaseSensorOperator
@@ -113,7 +114,7 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
         self.show_page()
         if self.deferrable:
             run.wait_in_triggerer()
-        return self.returned(self._skipping_timeouts(super().execute, context))
+        return self.finished(partial(self._skipping_timeouts, super().execute, context))
 
     def _get_next_poke_interval(self, *args: Any, **kwargs: Any) -> float:
         interval = super()._get_next_poke_interval(*args, **kwargs)

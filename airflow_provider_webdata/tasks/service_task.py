@@ -9,20 +9,24 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk import BaseOperator, XComArg
 from airflow.sdk.configuration import conf
+from airflow.sdk.exceptions import AirflowFailException, AirflowSensorTimeout, AirflowSkipException
 
 from airflow_provider_webdata.common.arguments import seconds
+from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.options import RATE_LIMIT_TIMEOUT_SECONDS, Option
 from airflow_provider_webdata.tasks.checked_arguments import CheckedArguments, naming_unknown
 from airflow_provider_webdata.tasks.links import DashboardLink
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
     from datetime import timedelta
 
     import jinja2
     from airflow.sdk import BaseOperatorLink, Context
 
     from airflow_provider_webdata.hooks.webdata import WebDataHook
+
+_FINAL = (AirflowFailException, AirflowSensorTimeout, AirflowSkipException, ArgumentError)
 
 HAS_RETRY_POLICIES = hasattr(BaseOperator, "retry_policy")
 """Whether this Airflow supports retry policies (3.3 and later)."""
@@ -128,11 +132,24 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
         """Resume after the wait. See `runs.wait.WaitRun.resume`."""
         run = self.new_run(context)
         run.is_resumed = True
-        return self.returned(run.resume(event or {}))
+        return self.finished(lambda: run.resume(event or {}))
 
-    def returned(self, result: Any) -> Any:
-        """Return the task's result. Disables `multiple_outputs` if the result is not a mapping."""
-        self.multiple_outputs = self.multiple_outputs and isinstance(result, Mapping)
+    def finished(self, work: Callable[[], Any]) -> Any:
+        """Do the work of the current run, and return its result as Airflow can store it.
+
+        Disables `multiple_outputs` if the result is not a mapping, and records that the attempt has ended, unless
+        Airflow may run the task again.
+        """
+        run = self._run
+        try:
+            result = run.storable(work())
+            self.multiple_outputs = self.multiple_outputs and isinstance(result, Mapping)
+            run.refuse_unmappable(result)
+        except Exception as error:
+            if isinstance(error, _FINAL) or getattr(error, "verdict", None) == "never":
+                run.attempt.end()
+            raise
+        run.attempt.end()
         return result
 
     def on_kill(self) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import TypedDict
 
 from airflow_provider_webdata.common.attempt import Attempt, attempt_of_process
+from airflow_provider_webdata.common.storable import storable
 from airflow_provider_webdata.common.stored_record import place_of
 from airflow_provider_webdata.results.lineage import operator_lineage
 from airflow_provider_webdata.runs.credit_account import CreditAccount, enter_call
@@ -130,7 +131,7 @@ class AgentAccount:
             return
         sources = list(self._sources.values())
         for key, value in {"sources": sources, "creditsUsed": credits["used"], "credits": credits}.items():
-            self._attempt.ti.xcom_push(key, value)
+            self._attempt.ti.xcom_push(key, storable(value))
 
     def _lineage(self, task_instance: Any) -> Any | None:  # noqa: ARG002
         urls = [source["url"] for source in self._sources.values()]

@@ -10,6 +10,7 @@ from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.dates import moment
+from airflow_provider_webdata.common.storable import storable
 from airflow_provider_webdata.triggers.base.serialization import serialized
 from airflow_provider_webdata.waiting.streams.checkpoint import Checkpoint
 from airflow_provider_webdata.waiting.streams.stream import Join, Joined, Joins, unshared
@@ -109,6 +110,6 @@ class StreamTrigger(BaseEventTrigger):
                     cursor = behind
                     item.cursors.append((checkpoint, cursor, payload is not None))
                 if payload is not None:
-                    yield TriggerEvent(payload)  # type: ignore[no-untyped-call]
+                    yield TriggerEvent(storable(payload))  # type: ignore[no-untyped-call]
         finally:
             joins.remove(join)

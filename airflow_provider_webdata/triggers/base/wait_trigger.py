@@ -14,6 +14,7 @@ from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.component_metrics import count, timing
 from airflow_provider_webdata.common.dates import moment
+from airflow_provider_webdata.common.storable import storable
 from airflow_provider_webdata.common.worker_exit import seconds_until_resumable
 from airflow_provider_webdata.states.deadline import WaitDeadline
 from airflow_provider_webdata.triggers.base.announcement import Announcement
@@ -80,7 +81,7 @@ class WaitTrigger(BaseTrigger):
         count("webdata.waits", **tags, via=str(event.get("via", "none")))
         timing("webdata.wait.duration", time.monotonic() - began, **tags)
         await asyncio.sleep(max(resumable_at - time.monotonic(), 0))
-        yield TriggerEvent(event)  # type: ignore[no-untyped-call]
+        yield TriggerEvent(storable(event))  # type: ignore[no-untyped-call]
 
     def _hold_back_seconds(self) -> float:
         """Return the seconds to delay the event, because the worker that deferred the task may still be running."""
