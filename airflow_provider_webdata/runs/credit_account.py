@@ -29,6 +29,7 @@ _PARTS = ("byOperation", "byFormat", "byConnection")
 
 class _Entry(TypedDict):
     maxTries: int
+    clearedAfter: NotRequired[Count]
     saved: Credits
     unknown: Count
     byOperation: dict[str, Credits]
@@ -77,7 +78,10 @@ class CreditAccount:
                 f"{place_of(_KEY)}"
             )
         return sum(
-            _used(entry) for entry in self._entries.values() if entry["maxTries"] == self.attempt.max_tries
+            _used(entry)
+            for entry in self._entries.values()
+            if (entry["maxTries"], entry.get("clearedAfter", 0))
+            == (self.attempt.max_tries, self.attempt.after)
         )
 
     def enter(
@@ -99,7 +103,7 @@ class CreditAccount:
         :param saved: credits that were not spent.
         :param is_known: True if the service reported the cost.
         """
-        key = call or f"unnamed/{self.attempt.max_tries}"
+        key = call or f"unnamed/{self.attempt.round}"
         before = self._entries.get(key)
         entry: dict[str, Any] = {
             "maxTries": self.attempt.max_tries,
@@ -109,6 +113,8 @@ class CreditAccount:
             "byFormat": dict(by_format),
             "byConnection": {conn_id: total} if (total := sum(by_operation.values())) else {},
         }
+        if self.attempt.after:
+            entry["clearedAfter"] = self.attempt.after
         if before is not None:
             if call is None:
                 entry["unknown"] += before["unknown"]
@@ -116,6 +122,9 @@ class CreditAccount:
                     entry[part] = _added(before.get(part, {}), entry[part])
             else:
                 entry["maxTries"] = before["maxTries"]
+                entry.pop("clearedAfter", None)
+                if "clearedAfter" in before:
+                    entry["clearedAfter"] = before["clearedAfter"]
         self._entries[key] = entry
         if self._store is not None:
             self._store.set(_KEY, self._entries)

@@ -38,7 +38,7 @@ class JobIdentity:
             return cls(secrets.token_hex())
         parts = (
             *attempt.instance,
-            attempt.max_tries,
+            attempt.round,
             # Distinguishes another Airflow with the same DAGs, whose runs start at other times.
             attempt.run_start.isoformat() if attempt.run_start else "",
         )

@@ -7,7 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from airflow_provider_webdata.common.attempt import Attempt
+from airflow_provider_webdata.runs.credit_account import CreditAccount
 from airflow_provider_webdata.runs.intent import Intent
+from airflow_provider_webdata.runs.jobs.identity import JobIdentity
 from tests.support.direct import StateStore
 
 RUN_START = datetime(2026, 3, 1, 12, 0, tzinfo=timezone.utc)
@@ -111,3 +114,56 @@ def test_nothing_is_known():
     intent.begin(())
     intent.started("x")
     assert intent.started_id == "x"
+
+
+# A task that is cleared after its retries were lowered, so that `max_tries` stays the same.
+
+
+@pytest.mark.parametrize(("before", "after"), [(1, 0), (3, 2)])
+def test_a_cleared_task_starts_over_though_its_retries_were_lowered(before, after):
+    store = StateStore()
+    first = Intent(context(max_tries=before, retries=before, store=store), "k")
+    first.started("mine")
+    first.attempt.end()
+    cleared = context(try_number=2, max_tries=1 + after, retries=after, store=store)
+    assert not Intent(cleared, "k").began
+    assert Intent(cleared, "k").started_id is None
+    one, two = (Attempt(context(max_tries=before, retries=before, store=store)), Attempt(cleared))
+    assert JobIdentity.of(one) != JobIdentity.of(two)
+    Intent(cleared, "k").started("another")
+    two.end()
+    # Airflow failed to store its result: its retry belongs to the same round.
+    retry = context(try_number=3, max_tries=1 + after, retries=after, store=store)
+    assert Intent(retry, "k").started_id == "another"
+
+
+def test_a_retry_whose_result_airflow_could_not_store_continues():
+    store = StateStore()
+    first = Intent(context(store=store), "k")
+    first.started("mine")
+    first.attempt.end()
+    assert Intent(context(try_number=2, store=store), "k").started_id == "mine"
+
+
+def test_a_killed_attempt_is_continued_though_retries_were_lowered(caplog):
+    """Nothing shows whether the task was cleared: it is not billed twice, and the log says so."""
+    store = StateStore()
+    Intent(context(max_tries=1, retries=1, store=store), "k").started("mine")
+    later = Intent(context(try_number=2, max_tries=1, retries=0, store=store), "k")
+    assert later.started_id == "mine"
+    assert "It counts as a retry" in caplog.text
+
+
+def test_a_cleared_task_without_a_store_has_another_identity():
+    one, two = (JobIdentity.of(Attempt(context(number, 1, retries))) for number, retries in ((1, 1), (2, 0)))
+    assert one != two
+
+
+def test_credits_before_a_task_was_cleared_do_not_count_against_its_limit():
+    store = StateStore()
+    first = CreditAccount(context(max_tries=1, retries=1, store=store))
+    first.enter("scrape/1", {"scrape": 5}, {}, conn_id="c")
+    first.attempt.end()
+    cleared = CreditAccount(context(try_number=2, max_tries=1, retries=0, store=store))
+    cleared.enter("scrape/2", {"scrape": 2}, {}, conn_id="c")
+    assert (cleared.since_cleared, cleared.to_wire()["used"]) == (2, 7)
