@@ -74,7 +74,8 @@ class CallRun(Run):
 
     A billed response that could not be delivered is stored for the next attempt, which delivers it instead of repeating
     the same call: in Airflow's task state store (3.3), up to 16 MiB, otherwise beside the output. If both fail,
-    the task fails without a retry, and pushes the response as XCom `undelivered`.
+    the task fails without a retry, and pushes the response as XCom `undelivered`. A response that goes to a file, or
+    that is compared, checked, or has media, is stored on receipt, so that a killed worker does not lose it.
     """
 
     model: ClassVar[type[Any]]
@@ -153,7 +154,7 @@ class CallRun(Run):
                 wire[SKIPPED] = skipped
             return wire
 
-        answer = kept.or_call(sent)
+        answer = kept.or_call(sent, stores=self.delivery.is_more_than_xcom)
         answer.pop("success", None)
         result = call.read(answer)
         self.billing.count(
@@ -187,7 +188,7 @@ class CallRun(Run):
             return
         way_out = "clear the task to make the call again"
         try:
-            self.context["ti"].xcom_push("undelivered", self.answer.answer)
+            self.context["ti"].xcom_push("undelivered", self.storable(self.answer.answer))
             way_out = f"the response is in this attempt's XCom 'undelivered': read it there, or {way_out}"
         except Exception as failure:  # noqa: BLE001 - no error here may lead to a retry that bills again
             self.log.warning("Failed to push the response to XCom, too: %s", failure)

@@ -30,6 +30,7 @@ class KeptAnswer:
     """
 
     def __init__(self, request: Any, account: str, output: str | None, context: Context, log: Any) -> None:
+        self._stored: KeptRecords | None = None
         self._key = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
         self._log = log
         self.answer: dict[str, Any] | None = None
@@ -41,21 +42,25 @@ class KeptAnswer:
         if output is not None:
             self._places.append(lambda: FileRecords(output, context, account))
         self.is_earlier = False
-        self.name = f"{self._key[:16]}/{account}/{attempt.max_tries}"
+        self.name = f"{self._key[:16]}/{account}/{attempt.round}"
         """Id of the call, for all attempts until the task is cleared."""
 
-    def or_call(self, call: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    def or_call(self, call: Callable[[], dict[str, Any]], *, stores: bool = False) -> dict[str, Any]:
         """Return the response that an earlier attempt stored, otherwise that of the call.
 
         :param call: makes the call, and returns its response in wire form.
+        :param stores: whether to store the response on receipt, in case the worker is killed. Otherwise, `keep` stores
+            it after an error.
         """
         self.answer = None if self._is_first_attempt else self._kept()
         self.is_earlier = self.answer is not None
         if self.answer is None:
             self.answer = call()
+            if stores:
+                self._store()
         else:
             self._log.info(
-                "Reusing the response that an earlier attempt could not deliver; it is not billed again"
+                "Reusing the response that an earlier attempt received but did not deliver; it is not billed again"
             )
         # The caller may modify its copy.
         return dict(self.answer)
@@ -66,8 +71,13 @@ class KeptAnswer:
 
     def keep(self) -> bool:
         """Store the response, and return whether the next attempt can read it."""
-        if self.is_earlier:
-            return True
+        if not self.is_earlier and self._stored is None and not self._store():
+            return False
+        if not self.is_earlier:
+            self._log.info("Stored the response: the next attempt delivers it without being billed again")
+        return True
+
+    def _store(self) -> bool:
         for place in self._places:
             try:
                 records = place()
@@ -76,16 +86,17 @@ class KeptAnswer:
                 self._log.warning("Failed to store the response for a retry: %s", error)
                 continue
             if records.lasts:
-                self._log.info("Stored the response: the next attempt delivers it without being billed again")
+                self._stored = records
                 return True
         return False
 
     def delivered(self) -> None:
         """Delete the stored response."""
-        if self._is_first_attempt:
-            return
         try:
-            for place in self._places:
-                place().forget()
+            if self._stored is not None:
+                self._stored.forget()
+            if not self._is_first_attempt:
+                for place in self._places:
+                    place().forget()
         except Exception as error:  # noqa: BLE001 - the result is delivered despite any storage error
-            self._log.warning("Failed to delete the stored response of an earlier attempt: %s", error)
+            self._log.warning("Failed to delete the stored response: %s", error)

@@ -111,6 +111,11 @@ class Delivery:
         self.inputs: Sequence[str] = ()
 
     @property
+    def is_more_than_xcom(self) -> bool:
+        """Whether results are written, compared, checked, or have media, which may take minutes."""
+        return any(one is not None for one in (self.path, self.compare, self.checks, self.media))
+
+    @property
     def seen(self) -> Compare:
         """The comparison with earlier runs, for a task that has one."""
         if self.compare is None:

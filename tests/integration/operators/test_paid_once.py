@@ -21,6 +21,7 @@ from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.runs import kept_records
+from airflow_provider_webdata.runs.delivery.delivery import Delivery
 from airflow_provider_webdata.runs.delivery.keep_media import KeepMedia
 from airflow_provider_webdata.tasks.service_task import HAS_RETRY_POLICIES
 from tests.support.direct import StateStore, TaskInstance, context_of
@@ -308,6 +309,31 @@ def test_an_attempt_whose_time_is_over_keeps_its_answer(attempt, serve, tmp_path
         attempt(search(tmp_path, media=f"{tmp_path}/media"), service, 1, store)
     attempt(search(tmp_path), service, 2, store)
     assert len(service.requests) == 1
+
+
+@pytest.mark.parametrize("options", [{"media": "{folder}/media"}, {"output": "{folder}/x.jsonl"}])
+def test_a_killed_attempt_has_kept_its_answer(attempt, serve, tmp_path, monkeypatch, options):
+    """It is stored on receipt: a kill runs no code. With a limit, the call counts once, with its cost."""
+    store = StateStore()
+    service = serve(ANSWERS["Search"])
+    operator = partial(task, "Search", tmp_path, credit_limit=50, **options)
+    left = {}
+
+    def kill(*_):
+        left.update(store.values)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Delivery, "deliver", kill)
+        with pytest.raises(KeyboardInterrupt):
+            attempt(operator(), service, 1, store)
+    store.values = left
+    attempt(operator(), service, 2, store)
+    assert len(service.requests) == 1
+    assert store.values.keys() == {"webdata_credits", "webdata_budget"}
+    assert store.get("webdata_budget")["spent"] == 0
+    assert store.get("webdata_budget")["reserved"] == {}
+    assert [entry["byOperation"] for entry in store.get("webdata_credits").values()] == [{"search": 2}]
 
 
 def test_a_batch_search_that_nothing_keeps_is_not_made_again(monkeypatch):
