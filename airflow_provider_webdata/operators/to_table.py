@@ -11,6 +11,7 @@ from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.options import one_of
 from airflow_provider_webdata.tasks.checked_arguments import CheckedArguments
+from airflow_provider_webdata.tasks.literal_text import LiteralText
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.runs.load import LoadRun
 
 
-class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
+class WebDataToTableOperator(LiteralText, BaseOperator, metaclass=CheckedArguments):
     """Load files of results into a table of any database that has a hook derived from `DbApiHook`.
 
     With the hook, one transaction creates the table or checks its columns, loads the rows in bulk, upserts them by key,

@@ -16,6 +16,7 @@ from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.options import RATE_LIMIT_TIMEOUT_SECONDS, Option
 from airflow_provider_webdata.tasks.checked_arguments import CheckedArguments, naming_unknown
 from airflow_provider_webdata.tasks.links import DashboardLink
+from airflow_provider_webdata.tasks.literal_text import LiteralText
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -48,7 +49,7 @@ SUBJECTS = frozenset(
 """Arguments that must not be None if they come from another task: without them a task would do something else."""
 
 
-class ServiceTask(BaseOperator, metaclass=CheckedArguments):
+class ServiceTask(LiteralText, BaseOperator, metaclass=CheckedArguments):
     """Base class of the service's operators and sensors.
 
     :param webdata_conn_id: id of a connection of type `webdata` (templated).

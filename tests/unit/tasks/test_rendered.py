@@ -27,6 +27,7 @@ from airflow_provider_webdata.operators.monitor import (
 from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
+from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
 from airflow_provider_webdata.options import Media, Output
 from airflow_provider_webdata.runs.request import checked_number, request_body
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
@@ -210,3 +211,28 @@ def test_what_cannot_work_fails_for_good_before_any_call(
     with pytest.raises(AirflowFailException) as caught:
         task.execute(context_of(TaskInstance()))
     assert words in str(caught.value)
+
+
+def test_native_rendering_leaves_text_without_a_template_unchanged() -> None:
+    schema = {"type": "object", "properties": {"year": {"enum": ["2026", "None", "3.10", "{{ 1 + 1 }}"]}}}
+    dag = DAG("d", schedule=None, render_template_as_native_obj=True)
+    search = WebDataSearchOperator(task_id="s", query='"river level"', limit="{{ 1 + 2 }}", dag=dag)
+    scrape = WebDataScrapeOperator(
+        task_id="p", url="2026", formats=[{"type": "json", "schema": schema}], output="[1]\n.jsonl", dag=dag
+    )
+    table = WebDataToTableOperator(task_id="t", path=["1.10", "{{ 2 }}"], conn_id="c", table="2026", dag=dag)
+    for task in (search, scrape, table):
+        task.render_template_fields({})
+    assert (search.query, search.limit) == ('"river level"', 3)
+    enum = scrape.formats[0]["schema"]["properties"]["year"]["enum"]
+    assert enum == ["2026", "None", "3.10", 2]
+    assert (scrape.url, scrape.output_to.path) == ("2026", "[1]\n.jsonl")
+    assert (table.path, table.table) == (["1.10", 2], "2026")
+
+
+def test_a_dag_with_other_template_marks_is_rendered() -> None:
+    marks = {"variable_start_string": "[[", "variable_end_string": "]]"}
+    dag = DAG("d", schedule=None, jinja_environment_kwargs=marks)
+    search = WebDataSearchOperator(task_id="s", query="[[ 'river' ]]", dag=dag)
+    search.render_template_fields({})
+    assert search.query == "river"
