@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from jsonschema import Draft202012Validator
 
 from airflow_provider_webdata.common.dates import moment, span
-from airflow_provider_webdata.common.item_urls import url_of
+from airflow_provider_webdata.common.item_urls import site_failed, url_of
 from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.formats import QUARANTINE
@@ -144,14 +144,18 @@ class Check(Step):
     def _measure(self, item: Mapping[str, Any], seen: set[int]) -> None:
         checks, found = self.checks, self._found
         found["items"] += 1
+        metadata = item.get("metadata")
+        # The content of an error page is not the data.
+        is_failed = isinstance(metadata, Mapping) and site_failed(metadata)
         for field, value in item.items():
             is_shown = field in self._filled or (
                 len(self._filled) < _MOST_FIELDS and len(field) <= _LONGEST_FIELD
             )
             if is_shown and field not in self._fields:
-                self._filled[field] += _has_content(value)
+                self._filled[field] += not (is_failed and _is_content(field)) and _has_content(value)
         for field in self._fields:
-            self._filled[field] += _has_content(_value(item, field))
+            has_value = not (is_failed and _is_content(field)) and _has_content(_value(item, field))
+            self._filled[field] += has_value
         for field, kind in (checks.types or {}).items():
             value = _value(item, field)
             if value is not None and not Draft202012Validator.TYPE_CHECKER.is_type(value, kind):
@@ -284,6 +288,10 @@ def _precedes(facts: Any, run: Run) -> bool:
         and facts.get("mapIndex") == run.map_index
         and str(facts.get("until", "~")) < run.stored_moment
     )
+
+
+def _is_content(field: str) -> bool:
+    return field.partition(".")[0] not in ("url", "metadata")
 
 
 def _value(item: Mapping[str, Any], field: str) -> Any:

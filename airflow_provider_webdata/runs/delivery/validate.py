@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.common.item_urls import site_failed, url_of
+from airflow_provider_webdata.common.item_urls import page_problem, site_failed, url_of
 from airflow_provider_webdata.common.tagged_items import tagged, untagged
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.provider_records import KIND as RECORDS
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.runs.delivery.step import Results
 
 _MOST_LISTED = 100
+_LONGEST_PROBLEM = 300
 
 
 class Validate(Step):
@@ -34,6 +35,7 @@ class Validate(Step):
         self._log = log
         self._found: list[dict[str, Any]] = []
         self._counts = {"checked": 0, "invalid": 0}
+        self._failed = 0
 
     @cached_property
     def _schema(self) -> ResultSchema | None:
@@ -64,6 +66,11 @@ class Validate(Step):
 
     def _validated(self, results: Results, schema: ResultSchema) -> Iterator[Any]:
         for index, item in enumerate(results.items):
+            if (failure := _failure(item, results.kind)) is not None:
+                # An error page may still match the schema.
+                self._failed += 1
+                yield tagged(item, **{ERRORS_KEY: [failure]})
+                continue
             problems = _problems(item, results.kind, schema)
             self._counts["checked"] += problems is not None
             if not problems:
@@ -76,10 +83,15 @@ class Validate(Step):
 
     def facts(self) -> Mapping[str, Any]:
         """Return the counts, and the problems of the first invalid items."""
-        return {} if self._schema is None else {"validation": {**self._counts, "items": self._found}}
+        if self._schema is None:
+            return {}
+        failed = {"failed": self._failed} if self._failed else {}
+        return {"validation": {**self._counts, **failed, "items": self._found}}
 
     def written(self) -> None:
-        """Log the number of valid items."""
+        """Log the numbers of valid items and of failed pages."""
+        if self._failed:
+            self._log.warning("%d failed pages were not validated", self._failed)
         if self._counts["invalid"]:
             self._log.warning("%s", self._summary())
         elif self._counts["checked"]:
@@ -98,6 +110,14 @@ class Validate(Step):
         return f"{self._counts['invalid']} of {self._counts['checked']} results are invalid: {shown}"
 
 
+def _failure(item: Any, kind: str) -> str | None:
+    """Return why a page is not validated, or None."""
+    metadata = item.get("metadata") if kind not in (RECORDS, "generic") else None
+    if not isinstance(metadata, Mapping) or not site_failed(metadata):
+        return None
+    return f"not validated: {page_problem(metadata)}"[:_LONGEST_PROBLEM]
+
+
 def _problems(item: Any, kind: str, schema: ResultSchema) -> list[str] | None:
     """Return the problems of an item; None if it is not validated."""
     if kind == RECORDS:
@@ -108,9 +128,4 @@ def _problems(item: Any, kind: str, schema: ResultSchema) -> list[str] | None:
         return problems and schema.problems(item["value"]) if item.keys() == {"value"} else problems
     if item.get("json") is not None:
         return schema.problems(item["json"])
-    metadata = item.get("metadata")
-    return (
-        ["json: missing from the page"]
-        if isinstance(metadata, Mapping) and not site_failed(metadata)
-        else None
-    )
+    return ["json: missing from the page"] if isinstance(item.get("metadata"), Mapping) else None

@@ -84,6 +84,11 @@ CHECKS: list[tuple[Checks, list[Any], str]] = [
         "coverage json.price: expected at least 0.95, got 0.7692 (10 of 13)",
     ),
     (
+        Checks(coverage={"url": 1.0, "json.price": 0.95}),
+        [*PAGES[1:], page(0, statusCode=404)],
+        "1 of 3 checks failed: coverage json.price: expected at least 0.95, got 0.9 (9 of 10)",
+    ),
+    (
         Checks(coverage={"json.colour": 0.5}, min_items=11),
         PAGES,
         "2 of 2 checks failed: min_items: expected at least 11, got 10; "

@@ -48,7 +48,7 @@ PAGES = [
     page(0, json={"price": 1}),
     page(1, json={"price": "x"}),
     page(2, change="removed"),
-    {**page(3), "metadata": {"sourceURL": "https://a.example/3", "statusCode": 404}},
+    {**page(3, json={"price": 2}), "metadata": {"sourceURL": "https://a.example/3", "statusCode": 404}},
     {**page(4), "metadata": {"sourceURL": "https://a.example/4", "error": "timed out"}},
     Tombstone("document", change="removed", url="https://a.example/5"),
     {"url": "https://a.example/6", "imageUrl": "https://a.example/6.png"},
@@ -56,6 +56,7 @@ PAGES = [
 REPORT = {
     "checked": 3,
     "invalid": 2,
+    "failed": 2,
     "items": [
         {"index": 1, "url": "https://a.example/1", "errors": WRONG},
         {"index": 2, "url": "https://a.example/2", "errors": ["json: missing from the page"]},
@@ -88,7 +89,12 @@ def test_pages_are_held_against_the_schema_of_the_request(made: Any) -> None:
     result, ti = delivered(made(formats=FORMATS), PAGES, "document")
     assert ti.xcom["validation"] == result["validation"] == REPORT
     marked = [{"validationErrors": found["errors"], **PAGES[found["index"]]} for found in REPORT["items"]]  # type: ignore[attr-defined]
-    assert result["data"] == [PAGES[0], *marked, *PAGES[3:]]
+    failures = ("the site responded with status 404", "timed out")
+    marked += [
+        {"validationErrors": [f"not validated: {why}"], **item}
+        for why, item in zip(failures, PAGES[3:5], strict=True)
+    ]
+    assert result["data"] == [PAGES[0], *marked, *PAGES[5:]]
 
 
 def test_without_a_schema_nothing_is_judged() -> None:
