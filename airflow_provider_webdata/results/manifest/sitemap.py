@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import zlib
 from contextlib import suppress
+from datetime import datetime, time, timedelta, timezone
 from typing import TYPE_CHECKING
 from xml.parsers import expat
 
@@ -13,17 +14,23 @@ from airflow_provider_webdata.results.manifest.urls import canonical_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from datetime import datetime
 
 # Parsed with Expat, which is linear and keeps the entries before the first error. Text before the first tag, such
 # as a browser's page around the source, is skipped, and with it the only place for entity declarations.
 _BEGINNING = re.compile(r"<(?:\w{1,20}:)?(?:urlset|sitemapindex|url|sitemap)[\s>]")
-_BARE_AMPERSAND = re.compile(r"&(?!#?\w{1,31};)")
+# In CDATA, an ampersand is itself.
+_BARE_AMPERSAND = re.compile(
+    r"(<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z))|&(?!#?\w{1,31};)", re.DOTALL
+)
 _GZIP = "\x1f\x8b"
 # Maximum size of a sitemap in the protocol.
 _MOST_BYTES = 50 * 2**20
 _MOST_URLS = 50_000
 _LONGEST_TEXT = 10_000
+_MIDNIGHT = time(0)
+_LAST = datetime.max
+# A time without a zone may be one of the westernmost zone.
+_WESTERNMOST = timedelta(hours=12)
 
 
 def last_changes(sitemap: str, *, ignore_query: bool = False) -> Iterator[tuple[str, datetime]]:
@@ -60,8 +67,8 @@ def text_of(raw: str) -> str:
 def _entries(kind: str, sitemap: str) -> Iterator[tuple[str, datetime | None]]:
     for entry in _Parser(kind).parse(sitemap):
         if url := entry.get("loc", "").split():
-            dated = entry.get("lastmod", "").split()
-            yield url[0], _moment(dated[0]) if dated else None
+            moments = [found for text in entry.get("lastmod", "").split() if (found := _moment(text))]
+            yield url[0], max(moments, default=None)
 
 
 class _EnoughError(Exception):
@@ -88,7 +95,7 @@ class _Parser:
         parser.StartElementHandler = self._start
         parser.CharacterDataHandler = self._text
         parser.EndElementHandler = self._end
-        source = _BARE_AMPERSAND.sub("&amp;", sitemap[beginning.start() :])
+        source = _BARE_AMPERSAND.sub(lambda match: match[1] or "&amp;", sitemap[beginning.start() :])
         with suppress(expat.ExpatError, _EnoughError):
             parser.Parse("<sitemaps>")
             parser.Parse(source.encode(errors="replace"))
@@ -99,6 +106,9 @@ class _Parser:
         name = name.rpartition(":")[2]
         if self._path:
             self._path.append(name)
+            if len(self._path) == 2 and name in self._entries[-1]:
+                # An element that is repeated.
+                self._entries[-1][name] += " "
         elif name == self._kind:
             if len(self._entries) == _MOST_URLS:
                 raise _EnoughError
@@ -117,5 +127,14 @@ class _Parser:
 
 
 def _moment(text: str) -> datetime | None:
-    # For a date without a time, assume the end of the day.
-    return moment(text if "T" in text else f"{text}T23:59:59")
+    """Return the latest time of the change that a date allows."""
+    day, _, clock = text.partition("T")
+    found = moment(text if clock else f"{day}T00:00:00", None)
+    if found is None:
+        return None
+    if found.time() == _MIDNIGHT:
+        # A date, or one that a program wrote as a time.
+        found = found.replace(hour=23, minute=59, second=59)
+    elif found.tzinfo is None:
+        found = min(found, _LAST - _WESTERNMOST) + _WESTERNMOST
+    return found if found.tzinfo is not None else found.replace(tzinfo=timezone.utc)

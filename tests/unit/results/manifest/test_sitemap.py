@@ -21,7 +21,12 @@ def entry(kind: str, loc: str, lastmod: str | None = None) -> str:
     [
         ("2026-01-31", datetime(2026, 1, 31, 23, 59, 59)),
         ("2026-01-31T10:00:00Z", datetime(2026, 1, 31, 10)),
-        ("2026-01-31T10:00:00", datetime(2026, 1, 31, 10)),
+        ("2026-01-31T10:00:00", datetime(2026, 1, 31, 22)),
+        ("9999-12-31T23:00:00", datetime(9999, 12, 31, 23, 59, 59, 999999)),
+        ("2026-01-31T00:00:00Z", datetime(2026, 1, 31, 23, 59, 59)),
+        ("2026-01-31T00:00:00-05:00", datetime(2026, 2, 1, 4, 59, 59)),
+        ("2026-01-31T00:00:00", datetime(2026, 1, 31, 23, 59, 59)),
+        ("2026-01-30</lastmod><lastmod>2026-01-31T10:00:00Z", datetime(2026, 1, 31, 10)),
         ("2026-01-31T12:00:00+02:00", datetime(2026, 1, 31, 10)),
         ("yesterday", None),
         ("", None),
@@ -41,6 +46,8 @@ def test_dates(text: str | None, moment: datetime | None) -> None:
         (f" <![CDATA[ {URL} ]]> ", URL),
         (f"{URL}?a=1&amp;b=2", f"{URL}?a=1&b=2"),
         (f"{URL}?a=1&b=2", f"{URL}?a=1&b=2"),
+        (f"<![CDATA[{URL}?a=1&b=2]]><!-- <![CDATA[ --> ", f"{URL}?a=1&b=2"),
+        (f"{URL}</loc><loc>https://b.example/", URL),
         (f"{URL}?utm_source=feed#top", URL),
     ],
 )
