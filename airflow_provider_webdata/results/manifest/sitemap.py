@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 # as a browser's page around the source, is skipped, and with it the only place for entity declarations.
 _BEGINNING = re.compile(r"<(?:\w{1,20}:)?(?:urlset|sitemapindex|url|sitemap)[\s>]")
 # In CDATA, an ampersand is itself.
-_BARE_AMPERSAND = re.compile(
-    r"(<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z))|&(?!#?\w{1,31};)", re.DOTALL
-)
+_BARE_AMPERSAND = re.compile(r"(<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z))|&(?!#?\w{1,31};)", re.DOTALL)
 _GZIP = "\x1f\x8b"
 # Maximum size of a sitemap in the protocol.
 _MOST_BYTES = 50 * 2**20

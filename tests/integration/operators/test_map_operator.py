@@ -130,7 +130,9 @@ def test_the_path_of_an_item_names_no_file(here, tmp_path):
         return direct.execute(task, context_of(TaskInstance(earlier=found)))
 
     for key in ("data", "return_value"):
-        with pytest.raises(AirflowFailException, match=r"urls: a result has no URL, and its `path` \('.*secret"):
+        with pytest.raises(
+            AirflowFailException, match=r"urls: a result has no URL, and its `path` \('.*secret"
+        ):
             run(other.output[key], **{key: [[item]]})
     for key in ("data", "first"):
         with pytest.raises(AirflowFailException, match="urls: a result has no URL"):

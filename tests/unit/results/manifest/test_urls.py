@@ -76,7 +76,9 @@ CUT = st.sampled_from(["utm_source=a%20b", "GCLID=", "srsltid=x", "gad_source=1"
 
 
 @given(st.lists(st.tuples(KEPT, st.booleans())), CUT, st.sampled_from(["&", "&amp;", "&#38;"]))
-def test_a_query_is_cut_and_never_rewritten(parts: list[tuple[str, bool]], tracking: str, entity: str) -> None:
+def test_a_query_is_cut_and_never_rewritten(
+    parts: list[tuple[str, bool]], tracking: str, entity: str
+) -> None:
     kept = [part for part, _ in parts]
     mixed = [one for part, is_before in parts for one in ([tracking, part] if is_before else [part])]
 
