@@ -216,8 +216,8 @@ class Schema(Option):
     An invalid result gets a first field `validationErrors`, a list of messages; the log warns, and XCom `validation`
     has `checked`, `invalid` (counts), and `items` (the first 100, each with `index`, `url`, and `errors`). The result
     is delivered like the others, and no retry requests it again. A page without `json` is invalid; a page whose site
-    failed is not validated: its `validationErrors` say so, and `failed` counts it. Formats with columns then have columns
-    for the schema's properties; see `docs/results.md`.
+    failed is not validated: its `validationErrors` say so, and `failed` counts it. Formats with columns then have
+    columns for the schema's properties; see `docs/results.md`.
 
     :param schema: JSON Schema as a mapping, pydantic model, or the model's import path, such as `shop.models.Product`.
         None: the schema that the request contains, if any.
