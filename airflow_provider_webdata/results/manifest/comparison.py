@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow_provider_webdata.common.item_urls import site_failed, url_of
 from airflow_provider_webdata.results.manifest.content import digest
@@ -18,6 +18,18 @@ if TYPE_CHECKING:
 CHANGES: tuple[Change, ...] = ("new", "changed", "same", "known", "removed", "failed")
 
 
+class Compared(NamedTuple):
+    """The outcome of an item.
+
+    :param page: the page's canonical URL, if the item's own URL differs.
+    :param is_repeated: True if an earlier item of the run has the same key; its outcome counts.
+    """
+
+    change: Change
+    page: str | None = None
+    is_repeated: bool = False
+
+
 class Comparison:
     """A comparison of a run's items with the known pages.
 
@@ -26,7 +38,8 @@ class Comparison:
     :param compare: the compared content.
     :param ignore_query: True if URLs that differ only in their query are the same page.
     :param key: returns the identity of a record; a record with `error` failed. Default: the URL of pages and links.
-    :ivar counts: number of items so far, by change.
+    :ivar counts: number of items so far, by change, each key once.
+    :ivar repeated: number of items whose key an earlier item has.
     :ivar known: number of pages known before.
     :ivar held_back: number of removals that were suppressed because they exceeded the maximum.
     """
@@ -41,6 +54,7 @@ class Comparison:
         key: Callable[[Mapping[str, Any]], str | None] | None = None,
     ) -> None:
         self.counts: Counter[Change] = Counter()
+        self.repeated = 0
         self.known = len(known)
         self.held_back = 0
         self._entries = known
@@ -49,11 +63,8 @@ class Comparison:
         self._ignore_query = ignore_query
         self._own_key = key
 
-    def change_of(self, item: Mapping[str, Any]) -> tuple[Change, str | None]:
-        """Count an item, and return whether it is new, changed, the same, or a failed page.
-
-        The second value is the page's canonical URL, if the item's own URL differs.
-        """
+    def change_of(self, item: Mapping[str, Any]) -> Compared:
+        """Count an item, and return whether it is new, changed, the same, or a failed page."""
         if self._own_key is None:
             url = url_of(item)
             key = None if url is None else canonical_url(url, ignore_query=self._ignore_query)
@@ -61,14 +72,19 @@ class Comparison:
             url = key = self._own_key(item)
             if "error" in item:
                 self.counts["failed"] += 1
-                return "failed", None
+                return Compared("failed")
         if url is None or key is None:
             # An item without a URL cannot be recognized again.
             self.counts["new"] += 1
-            return "new", None
+            return Compared("new")
+        before = self._entries.get(key)
         change = self._change_of(item, url, key)
-        self.counts[change] += 1
-        return change, None if key == url else key
+        is_repeated = change != "failed" and before is not None and before.change is not None
+        if is_repeated:
+            self.repeated += 1
+        else:
+            self.counts[change] += 1
+        return Compared(change, None if key == url else key, is_repeated)
 
     def _change_of(self, item: Mapping[str, Any], url: str, key: str) -> Change:
         status = None

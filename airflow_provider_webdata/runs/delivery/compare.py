@@ -110,8 +110,8 @@ class Compare(Step):
             key=results.key,
         )
         for item in results.items:
-            change, page = comparison.change_of(item)
-            flows = changes.emit == "all" or change in ("new", "changed")
+            change, page, is_repeated = comparison.change_of(item)
+            flows = changes.emit == "all" or (change in ("new", "changed") and not is_repeated)
             self._flowing.append(flows)
             if flows:
                 # Do not overwrite with None an item's own field of this name.
@@ -129,6 +129,8 @@ class Compare(Step):
                         url=key,
                         lastSeen=entry.last_seen,
                     )
+        if comparison.repeated:
+            log.info("%d results repeat a page of this run, and count once", comparison.repeated)
         counts = comparison.counts
         self._facts = {
             name: counts[name] for name in CHANGES if name != "known" or counts[name] or results.known

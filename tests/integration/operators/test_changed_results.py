@@ -459,6 +459,18 @@ def test_a_page_has_one_row_however_its_url_is_spelled(
     assert run(9) == {"b": "second"}
 
 
+def test_a_page_that_a_run_finds_several_times_is_new_once(site: Site) -> None:
+    searches: Any = (WebDataBatchSearchOperator, {"queries": ["river", {"query": "river", "limit": 4}]})
+    found = site.run(1, searches, emit="all")
+    urls = [item["url"] for search in found.value["results"] for item in search["web"]]
+    site.folder = site.folder / "again"
+    once = site.run(1, searches)
+    emitted = [item["url"] for search in once.value["results"] for item in search.get("web", ())]
+    assert len(urls) > len({*urls})
+    assert sorted(emitted) == sorted({*urls})
+    assert found.xcom["changes"] == once.xcom["changes"] == counts(new=len(emitted))
+
+
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
