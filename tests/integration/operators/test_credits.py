@@ -332,7 +332,7 @@ def test_what_a_killed_attempt_started_counts_with_its_cost(
     assert store.get("webdata_budget")["reserved"]
     xcom = attempt(task(operator, arguments, credit_limit=limit), store, 2, max_tries=5)
     assert ("failed" in xcom, xcom["credits"]["used"]) == (False, used)
-    assert store.get("webdata_budget") == {"maxTries": 5, "spent": 0, "reserved": {}}
+    assert store.get("webdata_budget") == {"maxTries": 5, "writer": 2, "spent": 0, "reserved": {}}
 
 
 def test_a_failure_that_bills_nothing_is_settled(here: SandboxServer) -> None:

@@ -20,6 +20,7 @@ from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.options import Wait
+from airflow_provider_webdata.results.errors import StorageError
 from airflow_provider_webdata.runs import kept_records
 from airflow_provider_webdata.runs.delivery.delivery import Delivery
 from airflow_provider_webdata.runs.delivery.keep_media import KeepMedia
@@ -217,7 +218,7 @@ def test_the_next_attempt_delivers_it_and_leaves_nothing(attempt, serve, tmp_pat
     store = StateStore() if has_store else None
     (tmp_path / "report.html").write_text("<p>Wheat</p>")
     service = serve(ANSWERS[name], before=lambda: block(tmp_path))
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises(StorageError):
         attempt(task(name, tmp_path, output="{folder}/x.jsonl"), service, 1, store)
     shutil.rmtree(tmp_path / "x.jsonl")
     value = attempt(task(name, tmp_path, output="{folder}/x.jsonl"), service, 2, store)
@@ -237,7 +238,7 @@ def test_a_changed_request_is_another(attempt, serve, tmp_path, changed, store):
     place = StateStore() if store else None
     blocks = iter([lambda: block(tmp_path), lambda: None])
     service = serve(ANSWERS["Search"], before=lambda: next(blocks)())
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises(StorageError):
         attempt(search(tmp_path), service, 1, place)
     shutil.rmtree(tmp_path / "x.jsonl")
     attempt(search(tmp_path, **changed), service, 2, place)
@@ -252,7 +253,7 @@ def test_a_changed_connection_is_another_account(attempt, serve, tmp_path, store
     place = StateStore() if store else None
     blocks = iter([lambda: block(tmp_path), lambda: None])
     service = serve(ANSWERS["Search"], before=lambda: next(blocks)())
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises(StorageError):
         attempt(search(tmp_path), service, 1, place)
     assert "a-key" not in str(place and place.values)
     shutil.rmtree(tmp_path / "x.jsonl")
@@ -265,7 +266,7 @@ def test_a_changed_file_is_parsed_anew(attempt, serve, tmp_path):
     service = serve(DOCUMENT, before=lambda: next(blocks)())
     (tmp_path / "report.html").write_text("<p>Wheat</p>")
     store = StateStore()
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises(StorageError):
         attempt(task("Parse", tmp_path, output="{folder}/x.jsonl"), service, 1, store)
     shutil.rmtree(tmp_path / "x.jsonl")
     (tmp_path / "new.html").write_text("<p>Maize</p>")
@@ -278,7 +279,7 @@ def test_an_answer_that_does_not_fit_the_store_goes_beside_the_output(attempt, s
     monkeypatch.setattr(kept_records, "MOST_STORED_BYTES", 10)
     service = serve(ANSWERS["Search"], before=lambda: block(tmp_path))
     store = StateStore()
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises(StorageError):
         attempt(search(tmp_path), service, 1, store)
     assert (tmp_path / "x.jsonl.partial").exists()
     shutil.rmtree(tmp_path / "x.jsonl")
