@@ -169,7 +169,7 @@ def test_a_call_that_fails_by_its_results_is_made_once(here: SandboxServer, name
     outcome = direct.run(operator(task_id="job", result_schema=FAIL, retries=2, **arguments), store)
     assert outcome.ended == ("failed", 1)
     assert "(WD-061)" in str(outcome.error)
-    assert [*store.values] == ["webdata_credits"]
+    assert [*store.values] == ["webdata_credits", "webdata_ended"]
     result = outcome.xcom["return_value"]
     (page,) = [result] if name == "scrape" else [
         item for item in result["web"] if item.get("json", {}).get("name") == "South"
