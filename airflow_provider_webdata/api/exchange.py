@@ -391,11 +391,6 @@ def transport_errors(prepared: Prepared[Any], deadline: Deadline | AsyncDeadline
         raise kind(name, reason, sent=not isinstance(error, _NOT_SENT)) from error
 
 
-def mark_reached(base_url: str) -> None:
-    """Record that a host was reached earlier, in another process: its name exists."""
-    _reached.add(base_url)
-
-
 def _kind_of(error: httpx.TransportError, base_url: str) -> type[TransportError]:
     cause: BaseException | None = error
     while isinstance(error, _NOT_SENT) and cause is not None:

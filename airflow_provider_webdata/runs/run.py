@@ -12,8 +12,13 @@ from airflow.sdk.configuration import conf
 from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
 
 from airflow_provider_webdata.api.endpoints import label_of
-from airflow_provider_webdata.api.errors import InvalidRequestError, ProcessingContinuesError, WebDataError
-from airflow_provider_webdata.api.exchange import mark_reached
+from airflow_provider_webdata.api.errors import (
+    InvalidRequestError,
+    ProcessingContinuesError,
+    TransportError,
+    UnknownHostError,
+    WebDataError,
+)
 from airflow_provider_webdata.api.retry import LONGEST_PROCESSING_SECONDS, is_unreachable, reschedule_delay
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.coded_errors import ArgumentError, CodedError
@@ -113,10 +118,11 @@ class Run:
         """
         try:
             with self.hook:
-                if self.is_resumed or self.attempt.first_reschedule:
-                    mark_reached(self.hook.get_settings().client.base_url)
                 yield
         except WebDataError as error:
+            if isinstance(error, UnknownHostError) and (self.is_resumed or self.attempt.first_reschedule):
+                # The attempt reached the host before, so its name exists, and the name server is down.
+                error = TransportError(error.operation, error.reason, sent=False)
             if error.verdict == "later" or is_unreachable(error):
                 self.postpone(error, limited_since)
             self.fail(error)

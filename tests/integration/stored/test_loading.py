@@ -38,6 +38,7 @@ from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
 from airflow_provider_webdata.sensors.webhook import WebDataWebhookSensor
 from airflow_provider_webdata.states.checks import CheckCriteria
+from airflow_provider_webdata.states.deadline import WaitDeadline
 from airflow_provider_webdata.toolsets.agent_account import AgentAccount
 from airflow_provider_webdata.triggers.base.stream_trigger import StreamTrigger
 from airflow_provider_webdata.triggers.events import (
@@ -255,7 +256,8 @@ def test_a_wait_keeps_its_deadline(stored: Stored) -> None:
     with pytest.raises(TaskDeferred) as deferred:
         run.wait_for_check("m", None)
     _, arguments = deferred.value.trigger.serialize()
-    assert (arguments["after"], arguments["deadline"]) == (recorded["after"], recorded["deadline"])
+    assert arguments["after"] == recorded["after"]
+    assert WaitDeadline.of(arguments["deadline"]).at == recorded["deadline"]
 
 
 def test_billed_results(stored: Stored, tmp_path: Path) -> None:
