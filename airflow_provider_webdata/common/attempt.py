@@ -121,7 +121,7 @@ class Attempt:
 
     def end(self) -> None:
         """Record that Airflow will not retry the attempt."""
-        # The next round of a last attempt has another `max_tries`, whatever the task's `retries`.
+        # The next round of a last attempt has another `max_tries`, regardless of the task's `retries`.
         if self.store is None or self.is_last:
             return
         try:

@@ -105,7 +105,7 @@ class ProviderOperations(Operations):
             fresh = [key for key in items if key not in seen]
             for key in fresh:
                 yield items[key]
-            # A page that repeats earlier items, or has none, is the last, whatever its link.
+            # A page that repeats earlier items, or has none, is the last, regardless of its link.
             options = _following(page.next) if fresh else None
             seen.update(fresh)
 

@@ -130,7 +130,7 @@ _QUEUE_AGAIN = (
     .values(delivery_id=bindparam("of_delivery_id"), state=QUEUED)
 )
 _ANY_QUEUED = select(asset_event.c.delivery_id).where(asset_event.c.state == QUEUED).limit(1)
-# One step in an index for each asset, whatever the length of its queue.
+# One step in an index for each asset, regardless of the length of its queue.
 _OLDEST_QUEUED = (
     select(asset_event.c.delivery_id)
     .where(asset_event.c.state == QUEUED, asset_event.c.asset_id == AssetModel.id)
