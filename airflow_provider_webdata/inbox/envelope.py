@@ -140,11 +140,19 @@ def parse_body(body: bytes) -> Any:
 
     :raises NotJSONError: the body is not JSON, not UTF-8, or too deeply nested.
     """
+    parsed = parse_json(body)
+    return _storable(parsed) if _SUSPECT.search(body) else parsed
+
+
+def parse_json(body: bytes) -> Any:
+    """Parse JSON; lone surrogates are escaped by `escape_halves`.
+
+    :raises NotJSONError: the body is not JSON, not UTF-8, or too deeply nested.
+    """
     try:
-        parsed = from_json(escape_halves(body), allow_inf_nan=False)
+        return from_json(escape_halves(body), allow_inf_nan=False)
     except (ValueError, RecursionError) as error:
         raise NotJSONError(str(error)) from None
-    return _storable(parsed) if _SUSPECT.search(body) else parsed
 
 
 def _storable(value: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import parse_qsl
 
 from airflow_provider_webdata.common.dates import moment
-from airflow_provider_webdata.inbox.envelope import NotJSONError, parse_body
+from airflow_provider_webdata.inbox.envelope import NotJSONError, parse_json
 from airflow_provider_webdata.inbox.wire import LISTS, MOST_VALUES
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
 
@@ -97,7 +97,7 @@ def search_of(body: bytes) -> DeliveryQuery:
     :raises ParameterError: the body is invalid.
     """
     try:
-        given = parse_body(body)
+        given = parse_json(body)
     except NotJSONError:
         raise ParameterError("the body must be JSON") from None
     if not isinstance(given, dict):

@@ -77,7 +77,8 @@ CALLS: dict[str, tuple[Any, dict[str, Any], dict[str, Any], Any]] = {
         WebDataScrapeOperator,
         {"url": URL},
         {"data": {**PAGE, "metadata": FACTS}},
-        {**PAGE, "metadata": FACTS},
+        # Airflow cannot store an integer of this size.
+        {**PAGE, "metadata": {**FACTS, "creditsUsed": None}},
     ),
     "map": (
         WebDataMapOperator,

@@ -32,7 +32,7 @@ STEPS: list[tuple[dict[str, Any], str]] = [
 def test_a_step_tells_nothing_that_was_read(caplog: pytest.LogCaptureFixture) -> None:
     steps = [SimpleNamespace(to_wire=lambda event=event: event) for event, _ in STEPS]
     own = SimpleNamespace(agent_trace=lambda _: SimpleNamespace(events=steps))
-    hook: Any = SimpleNamespace(sibling=lambda: nullcontext(own))
+    hook: Any = SimpleNamespace(optional=lambda: nullcontext(own))
     with caplog.at_level(logging.INFO):
         log_last_steps(hook, "job-1", logging.getLogger("task"))
     [message] = caplog.messages
