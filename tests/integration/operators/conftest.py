@@ -8,8 +8,15 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_webdata.hooks import optional
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support.dag_runner import connection
+
+
+@pytest.fixture(autouse=True)
+def forgets_failed_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process does not repeat an optional read for minutes, but the next test has another service."""
+    monkeypatch.setattr(optional, "_failed", {})
 
 
 # A file may move the clock forward, which a reset leaves as it is.

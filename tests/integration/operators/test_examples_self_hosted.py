@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_webdata.sandbox.server import SandboxServer
+from tests.support.airflow_features import HAS_PARTITIONS
 from tests.support.dag_runner import Airflow, Outcome, connection
 
 EXAMPLES = Path(__file__).parents[3] / "example_dags"
@@ -39,8 +40,11 @@ PASSING = {
     "webdata_search": "webdata_search",
     "webdata_incremental_search": "webdata_incremental_search",
     "webdata_site_to_table": "webdata_site_to_table",
-    "partitions/webdata_by_day": "webdata_by_day",
-    "partitions/webdata_by_host": "webdata_by_host",
+    **(
+        {"partitions/webdata_by_day": "webdata_by_day", "partitions/webdata_by_host": "webdata_by_host"}
+        if HAS_PARTITIONS
+        else {}
+    ),
 }
 LACKING = {
     "webdata_monitor": ("webdata_monitor", "it has no monitors"),
