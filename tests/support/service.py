@@ -56,7 +56,6 @@ def signature(secret: str, body: bytes) -> str:
 
 
 def connection_text(url: str, key: str = SANDBOX_KEY, **extra: Any) -> str:
-    """A connection as an environment variable holds it."""
-    return json.dumps(
-        {"conn_type": "webdata", "host": url, "password": key, "extra": {"server": "hosted", **extra}}
-    )
+    """A connection as an environment variable holds it; an extra of None is absent."""
+    extras = {name: value for name, value in {"server": "hosted", **extra}.items() if value is not None}
+    return json.dumps({"conn_type": "webdata", "host": url, "password": key, "extra": extras})

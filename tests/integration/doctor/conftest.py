@@ -86,9 +86,8 @@ class World:
 
     def connect(self, url: str | None = None, key: str = SANDBOX_KEY, **extra: Any) -> None:
         """Set the connection; None removes an extra."""
-        all_extras = {**self.deliveries_here, **extra}
-        kept = {name: value for name, value in all_extras.items() if value is not None}
-        self.set_environment(connection_text(self.sandbox.url if url is None else url, key, **kept))
+        extras = {**self.deliveries_here, **extra}
+        self.set_environment(connection_text(self.sandbox.url if url is None else url, key, **extras))
 
     def set_environment(self, connection: str) -> None:
         self.patch.setenv(f"AIRFLOW_CONN_{CONNECTION_ID.upper()}", connection)

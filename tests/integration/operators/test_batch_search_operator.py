@@ -319,10 +319,14 @@ class Crowded(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, room, seconds):
+    def __init__(self, room, seconds, *, waits_for_refusal=False):
         super().__init__(("127.0.0.1", 0), CrowdedHandler)
         self.room, self.seconds = room, seconds
         self.lock = threading.Lock()
+        # Set once nothing waits for a first refusal.
+        self.may_answer = threading.Event()
+        if not waits_for_refusal:
+            self.may_answer.set()
         self.inside = 0
         self.answered = []
         self.refused = 0
@@ -340,6 +344,7 @@ class CrowdedHandler(BaseHTTPRequestHandler):
             server.inside += taken
             server.refused += not taken
         if taken:
+            server.may_answer.wait(60)
             time.sleep(server.seconds)
             with server.lock:
                 server.inside -= 1
@@ -348,6 +353,7 @@ class CrowdedHandler(BaseHTTPRequestHandler):
                 200, {"success": True, "data": {"web": []}, "creditsUsed": 2, "id": body["query"]}
             )
         else:
+            server.may_answer.set()
             self.answer_with(
                 429, {"success": False, "error": "Concurrency limit reached"}, {"Retry-After": "0"}
             )
@@ -371,8 +377,8 @@ def crowded(monkeypatch):
     """Start a crowded service and connect to it."""
     servers = []
 
-    def start(room, **extra):
-        servers.append(Crowded(room, seconds=0.01))
+    def start(room, *, waits_for_refusal=False, **extra):
+        servers.append(Crowded(room, seconds=0.01, waits_for_refusal=waits_for_refusal))
         url = f"http://127.0.0.1:{servers[-1].server_port}"
         monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(url, **extra))
         return servers[-1]
@@ -385,7 +391,7 @@ def crowded(monkeypatch):
 
 def test_concurrency_falls_to_the_room_of_the_service(crowded):
     """It has room for 4; 40 are begun; every search is answered once, and refusals stay the exception."""
-    server = crowded(4)
+    server = crowded(4, waits_for_refusal=True)
     queries = [f"q{number}" for number in range(200)]
     value = execute(queries=queries, max_concurrency=40)
     assert value["done"] == 200

@@ -275,6 +275,18 @@ def test_a_check(pages: Pages, ids: dict[str, Any]) -> None:
     assert '<span class="removed">-' in text
 
 
+def test_a_check_of_many_pages_loads_the_rest(pages: Pages) -> None:
+    """With and without a filter by status."""
+    found = [{"url": f"https://a.example/{number}", "status": "same"} for number in range(25)]
+    data = {"id": "long", "status": "completed", "pages": found, "pagination": {"total": 60}}
+    pages.odd.answer = lambda path: (200, json.dumps({"success": True, "data": data}).encode())
+    params = {"conn_id": EMPTY, "monitor_id": "long", "check_id": "long"}
+    assert "skip=25" in pages.get("/monitors/check/part", **params).text
+    filtered = pages.get("/monitors/check/part", **params, status="same").text
+    assert "skip=25" in filtered
+    assert "status=same" in filtered
+
+
 def test_jobs(pages: Pages, ids: dict[str, Any]) -> None:
     text = pages.get("/jobs/list", **CONN).text
     assert "https://river.example/" in text
