@@ -81,6 +81,18 @@ def url_host(url: str) -> str | None:
     return normal_host(host)
 
 
+def is_loopback(host: str | None) -> bool:
+    """Return whether a host is this machine, without a DNS lookup."""
+    if host is None:
+        return False
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 def is_public(address: str) -> bool:
     """Return whether an IP address belongs to the public internet."""
     found: ipaddress.IPv4Address | ipaddress.IPv6Address = ipaddress.ip_address(address.partition("%")[0])

@@ -16,7 +16,7 @@ from airflow_provider_webdata.api import endpoints
 from airflow_provider_webdata.api.client import WebDataClient
 from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.api.servers import NO_BALANCE
-from airflow_provider_webdata.hooks.connection import is_loopback
+from airflow_provider_webdata.common.hosts import is_loopback
 from airflow_provider_webdata.hooks.diagnosis import credits_left, diagnosis_of
 from airflow_provider_webdata.hooks.probe import probe
 from airflow_provider_webdata.inbox.tokens import LEEWAY

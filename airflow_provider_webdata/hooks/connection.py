@@ -13,16 +13,19 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from airflow.sdk.exceptions import AirflowNotFoundException
 
 from airflow_provider_webdata.api.config import TOKEN, ClientConfig
 from airflow_provider_webdata.api.errors import ConfigurationError
-from airflow_provider_webdata.api.servers import KINDS, PLACEHOLDER_KEY
-from airflow_provider_webdata.common.hosts import normal_host
+from airflow_provider_webdata.api.servers import KINDS, PLACEHOLDER_KEY, server_of
+from airflow_provider_webdata.common.hosts import is_loopback, normal_host
 from airflow_provider_webdata.common.spelling import nearest
+
+if TYPE_CHECKING:
+    from airflow_provider_webdata.api.servers import Kind
 
 log = logging.getLogger(__name__)
 
@@ -235,14 +238,15 @@ class _Reader:
             )
         return WebhookSettings(**given)
 
-    def _declared(self) -> str | None:
+    def _declared(self) -> Kind | None:
         return self._kind("server", self._extra["server"]) if "server" in self._extra else None
 
     def _check_webhook_url(self, url: str) -> None:
         parts = self._address("webhook_url", url, "webhook_secret authenticates deliveries")
         if parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname)):
             return
-        if parts.scheme != "http" or self._declared() != "self-hosted":
+        server = server_of(str(self._connection.host or ""), self._declared())
+        if parts.scheme != "http" or not server.allows_plain_webhooks:
             self._refuse(
                 "webhook_url",
                 "must be an https address (http only for a loopback address, or for a self-hosted server)",
@@ -402,13 +406,12 @@ class _Reader:
             self._refuse(name, f"must be true or false (given: {value!r})", "write true or false")
         return switch
 
-    def _kind(self, name: str, value: Any) -> str:
-        kind = self._text(name, value).lower().replace("_", "-")
-        if kind not in KINDS:
-            self._refuse(
-                name, f"must be one of {', '.join(KINDS)} (given: {value!r})", "choose one, or clear it"
-            )
-        return kind
+    def _kind(self, name: str, value: Any) -> Kind:
+        given = self._text(name, value).lower().replace("_", "-")
+        for kind in KINDS:
+            if kind == given:
+                return kind
+        self._refuse(name, f"must be one of {', '.join(KINDS)} (given: {value!r})", "choose one, or clear it")
 
     def _file(self, name: str, value: Any) -> str:
         path = self._text(name, value)
@@ -468,18 +471,6 @@ _WEBHOOK_EXTRAS = {
     "signature_header": "signature_header",
     "inbox_url": "inbox_url",
 }
-
-
-def is_loopback(host: str | None) -> bool:
-    """Return whether a host is this machine, without a DNS lookup."""
-    if host is None:
-        return False
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _is_ipv6(host: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic_core import from_json, to_json
 
 from airflow_provider_webdata.common.item_urls import was_fetched
+from airflow_provider_webdata.common.storable import storable
 from airflow_provider_webdata.common.surrogates import escape_halves
 
 from .outline import name_of, outline_of, text_of
@@ -28,8 +28,8 @@ LONGEST_URL = 2048
 _LONGEST_FACT = 16 * 1024
 _CHANGED = (b'"changed"', b'"new"')
 _CHECK_COMPLETED, _JOB_COMPLETED = "check.completed", "completed"
-# Precedes what a database may reject in JSON: NUL, and numbers beyond a float.
-_SUSPECT = re.compile(rb"\\u0000|[0-9][eE]|[0-9]{300}")
+# Precedes what Airflow may reject in JSON: NUL, numbers beyond a float, and integers of more than 64 bits.
+_SUSPECT = re.compile(rb"\\u0000|[0-9][eE]|[0-9]{19}")
 
 _NO_ERROR = (b"null", b'""', b"false")
 
@@ -134,14 +134,14 @@ def _facts(status: Raw, error: Raw) -> dict[str, Any]:
 
 
 def parse_body(body: bytes) -> Any:
-    """Parse a delivery's body into values that every database can store.
+    """Parse a delivery's body into values that Airflow can store, as `storable` replaces them.
 
-    Lone surrogates are escaped by `escape_halves`, NUL becomes U+FFFD, and a number beyond a float becomes null.
+    Lone surrogates are escaped by `escape_halves`.
 
     :raises NotJSONError: the body is not JSON, not UTF-8, or too deeply nested.
     """
     parsed = parse_json(body)
-    return _storable(parsed) if _SUSPECT.search(body) else parsed
+    return storable(parsed) if _SUSPECT.search(body) else parsed
 
 
 def parse_json(body: bytes) -> Any:
@@ -153,18 +153,6 @@ def parse_json(body: bytes) -> Any:
         return from_json(escape_halves(body), allow_inf_nan=False)
     except (ValueError, RecursionError) as error:
         raise NotJSONError(str(error)) from None
-
-
-def _storable(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.replace("\0", "\ufffd")
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, list):
-        return [_storable(item) for item in value]
-    if isinstance(value, dict):
-        return {_storable(key): _storable(item) for key, item in value.items()}
-    return value
 
 
 def first_of(payload: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -11,6 +10,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 from airflow_provider_webdata.api.models.base import RequestModel, problem
 from airflow_provider_webdata.api.models.fields import Headers, Listed, String, StringMap, Text
 from airflow_provider_webdata.api.servers import ONLY_SELF_HOSTED
+from airflow_provider_webdata.common.hosts import is_loopback
 from airflow_provider_webdata.common.spelling import nearest
 
 if TYPE_CHECKING:
@@ -36,13 +36,7 @@ def _receiver(value: str) -> str:
 def _exposes_headers(url: str) -> bool:
     """Return whether deliveries cross a network in plain text."""
     parts = urlsplit(url)
-    host = parts.hostname or ""
-    if parts.scheme == "https" or host == "localhost":
-        return False
-    try:
-        return not ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return True
+    return parts.scheme != "https" and not is_loopback(parts.hostname)
 
 
 class WebhookConfig(RequestModel):
