@@ -408,10 +408,12 @@ class _Reader:
 
     def _kind(self, name: str, value: Any) -> Kind:
         given = self._text(name, value).lower().replace("_", "-")
-        for kind in KINDS:
-            if kind == given:
-                return kind
-        self._refuse(name, f"must be one of {', '.join(KINDS)} (given: {value!r})", "choose one, or clear it")
+        kind = next((kind for kind in KINDS if kind == given), None)
+        if kind is None:
+            self._refuse(
+                name, f"must be one of {', '.join(KINDS)} (given: {value!r})", "choose one, or clear it"
+            )
+        return kind
 
     def _file(self, name: str, value: Any) -> str:
         path = self._text(name, value)
