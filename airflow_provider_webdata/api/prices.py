@@ -168,6 +168,23 @@ def page_extras(options: Wire, *, zero_data_retention: bool = False) -> dict[str
     return found
 
 
+def by_format(used: float, pages: int, extras: Mapping[str, int]) -> dict[str, float]:
+    """Split the credits of pages by format, at the documented prices; `page` is the rest.
+
+    :param used: credits for the pages that the service reports.
+    :param pages: number of pages.
+    :param extras: credits that each format adds to a page, see `page_extras`.
+    """
+    left = max(used - pages, 0)
+    found: dict[str, float] = {}
+    for name, price in extras.items():
+        if part := min(price * pages, left):
+            found[name] = part
+            left -= part
+    rest = used - sum(found.values())
+    return {"page": rest, **found} if used else {}
+
+
 def credits_of_tokens(tokens: float) -> int:
     """Convert the tokens of an extract job into credits."""
     return math.ceil(tokens / _TOKENS_PER_CREDIT)

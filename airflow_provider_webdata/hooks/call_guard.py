@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from airflow_provider_webdata.api.endpoints import SEARCH, Endpoint, ResponseT
+from airflow_provider_webdata.api.endpoints import (
+    PARSE,
+    PARSE_BY_REFERENCE,
+    SCRAPE,
+    SEARCH,
+    Endpoint,
+    ResponseT,
+)
 from airflow_provider_webdata.api.errors import (
     CacheMissError,
     CallRefusedError,
@@ -22,11 +29,18 @@ from airflow_provider_webdata.api.errors import (
     UnsupportedError,
     UploadError,
 )
-from airflow_provider_webdata.api.prices import INCLUDED, Price, PriceBound, reported_credits
+from airflow_provider_webdata.api.prices import (
+    INCLUDED,
+    Price,
+    PriceBound,
+    by_format,
+    page_extras,
+    reported_credits,
+)
 from airflow_provider_webdata.common.coded_errors import ArgumentError
-from airflow_provider_webdata.hooks.budget import Budget
 from airflow_provider_webdata.hooks.calls import checked_body
 from airflow_provider_webdata.hooks.host_rules import HostRules
+from airflow_provider_webdata.hooks.ledger import Ledger
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -34,6 +48,8 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.hooks.calls import Call
 
 _NO_EXTRA_BODY = "a guarded hook accepts no extra_body, because it is sent unchecked; omit it"
+
+_PAGES = (SCRAPE, PARSE, PARSE_BY_REFERENCE)
 
 _BILLS_NOTHING = (
     ClientError,
@@ -58,7 +74,7 @@ class CallGuard:
     :param max_calls: maximum number of billed calls. None: no limit.
     :param allowed_domains: host names, including their subdomains, that may be visited. None: all public hosts.
     :param blocked_domains: host names, including their subdomains, that may not be visited.
-    :param budget: a budget of `max_credits` credits, which may be partly spent. None: a new one.
+    :param ledger: a ledger with a limit of `max_credits`, which may be partly spent. None: a new one.
     :raises ArgumentError: a limit is not a number of at least 0, or a domain is not a host name.
     """
 
@@ -69,7 +85,7 @@ class CallGuard:
         max_calls: int | None = None,
         allowed_domains: Iterable[str] | None = None,
         blocked_domains: Iterable[str] | None = None,
-        budget: Budget | None = None,
+        ledger: Ledger | None = None,
     ) -> None:
         for name, cap in (("max_credits", max_credits), ("max_calls", max_calls)):
             if cap is not None and (
@@ -77,7 +93,7 @@ class CallGuard:
             ):
                 raise ArgumentError(f"{name}: must be a number of at least 0 (given: {cap!r})")
         self.hosts = HostRules(allowed_domains, blocked_domains)
-        self._budget = Budget(max_credits) if budget is None else budget
+        self._ledger = Ledger(limit=max_credits) if ledger is None else ledger
         self._max_calls = max_calls
         self._calls = 0
         self._names = itertools.count(1)
@@ -102,10 +118,13 @@ class CallGuard:
         call = self._within_domains(call, body)
         return call, self._reserve(endpoint, body, call)
 
-    def failed(self, reservation: str | None, error: BaseException) -> None:
+    def failed(self, call: Call[Any], reservation: str | None, error: BaseException) -> None:
         """Record the cost of a call that failed."""
         if reservation is not None:
-            self._budget.settle(reservation, cost_of_failure(error))
+            cost = cost_of_failure(error)
+            self._ledger.settle(reservation, cost, _operation(call))
+            if cost != 0:
+                self._ledger.report()
 
     def answered(self, call: Call[ResponseT], reservation: str | None, answer: ResponseT) -> None:
         """Record the cost of a call, and check its response.
@@ -113,7 +132,7 @@ class CallGuard:
         :raises CallRefusedError: the page redirected to a forbidden host.
         """
         if reservation is not None:
-            self._budget.settle(reservation, _cost(call, answer))
+            self._settle(call, reservation, answer)
         if call.endpoint.session == "opens" and (opened := getattr(answer, "id", None)):
             self._sessions.add(opened)
         self._check_arrival(call, answer)
@@ -169,20 +188,28 @@ class CallGuard:
         with self._lock:
             if self._max_calls is not None and self._calls >= self._max_calls:
                 raise _refused(endpoint, f"max_calls={self._max_calls} is reached")
-            most = self._budget.limit
+            most = self._ledger.limit
             if most is not None and not bound.is_known:
                 raise _refused(
                     endpoint, f"max_credits={most:g} cannot be enforced: {'; '.join(bound.unknown)}"
                 )
             name = str(next(self._names))
-            if not self._budget.reserve(name, bound.credits):
+            if not self._ledger.reserve(name, bound.credits):
                 raise _refused(
                     endpoint,
                     f"the call may cost up to {bound.credits:g} credits, but only "
-                    f"{max(self._budget.left, 0):g} of max_credits={most:g} are left",
+                    f"{max(self._ledger.left, 0):g} of max_credits={most:g} are left",
                 )
             self._calls += 1
         return name
+
+    def _settle(self, call: Call[Any], reservation: str, answer: Any) -> None:
+        cost, body = _cost(call, answer), {} if call.body is None else call.body.to_wire()
+        # A repeated call to a data provider has the id of the first one, and is not billed again.
+        name = getattr(answer, "scrape_id", None)
+        formats = by_format(cost or 0, 1, page_extras(body)) if call.endpoint in _PAGES else None
+        self._ledger.settle(reservation, cost, _operation(call), call=name, formats=formats)
+        self._ledger.report()
 
     def _check_arrival(self, call: Call[Any], answer: Any) -> None:
         metadata = getattr(getattr(answer, "data", None), "metadata", None)
@@ -213,6 +240,11 @@ def price_bound(call: Call[Any], body: Mapping[str, Any]) -> PriceBound:
         # A later call in the session may send a prompt.
         body = {**body, "prompt": True}
     return endpoint.price.most(body)
+
+
+def _operation(call: Call[Any]) -> str:
+    price = call.endpoint.price
+    return price.operation if isinstance(price, Price) else call.endpoint.name
 
 
 def _cost(call: Call[Any], answer: Any) -> float | None:

@@ -149,6 +149,9 @@ class WebDataHook(Operations, BaseHook):
         """Close the client."""
         self.close()
 
+    def _bills(self) -> bool:
+        return self.get_settings().client.server.bills
+
     # The methods below await these four, which never suspend. See `hooks.blocking`.
 
     async def _execute(self, call: Call[ResponseT]) -> ResponseT:
@@ -163,7 +166,7 @@ class WebDataHook(Operations, BaseHook):
         try:
             answer = self._connected().call(call.endpoint, **call.arguments())
         except BaseException as error:
-            self._guard.failed(reservation, error)
+            self._guard.failed(call, reservation, error)
             raise
         self._guard.answered(call, reservation, answer)
         return answer

@@ -142,6 +142,10 @@ class AsyncWebDataHook(
         """Close the client."""
         await self.close()
 
+    def _bills(self) -> bool:
+        settings = self._settings.made
+        return settings is None or settings.client.server.bills
+
     async def _execute(self, call: Call[ResponseT]) -> ResponseT:
         client = await self._connected()
         if self._guard is None:
@@ -151,7 +155,7 @@ class AsyncWebDataHook(
         try:
             answer = await client.call(call.endpoint, **call.arguments())
         except BaseException as error:
-            await asyncio.to_thread(self._guard.failed, reservation, error)
+            await asyncio.to_thread(self._guard.failed, call, reservation, error)
             raise
         await asyncio.to_thread(self._guard.answered, call, reservation, answer)
         return answer

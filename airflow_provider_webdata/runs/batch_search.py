@@ -13,10 +13,8 @@ from airflow.sdk.exceptions import AirflowException
 from airflow_provider_webdata.api.models import SearchRequest
 from airflow_provider_webdata.api.prices import SEARCH
 from airflow_provider_webdata.common.arguments import as_list
-from airflow_provider_webdata.hooks.budget import Budget
 from airflow_provider_webdata.hooks.calls import body_for
 from airflow_provider_webdata.results.columns import kind_of_source
-from airflow_provider_webdata.runs.billing import bounded
 from airflow_provider_webdata.runs.delivery.step import Results
 from airflow_provider_webdata.runs.event_loop import run_aside
 from airflow_provider_webdata.runs.failures import CreditLimitError, TooManyFailuresError, too_many
@@ -27,6 +25,7 @@ from airflow_provider_webdata.runs.searches.adaptive_limit import AdaptiveLimit
 from airflow_provider_webdata.runs.searches.batch_queries import OPERATION, checked_queries
 from airflow_provider_webdata.runs.searches.records import answered, by_search, items_of, with_items
 from airflow_provider_webdata.runs.searches.runner import SearchBatch
+from airflow_provider_webdata.runs.task_ledger import bounded
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.runs.kept_records import KeptRecords, Record
@@ -44,9 +43,9 @@ class BatchSearchRun(Run):
 
     def call(self) -> Any:
         """Run the searches that earlier attempts did not, and deliver all results."""
-        self.billing.push_earlier()
+        self.ledger.push_earlier()
         task, context = self.task, self.context
-        limit = self.billing.budget.limit
+        limit = self.ledger.credits.limit
         most_errors = checked_number(OPERATION, "max_error_ratio", task.max_error_ratio, 1) or 0.0
         extra_body = checked_extra_body(task, OPERATION)
         queries: Mapping[str, BatchQuery] = self.queries
@@ -54,8 +53,7 @@ class BatchSearchRun(Run):
             queries = self.queries = self._bounded(limit, queries, extra_body)
         account = self.hook.get_settings().client.account
         kept = records_of(self.delivery.path, context, account)
-        budget = Budget(limit, context, OPERATION, keeps_peak=True)
-        batch = self._new_batch(kept, budget, extra_body)
+        batch = self._new_batch(kept, extra_body)
         settled = batch.count_earlier(kept.read(), queries, repeat_ambiguous=task.repeat_ambiguous)
         before = batch.tally.credits_used
         if settled:
@@ -63,8 +61,7 @@ class BatchSearchRun(Run):
         try:
             self._search(batch, [query for key, query in queries.items() if key not in settled])
         finally:
-            budget.close()
-            self.billing.count(batch.tally.credits_used - before, self.operation, saved=before)
+            self.ledger.settle(0, self.operation, saved=before)
             facts = _facts(batch.tally)
             self.push(**facts)
         if batch.rate_limit is not None:
@@ -159,9 +156,7 @@ class BatchSearchRun(Run):
             self.log.info("%s: %s", OPERATION, note)
         return found
 
-    def _new_batch(
-        self, kept: KeptRecords, budget: Budget, extra_body: Mapping[str, Any] | None
-    ) -> SearchBatch:
+    def _new_batch(self, kept: KeptRecords, extra_body: Mapping[str, Any] | None) -> SearchBatch:
         task, settings = self.task, self.hook.get_settings()
         shared = settings.client.max_concurrency or task.max_concurrency
         # Without stored results, a rescheduled task would be billed for everything again: the worker waits instead.
@@ -171,7 +166,7 @@ class BatchSearchRun(Run):
             AdaptiveLimit(min(task.max_concurrency, shared)),
             lambda records: kept.save(self._with_stored_media(records)),
             extra_body=extra_body,
-            budget=budget,
+            ledger=self.ledger.credits,
             patience=patience,
         )
 

@@ -32,7 +32,7 @@ class CallResult:
     :param value: builds the task's XCom, see `Delivery.deliver`.
     :param used: credits that the service reports; None if it reports none.
     :param answer_id: id of the response, if it has one.
-    :param parts: `formats` and `scraping` of `Billing.count`.
+    :param parts: `formats` and `scraping` of `Ledger.settle`.
     :param pushed: XComs beside the return value.
     :param failure: error that fails the task without a retry, after the results are delivered.
     :param retry: error that fails the attempt before the results are delivered; the next attempt repeats the call.
@@ -129,14 +129,14 @@ class CallRun(Run):
         """
         name = label_of(self.operation)
         request = checked_request(self.task, model, name)
-        return self.billing.held(self.operation, request, **priced), checked_extra_body(self.task, name)
+        return self.ledger.held(self.operation, request, **priced), checked_extra_body(self.task, name)
 
     def call(self) -> Any:
         """Make the call unless an earlier attempt stored its response; count and deliver the response.
 
         :raises CreditLimitError: the call may exceed `credit_limit`.
         """
-        self.billing.push_earlier()
+        self.ledger.push_earlier()
         call = self.billed_call()
         self.body = body = call.request.to_wire()
         wanted = {self.operation: body, "extra": call.extra_body, **call.inputs}
@@ -145,9 +145,7 @@ class CallRun(Run):
 
         def sent() -> dict[str, Any]:
             priced_body = {**body, **call.priced}
-            with self.billing.within_limit(
-                self.operation, priced_body, call.extra_body, execution=call.execution
-            ):
+            with self.ledger.sending(self.operation, priced_body, call.extra_body, execution=call.execution):
                 response = call.send()
             wire = response.to_wire()
             if skipped := getattr(response, "skipped", 0):
@@ -157,12 +155,11 @@ class CallRun(Run):
         answer = kept.or_call(sent, stores=self.delivery.is_more_than_xcom)
         answer.pop("success", None)
         result = call.read(answer)
-        self.billing.count(
+        self.ledger.settle(
             result.used,
             self.operation,
             call=result.answer_id or kept.name,
             saved=known_credits(result.used) or 0 if kept.is_earlier else 0,
-            is_earlier=kept.is_earlier,
             execution=call.execution,
             **result.parts,
         )

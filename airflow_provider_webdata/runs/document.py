@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_webdata.api.errors import InvalidRequestError
 from airflow_provider_webdata.api.models import ParseOptions, ScrapeRequest
 from airflow_provider_webdata.api.models.parse import FILE_EXTENSIONS, MAX_FILE_BYTES, has_known_extension
-from airflow_provider_webdata.api.prices import page_extras
+from airflow_provider_webdata.api.prices import by_format, page_extras
 from airflow_provider_webdata.common.item_urls import site_failed
 from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.storage import check_storage
 from airflow_provider_webdata.runs.cached_pages import CachedPages
 from airflow_provider_webdata.runs.call import BilledCall, CallResult, CallRun
-from airflow_provider_webdata.runs.credit_account import by_format
 from airflow_provider_webdata.runs.delivery.step import Results
 
 if TYPE_CHECKING:

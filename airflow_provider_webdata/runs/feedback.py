@@ -8,8 +8,8 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from airflow_provider_webdata.api.errors import ConflictError
 from airflow_provider_webdata.api.models import FeedbackRequest, SearchFeedbackRequest
+from airflow_provider_webdata.common.task_metrics import count
 from airflow_provider_webdata.hooks.calls import body_for
-from airflow_provider_webdata.runs.metrics import count
 from airflow_provider_webdata.runs.request import checked_extra_body, checked_request
 from airflow_provider_webdata.runs.run import Run
 

@@ -73,19 +73,19 @@ class IncrementalCrawlRun(JobRun):
         )
 
         def scrape(request: dict[str, Any]) -> tuple[str, float]:
-            with self.billing.within_limit("scrape", request):
+            with self.ledger.sending("scrape", request):
                 response = self.hook.scrape(request)
             cost = reported_credits(response) or 1.0
-            self.billing.count(cost, "scrape")
+            self.ledger.settle(cost, "scrape")
             text = response.data.raw_html
             return text if isinstance(text, str) else "", cost
 
-        with self.billing.within_limit("map", site.request):
+        with self.ledger.sending("map", site.request):
             links = [link.url for link in self.hook.map(site.request).links or () if link.url]
-        self.billing.count(MAP_CREDITS, "map")
+        self.ledger.settle(MAP_CREDITS, "map")
         plan = site.plan(links, seen.known.entries, seen.run.moment, scrape, self.log)
         left = len(plan.known)
-        self.billing.count(0, "batch_scrape", saved=left)
+        self.ledger.settle(0, "batch_scrape", saved=left)
         self.log.info(
             "%d pages: %d to scrape, %d known; at least %g credits saved",
             left + len(plan.read),

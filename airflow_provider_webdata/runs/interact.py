@@ -10,7 +10,6 @@ from airflow_provider_webdata.api.errors import ClientError, InvalidRequestError
 from airflow_provider_webdata.api.models import ExecuteRequest, InteractRequest, ScrapeInteractRequest
 from airflow_provider_webdata.common.arguments import as_list, checked_text
 from airflow_provider_webdata.common.secret_text import without_secrets
-from airflow_provider_webdata.hooks.call_guard import cost_of_failure
 from airflow_provider_webdata.hooks.calls import body_for
 from airflow_provider_webdata.results.xcom import warn_if_large
 from airflow_provider_webdata.runs.browser import ScrapeBrowser, SessionBrowser
@@ -55,7 +54,7 @@ class InteractRun(Run):
 
         :raises StepFailedError: a step failed.
         """
-        self.billing.push_earlier()
+        self.ledger.push_earlier()
         named = self._checked_steps()
         browser = self._browser = self._new_browser([step for _, step in named])
         self._close_leftovers(browser)
@@ -63,20 +62,20 @@ class InteractRun(Run):
         done: list[dict[str, Any]] = []
         failure: str | None = "The task was terminated before the first step"
         complete = False
-        cost: float | None = 0
+        error: BaseException | None = None
         try:
             if not self._killed:
                 browser.open()
                 failure = self._run(browser, named, done)
             complete = failure is None
-        except BaseException as error:
-            cost = cost_of_failure(error)
+        except BaseException as raised:
+            error = raised
             raise
         finally:
             closed = browser.close(self.hook)
             self._browser = None
             outcome = _outcome(browser, done, closed)
-            self._count(outcome, closed, cost)
+            self._settle(outcome, closed, error)
             if not complete:
                 # Keeps a billed result readable even if the task does not return.
                 self.push(**outcome)
@@ -151,17 +150,21 @@ class InteractRun(Run):
             "ttl": max((int(ttl) for ttl in ttls if ttl is not None), default=None),
             "prompt": any(getattr(step, "prompt", None) is not None for step in steps),
         }
-        self.billing.reserve("interact", body, checked_extra_body(self.task, "interact"))
+        self.ledger.reserve("interact", body, checked_extra_body(self.task, "interact"))
 
     def _close_leftovers(self, browser: Browser) -> None:
         for session_id, leftover in browser.close_leftovers().items():
-            self.billing.count(leftover.credits_billed, "interact", call=session_id)
+            self.ledger.settle(leftover.credits_billed, "interact", call=session_id)
 
-    def _count(self, outcome: Mapping[str, Any], closed: SessionClosed | None, cost: float | None) -> None:
+    def _settle(
+        self, outcome: Mapping[str, Any], closed: SessionClosed | None, error: BaseException | None
+    ) -> None:
         if closed is not None or outcome["steps"] or outcome.get("sessionId"):
-            self.billing.count(outcome["creditsBilled"], "interact", call=outcome.get("sessionId"))
+            self.ledger.settle(outcome["creditsBilled"], "interact", call=outcome.get("sessionId"))
+        elif error is not None:
+            self.ledger.settle_failed(error, "interact")
         else:
-            self.billing.budget.settle("interact", cost)
+            self.ledger.credits.settle("interact", 0)
 
     def _checked_steps(self) -> list[tuple[str, RequestModel]]:
         """Return the steps with their names for logs.

@@ -14,6 +14,7 @@ from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.api.prices import page_extras
 from airflow_provider_webdata.common.arguments import checked_text
 from airflow_provider_webdata.common.page_urls import job_page
+from airflow_provider_webdata.hooks.call_guard import cost_of_failure
 from airflow_provider_webdata.hooks.calls import body_for
 from airflow_provider_webdata.runs.failures import JobFailedError
 from airflow_provider_webdata.runs.jobs.results import JobResult, texts
@@ -88,7 +89,7 @@ class JobRun(WaitRun):
         :raises UncertainStartError: an earlier attempt may have started a job that cannot be found.
         :raises JobFailedError: the job failed or was cancelled; a retry starts another job.
         """
-        self.billing.push_earlier()
+        self.ledger.push_earlier()
         self.check()
         return self.start_and_wait()
 
@@ -218,19 +219,22 @@ class JobRun(WaitRun):
 
         def reserve() -> None:
             nonlocal held
-            held = self.billing.held(self.kind, request, self.billing.budget.left)
-            self.billing.reserve(self.kind, held.to_wire(), extra_body)
+            held = self.ledger.held(self.kind, request, self.ledger.credits.left)
+            self.ledger.reserve(self.kind, held.to_wire(), extra_body)
 
         def send(webhook: Mapping[str, Any] | None, key: str | None) -> JobStarted:
             sent = held
             if webhook is not None:
                 sent = body_for(model, {**held.to_wire(), "webhook": webhook}, self._start_name)
             start: Callable[..., JobStarted] = getattr(self.hook, f"start_{self.kind}")
-            return start(
-                sent,
-                extra_body=extra_body,
-                **({} if key is None else {"idempotency_key": key}),
-            )
+            own_key = {} if key is None else {"idempotency_key": key}
+            try:
+                return start(sent, extra_body=extra_body, **own_key)
+            except WebDataError as error:
+                if cost_of_failure(error) is None:
+                    # Until the job is found.
+                    self.ledger.settle(None, self.kind, is_repeatable=True)
+                raise
 
         return JobStart(
             self.hook,
@@ -251,10 +255,9 @@ class JobRun(WaitRun):
 
     def _settle(self, job_id: str | None) -> None:
         """Settle the credits reserved for a job without a result, or, without an id, for one that was not started."""
-        budget = self.billing.budget
         if job_id is None:
-            budget.settle(self.kind, 0)
-        elif budget.is_unsettled(self.kind):
+            self.ledger.credits.settle(self.kind, 0)
+        else:
             self._count_lost({"job_id": job_id, "status": "failed"})
 
     def _show(self, job: TaskJob) -> None:
@@ -300,7 +303,7 @@ class JobRun(WaitRun):
     @property
     def _watched_limit(self) -> float | None:
         """Credits at which the job is cancelled; None for a job without readable partial results."""
-        return None if JOBS[self.kind].documents is None else self.billing.budget.limit
+        return None if JOBS[self.kind].documents is None else self.ledger.credits.limit
 
     def _finish(self, event: Mapping[str, Any]) -> Any:
         self._count_lost(event)

@@ -10,6 +10,7 @@ from typing_extensions import TypedDict
 
 from airflow_provider_webdata.api.errors import trimmed
 from airflow_provider_webdata.api.models import ProviderRequest
+from airflow_provider_webdata.common.task_metrics import count
 from airflow_provider_webdata.results.provider_records import (
     KIND,
     LABELS,
@@ -21,7 +22,6 @@ from airflow_provider_webdata.runs.call import BilledCall, CallResult, CallRun
 from airflow_provider_webdata.runs.delivery.step import Results
 from airflow_provider_webdata.runs.failures import TooManyFailuresError, too_many
 from airflow_provider_webdata.runs.jobs.identity import JobIdentity
-from airflow_provider_webdata.runs.metrics import count
 from airflow_provider_webdata.runs.request import checked_number
 
 if TYPE_CHECKING:

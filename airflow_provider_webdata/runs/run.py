@@ -30,9 +30,10 @@ from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.preview import PREVIEW
 from airflow_provider_webdata.results.tables.errors import TableError
 from airflow_provider_webdata.results.tables.items import urls_of_file
-from airflow_provider_webdata.runs.billing import Billing
 from airflow_provider_webdata.runs.delivery.delivery import Delivery
 from airflow_provider_webdata.runs.failures import InvalidResultsError, RejectedResultsError
+from airflow_provider_webdata.runs.request import checked_number
+from airflow_provider_webdata.runs.task_ledger import TaskLedger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -250,14 +251,15 @@ class Run:
         )
 
     @cached_property
-    def billing(self) -> Billing:
+    def ledger(self) -> TaskLedger:
         """The credits of the task.
 
         :raises InvalidRequestError: `credit_limit` is not a number of at least 0.
         """
-        limit, name = getattr(self.task, "credit_limit", None), label_of(self.operation)
-        return Billing(
-            *(self.context, self.log, self.push, self.task.webdata_conn_id, limit, name),
+        given = getattr(self.task, "credit_limit", None)
+        limit = checked_number(label_of(self.operation), "credit_limit", given)
+        return TaskLedger(
+            *(self.context, self.log, self.push, self.task.webdata_conn_id, limit),
             bills=lambda: self.hook.get_settings().client.server.bills,
         )
 
@@ -283,7 +285,7 @@ class Run:
             self.delivery.prepare()
         except (ArgumentError, OutputError) as error:
             # Airflow deleted the XComs of earlier attempts.
-            self.billing.push_earlier()
+            self.ledger.push_earlier()
             self.refuse(error)
 
     def deliver(self, results: Results, value: Value | None = None) -> Any:

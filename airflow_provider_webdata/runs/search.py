@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.errors import trimmed
 from airflow_provider_webdata.api.models import SearchRequest
-from airflow_provider_webdata.api.prices import page_extras, search_price
+from airflow_provider_webdata.api.prices import by_format, page_extras, search_price
 from airflow_provider_webdata.common.item_urls import unfetched
 from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.common.tagged_items import tagged, untagged
+from airflow_provider_webdata.common.task_metrics import count
 from airflow_provider_webdata.results.columns import kind_of_source
 from airflow_provider_webdata.runs.cached_pages import CachedPages
 from airflow_provider_webdata.runs.call import CallResult, CallRun
-from airflow_provider_webdata.runs.credit_account import by_format
 from airflow_provider_webdata.runs.delivery.step import Results
-from airflow_provider_webdata.runs.metrics import count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -18,11 +18,11 @@ from msgspec.structs import replace
 from airflow_provider_webdata.common.arguments import number
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.page_urls import event_page
+from airflow_provider_webdata.common.task_metrics import count
 from airflow_provider_webdata.hooks.remedies import advised
 from airflow_provider_webdata.runs.event_loop import run_aside
 from airflow_provider_webdata.runs.failed_run import explain_failure, log_last_steps
 from airflow_provider_webdata.runs.failures import CheckFailedError, JobFailedError, WaitTimeoutError
-from airflow_provider_webdata.runs.metrics import count
 from airflow_provider_webdata.runs.run import Run
 from airflow_provider_webdata.states.deadline import EXECUTION_TIMEOUT, WaitDeadline
 from airflow_provider_webdata.triggers.resume import ResumeTrigger

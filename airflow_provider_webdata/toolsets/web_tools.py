@@ -15,16 +15,13 @@ from pydantic import Field
 
 from airflow_provider_webdata.api.errors import InvalidRequestError, NotFoundError, trimmed
 from airflow_provider_webdata.api.models import PageMetadata, ProviderResult
-from airflow_provider_webdata.api.prices import CATALOG, MAP_CREDITS, page_extras
-from airflow_provider_webdata.common.numbers import known_credits
+from airflow_provider_webdata.api.prices import CATALOG
 from airflow_provider_webdata.common.url_secrets import without_secrets
-from airflow_provider_webdata.hooks.call_guard import cost_of_failure
 from airflow_provider_webdata.hooks.once import Once
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.storage import WholeFile, storage_path
 from airflow_provider_webdata.results.tombstones import marked
-from airflow_provider_webdata.runs.credit_account import by_format
 from airflow_provider_webdata.toolsets.page_text import part_of
 
 if TYPE_CHECKING:
@@ -33,7 +30,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.models import DataTool, Document
     from airflow_provider_webdata.hooks.call_guard import CallGuard
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
-    from airflow_provider_webdata.toolsets.agent_account import AgentAccount
+    from airflow_provider_webdata.toolsets.sources import AgentSources
 
 _T = TypeVar("_T")
 
@@ -65,7 +62,7 @@ class WebTools:
 
     :param settings: settings of the connection.
     :param guard: limits of all calls.
-    :param account: records the credits spent and the pages read.
+    :param sources: records the pages read.
     :param max_chars: maximum length of a page's text, an extract, or a list in one result, in characters.
     :param max_age: maximum age of a cached page in milliseconds; None: the service's default.
     :param save_to: path or URL of a folder for the pages read; None: do not save them.
@@ -75,7 +72,7 @@ class WebTools:
         self,
         settings: ConnectionSettings,
         guard: CallGuard,
-        account: AgentAccount,
+        sources: AgentSources,
         *,
         max_chars: int,
         max_age: int | None,
@@ -83,7 +80,7 @@ class WebTools:
     ) -> None:
         self._settings = settings
         self._guard = guard
-        self._account = account
+        self._sources = sources
         self._max_chars = max_chars
         self._max_age = {} if max_age is None else {"maxAge": max_age}
         self._save_to = save_to
@@ -114,11 +111,9 @@ class WebTools:
         return await self._once("web_search", body, lambda: self._search(query, limit, body))
 
     async def _search(self, query: str, limit: int, body: dict[str, Any]) -> dict[str, Any]:
-        async with self._calling("search") as hook:
+        async with self._calling() as hook:
             answer = await hook.search(body)
-        await self._enter(
-            self._account.enter_search, query, self._settings.conn_id, answer.credits_used, answer.id
-        )
+        await self._add(self._sources.add_search, query)
         found = [item for item in answer.data.web or () if item.url and len(item.url) <= _LONGEST_URL][:limit]
         kept = [item for item in found if not self._guard.hosts.problem(item.url or "", resolve=False)]
         log.info("web_search %r: %d results", query, len(kept))
@@ -171,18 +166,9 @@ class WebTools:
         return await self._once("list_site", body, lambda: self._list(url, body))
 
     async def _list(self, url: str, body: dict[str, Any]) -> dict[str, Any]:
-        async with self._calling("map") as hook:
+        async with self._calling() as hook:
             answer = await hook.map(body)
-        await self._enter(
-            self._account.enter_page,
-            "list_site",
-            url,
-            url,
-            "",
-            self._settings.conn_id,
-            MAP_CREDITS,
-            operation="map",
-        )
+        await self._add(self._sources.add_page, "list_site", url, url, "")
         kept = [link.url for link in answer.links if not self._guard.hosts.problem(link.url, resolve=False)]
         links: list[str] = []
         room = self._max_chars
@@ -249,7 +235,7 @@ class WebTools:
 
     async def _find(self, query: str, limit: int, body: dict[str, Any]) -> dict[str, Any]:
         found = []
-        async with self._calling("provider") as hook:
+        async with self._calling() as hook:
             async for tool in hook.find_tools(body):
                 found.append(_described(tool))
                 if len(found) == limit:
@@ -281,20 +267,17 @@ class WebTools:
                 "run_data_tool", [f"tool: {name!r} is not a tool id returned by find_data"]
             )
         call = {"provider": provider, "capability": capability, "options": options}
-        async with self._calling("provider") as hook:
+        async with self._calling() as hook:
             tool = await hook.data_tool(provider, capability)
             if tool is None:
                 raise InvalidRequestError(
                     "run_data_tool", [f"tool: {name!r} does not exist; use an id returned by find_data"]
                 )
-            answer = await hook.run_provider([call], request_id=self._account.request_id(call), tools=[tool])
-        await self._enter(
-            self._account.enter_page,
+            answer = await hook.run_provider([call], request_id=self._sources.request_id(call), tools=[tool])
+        await self._add(
+            self._sources.add_page,
             *("run_data_tool", json.dumps([name, options], sort_keys=True), name),
             trimmed(tool.name or "", _LONGEST_LINE),
-            self._settings.conn_id,
-            answer.credits_used,
-            operation="provider",
             scrape_id=answer.scrape_id,
         )
         result = answer.data.alexandria[0] if answer.data.alexandria else ProviderResult()
@@ -364,7 +347,7 @@ class WebTools:
 
     async def _earlier(self, tool: str, url: str) -> Document | None:
         """Return a document that an earlier attempt scraped, or None. Reading it again is free."""
-        scrape_id = self._account.scrape_of(tool, url)
+        scrape_id = self._sources.scrape_of(tool, url)
         if scrape_id is None:
             return None
         try:
@@ -382,20 +365,10 @@ class WebTools:
             "parsers": [{"type": "pdf", "maxPages": pages}],
             **self._max_age,
         }
-        async with self._calling("scrape") as hook:
+        async with self._calling() as hook:
             answer = await hook.scrape(body)
         facts = _Facts(answer.data, url)
-        await self._enter(
-            self._account.enter_page,
-            tool,
-            url,
-            facts.url,
-            facts.title,
-            self._settings.conn_id,
-            facts.credits_used,
-            scrape_id=facts.scrape_id,
-            formats=by_format(facts.credits_used or 0, 1, page_extras(body)),
-        )
+        await self._add(self._sources.add_page, tool, url, facts.url, facts.title, scrape_id=facts.scrape_id)
         if self._save_to is not None:
             # Hashed, because a page's own tag may replace the scrape's id with a path outside the folder.
             name = hashlib.sha256(repr((url, formats, facts.scrape_id)).encode()).hexdigest()[:32]
@@ -403,19 +376,18 @@ class WebTools:
         return answer.data
 
     @asynccontextmanager
-    async def _calling(self, operation: str) -> AsyncIterator[AsyncWebDataHook]:
-        """Yield a guarded hook, and record the cost of a failed call."""
+    async def _calling(self) -> AsyncIterator[AsyncWebDataHook]:
+        """Yield a guarded hook, which records the credits, and push them also if a call fails."""
         async with AsyncWebDataHook.of(self._settings).guarded_by(self._guard) as hook:
             try:
                 yield hook
-            except Exception as error:
-                cost = cost_of_failure(error)
-                await self._enter(self._account.enter_failure, operation, self._settings.conn_id, cost)
+            except Exception:
+                await AirflowToolset.run_blocking(self._sources.push)
                 raise
 
-    async def _enter(self, enter: Any, *given: Any, **named: Any) -> None:
-        # Serialized by `run_blocking`: it changes the account, and Airflow's connection to the supervisor blocks.
-        await AirflowToolset.run_blocking(enter, *given, **named)
+    async def _add(self, add: Any, *given: Any, **named: Any) -> None:
+        # Serialized by `run_blocking`: it changes the sources, and Airflow's connection to the supervisor blocks.
+        await AirflowToolset.run_blocking(add, *given, conn_id=self._settings.conn_id, **named)
 
     def _save(self, path: str, document: Document) -> None:
         with WholeFile(storage_path(path)) as file:
@@ -461,7 +433,6 @@ class _Facts:
         self.url: str = trimmed(fact("url", str) or asked, _LONGEST_URL)
         self.title: str = trimmed(fact("title", str) or "", _LONGEST_LINE)
         self.scrape_id: str | None = fact("scrapeId", str)
-        self.credits_used: float | None = known_credits(found.get("creditsUsed"))
         self.status: int = fact("statusCode", int) or 0
         self.pages: int = fact("numPages", int) or 0
         self.total_pages: int = fact("totalPages", int) or 0

@@ -33,13 +33,13 @@ from airflow_provider_webdata.api.errors import (
 from airflow_provider_webdata.common.arguments import whole_number
 from airflow_provider_webdata.common.coded_errors import ArgumentError, CodedError
 from airflow_provider_webdata.common.url_secrets import without_secrets
-from airflow_provider_webdata.hooks.budget import Budget
 from airflow_provider_webdata.hooks.call_guard import CallGuard
+from airflow_provider_webdata.hooks.ledger import Ledger
 from airflow_provider_webdata.hooks.remedies import advice_for
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.storage import check_folder
-from airflow_provider_webdata.toolsets.agent_account import AgentAccount, account_of_attempt
+from airflow_provider_webdata.toolsets.sources import AgentSources, sources_of_attempt
 from airflow_provider_webdata.toolsets.web_tools import WebTools
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class WebDataToolset(AirflowToolset):
         self._save_to = save_to
         self._max_retries = whole_number("max_retries", max_retries)
         self._id = id
-        self._made: tuple[AgentAccount, WebTools] | None = None
+        self._made: tuple[AgentSources, WebTools] | None = None
 
     @property
     def id(self) -> str:
@@ -210,20 +210,27 @@ class WebDataToolset(AirflowToolset):
         return AirflowFailException(str(error))
 
     def _tools_of_attempt(self) -> WebTools:
-        account = account_of_attempt(self._made and self._made[0])
-        if self._made is None or self._made[0] is not account:
+        sources = sources_of_attempt(self._made and self._made[0])
+        if self._made is None or self._made[0] is not sources:
             if self._save_to is not None:
                 check_folder(self._save_to)
-            budget = Budget(self._caps["max_credits"], account.context, f"toolset/{self.id}")
+            settings = WebDataHook(self._webdata_conn_id).get_settings()
+            ledger = Ledger(
+                sources.context,
+                self._webdata_conn_id,
+                self._caps["max_credits"],
+                f"toolset/{self.id}",
+                bills=lambda: settings.client.server.bills,
+            )
             tools = WebTools(
-                WebDataHook(self._webdata_conn_id).get_settings(),
-                CallGuard(**self._caps, budget=budget),
-                account,
+                settings,
+                CallGuard(**self._caps, ledger=ledger),
+                sources,
                 max_chars=self._max_chars,
                 max_age=self._max_age,
                 save_to=self._save_to,
             )
-            self._made = (account, tools)
+            self._made = (sources, tools)
         return self._made[1]
 
 

@@ -14,9 +14,9 @@ from airflow_provider_webdata.api.client import AsyncWebDataClient, WebDataClien
 from airflow_provider_webdata.api.endpoints import ENDPOINTS, Endpoint
 from airflow_provider_webdata.api.errors import CallRefusedError, UnsupportedError
 from airflow_provider_webdata.api.prices import INCLUDED, Price, PriceBound, reported_credits
-from airflow_provider_webdata.hooks.budget import Budget
 from airflow_provider_webdata.hooks.call_guard import cost_of_failure, price_bound
 from airflow_provider_webdata.hooks.calls import Call
+from airflow_provider_webdata.hooks.ledger import Ledger
 from airflow_provider_webdata.states.jobs import TERMINAL_JOB_STATES
 from tools.acceptance.shape import Differences
 
@@ -77,7 +77,7 @@ class Watch:
     def __init__(self, server: Server, limit: float, *, unbounded: bool) -> None:
         self.server = server
         self.unbounded = unbounded
-        self.budget = Budget(limit if server.bills else None)
+        self.ledger = Ledger(limit=limit, bills=lambda: server.bills)
         self.record = Record()
         self.last: dict[str, Any] = {}
         self.lacking: set[str] = set()
@@ -134,10 +134,10 @@ class Watch:
         if bound.unknown and not self.unbounded:
             self._refuse(endpoint, f"no documented bound: {'; '.join(bound.unknown)}")
         name = str(next(self._names))
-        if not self.budget.reserve(name, bound.credits):
+        if not self.ledger.reserve(name, bound.credits):
             self._refuse(
                 endpoint,
-                f"may cost {bound.credits:g} credits, of which {max(self.budget.left, 0):g} are left",
+                f"may cost {bound.credits:g} credits, of which {max(self.ledger.left, 0):g} are left",
             )
         with self._lock:
             self.record.reserved += bound.credits
@@ -183,7 +183,7 @@ class Watch:
         if not self.server.bills:
             return
         with self._lock:
-            self.budget.settle(sent.name, cost)
+            self.ledger.settle(sent.name, cost)
             if cost is not None:
                 sent.record.reserved -= sent.bound
                 sent.record.credits += cost

@@ -45,9 +45,8 @@ def task_state() -> dict[str, Any]:
         "requested": _remembered("webdata_job", lambda intent: intent.remember(**requested.to_json())),
         "started": _remembered("webdata_job", lambda intent: intent.remember(**started.to_json())),
     }
-    found["webdata_credits"] = {"spent": _account()}
-    found["webdata_agent"] = {"read": _agent_account()}
-    found["webdata_budget"] = {"reserved": _budget()}
+    found["webdata_credits"] = {"reserved": _ledger()}
+    found["webdata_agent"] = {"read": _agent_sources()}
     found["webdata_provider"] = {"failed": _failed_calls()}
     store = StateStore()
     _check_operator().new_run(context_of(TaskInstance(max_tries=MAX_TRIES), store))._span()  # type: ignore[arg-type]
@@ -56,34 +55,26 @@ def task_state() -> dict[str, Any]:
     return found
 
 
-def _account() -> Any:
-    from airflow_provider_webdata.runs.credit_account import CreditAccount
+def _ledger() -> Any:
+    from airflow_provider_webdata.hooks.ledger import Ledger
 
     store = StateStore()
-    account = CreditAccount(context_of(TaskInstance(max_tries=MAX_TRIES), store))  # type: ignore[arg-type]
-    account.enter("scrape/a", {"scrape": 5}, {"page": 1, "json": 4}, conn_id=CONNECTION_ID, saved=5)
+    ledger = Ledger(context_of(TaskInstance(max_tries=MAX_TRIES), store), CONNECTION_ID, 20)
+    ledger.settle("", 5, "scrape", call="a", formats={"page": 1, "json": 4}, saved=5)
+    ledger.reserve("scrape", 3)
+    ledger.settle("scrape", None, "scrape")
+    ledger.reserve("search", 2)
     return store.get("webdata_credits")
 
 
-def _agent_account() -> Any:
-    from airflow_provider_webdata.toolsets.agent_account import AgentAccount
+def _agent_sources() -> Any:
+    from airflow_provider_webdata.toolsets.sources import AgentSources
 
     store = StateStore()
-    account = AgentAccount(context_of(TaskInstance(max_tries=MAX_TRIES), store))  # type: ignore[arg-type]
+    sources = AgentSources(context_of(TaskInstance(max_tries=MAX_TRIES), store))  # type: ignore[arg-type]
     page = "https://river.example/"
-    account.enter_page("read_page", page, page, "River", CONNECTION_ID, 1, scrape_id="a")
+    sources.add_page("read_page", page, page, "River", CONNECTION_ID, scrape_id="a")
     return store.get("webdata_agent")
-
-
-def _budget() -> Any:
-    from airflow_provider_webdata.hooks.budget import Budget
-
-    store = StateStore()
-    budget = Budget(9, context_of(TaskInstance(max_tries=MAX_TRIES), store))  # type: ignore[arg-type]
-    budget.reserve("scrape", 5)
-    budget.settle("scrape", 1)
-    budget.reserve("search", 2)
-    return store.get("webdata_budget")
 
 
 def _failed_calls() -> Any:

@@ -43,17 +43,20 @@ class Operations:
         :param blocked_domains: host names, including their subdomains, that may not be visited.
         :raises ArgumentError: a limit is not a number of at least 0, or a domain is not a host name.
         """
-        from airflow_provider_webdata.hooks.budget import attempt_budget
         from airflow_provider_webdata.hooks.call_guard import CallGuard
+        from airflow_provider_webdata.hooks.ledger import ledger_of_process
 
-        guard = CallGuard(
+        made = type(self)(self.webdata_conn_id)  # type: ignore[call-arg]
+        made._settings = self._settings
+        name = f"guarded/{self.webdata_conn_id}"
+        made._guard = CallGuard(
             max_credits=max_credits,
             max_calls=max_calls,
             allowed_domains=allowed_domains,
             blocked_domains=blocked_domains,
-            budget=attempt_budget(max_credits, f"guarded/{self.webdata_conn_id}"),
+            ledger=ledger_of_process(self.webdata_conn_id, max_credits, name, made._bills),
         )
-        return self.guarded_by(guard)
+        return made
 
     def guarded_by(self, guard: CallGuard) -> Self:
         """Return another hook of the same connection, limited by a guard that several hooks may share.
@@ -63,6 +66,10 @@ class Operations:
         made = type(self)(self.webdata_conn_id)  # type: ignore[call-arg]
         made._settings, made._guard = self._settings, guard
         return made
+
+    def _bills(self) -> bool:
+        """Return whether the server bills calls; called after the settings were read."""
+        raise NotImplementedError
 
     async def _execute(self, call: Call[ResponseT]) -> ResponseT:
         raise NotImplementedError

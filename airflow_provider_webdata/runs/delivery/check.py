@@ -15,6 +15,7 @@ from jsonschema import Draft202012Validator
 from airflow_provider_webdata.common.dates import moment, span
 from airflow_provider_webdata.common.item_urls import site_failed, url_of
 from airflow_provider_webdata.common.numbers import known_credits
+from airflow_provider_webdata.common.task_metrics import count, gauge
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.formats import QUARANTINE
 from airflow_provider_webdata.results.item_paths import at_path
@@ -23,7 +24,6 @@ from airflow_provider_webdata.results.substitute_pages import is_page, substitut
 from airflow_provider_webdata.runs.delivery.compare import run_of
 from airflow_provider_webdata.runs.delivery.step import Step
 from airflow_provider_webdata.runs.failures import RejectedResultsError
-from airflow_provider_webdata.runs.metrics import count, gauge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,6 +11,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 from airflow_provider_webdata.common.arguments import checked_text, removal_limit
 from airflow_provider_webdata.common.run_span import run_span, time_zone_of
 from airflow_provider_webdata.common.tagged_items import tagged
+from airflow_provider_webdata.common.task_metrics import gauge
 from airflow_provider_webdata.results.columns import CHANGES as COLUMNS
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.manifest.comparison import CHANGES, Comparison
@@ -19,7 +20,6 @@ from airflow_provider_webdata.results.manifest.folder import ManifestFolder, Run
 from airflow_provider_webdata.results.storage import check_folder, storage_error
 from airflow_provider_webdata.results.tombstones import Tombstone
 from airflow_provider_webdata.runs.delivery.step import MISSING, Step
-from airflow_provider_webdata.runs.metrics import gauge
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

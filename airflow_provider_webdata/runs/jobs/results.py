@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.endpoints import JOBS
 from airflow_provider_webdata.api.errors import APIError, InvalidResponseError, trimmed
-from airflow_provider_webdata.api.prices import credits_of_tokens
+from airflow_provider_webdata.api.prices import by_format, credits_of_tokens
 from airflow_provider_webdata.common.arguments import number
 from airflow_provider_webdata.common.item_urls import page_problem, site_failed, was_fetched
 from airflow_provider_webdata.common.numbers import known_credits
+from airflow_provider_webdata.common.task_metrics import count
 from airflow_provider_webdata.runs.cached_pages import CachedPages
-from airflow_provider_webdata.runs.credit_account import by_format
 from airflow_provider_webdata.runs.delivery.step import MISSING, SKIPPED, Results
 from airflow_provider_webdata.runs.failures import TooManyFailuresError, too_many
-from airflow_provider_webdata.runs.metrics import count
 from airflow_provider_webdata.states.jobs import name_of
 
 if TYPE_CHECKING:
@@ -183,7 +182,7 @@ class JobResult:
         if isinstance(pages, int) and used:
             formats = by_format(used, pages, self._extras())
         saved = used or 0 if self._is_saved else 0
-        self._run.billing.count(used, self._kind, call=self._id, formats=formats, saved=saved)
+        self._run.ledger.settle(used, self._kind, call=self._id, formats=formats, saved=saved)
 
     def page_summary(self) -> tuple[dict[str, Any], PageErrors]:
         """Count the cost of a job with pages; return its summary and the listed errors."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 import time
 from collections import deque
 from dataclasses import dataclass, field
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from airflow_provider_webdata.api.models import SearchResponse
-    from airflow_provider_webdata.hooks.budget import Budget
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
+    from airflow_provider_webdata.hooks.ledger import Ledger
     from airflow_provider_webdata.runs.kept_records import Record
     from airflow_provider_webdata.runs.searches.adaptive_limit import AdaptiveLimit
     from airflow_provider_webdata.runs.searches.batch_queries import BatchQuery
@@ -53,6 +54,7 @@ _FOR_ALL = (
     UnknownHostError,
 )
 
+_OPERATION = "batch_search"
 _GATEWAY_STATUSES = frozenset({502, 503, 504})
 _MOST_UNREACHED = 5
 _WAKE_SECONDS = 1.0
@@ -118,7 +120,7 @@ class SearchBatch:
     :param limit: the limit of searches in flight.
     :param save: saves records; called in a thread, one call at a time.
     :param extra_body: merged into each request unchecked.
-    :param budget: the credit budget. A search is settled once its record is saved.
+    :param ledger: the credits of the task. A search is settled once its record is saved.
     :param patience: maximum seconds of pauses without a successful search between them, after which the attempt ends
         with the rate limit; infinity: no maximum.
     """
@@ -130,7 +132,7 @@ class SearchBatch:
         save: Callable[[list[Record]], None],
         *,
         extra_body: Mapping[str, Any] | None,
-        budget: Budget,
+        ledger: Ledger,
         patience: float,
     ) -> None:
         self.tally = Tally()
@@ -142,7 +144,12 @@ class SearchBatch:
         self._limit = limit
         self._keep = save
         self._extra_body = extra_body
-        self._budget = budget
+        self._ledger = ledger
+        self._earlier = 0.0
+        self._free = 0.0
+        self._reserved: dict[str, float] = {}
+        self._peak = 0.0
+        self._lock = threading.Lock()
         self._dearest = 0.0
         self._patience = patience
         self._fatal: BaseException | None = None
@@ -165,12 +172,11 @@ class SearchBatch:
         answered: set[str] = set()
         ambiguous: dict[str, str] = {}
         for record in records:
-            key, cost = record["key"], record.get("creditsUsed") or 0
+            key, cost = record["key"], self._ledger.cost(record.get("creditsUsed")) or 0
+            self._earlier += cost
             if "ambiguous" in record:
-                self._budget.spend(cost)
                 ambiguous[key] = record["ambiguous"]
             elif key not in answered:
-                self._budget.spend(cost)
                 self.tally.credits_used += cost
                 answered.add(key)
         answered &= queries.keys()
@@ -188,6 +194,7 @@ class SearchBatch:
         :raises Exception: results could not be saved.
         """
         self._pending.extend(queries)
+        self._free = self._ledger.left - (0 if self._ledger.is_complete else self._earlier)
         self._total = len(self._pending) + self.tally.settled
         writer = RecordWriter(self._save, self._limit.limit)
         writing = asyncio.create_task(writer.run())
@@ -204,7 +211,10 @@ class SearchBatch:
         finally:
             self.tally.left = list(self._pending)
             writer.finish()
-            await writing
+            try:
+                await writing
+            finally:
+                self._close()
         writer.check()
         if self._fatal is not None:
             raise self._fatal
@@ -218,7 +228,7 @@ class SearchBatch:
             while self._may_begin(len(in_flight), writer):
                 query = self._pending[0]
                 # The task state store is synchronous.
-                await asyncio.to_thread(self._budget.reserve, query.key, self._price(query))
+                await asyncio.to_thread(self._reserve, query)
                 self._pending.popleft()
                 call = asyncio.create_task(self._search(hook, query, results))
                 in_flight.add(call)
@@ -250,18 +260,61 @@ class SearchBatch:
         return self.stopped or self._fatal is not None or self.rate_limit is not None or writer.failed
 
     def _affords_next(self) -> bool:
-        if self._budget.limit is None:
-            return True
-        return self._price(self._pending[0]) <= self._budget.left
+        return self._price(self._pending[0]) <= self._free
 
     def _price(self, query: BatchQuery) -> float:
         """Return the maximum cost of a search: the documented price, or the highest so far if that is more."""
         return max(SEARCH.most(query.request.to_wire()).credits, self._dearest)
 
+    def _reserve(self, query: BatchQuery) -> None:
+        """Reserve the price of a search; the ledger stores only the highest sum."""
+        price = self._price(query)
+        with self._lock:
+            self._reserved[query.key] = price
+            self._free -= price
+            needed = sum(self._reserved.values())
+        if needed > self._peak:
+            self._peak = needed
+            try:
+                self._ledger.reserve(_OPERATION, needed)
+            except BaseException:
+                # The search is not sent.
+                self._release(query.key, 0)
+                raise
+
+    def _release(self, key: str, cost: float | None) -> float:
+        """Replace the price of a search by its cost (None: unknown), and return the price."""
+        with self._lock:
+            price = self._reserved.pop(key, 0.0)
+            self._free += price - (price if cost is None else cost)
+        return price
+
     def _save(self, records: list[Record]) -> None:
         self._keep(records)
+        costs: list[float] = []
+        prices: list[float] = []
         for record in records:
-            self._budget.settle(record["key"], record["creditsUsed"])
+            cost = None if "ambiguous" in record else self._ledger.cost(record["creditsUsed"])
+            price = self._release(record["key"], cost)
+            if cost is None:
+                prices.append(price)
+            else:
+                costs.append(cost)
+        self._ledger.settle("", sum(costs), _OPERATION)
+        if prices:
+            self._ledger.settle("", None, _OPERATION, unknown=len(prices), reserved=sum(prices))
+
+    def _amend(self, key: str, cost: float) -> None:
+        """Correct the price of a search whose cost is now known."""
+        with self._lock:
+            self._free += self._reserved[key] - cost
+            self._reserved[key] = cost
+
+    def _close(self) -> None:
+        """Settle the searches that ended without a record: they may have been billed."""
+        prices = self._reserved.values()
+        cost = None if prices else 0
+        self._ledger.settle(_OPERATION, cost, _OPERATION, unknown=len(prices), reserved=sum(prices))
 
     async def _search(
         self, hook: AsyncWebDataHook, query: BatchQuery, results: asyncio.Queue[_CallResult]
@@ -282,7 +335,7 @@ class SearchBatch:
             isinstance(error, WebDataError) and may_have_been_billed(error)
         )
         if is_unbilled:
-            self._budget.settle(query.key, 0)
+            self._release(query.key, 0)
         if result.answer is not None:
             self._limit.succeeded(result.ticket)
             await writer.put(self._count(query, result.answer))
@@ -319,15 +372,14 @@ class SearchBatch:
         log.warning("Search %r failed: %s", query.text, reason)
         self.tally.failed.append(FailedQuery(query, reason, ambiguous, hopeless=error.verdict == "never"))
         if ambiguous:
-            await writer.put(ambiguous_record(query, reason, self._budget.reserved(query.key)))
+            await writer.put(ambiguous_record(query, reason, self._reserved.get(query.key, 0.0)))
 
     def _count(self, query: BatchQuery, answer: SearchResponse) -> Record:
         record = answer_record(query, answer.to_wire())
-        cost = record["creditsUsed"]
-        if cost is not None:
+        if (cost := self._ledger.cost(record["creditsUsed"])) is not None:
             self.tally.credits_used += cost
             self._dearest = max(self._dearest, cost)
-            self._budget.amend(query.key, cost)
+            self._amend(query.key, cost)
         self.tally.done += 1
         if record["warning"]:
             log.warning("Search %r: the service warns: %s", query.text, record["warning"])

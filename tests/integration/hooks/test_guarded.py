@@ -12,7 +12,6 @@ import pytest
 
 from airflow_provider_webdata.api.errors import CallRefusedError, PageError, TransportError, WebDataError
 from airflow_provider_webdata.common.coded_errors import ArgumentError
-from airflow_provider_webdata.hooks import budget
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
 from tests.integration.hooks.conftest import one_hook
@@ -271,7 +270,6 @@ async def test_a_cap_holds_for_all_attempts_of_a_task(
             "airflow.sdk.definitions._internal.contextmanager._CURRENT_CONTEXT", [context], raising=False
         )
         monkeypatch.setattr("airflow.sdk.definitions.context._CURRENT_CONTEXT", [context], raising=False)
-        monkeypatch.setattr(budget, "_attempt", None)
         return hook.guarded(max_credits=12), hook.guarded(max_credits=6)
 
     for number in (1, 2):

@@ -15,6 +15,7 @@ from airflow.sdk.exceptions import AirflowException
 from airflow.sdk.observability.stats import Stats
 
 from airflow_provider_webdata.api.errors import WebDataError
+from airflow_provider_webdata.hooks.ledger import Ledger
 from airflow_provider_webdata.operators.agent import WebDataAgentOperator
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
@@ -25,7 +26,6 @@ from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.options import Wait
-from airflow_provider_webdata.runs.credit_account import CreditAccount
 from airflow_provider_webdata.runs.failures import CreditLimitError
 from airflow_provider_webdata.runs.jobs import start
 from airflow_provider_webdata.sandbox.server import SandboxServer
@@ -226,14 +226,14 @@ def test_a_job_that_is_found_again_is_saved(here: SandboxServer) -> None:
 
 @pytest.mark.parametrize(
     ("fault", "attempts"),
-    [("drop_after_work", [(3, 0)]), ("drop", [None, (3, 0)])],
+    [("drop_after_work", [(3, 0, 0)]), ("drop", [(0, 0, 1), (3, 0, 0)])],
     ids=["the answer was lost", "the request never came, and the next attempt sent it again"],
 )
 def test_a_job_that_the_attempt_itself_started_is_not_saved(
     here: SandboxServer,
     monkeypatch: pytest.MonkeyPatch,
     fault: str,
-    attempts: list[tuple[float, float] | None],
+    attempts: list[tuple[float, float, int]],
 ) -> None:
     monkeypatch.setattr(start, "LISTED_AFTER", timedelta(0))
     # The service does not lag here.
@@ -245,8 +245,8 @@ def test_a_job_that_the_attempt_itself_started_is_not_saved(
         task = WebDataCrawlOperator(
             task_id="t", url="https://river.example/", limit=3, deferrable=False, wait=Wait(poll_interval=1)
         )
-        credits = attempt(task, store, number).get("credits")
-        assert (credits and (credits["used"], credits["saved"])) == expected
+        credits = attempt(task, store, number)["credits"]
+        assert (credits["used"], credits["saved"], credits["unknown"]) == expected
         here.control.clear_faults()
 
 
@@ -329,10 +329,11 @@ def test_what_a_killed_attempt_started_counts_with_its_cost(
     operator, arguments, *_ = CALLS[name]
     store = StateStore()
     killed(task(operator, arguments, credit_limit=limit), store, 1)
-    assert store.get("webdata_budget")["reserved"]
+    assert Ledger(context_of(TaskInstance(max_tries=5), store)).is_reserved(name)
     xcom = attempt(task(operator, arguments, credit_limit=limit), store, 2, max_tries=5)
     assert ("failed" in xcom, xcom["credits"]["used"]) == (False, used)
-    assert store.get("webdata_budget") == {"maxTries": 5, "writer": 2, "spent": 0, "reserved": {}}
+    assert xcom["credits"]["unknown"] == 0
+    assert Ledger(context_of(TaskInstance(max_tries=5), store), limit=limit).spent == used
 
 
 def test_a_failure_that_bills_nothing_is_settled(here: SandboxServer) -> None:
@@ -360,20 +361,18 @@ def test_without_a_store_an_account_knows_what_it_lacks(here: SandboxServer) -> 
     attempt(undeliverable(WebDataSearchOperator(task_id="t", query="river")), None, 1)
     assert attempt(WebDataSearchOperator(task_id="t", query="river"), None, 2)["credits"]["used"] == 2
     complete = {
-        (number, store is not None): CreditAccount(
-            context_of(TaskInstance(try_number=number), store)
-        ).is_complete
+        (number, store is not None): Ledger(context_of(TaskInstance(try_number=number), store)).is_complete
         for number in (1, 2)
         for store in (None, StateStore())
     }
     assert complete == {(1, False): True, (2, False): False, (1, True): True, (2, True): True}
 
 
-def test_what_was_known_already_is_saved() -> None:
+def test_what_was_known_already_is_saved(here: SandboxServer) -> None:
     ti = TaskInstance()
     task = WebDataCrawlOperator(task_id="t", url="https://a.example/")
     context: Any = context_of(ti, StateStore())
-    task.new_run(context).billing.count(0, "crawl", saved=374)
+    task.new_run(context).ledger.settle(0, "crawl", saved=374)
     assert (ti.xcom["credits"]["used"], ti.xcom["credits"]["saved"]) == (0, 374)
 
 

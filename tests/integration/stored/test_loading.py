@@ -22,7 +22,7 @@ from airflow.sdk.exceptions import (
 )
 
 from airflow_provider_webdata.api.models import MonitorCheck, ProviderRequest
-from airflow_provider_webdata.hooks.budget import Budget
+from airflow_provider_webdata.hooks.ledger import Ledger
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.hooks.webhooks import key_of
 from airflow_provider_webdata.inbox_server.http.parameters import query_of
@@ -39,7 +39,7 @@ from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
 from airflow_provider_webdata.sensors.webhook import WebDataWebhookSensor
 from airflow_provider_webdata.states.checks import CheckCriteria
 from airflow_provider_webdata.states.deadline import WaitDeadline
-from airflow_provider_webdata.toolsets.agent_account import AgentAccount
+from airflow_provider_webdata.toolsets.sources import AgentSources
 from airflow_provider_webdata.triggers.base.stream_trigger import StreamTrigger
 from airflow_provider_webdata.triggers.events import (
     WebDataMonitorCheckEventTrigger,
@@ -213,18 +213,21 @@ def test_records_of_a_job(stored: Stored) -> None:
     assert {name: now[name] for name in recorded} == recorded
 
 
-def test_the_account_of_an_agent(stored: Stored) -> None:
+def test_the_sources_of_an_agent(stored: Stored) -> None:
     store = StateStore()
     store.set("webdata_agent", stored["task_state"]["webdata_agent"]["read"])
     context: Any = context_of(TaskInstance(max_tries=attempts.MAX_TRIES, try_number=2), store)
-    assert AgentAccount(context).scrape_of("read_page", "https://river.example/") == "a"
+    assert AgentSources(context).scrape_of("read_page", "https://river.example/") == "a"
 
 
-def test_the_budget_of_a_task(stored: Stored) -> None:
+def test_the_ledger_of_a_task(stored: Stored) -> None:
     store = StateStore()
-    store.set("webdata_budget", stored["task_state"]["webdata_budget"]["reserved"])
+    store.set("webdata_credits", stored["task_state"]["webdata_credits"]["reserved"])
     context: Any = context_of(TaskInstance(max_tries=attempts.MAX_TRIES, try_number=2), store)
-    assert (Budget(9, context).spent, Budget(9, context).is_unsettled("search")) == (3, True)
+    ledger = Ledger(context, limit=9)
+    assert (ledger.spent, ledger.is_reserved("search")) == (5 + 3 + 2, True)
+    told = ledger.to_wire()
+    assert (told["used"], told["saved"], told["unknown"]) == (5, 5, 2)
 
 
 def test_the_failed_requests_of_data_providers(stored: Stored) -> None:

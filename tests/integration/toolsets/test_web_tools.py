@@ -17,7 +17,7 @@ from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import FunctionModel
 
 from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
-from airflow_provider_webdata.toolsets import agent_account
+from airflow_provider_webdata.toolsets import sources
 from airflow_provider_webdata.toolsets.webdata import WebDataToolset
 from tests.support.direct import StateStore, TaskInstance, context_of, killed_in_a_call
 from tests.support.fault_server import FaultServer, answer
@@ -56,7 +56,7 @@ def attempt(monkeypatch: pytest.MonkeyPatch) -> Any:
         context = context_of(ti, store if has_store else None, task=task)
         monkeypatch.setattr(contextmanager, "_CURRENT_CONTEXT", [context])
         monkeypatch.setattr("airflow.sdk.definitions.context._CURRENT_CONTEXT", [context], raising=False)
-        monkeypatch.setattr(agent_account, "_current", None)
+        monkeypatch.setattr(sources, "_current", None)
         ti.store = store  # type: ignore[attr-defined]
         return ti
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from airflow_provider_webdata.api import models as m
 from airflow_provider_webdata.api.endpoints import PRICES
-from airflow_provider_webdata.api.prices import page_extras
+from airflow_provider_webdata.api.prices import by_format, page_extras
 from airflow_provider_webdata.sandbox.operations.interact import PER_MINUTE, PER_MINUTE_WITH_PROMPT
 from airflow_provider_webdata.sandbox.reference.prices import page_cost, search_cost
 from airflow_provider_webdata.sandbox.reference.scrape_options import format_names, options_of, pdf_parser
@@ -271,3 +271,35 @@ def test_pdf_parsers_hold_a_request_within_the_credits(
     assert price.most(price.with_parsers(body, parsers)).credits <= credits or most == 1
     assert price.most(price.with_parsers(body, larger)).credits > credits or most == 10_000
     assert price.pdf_parsers(price.with_parsers(body, parsers), credits) is None
+
+
+SPLIT: list[tuple[float, int, dict[str, int], dict[str, float]]] = [
+    (0, 0, {}, {}),
+    (0, 3, {"json": 4}, {}),
+    (1, 1, {}, {"page": 1}),
+    (5, 1, {"json": 4}, {"page": 1, "json": 4}),
+    (10, 2, {"json": 4}, {"page": 2, "json": 8}),
+    # An enhanced proxy, or the pages of a PDF.
+    (9, 1, {"json": 4}, {"page": 5, "json": 4}),
+    # Billing lags.
+    (6, 3, {"json": 4}, {"page": 3, "json": 3}),
+    (3, 1, {"json": 4, "question": 4}, {"page": 1, "json": 2}),
+]
+
+
+@pytest.mark.parametrize(("used", "pages", "extras", "expected"), SPLIT)
+def test_what_each_format_accounts_for(
+    used: float, pages: int, extras: dict[str, int], expected: dict[str, float]
+) -> None:
+    assert by_format(used, pages, extras) == expected
+
+
+@given(
+    st.integers(0, 500),
+    st.integers(0, 50),
+    st.dictionaries(st.sampled_from(["json", "audio", "question"]), st.integers(1, 10)),
+)
+def test_the_formats_add_up(used: int, pages: int, extras: dict[str, int]) -> None:
+    parts = by_format(used, pages, extras)
+    assert sum(parts.values()) == used
+    assert all(part > 0 for name, part in parts.items() if name != "page" or pages)

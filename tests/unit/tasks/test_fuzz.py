@@ -17,17 +17,16 @@ import pytest
 from airflow.sdk.exceptions import TaskDeferred
 
 from airflow_provider_webdata.common.coded_errors import CodedError
-from airflow_provider_webdata.hooks.budget import Budget
+from airflow_provider_webdata.hooks.ledger import Ledger
 from airflow_provider_webdata.operators.monitor import WebDataRunMonitorOperator
 from airflow_provider_webdata.results.manifest.entries import Entry
 from airflow_provider_webdata.results.manifest.folder import ManifestFolder, Run
 from airflow_provider_webdata.results.partitions import PartitionedOutput, files_of
-from airflow_provider_webdata.runs.credit_account import CreditAccount
 from airflow_provider_webdata.runs.intent import Intent
 from airflow_provider_webdata.runs.jobs.record import StartRecord
 from airflow_provider_webdata.runs.kept_records import FileRecords, StoreRecords
 from airflow_provider_webdata.runs.searches.records import by_search, items_of
-from airflow_provider_webdata.toolsets.agent_account import AgentAccount
+from airflow_provider_webdata.toolsets.sources import AgentSources
 from tests.support.direct import StateStore, TaskInstance, context_of
 
 SEED = int(os.environ.get("FUZZ_SEED", "23"))
@@ -79,12 +78,8 @@ def reads(number: int, place: str, damage: Any, read: Callable[..., Any], *args:
         raise AssertionError((SEED, number, str(damage)[:2000])) from error
 
 
-def spent(store: StateStore) -> float:
-    return CreditAccount(context(store)).since_cleared
-
-
-def budget_left(store: StateStore) -> float:
-    return Budget(9, context(store)).left
+def credits_left(store: StateStore) -> float:
+    return Ledger(context(store), limit=9).left
 
 
 def started(store: StateStore) -> StartRecord:
@@ -147,7 +142,15 @@ def test_fuzz_of_a_wait() -> None:
         reads(number, "webdata_wait", damage, waited, store)
 
 
-ENTRY = {"maxTries": 1, "saved": 1, "unknown": 0, "byOperation": {"search": 2.5}, "byFormat": {"page": 1}}
+ENTRY: dict[str, Any] = {
+    "round": "1",
+    "reserved": 0,
+    "unknown": 0,
+    "saved": 1,
+    "byOperation": {"search": 2.5},
+    "byFormat": {"page": 1},
+    "byConnection": {"market": 2.5},
+}
 KEPT = {
     "maxTries": 1,
     "sources": {"read https://a.example/": {"tool": "read", "url": "https://a.example/", "title": "t"}},
@@ -160,24 +163,21 @@ def test_fuzz_of_accounts() -> None:
     draw = random.Random(SEED)
     for number in range(ROUNDS):
         store = StateStore()
-        damage = damaged(draw, {"crawl/job": ENTRY, "unnamed/1": ENTRY})
+        reserved = {**ENTRY, "reserved": 2, "unknown": 1, "byOperation": {}}
+        damage = damaged(draw, {"crawl/job": ENTRY, "unnamed/1/": ENTRY, "open/1//search": reserved})
         store.set("webdata_credits", damage)
-        account = CreditAccount(context(store))
-        assert account.enter(None, {"search": 2}, {"page": 2}, conn_id="market") == 2
-        assert account.to_wire()["used"] >= 2
-        reads(number, "webdata_credits", damage, spent, store)
+        reads(number, "webdata_credits", damage, credits_left, store)
+        ledger = Ledger(context(store))
+        ledger.reserve("search", 3)
+        ledger.settle("search", 2, "search", formats={"page": 2})
+        assert ledger.to_wire()["used"] >= 2
 
         store = StateStore()
         damage = damaged(draw, KEPT)
         store.set("webdata_agent", damage)
-        agent = reads(number, "webdata_agent", damage, AgentAccount, context(store))
+        agent = reads(number, "webdata_agent", damage, AgentSources, context(store))
         if agent is not None:
-            agent.enter_search("q", "webdata_default", 2, "s")
-
-        store = StateStore()
-        damage = damaged(draw, {"maxTries": 1, "spent": 3, "reserved": {"search": 2}})
-        store.set("webdata_budget", damage)
-        reads(number, "webdata_budget", damage, budget_left, store)
+            agent.add_page("read", "u", "u", "t", "webdata_default", "s")
 
 
 ANSWER = {"key": "a", "answer": {"data": {"web": [{"title": "t"}]}}, "account": "one"}

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from airflow_provider_webdata.common.attempt import Attempt
-from airflow_provider_webdata.runs.credit_account import CreditAccount
+from airflow_provider_webdata.hooks.ledger import Ledger
 from airflow_provider_webdata.runs.intent import Intent
 from airflow_provider_webdata.runs.jobs.identity import JobIdentity
 from tests.support.direct import StateStore
@@ -17,7 +17,13 @@ RUN_START = datetime(2026, 3, 1, 12, 0, tzinfo=timezone.utc)
 
 
 def context(try_number=1, max_tries=2, retries=2, store=None, reschedules=0):
-    ti = SimpleNamespace(try_number=try_number, max_tries=max_tries, task=SimpleNamespace(retries=retries))
+    ti = SimpleNamespace(
+        try_number=try_number,
+        max_tries=max_tries,
+        dag_id="d",
+        task_id="t",
+        task=SimpleNamespace(retries=retries),
+    )
     made = {"ti": ti, "dag_run": SimpleNamespace(start_date=RUN_START), "task_reschedule_count": reschedules}
     return made if store is None else {**made, "task_state_store": store}
 
@@ -161,9 +167,9 @@ def test_a_cleared_task_without_a_store_has_another_identity():
 
 def test_credits_before_a_task_was_cleared_do_not_count_against_its_limit():
     store = StateStore()
-    first = CreditAccount(context(max_tries=1, retries=1, store=store))
-    first.enter("scrape/1", {"scrape": 5}, {}, conn_id="c")
-    first.attempt.end()
-    cleared = CreditAccount(context(try_number=2, max_tries=1, retries=0, store=store))
-    cleared.enter("scrape/2", {"scrape": 2}, {}, conn_id="c")
-    assert (cleared.since_cleared, cleared.to_wire()["used"]) == (2, 7)
+    first = context(max_tries=1, retries=1, store=store)
+    Ledger(first).settle("", 5, "scrape", call="1")
+    Attempt(first).end()
+    cleared = Ledger(context(try_number=2, max_tries=1, retries=0, store=store))
+    cleared.settle("", 2, "scrape", call="2")
+    assert (cleared.spent, cleared.to_wire()["used"]) == (2, 7)

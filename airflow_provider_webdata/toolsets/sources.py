@@ -1,8 +1,7 @@
-"""The credits and sources of an agent, for the log, XCom, the next attempt, and OpenLineage."""
+"""The sources of an agent, for XCom, the next attempt, and OpenLineage."""
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypedDict
@@ -10,8 +9,8 @@ from typing_extensions import TypedDict
 from airflow_provider_webdata.common.attempt import Attempt, attempt_of_process
 from airflow_provider_webdata.common.storable import storable
 from airflow_provider_webdata.common.stored_record import place_of
+from airflow_provider_webdata.hooks.ledger import Ledger
 from airflow_provider_webdata.results.lineage import operator_lineage
-from airflow_provider_webdata.runs.credit_account import CreditAccount, enter_call
 from airflow_provider_webdata.runs.failures import CreditLimitError
 from airflow_provider_webdata.runs.jobs.identity import JobIdentity
 
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from airflow.sdk import Context
-
-log = logging.getLogger(__name__)
 
 _KEY = "webdata_agent"
 _LINEAGE = "get_openlineage_facets_on_complete"
@@ -37,12 +34,11 @@ class _Source(TypedDict):
     title: str
 
 
-class AgentAccount:
-    """Credits and sources of one task attempt, shared by all its toolsets.
+class AgentSources:
+    """The sources of one task attempt, shared by all its toolsets.
 
-    XCom: `sources` (the pages read: `tool`, `url`, and `title`, each page once), `creditsUsed`, and `credits`, which
-    `airflow webdata costs` sums. On Airflow 3.3, they include earlier attempts until the task is cleared. On 3.2, each
-    attempt reports its own.
+    XCom: `sources` (the pages read: `tool`, `url`, and `title`, each page once), and `creditsUsed` of the ledger. On
+    Airflow 3.3, they include earlier attempts until the task is cleared. On 3.2, each attempt reports its own.
 
     :param context: the task's context; empty outside a task.
     """
@@ -50,7 +46,7 @@ class AgentAccount:
     def __init__(self, context: Context) -> None:
         self.context = context
         self._attempt = Attempt(context)
-        self._credits = CreditAccount(context)
+        self._ledger = Ledger(context)
         self._conn_id = ""
         self._queries: dict[str, None] = {}
         self._sources: dict[str, dict[str, str]] = {}
@@ -63,9 +59,10 @@ class AgentAccount:
             )
         if kept.values:
             self._sources, self._scrapes = kept.values["sources"], kept.values["scrapes"]
-        if not self._credits.is_empty:
+        if not self._ledger.is_empty:
             # Airflow deletes the XComs of each attempt before the next.
-            self._push(self._credits.to_wire())
+            self._ledger.report()
+            self.push()
 
     def scrape_of(self, tool: str, url: str) -> str | None:
         """Return the id of a tool's scrape of a URL in this attempt or an earlier one, or None."""
@@ -75,62 +72,37 @@ class AgentAccount:
         """Return the idempotency key of a call to a data provider. Repeating an earlier attempt's call is free."""
         return JobIdentity.of(self._attempt).request_id(call)
 
-    def enter_search(self, query: str, conn_id: str, used: float | None, search_id: str | None) -> None:
-        """Record a search and its credits (None: unknown)."""
+    def add_search(self, query: str, conn_id: str) -> None:
+        """Record a search."""
         self._queries[query] = None
-        self._enter(conn_id, used, "search", search_id, None)
+        self._conn_id = conn_id
+        self.push()
 
-    def enter_page(
-        self,
-        tool: str,
-        asked: str,
-        url: str,
-        title: str,
-        conn_id: str,
-        used: float | None,
-        *,
-        operation: str = "scrape",
-        scrape_id: str | None = None,
-        formats: Mapping[str, float] | None = None,
+    def add_page(
+        self, tool: str, asked: str, url: str, title: str, conn_id: str, scrape_id: str | None = None
     ) -> None:
         """Record a page or site that was read.
 
         :param url: the URL after redirects.
-        :param used: credits; None: unknown.
         """
         key = f"{tool} {asked}"
         self._sources[key] = {"tool": tool, "url": url, "title": title}
         if scrape_id:
             self._scrapes[key] = scrape_id
-        self._enter(conn_id, used, operation, scrape_id, formats)
-
-    def enter_failure(self, operation: str, conn_id: str, used: float | None) -> None:
-        """Record a failed call and its credits (None: unknown)."""
-        if used != 0:
-            self._enter(conn_id, used, operation, None, None)
-
-    def _enter(
-        self,
-        conn_id: str,
-        used: float | None,
-        operation: str,
-        call: str | None,
-        formats: Mapping[str, float] | None,
-    ) -> None:
-        credits = enter_call(self._credits, log, used, operation, conn_id, call=call, formats=formats)
-        self._attempt.write(_KEY, {"sources": self._sources, "scrapes": self._scrapes})
         self._conn_id = conn_id
-        self._push(credits)
+        self._attempt.write(_KEY, {"sources": self._sources, "scrapes": self._scrapes})
+        self.push()
 
-    def _push(self, credits: Mapping[str, Any]) -> None:
+    def push(self) -> None:
+        """Push the sources, and the credits of all calls."""
         task = self.context.get("task")
         # OpenLineage calls this method of the task. The class of the task belongs to another package and lacks it.
         if task is not None and not hasattr(type(task), _LINEAGE):
             setattr(task, _LINEAGE, self._lineage)
         if self._attempt.ti is None or not getattr(task, "do_xcom_push", True):
             return
-        sources = list(self._sources.values())
-        for key, value in {"sources": sources, "creditsUsed": credits["used"], "credits": credits}.items():
+        used = self._ledger.to_wire()["used"]
+        for key, value in {"sources": list(self._sources.values()), "creditsUsed": used}.items():
             self._attempt.ti.xcom_push(key, storable(value))
 
     def _lineage(self, task_instance: Any) -> Any | None:  # noqa: ARG002
@@ -138,18 +110,18 @@ class AgentAccount:
         return operator_lineage([*self._queries, *urls], None, self._conn_id)
 
 
-_current: tuple[object, AgentAccount] | None = None
+_current: tuple[object, AgentSources] | None = None
 
 
-def account_of_attempt(own: AgentAccount | None) -> AgentAccount:
-    """Return the account of the attempt that this process runs.
+def sources_of_attempt(own: AgentSources | None) -> AgentSources:
+    """Return the sources of the attempt that this process runs.
 
-    :param own: the account to return outside a task; None: a new one.
+    :param own: the sources to return outside a task; None: new ones.
     """
     global _current
     attempt = attempt_of_process()
     if attempt is None:
-        return own or AgentAccount({})
+        return own or AgentSources({})
     if _current is None or _current[0] != attempt.key:
-        _current = (attempt.key, AgentAccount(attempt.context))
+        _current = (attempt.key, AgentSources(attempt.context))
     return _current[1]

@@ -1,4 +1,4 @@
-"""A task's credits: a limit before each call, an account after it."""
+"""The ledger of a task: requests within its credit limit, and the XCom `credits`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow_provider_webdata.api.endpoints import PRICES, label_of
-from airflow_provider_webdata.common.numbers import known_credits
-from airflow_provider_webdata.hooks.budget import Budget
 from airflow_provider_webdata.hooks.call_guard import cost_of_failure
-from airflow_provider_webdata.runs.credit_account import CreditAccount, enter_call
+from airflow_provider_webdata.hooks.ledger import Ledger
 from airflow_provider_webdata.runs.failures import CreditLimitError
-from airflow_provider_webdata.runs.request import checked_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -24,19 +21,13 @@ if TYPE_CHECKING:
     RequestT = TypeVar("RequestT", bound=RequestModel)
 
 
-class Billing:
-    """The credits of one attempt.
-
-    The XCom key `credits` has `used`, `saved` (the cost of the results that an earlier attempt already fetched),
-    `unknown` (calls whose cost the service does not report), `byOperation`, `byFormat`, and `byConnection`. Airflow 3.3
-    includes earlier attempts. Airflow 3.2 stores no task state: each attempt counts separately, and the log says so.
+class TaskLedger:
+    """The ledger of one attempt of a task.
 
     :param push: pushes XComs.
     :param conn_id: the task's connection.
-    :param credit_limit: maximum credits for all attempts until the task is cleared; None: no limit.
-    :param operation: name of the call in the error for an invalid limit.
-    :param bills: returns whether the server bills calls. If not, every cost is 0.
-    :raises InvalidRequestError: `credit_limit` is not a number of at least 0.
+    :param limit: maximum credits for all attempts until the task is cleared; None: no limit.
+    :param bills: returns whether the server bills calls.
     """
 
     def __init__(
@@ -45,24 +36,17 @@ class Billing:
         log: Any,
         push: Callable[..., None],
         conn_id: str,
-        credit_limit: Any = None,
-        operation: str = "credit_limit",
-        *,
+        limit: float | None = None,
         bills: Callable[[], bool] = lambda: True,
     ) -> None:
-        self.account = account = CreditAccount(context)
+        self.credits = Ledger(context, conn_id, limit, bills=bills, error=CreditLimitError)
         self._log = log
         self._push = push
-        self._conn_id = conn_id
-        self._bills = bills
-        limit = checked_number(operation, "credit_limit", credit_limit)
-        # The part of the limit's use that the account does not include.
-        self.budget = Budget(limit, context, counted=lambda: account.since_cleared)
 
     def push_earlier(self) -> None:
         """Push the credits of earlier attempts: Airflow deletes an attempt's XComs before the next."""
-        if self.account.attempt.number > 1 and not self.account.is_empty:
-            self._push(credits=self.account.to_wire())
+        if not self.credits.is_empty:
+            self._push(credits=self.credits.to_wire())
 
     def held(
         self, operation: str, request: RequestT, credits: float | None = None, **priced: Any
@@ -73,7 +57,7 @@ class Billing:
         :param credits: its maximum cost. Default: the whole limit.
         :param priced: other arguments of `Price.most`.
         """
-        limit, price = self.budget.limit, PRICES.get(operation)
+        limit, price = self.credits.limit, PRICES.get(operation)
         if limit is None or price is None:
             return request
         credits = limit if credits is None else credits
@@ -91,7 +75,7 @@ class Billing:
         *,
         execution: str | None = None,
     ) -> None:
-        """Reserve the maximum cost of a request before it is sent; `count` settles it.
+        """Reserve the maximum cost of a request before it is sent.
 
         :param operation: its name in `Price`.
         :param body: the request in wire form.
@@ -100,26 +84,46 @@ class Billing:
             attempt's reservation for it remains.
         :raises CreditLimitError: the request may exceed the limit, or has no documented maximum cost.
         """
-        limit = self.budget.limit
-        if limit is None or (execution is not None and self.budget.is_unsettled(execution)):
+        ledger, limit, call = self.credits, self.credits.limit, execution or operation
+        if limit is None:
+            ledger.reserve(call, 0)
             return
-        bound = PRICES[operation].most(body, extra_body)
-        name = label_of(operation)
+        if execution is not None and ledger.is_reserved(call):
+            return
+        bound, name = PRICES[operation].most(body, extra_body), label_of(operation)
         if not bound.is_known:
             raise CreditLimitError(
                 f"{name}: nothing was sent: credit_limit={limit:g} cannot be enforced: {'; '.join(bound.unknown)}"
             )
         price = f"up to {bound.credits:g} credits: {bound.how}"
-        if not self.budget.reserve(execution or operation, bound.credits):
-            spent = self.budget.spent
+        if not ledger.reserve(call, bound.credits):
+            spent = ledger.spent
             earlier = f", after {spent:g} credits that were or may have been spent" if spent else ""
             raise CreditLimitError(
                 f"{name}: nothing was sent: it may exceed credit_limit={limit:g}{earlier}: it may cost {price}"
             )
         self._log.info("%s: may cost %s; credit_limit=%g", name, price, limit)
 
+    def settle(self, used: Any, operation: str, *, execution: str | None = None, **entry: Any) -> None:
+        """Record the cost of a call; push and log the task's credits.
+
+        :param used: credits that the service reports; None, or less than 0, if it reports none.
+        :param execution: as in `reserve`.
+        :param entry: other arguments of `Ledger.settle`.
+        """
+        self.credits.settle(execution or operation, used, operation, **entry)
+        self.credits.report(self._push, self._log)
+
+    def settle_failed(self, error: BaseException, operation: str, execution: str | None = None) -> None:
+        """Record the cost of a failed call, if it may have been billed."""
+        cost = cost_of_failure(error)
+        if cost == 0:
+            self.credits.settle(execution or operation, 0)
+        else:
+            self.settle(cost, operation, execution=execution, is_repeatable=execution is not None)
+
     @contextmanager
-    def within_limit(
+    def sending(
         self,
         operation: str,
         body: Mapping[str, Any],
@@ -127,39 +131,17 @@ class Billing:
         *,
         execution: str | None = None,
     ) -> Iterator[None]:
-        """Send a request within this block; see `reserve`. A failure with a known cost settles the reservation."""
+        """Send a request within this block; see `reserve`. A failure settles it."""
         self.reserve(operation, body, extra_body, execution=execution)
         try:
             yield
         except BaseException as error:
-            cost = cost_of_failure(error)
-            if execution is None or cost is not None:
-                self.budget.settle(execution or operation, cost)
+            self.settle_failed(error, operation, execution)
             raise
-
-    def count(
-        self,
-        used: Any,
-        operation: str,
-        *,
-        execution: str | None = None,
-        **call: Any,
-    ) -> None:
-        """Record a call's cost in the account and the metrics; push and log the account.
-
-        :param used: credits that the service reports; None, or less than 0, if it reports none.
-        :param execution: as in `reserve`.
-        :param call: `call`, `formats`, `scraping`, `saved`, and `is_earlier` of `enter_call`.
-        """
-        if used != 0 and not self._bills():
-            used = 0
-        self._push(credits=enter_call(self.account, self._log, used, operation, self._conn_id, **call))
-        # The account includes every known cost.
-        self.budget.settle(execution or operation, None if known_credits(used) is None else 0)
 
 
 def bounded(price: Price, request: RequestT, credits: float, **priced: Any) -> tuple[RequestT, str | None]:
-    """Return a request with a bounded price, and a log line about the bound; see `Billing.held`."""
+    """Return a request with a bounded price, and a log line about the bound; see `TaskLedger.held`."""
     body = request.to_wire()
     parsers = price.pdf_parsers({**body, **priced}, credits)
     if parsers is None:

@@ -1,0 +1,180 @@
+"""Credits that are reserved before calls and settled after them, as numbers and as text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airflow_provider_webdata.api.errors import CallRefusedError
+from airflow_provider_webdata.hooks.ledger import Ledger, in_words
+from tests.support.direct import StateStore, TaskInstance, context_of
+
+COSTS = (Path(__file__).parents[3] / "docs" / "costs.md").read_text(encoding="utf-8")
+
+
+def ledger(store: StateStore | None, limit: float | None = 10, *, max_tries: int = 3, **more: Any) -> Ledger:
+    """The ledger of another attempt."""
+    return Ledger(context_of(TaskInstance(max_tries=max_tries), store), "market", limit, **more)
+
+
+def test_what_is_reserved_is_not_left() -> None:
+    made = ledger(None)
+    assert made.reserve("a", 6)
+    assert not made.reserve("b", 5)
+    assert made.left == 4
+    made.settle("a", 1, "scrape")
+    assert made.reserve("b", 9)
+    # Unknown, so what was reserved counts.
+    made.settle("b", None, "scrape")
+    assert (made.spent, made.left) == (10, 0)
+    told = made.to_wire()
+    assert (told["used"], told["unknown"], told["byOperation"]) == (1, 1, {"scrape": 1})
+
+
+def test_without_a_limit_nothing_is_stored_before_a_call() -> None:
+    store = StateStore()
+    made = ledger(store, None)
+    assert made.reserve("a", 1e9)
+    assert store.values == {}
+    made.settle("a", 0, "scrape")
+    assert store.values == {}
+    assert made.reserve("b", 1e9)
+    made.settle("b", None, "scrape")
+    assert (made.spent, ledger(store).to_wire()["unknown"]) == (0, 1)
+
+
+def test_what_an_attempt_left_counts_until_it_is_settled() -> None:
+    store = StateStore()
+    assert ledger(store).reserve("a", 4)
+    assert ledger(store).spent == 4
+    assert ledger(store).to_wire()["unknown"] == 1
+    # Cleared, or for the calls of another limit.
+    assert ledger(store, max_tries=4).spent == 0
+    assert ledger(store, name="other").spent == 0
+
+    learned = ledger(store)
+    assert learned.is_reserved("a")
+    learned.settle("a", 1, "scrape")
+    assert (ledger(store).spent, ledger(store).to_wire()["unknown"]) == (1, 0)
+
+    assert ledger(store).reserve("b", 4)
+    again = ledger(store)
+    assert again.reserve("b", 4)
+    again.settle("b", 0)
+    assert (ledger(store).spent, ledger(store).to_wire()["unknown"]) == (5, 1)
+
+
+def test_a_call_that_may_be_repeated_free_of_charge_stays_reserved() -> None:
+    store = StateStore()
+    lost = ledger(store, None)
+    lost.reserve("request", 4)
+    lost.settle("request", None, "provider", is_repeatable=True)
+    assert lost.to_wire()["unknown"] == 1
+    repeated = ledger(store, None)
+    assert repeated.is_reserved("request")
+    repeated.settle("request", 3, "provider")
+    told = ledger(store).to_wire()
+    assert (told["used"], told["unknown"]) == (3, 0)
+
+
+def test_ledgers_of_an_attempt_share_its_entries() -> None:
+    store = StateStore()
+    context = context_of(TaskInstance(max_tries=3), store)
+    one, other = Ledger(context, "a", 5, "toolset/a"), Ledger(context, "b", 5, "toolset/b")
+    one.reserve("1", 4)
+    other.reserve("1", 3)
+    one.settle("1", 2, "search")
+    other.settle("1", 3, "scrape")
+    assert (one.left, other.left) == (3, 2)
+    assert one.to_wire()["byConnection"] == {"a": 2, "b": 3}
+    assert one.to_wire() == ledger(store).to_wire()
+
+
+def test_a_call_that_cannot_be_recorded_is_not_reserved() -> None:
+    class Broken(StateStore):
+        def set(self, key: str, value: Any) -> None:
+            raise OSError("no database")
+
+    made = ledger(Broken())
+    with pytest.raises(OSError, match="no database"):
+        made.reserve("a", 9)
+    assert made.left == 10
+    # A call that is billed does not fail because of its record.
+    made.settle("a", 2, "scrape")
+    assert made.spent == 2
+
+
+def test_a_damaged_record_fails_limited_calls_only() -> None:
+    store = StateStore()
+    store.set("webdata_credits", {"unnamed/3/": {"round": 3}})
+    with pytest.raises(CallRefusedError, match="the credits of earlier attempts are unknown"):
+        ledger(store).reserve("a", 1)
+    free = ledger(store, None)
+    assert free.reserve("a", 1)
+    free.settle("a", 2, "scrape")
+    assert ledger(store).to_wire()["used"] == 2
+
+
+def test_a_server_that_does_not_bill_costs_nothing() -> None:
+    made = ledger(None, 0, bills=lambda: False)
+    assert made.reserve("a", 9)
+    made.settle("a", 9, "scrape", call="a", saved=9)
+    assert made.reserve("b", 9)
+    made.settle("b", None, "scrape")
+    told = made.to_wire()
+    assert (told["used"], told["unknown"], told["saved"], told["byConnection"]) == (0, 0, 0, {})
+
+
+def test_a_call_with_a_name_is_counted_once() -> None:
+    store = StateStore()
+    ledger(store).settle("", 5, "scrape", call="1", formats={"page": 1, "json": 4})
+    for _ in range(2):
+        ledger(store).settle("", 7, "scrape", call="1", formats={"page": 3, "json": 4}, saved=7)
+    assert ledger(store).to_wire() == {
+        "used": 7,
+        "saved": 14,
+        "unknown": 0,
+        "byOperation": {"scrape": 7},
+        "byFormat": {"page": 3, "json": 4},
+        "byConnection": {"market": 7},
+    }
+
+
+def test_calls_without_a_name_are_added() -> None:
+    store = StateStore()
+    assert ledger(store).is_empty
+    ledger(store).settle("", 2, "search")
+    ledger(store).settle("", 4, "search", scraping=1, saved=1)
+    ledger(store).settle("", None, "search", unknown=2, reserved=5)
+    told = ledger(store).to_wire()
+    assert (told["used"], told["saved"], told["unknown"]) == (6, 1, 2)
+    assert told["byOperation"] == {"search": 5, "scrape": 1}
+    assert ledger(store).spent == 11
+    assert not ledger(store).is_empty
+
+
+def test_the_limit_starts_anew_when_the_task_is_cleared() -> None:
+    store = StateStore()
+    ledger(store, max_tries=1).settle("", 10, "crawl", call="a")
+    ledger(store).settle("", 4, "crawl", call="b")
+    assert ledger(store).spent == 4
+    # Told again, it is still of its own time.
+    ledger(store).settle("", 11, "crawl", call="a")
+    assert ledger(store).spent == 4
+    assert ledger(store).to_wire()["jobs"] == {"crawl/a": 11, "crawl/b": 4}
+
+
+def test_in_words() -> None:
+    told = {
+        "used": 52,
+        "saved": 0,
+        "unknown": 0,
+        "byOperation": {"search": 2, "scrape": 50},
+        "byFormat": {"page": 10, "json": 40},
+    }
+    assert f"Credits of this task: {in_words(told)}\n" in COSTS
+    nothing = {"used": 0, "saved": 2.5, "unknown": 0, "byOperation": {}, "byFormat": {}}
+    assert in_words(nothing) == "0 used; 2.5 saved"
+    assert in_words({**nothing, "unknown": 2}).startswith("0 used, plus 2 calls of unknown cost")
