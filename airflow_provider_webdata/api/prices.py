@@ -37,6 +37,7 @@ _INJECTION_CHECK = 4
 _ZERO_DATA_RETENTION = 1
 _ENHANCED_OR_LOCKDOWN = 5
 _SCANNED_URL = 2
+_FAILED_SCRAPES = {"SCRAPE_DNS_RESOLUTION_ERROR": 1, "SCRAPE_LOCKDOWN_CACHE_MISS": 1}
 _PAGE_OF_X = 29
 _X = (".x.com", ".twitter.com")
 _BROWSER_MINUTE, _BROWSER_MINUTE_WITH_PROMPT = 2, 7
@@ -141,6 +142,15 @@ def reported_credits(response: Any) -> float | None:
     if used is None:
         used = getattr(getattr(getattr(response, "data", None), "metadata", None), "credits_used", None)
     return known_credits(used)
+
+
+def failed_scrape(code: str | None, body: Wire) -> float:
+    """Return the credits of a scrape that failed because of its page. See docs/service.md#credits-failed.
+
+    :param code: the service's error code.
+    :param body: the request.
+    """
+    return _FAILED_SCRAPES.get(code or "", 0) + (_SCANNED_URL if _scans(body) else 0)
 
 
 def page_extras(options: Wire, *, zero_data_retention: bool = False) -> dict[str, int]:

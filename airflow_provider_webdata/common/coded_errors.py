@@ -18,6 +18,9 @@ class CodedError(Exception):
     advice: str = ""
     """Next step, if the task knows it."""
 
+    billed: str = ""
+    """Whether the failed call was billed, if it was or may have been."""
+
     def text(self) -> str:
         """Return the message without the code."""
         return super().__str__()
@@ -26,7 +29,9 @@ class CodedError(Exception):
         ending = f" ({self.help_code})" if self.help_code else ""
         # A message that was built from another error's message may already contain the code.
         text = self.text().removesuffix(ending)
-        return f"{text.removesuffix('.')}. {self.advice}{ending}" if self.advice else text + ending
+        for addition in filter(None, (self.billed, self.advice)):
+            text = f"{text.removesuffix('.')}. {addition}"
+        return text + ending
 
     def __reduce__(self) -> tuple[Any, ...]:
         # An initializer may require more arguments than `args` contains.

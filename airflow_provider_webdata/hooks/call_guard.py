@@ -24,6 +24,7 @@ from airflow_provider_webdata.api.errors import (
     InvalidRequestError,
     NotFoundError,
     PageError,
+    PageRefusedError,
     RateLimitError,
     TransportError,
     UnsupportedError,
@@ -34,10 +35,12 @@ from airflow_provider_webdata.api.prices import (
     Price,
     PriceBound,
     by_format,
+    failed_scrape,
     page_extras,
     reported_credits,
 )
 from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.hooks.calls import checked_body
 from airflow_provider_webdata.hooks.host_rules import HostRules
 from airflow_provider_webdata.hooks.ledger import Ledger
@@ -50,6 +53,8 @@ if TYPE_CHECKING:
 _NO_EXTRA_BODY = "a guarded hook accepts no extra_body, because it is sent unchecked; omit it"
 
 _PAGES = (SCRAPE, PARSE, PARSE_BY_REFERENCE)
+
+_OK = 200
 
 _BILLS_NOTHING = (
     ClientError,
@@ -121,10 +126,8 @@ class CallGuard:
     def failed(self, call: Call[Any], reservation: str | None, error: BaseException) -> None:
         """Record the cost of a call that failed."""
         if reservation is not None:
-            cost = cost_of_failure(error)
-            self._ledger.settle(reservation, cost, _operation(call))
-            if cost != 0:
-                self._ledger.report()
+            body = {} if call.body is None else call.body.to_wire()
+            self._ledger.settle_failed(reservation, error, cost_of_failure(error, body), _operation(call))
 
     def answered(self, call: Call[ResponseT], reservation: str | None, answer: ResponseT) -> None:
         """Record the cost of a call, and check its response.
@@ -218,9 +221,11 @@ class CallGuard:
         if call.endpoint.visits != "named" or not isinstance(url, str) or not url:
             return
         if problem := self.hosts.problem(url, resolve=False):
+            cost = self._ledger.cost(_cost(call, answer))
             raise CallRefusedError(
-                f"scrape: the page redirected to a forbidden URL: {problem}. The scrape is billed",
-                credits_used=_cost(call, answer),
+                f"scrape: the page redirected to a forbidden URL: {problem}"
+                f"{'' if cost == 0 else '. The scrape is billed'}",
+                credits_used=cost,
                 was_sent=True,
             )
 
@@ -254,14 +259,20 @@ def _cost(call: Call[Any], answer: Any) -> float | None:
     return reported_credits(answer)
 
 
-def cost_of_failure(error: BaseException) -> float | None:
-    """Return the credits that a failed call cost, or None if unknown. See docs/service.md#credits-failed."""
+def cost_of_failure(error: BaseException, body: Mapping[str, Any] | None = None) -> float | None:
+    """Return the credits that a failed call cost, or None if unknown. See docs/service.md#credits-failed.
+
+    :param body: the request in wire form.
+    """
     if isinstance(error, CallRefusedError):
         return error.credits_used
     if isinstance(error, TransportError):
         return None if error.sent else 0
-    if isinstance(error, (PageError, CacheMissError)):
-        return 1
+    if isinstance(error, PageError) and error.status == _OK and error.code is None:
+        # The page is a result of the service.
+        return known_credits(error.body.get("creditsUsed"))
+    if isinstance(error, (PageError, PageRefusedError, CacheMissError)):
+        return failed_scrape(error.code, body or {})
     return 0 if isinstance(error, _BILLS_NOTHING) else None
 
 

@@ -11,6 +11,7 @@ from typing_extensions import NotRequired, TypedDict
 
 from airflow_provider_webdata.api.errors import CallRefusedError
 from airflow_provider_webdata.common.attempt import Attempt, attempt_of_process
+from airflow_provider_webdata.common.coded_errors import CodedError
 from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
 from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.common.storable import storable
@@ -245,6 +246,33 @@ class Ledger:
         # Without a store, the earlier attempt has counted a saved call.
         if added > 0 and not (saved and record.attempt.store is None):
             count("webdata.credits_used", added, record.attempt.context, operation=operation)
+
+    def settle_failed(
+        self,
+        name: str,
+        error: BaseException,
+        cost: float | None,
+        operation: str,
+        *,
+        is_repeatable: bool = False,
+        report: Callable[[], None] | None = None,
+    ) -> None:
+        """Settle a failed call. If it was or may have been billed, report it, also in the error's message.
+
+        :param cost: credits that the call cost; None: unknown.
+        :param is_repeatable: as in `settle`.
+        :param report: replaces `report`.
+        """
+        cost = self.cost(cost)
+        self.settle(name, cost, operation, is_repeatable=is_repeatable)
+        if cost == 0:
+            return
+        if isinstance(error, CodedError) and not error.billed:
+            credits = "credit" if cost == 1 else "credits"
+            error.billed = (
+                "The call may have been billed" if cost is None else f"The call is billed {cost:g} {credits}"
+            )
+        (report or self.report)()
 
     def to_wire(self) -> dict[str, Any]:
         """Return the XCom `credits`: `used`, `saved`, `unknown` (calls of unknown cost), and the breakdowns.

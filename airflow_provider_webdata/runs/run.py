@@ -197,6 +197,9 @@ class Run:
             problem = f"Waiting until {end} would exceed execution_timeout={self.task.execution_timeout}"
         if is_over:
             self.log.error("%s", problem)
+            if isinstance(error, ProcessingContinuesError) and self.ledger.credits.cost(None) is None:
+                error.billed = "The document may be billed"
+                self.ledger.settle(None, self.operation)
             return
         self.log.info("%s. Rescheduling the task to %s", reason, end)
         raise AirflowRescheduleException(when) from error  # type: ignore[no-untyped-call]

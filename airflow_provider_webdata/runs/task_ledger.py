@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow_provider_webdata.api.endpoints import PRICES, label_of
+from airflow_provider_webdata.api.errors import ProcessingContinuesError
 from airflow_provider_webdata.hooks.call_guard import cost_of_failure
 from airflow_provider_webdata.hooks.ledger import Ledger
 from airflow_provider_webdata.runs.failures import CreditLimitError
@@ -112,15 +113,34 @@ class TaskLedger:
         :param entry: other arguments of `Ledger.settle`.
         """
         self.credits.settle(execution or operation, used, operation, **entry)
-        self.credits.report(self._push, self._log)
+        self.report()
 
-    def settle_failed(self, error: BaseException, operation: str, execution: str | None = None) -> None:
-        """Record the cost of a failed call, if it may have been billed."""
-        cost = cost_of_failure(error)
-        if cost == 0:
-            self.credits.settle(execution or operation, 0)
-        else:
-            self.settle(cost, operation, execution=execution, is_repeatable=execution is not None)
+    def settle_failed(
+        self,
+        error: BaseException,
+        operation: str,
+        body: Mapping[str, Any] | None = None,
+        execution: str | None = None,
+    ) -> None:
+        """Record the cost of a failed call; see `Ledger.settle_failed`.
+
+        :param body: the request in wire form.
+        :param execution: as in `reserve`.
+        """
+        # The task repeats the request, which is billed once.
+        cost = 0 if isinstance(error, ProcessingContinuesError) else cost_of_failure(error, body)
+        self.credits.settle_failed(
+            execution or operation,
+            error,
+            cost,
+            operation,
+            is_repeatable=execution is not None,
+            report=self.report,
+        )
+
+    def report(self) -> None:
+        """Push and log the task's credits."""
+        self.credits.report(self._push, self._log)
 
     @contextmanager
     def sending(
@@ -136,7 +156,7 @@ class TaskLedger:
         try:
             yield
         except BaseException as error:
-            self.settle_failed(error, operation, execution)
+            self.settle_failed(error, operation, body, execution)
             raise
 
 

@@ -187,7 +187,8 @@ class WebDataToolset(AirflowToolset):
             log.warning("Refused the agent's call of %s for %s: %s", name, _shown(tool_args), error)
             if not error.was_sent:
                 raise ToolFailed(f"{name}: {trimmed(error.text())}") from None
-            problem = "the page redirected to a forbidden URL. The scrape is billed"
+            billed = "" if error.credits_used == 0 else ". The scrape is billed"
+            problem = f"the page redirected to a forbidden URL{billed}"
             raise ToolFailed(_failure(name, problem, error)) from None
         except WebDataError as error:
             log.warning(

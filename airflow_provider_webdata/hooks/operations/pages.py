@@ -18,7 +18,10 @@ def _fetched(answer: models.ScrapeResponse) -> models.ScrapeResponse:
         return answer
     place = trimmed(str(metadata.get("sourceURL") or metadata.get("url") or "the page"))
     raise PageError(
-        endpoints.SCRAPE.label, 200, f"{place} could not be fetched: {trimmed(page_problem(metadata))}"
+        endpoints.SCRAPE.label,
+        200,
+        f"{place} could not be fetched: {trimmed(page_problem(metadata))}",
+        body={"creditsUsed": metadata.get("creditsUsed")},
     )
 
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from airflow_provider_webdata.api.models import SearchResponse
+    from airflow_provider_webdata.api.servers import Server
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
     from airflow_provider_webdata.hooks.ledger import Ledger
     from airflow_provider_webdata.runs.kept_records import Record
@@ -97,11 +98,13 @@ class Tally:
         return self.done + len(self.failed)
 
 
-def may_have_been_billed(error: WebDataError) -> bool:
+def may_have_been_billed(error: WebDataError, server: Server) -> bool:
     """Return whether a search without a response may have been executed and billed.
 
     Errors that the service itself reports (400, 408, 500) are not ambiguous: it bills only successful responses.
     """
+    if not server.bills:
+        return False
     if isinstance(error, TransportError):
         return error.sent
     if isinstance(error, ServerError):
@@ -332,7 +335,7 @@ class SearchBatch:
     async def _record(self, result: _CallResult, writer: RecordWriter) -> None:
         query, error = result.query, result.error
         is_unbilled = result.answer is None and not (
-            isinstance(error, WebDataError) and may_have_been_billed(error)
+            isinstance(error, WebDataError) and may_have_been_billed(error, self._settings.client.server)
         )
         if is_unbilled:
             self._release(query.key, 0)
@@ -367,7 +370,7 @@ class SearchBatch:
         return self._unreached[query.key] < _MOST_UNREACHED
 
     async def _fail(self, query: BatchQuery, error: WebDataError, writer: RecordWriter) -> None:
-        ambiguous = may_have_been_billed(error)
+        ambiguous = may_have_been_billed(error, self._settings.client.server)
         reason = f"{trimmed(error.text(), 300)} ({error.help_code})"
         log.warning("Search %r failed: %s", query.text, reason)
         self.tally.failed.append(FailedQuery(query, reason, ambiguous, hopeless=error.verdict == "never"))

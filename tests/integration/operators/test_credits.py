@@ -336,6 +336,43 @@ def test_what_a_killed_attempt_started_counts_with_its_cost(
     assert Ledger(context_of(TaskInstance(max_tries=5), store), limit=limit).spent == used
 
 
+FAILURES: dict[str, tuple[Any, dict[str, Any], str | None, float, int, str]] = {
+    # Operator, arguments, fault; credits, calls of unknown cost, and the end of the message.
+    "no such host": (
+        WebDataScrapeOperator, {"url": "https://never-there.example/"}, None, 1, 0, "The call is billed 1 credit. "
+    ),
+    "lockdown": (
+        WebDataScrapeOperator, {"url": f"{URL}not-cached", "lockdown": True}, None, 1, 0,
+        "The call is billed 1 credit. ",
+    ),
+    "min_age": (WebDataScrapeOperator, {"url": f"{URL}not-cached", "min_age": 1}, None, 0, 0, ""),
+    "lost": (WebDataSearchOperator, {"query": "river"}, "drop_after_work", 0, 1, "The call may have been billed. "),
+    "refused": (WebDataMapOperator, {"url": URL}, "status", 0, 0, ""),
+}  # fmt: skip
+
+
+@pytest.mark.rule("credits-failed")
+@pytest.mark.parametrize("name", FAILURES)
+def test_a_failed_call_that_is_billed_is_counted(here: SandboxServer, name: str) -> None:
+    """In XCom, and in the error's message; a retry adds its own."""
+    operator, arguments, fault, used, unknown, words = FAILURES[name]
+    if fault is not None:
+        more = {"status": 400} if fault == "status" else {}
+        here.control.add_fault(fault, path="/v2/", method="POST", times=None, **more)
+    before = here.control.state()["credits"]
+    store, messages = StateStore(), []
+    for number in (1, 2):
+        ti = TaskInstance(try_number=number, max_tries=2)
+        with pytest.raises((AirflowException, WebDataError)) as failed:
+            operator(task_id="t", **arguments).execute(context_of(ti, store))
+        messages.append(str(failed.value))
+        credits = ti.xcom.get("credits", {"used": 0, "unknown": 0})
+        assert (credits["used"], credits["unknown"]) == (number * used, number * unknown)
+    billed = before - here.control.state()["credits"]
+    assert billed == 2 * (used + unknown * 2)
+    assert all((words or "billed") in message for message in messages) == bool(words), messages
+
+
 def test_a_failure_that_bills_nothing_is_settled(here: SandboxServer) -> None:
     store = StateStore()
     here.control.add_fault("status", path="/v2/search", status=400)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.operators.account import WebDataAccountOperator
+from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.credit_usage import WebDataCreditUsageOperator
 from airflow_provider_webdata.operators.extract import WebDataExtractOperator
@@ -96,3 +97,16 @@ def test_a_search_without_a_backend_says_so(own: SandboxServer, log: Any) -> Non
     outcome = direct.run(WebDataSearchOperator(task_id="t", query="river", returns="web"))
     assert (outcome.state, outcome.value) == ("success", [])
     assert "as from a self-hosted server without a search backend. Configure one on the server" in log()
+
+
+def test_a_lost_answer_of_a_batch_is_not_ambiguous(own: SandboxServer) -> None:
+    """Nothing is billed, so a later attempt sends the search again, and no limit stops it."""
+    own.control.add_fault("drop_after_work", path="/v2/search", method="POST", times=1)
+    store = direct.StateStore()
+    batch = WebDataBatchSearchOperator(
+        task_id="t", queries=["river", "coffee"], credit_limit="{{ 1 }}", max_concurrency=1, retries=1
+    )
+    outcome = direct.run(batch, store)
+    assert outcome.ended == ("success", 2)
+    assert len(own.control.requests("/v2/search")) == 3
+    assert (outcome.xcom["credits"]["used"], outcome.xcom["credits"]["unknown"]) == (0, 0)

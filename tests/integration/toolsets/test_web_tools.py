@@ -299,6 +299,27 @@ def test_what_nobody_can_tell_the_cost_of_is_counted_as_unknown(
     assert (ti.xcom["credits"]["unknown"], ti.xcom["creditsUsed"]) == (1, 0)
 
 
+def test_a_server_that_does_not_bill_spends_no_credits(
+    obey: Any, monkeypatch: pytest.MonkeyPatch, attempt: Any
+) -> None:
+    """Whatever it reports, and with any cap; a page that leads elsewhere is not called billed."""
+    metadata = {"url": "http://10.0.0.1/keys", "creditsUsed": 7}
+    page = json.dumps({"success": True, "data": {"markdown": "x", "metadata": metadata}})
+    server = FaultServer([answer(500, '{"error": "no"}'), answer(body=page)])
+    text = connection_text(server.url, retry_budget=0, server="self-hosted")
+    monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", text)
+    ti = attempt()
+    orders = [call("read_page", url=FLOODS), call("read_page", url=f"{FLOODS}?2")]
+    told = results(obey("\n".join(orders), WebDataToolset(max_credits=0)))
+    server.close()
+    assert [json.loads(one)["failed"] for one in told] == [
+        "read_page: HTTP 500",
+        "read_page: the page redirected to a forbidden URL",
+    ]
+    assert "billed" not in told[1]
+    assert (ti.xcom["credits"]["used"], ti.xcom["credits"]["unknown"], ti.xcom["creditsUsed"]) == (0, 0, 0)
+
+
 def test_tags_of_a_page_in_place_of_facts(
     obey: Any, monkeypatch: pytest.MonkeyPatch, attempt: Any, tmp_path: Path
 ) -> None:
