@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _KEY = "webdata_credits"
+_SHARED = (*ALL_JOB_KINDS, "monitor")
+"""Operations whose results several tasks may read and report: jobs, and checks of monitors."""
+
 _PARTS = ("byOperation", "byFormat", "byConnection")
 
 
@@ -277,7 +280,7 @@ class Ledger:
     def to_wire(self) -> dict[str, Any]:
         """Return the XCom `credits`: `used`, `saved`, `unknown` (calls of unknown cost), and the breakdowns.
 
-        `jobs`, if any, has the cost of each job by kind and id: several tasks may read the result of one job.
+        `jobs`, if any, has the cost of each job and check by kind and id: several tasks may read the result of one.
         """
         credits: dict[str, Any] = {"used": 0, "saved": 0, "unknown": 0, **{part: {} for part in _PARTS}}
         jobs = {}
@@ -291,7 +294,7 @@ class Ledger:
                 credits["unknown"] += entry["unknown"]
                 for part in _PARTS:
                     credits[part] = _added(credits[part], entry[part])
-                if used and key.partition("/")[0] in ALL_JOB_KINDS:
+                if used and key.partition("/")[0] in _SHARED:
                     jobs[key] = used
         return {**credits, **({"jobs": jobs} if jobs else {})}
 

@@ -315,16 +315,7 @@ class JobRun(WaitRun):
         job_id = event.get("job_id")
         if job_id is None or event.get("status") not in {"failed", "timeout"}:
             return
-        try:
-            with self.hook:
-                status = self.hook.job_status(self.kind, job_id, limit=1).to_wire()
-        except WebDataError as error:
-            self.log.warning("The cost of job %s is unknown: %s", job_id, error)
-            status = {}
-        if (partial := status.get("partial")) is not None:
-            self.push(partial=partial)
-            self.log.warning("The run's results until it stopped are in XCom 'partial'")
-        self.result(job_id).count(status)
+        self.result(job_id).count_lost()
 
     # Cancellation.
 

@@ -20,7 +20,7 @@ from airflow_provider_webdata.common.arguments import checked_text
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.job_kinds import checked_kind
 from airflow_provider_webdata.runs.jobs.results import JobResult
-from airflow_provider_webdata.runs.monitors.check import check_with_pages
+from airflow_provider_webdata.runs.monitors.check import CheckWaitRun, check_with_pages
 from airflow_provider_webdata.runs.wait import WaitRun, with_hub
 from airflow_provider_webdata.states.check_queue import CheckQueue
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED
@@ -111,6 +111,8 @@ class JobSensorRun(SensorRun):
         if self.task.accept_cancelled and event.get("job_status") == "cancelled":
             self.log.warning("%s. The task returns the pages so far (accept_cancelled=True)", event["error"])
             return
+        if event.get("status") == "failed":
+            JobResult(self, self.task.kind, event["job_id"]).count_lost()
         super().judge(event)
 
     def result_of(self, event: Mapping[str, Any]) -> Any:
@@ -118,7 +120,7 @@ class JobSensorRun(SensorRun):
         return self.finished(JobResult(self, self.task.kind, event["job_id"]).deliver())
 
 
-class CheckSensorRun(SensorRun):
+class CheckSensorRun(CheckWaitRun, SensorRun):
     """One attempt of a sensor that waits for a check."""
 
     def __init__(self, task: Any, context: Context) -> None:
@@ -145,7 +147,7 @@ class CheckSensorRun(SensorRun):
 
     def result_of(self, event: Mapping[str, Any]) -> Any:
         """Return the check with the requested pages."""
-        return check_with_pages(self.hook, event, self.task.include_pages, self.log)
+        return check_with_pages(self, event, self.task.include_pages)
 
     def _was_delivered(self) -> bool:
         task = self.task

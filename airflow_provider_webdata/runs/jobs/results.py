@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.endpoints import JOBS
-from airflow_provider_webdata.api.errors import APIError, InvalidResponseError, trimmed
+from airflow_provider_webdata.api.errors import APIError, InvalidResponseError, WebDataError, trimmed
 from airflow_provider_webdata.api.prices import by_format, credits_of_tokens
 from airflow_provider_webdata.common.arguments import number
 from airflow_provider_webdata.common.item_urls import page_problem, site_failed, was_fetched
@@ -183,6 +183,19 @@ class JobResult:
             formats = by_format(used, pages, self._extras())
         saved = used or 0 if self._is_saved else 0
         self._run.ledger.settle(used, self._kind, call=self._id, formats=formats, saved=saved)
+
+    def count_lost(self) -> None:
+        """Count the cost of a job that has no result, and push what it found until it stopped."""
+        try:
+            with self._run.hook as hook:
+                status = hook.job_status(self._kind, self._id, limit=1).to_wire()
+        except WebDataError as error:
+            self._log.warning("The cost of job %s is unknown: %s", self._id, error)
+            status = {}
+        if (partial := status.get("partial")) is not None:
+            self._run.push(partial=partial)
+            self._log.warning("The run's results until it stopped are in XCom 'partial'")
+        self.count(status)
 
     def page_summary(self) -> tuple[dict[str, Any], PageErrors]:
         """Count the cost of a job with pages; return its summary and the listed errors."""

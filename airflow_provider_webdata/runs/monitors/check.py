@@ -5,9 +5,13 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.api.errors import NotFoundError
+from airflow.sdk.exceptions import AirflowSkipException
+
+from airflow_provider_webdata.api.errors import NotFoundError, WebDataError
+from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.hooks.webhooks import can_receive, no_deliveries_reason
 from airflow_provider_webdata.options import REPLICA_WAIT_SECONDS
+from airflow_provider_webdata.runs.failures import CheckFailedError
 from airflow_provider_webdata.runs.intent import Intent
 from airflow_provider_webdata.runs.replica import until_found
 from airflow_provider_webdata.runs.wait import WaitRun
@@ -21,14 +25,39 @@ if TYPE_CHECKING:
     from typing import Literal, TypeAlias
 
     from airflow_provider_webdata.hooks.webdata import WebDataHook
+    from airflow_provider_webdata.runs.run import Run
 
     PagesWanted: TypeAlias = bool | Literal["changed"] | tuple[str, ...]
 
 CHECK_WAIT_SECONDS = 7 * 86400.0
 
+_UNBILLED = frozenset({"not_applicable", "released"})
 
-class CheckRun(WaitRun):
-    """One attempt of a task that can wait for a check."""
+
+class CheckWaitRun(WaitRun):
+    """One attempt of a task that waits for a check, and reports its credits."""
+
+    def judge(self, event: Mapping[str, Any]) -> None:
+        """Return if the check is accepted; otherwise report its credits, and end the task."""
+        try:
+            super().judge(event)
+        except (AirflowSkipException, CheckFailedError):
+            if "check_id" in event:
+                self._report_unread(event)
+            raise
+
+    def _report_unread(self, event: Mapping[str, Any]) -> None:
+        try:
+            with self.hook:
+                check = self.hook.get_monitor_check(event["monitor_id"], event["check_id"], limit=1).to_wire()
+        except WebDataError as error:
+            self.log.warning("The cost of check %s is unknown: %s", event["check_id"], error)
+            check = {}
+        report_credits(self, event["check_id"], check)
+
+
+class CheckRun(CheckWaitRun):
+    """One attempt of a task that can start a check and wait for it."""
 
     def require_deliveries(self) -> None:
         """Fail the task before any call is billed if it would wait for deliveries that cannot arrive."""
@@ -63,7 +92,7 @@ class CheckRun(WaitRun):
 
     def result_of(self, event: Mapping[str, Any]) -> Any:
         """Return the check, with wire names, and the requested pages."""
-        return check_with_pages(self.hook, event, self.task.include_pages, self.log, self.task.replica_wait)
+        return check_with_pages(self, event, self.task.include_pages, self.task.replica_wait)
 
     def _span(self) -> tuple[datetime, float, bool]:
         """Return the start of the wait, its end (seconds since the epoch), and whether it is resumed."""
@@ -80,14 +109,25 @@ class CheckRun(WaitRun):
         return now, deadline, False
 
 
+def report_credits(run: Run, check_id: str, check: Mapping[str, Any]) -> None:
+    """Report the credits of a finished check, once for all attempts. See docs/service.md#check-credits.
+
+    :param check: the check, with wire names; empty if it could not be read.
+    """
+    used = known_credits(check.get("actualCredits"))
+    if used is None and check.get("billingStatus") in _UNBILLED:
+        used = 0
+    run.ledger.settle(used, "monitor", call=check_id)
+
+
 def check_with_pages(
-    hook: WebDataHook,
+    run: Run,
     event: Mapping[str, Any],
     pages: PagesWanted,
-    log: Any,
     replica_wait: float = REPLICA_WAIT_SECONDS,
 ) -> dict[str, Any]:
-    """Return a finished check, with wire names, and on request its pages with diffs and judgments.
+    """Report the credits of a finished check; return it with wire names, and on request its pages with diffs and
+    judgments.
 
     All result pages are fetched. Header values are replaced by `***`.
 
@@ -95,8 +135,9 @@ def check_with_pages(
     :param pages: selects the pages under `pages`; False omits the key.
     :param replica_wait: maximum seconds until the service shows the check as finished.
     """
+    hook = run.hook
     monitor_id, check_id = event["monitor_id"], event["check_id"]
-    log.info(
+    run.log.info(
         "Check %s of monitor %s is over: %s (reported by %s)",
         check_id,
         monitor_id,
@@ -120,6 +161,7 @@ def check_with_pages(
     if not seen:
         raise missing[-1]
     found = {name: value for name, value in seen[-1].items() if name not in {"pages", "next"}}
+    report_credits(run, check_id, found)
     if pages is not False:
         found["pages"] = _pages(hook, monitor_id, check_id, pages)
     return found

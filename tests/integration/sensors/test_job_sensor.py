@@ -110,9 +110,10 @@ def wait(jobs: JobService, monkeypatch: pytest.MonkeyPatch, no_worker_lingers: N
 def test_a_job_without_a_result(wait: Any, jobs: JobService, end: str) -> None:
     for mode in MODES:
         for soft in (False, True):
-            jobs.set("crawl", JOB, end, error="the queue was full")
+            jobs.set("crawl", JOB, end, error="the queue was full", creditsUsed=3)
             done = wait(mode, soft_fail=soft)
             assert done.ended == ("failed", 1), mode
+            assert done.xcom["credits"]["jobs"] == {f"crawl/{JOB}": 3}, mode
             assert ("the queue was full" if end == "failed" else "was cancelled") in str(done.error), mode
 
 

@@ -162,6 +162,21 @@ def test_check_that_failed_or_has_page_errors(wait, service):
             assert f"check {checks[how, 'first']} of monitor {monitors[how]}" in str(done.error)
 
 
+@pytest.mark.rule("check-credits")
+def test_the_credits_of_a_check(wait, service):
+    """Each sensor that returns a check, or fails because of it, reports its credits under the check's id."""
+    monitor = service.monitor()
+    check = service.check(monitor)
+    for mode in ("poke", "defer"):
+        credits = wait(monitor, mode, check_id=check).xcom["credits"]
+        assert (credits["byOperation"], credits["jobs"]) == ({"monitor": 2}, {f"monitor/{check}": 2})
+    skipped = wait(monitor, "defer", only_if_meaningful=True, otherwise="skip")
+    assert (skipped.state, skipped.xcom["credits"]["used"]) == ("skipped", 2)
+    service.control.add_fault("fail_check")
+    failed = wait(monitor, "poke", check_id=service.check(monitor))
+    assert (failed.state, failed.xcom["credits"]["used"]) == ("failed", 0)
+
+
 CHANGED, MEANINGFUL = {"only_if_changed": True}, {"only_if_meaningful": True}
 SKIP = {"otherwise": "skip"}
 
