@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from contextlib import suppress
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
@@ -41,9 +42,10 @@ def costs(args: argparse.Namespace) -> None:
     until = None if args.until is None else _moment("--until", args.until)
     if until is not None and until <= since:
         raise SystemExit(f"--until must be later than --since (given: {args.until!r} and {args.since!r})")
+    unread: Counter[str] = Counter()
     try:
         with create_session() as session:
-            found = spent(session, args.by, args.dag_id, since, until, args.conn_id)
+            found = spent(session, args.by, args.dag_id, since, until, args.conn_id, unread)
     except SQLAlchemyError as error:
         raise SystemExit(f"Airflow's metadata database cannot be read: {type(error).__name__}") from None
     service = None if args.conn_id is None else _service(args.conn_id, since, until)
@@ -53,6 +55,7 @@ def costs(args: argparse.Namespace) -> None:
             "until": None if until is None else until.isoformat(),
             "used": total(found),
             "spent": [one.as_dict() for one in found],
+            **({"unread": dict(unread)} if unread else {}),
             **({} if service is None else {"service": service}),
         }
         sys.stdout.write(
@@ -62,7 +65,8 @@ def costs(args: argparse.Namespace) -> None:
     if found:
         AirflowConsole().print_as([_row(one) for one in found], args.output)
     of_connection = "" if args.conn_id is None else f" with connection {args.conn_id}"
-    for line in (f"{total(found):g} credits in total{of_connection}", *_lines(service or {})):
+    missing = [f"Not included: the credits of {count} tasks, because {why}" for why, count in unread.items()]
+    for line in (f"{total(found):g} credits in total{of_connection}", *missing, *_lines(service or {})):
         sys.stdout.write(f"{terminal_text(line)}\n")
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timezone
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow.models.xcom import XComModel
+from airflow.sdk.bases.xcom import BaseXCom
+from airflow.sdk.execution_time.xcom import resolve_xcom_backend
 from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
 from sqlalchemy import select
 
@@ -81,6 +86,7 @@ def spent(
     since: datetime,
     until: datetime | None,
     conn_id: str | None = None,
+    unread: Counter[str] | None = None,
 ) -> list[Spent]:
     """Return what was spent, the highest amount first.
 
@@ -88,10 +94,11 @@ def spent(
     :param since: only credits reported at or after this time.
     :param until: only credits reported before this time.
     :param conn_id: only tasks that spent credits of this connection, with their part; None: all tasks.
+    :param unread: counts the tasks whose credits cannot be read, by reason.
     """
     found: dict[tuple[Any, ...], Spent] = {}
     jobs: dict[str, float] = {}
-    for row, credits in _reported(session, dag_ids, since, until):
+    for row, credits in _reported(session, dag_ids, since, until, unread):
         names = {name: getattr(row, name) for name in _NAMES[by]}
         credits = _without_known(credits, jobs)
         if share := 1 if conn_id is None else _shares(credits).get(conn_id, 0):
@@ -99,14 +106,17 @@ def spent(
     return sorted(found.values(), key=lambda one: (-one.used, *map(str, one.names.values())))
 
 
-def spent_by_day(session: Session, since: datetime) -> dict[str, dict[date, Counter[str]]]:
+def spent_by_day(
+    session: Session, since: datetime, unread: Counter[str] | None = None
+) -> dict[str, dict[date, Counter[str]]]:
     """Return credits by connection, day of UTC, and DAG. Those of an unknown connection are under the empty string.
 
     :param since: only credits reported at or after this time.
+    :param unread: as for `spent`.
     """
     found: dict[str, dict[date, Counter[str]]] = {}
     jobs: dict[str, float] = {}
-    for row, credits in _reported(session, (), since, None):
+    for row, credits in _reported(session, (), since, None, unread):
         day = row.timestamp.astimezone(timezone.utc).date()
         used = _without_known(credits, jobs)["used"]
         for conn_id, share in _shares(credits).items():
@@ -128,8 +138,27 @@ def used_once(values: Iterable[Any]) -> float | None:
     return sum(known) if known else None
 
 
+def stored_value(row: Any) -> Any:
+    """Return the value of an XCom that may be a reference of a custom XCom backend.
+
+    :param row: has the stored `value`.
+    :raises Exception: the backend cannot read it.
+    """
+    backend: Any = resolve_xcom_backend()  # type: ignore[no-untyped-call]
+    value = row.value
+    with suppress(ValueError, RecursionError):
+        # The database's JSON contains either the value or its JSON text.
+        while isinstance(value, str):
+            value = json.loads(value)
+    return value if backend is BaseXCom else backend.deserialize_value(SimpleNamespace(value=value))
+
+
 def _reported(
-    session: Session, dag_ids: Sequence[str], since: datetime, until: datetime | None
+    session: Session,
+    dag_ids: Sequence[str],
+    since: datetime,
+    until: datetime | None,
+    unread: Counter[str] | None,
 ) -> Iterator[tuple[Any, dict[str, Any]]]:
     wanted = select(
         XComModel.dag_id,
@@ -146,8 +175,18 @@ def _reported(
     if dag_ids:
         wanted = wanted.where(XComModel.dag_id.in_(dag_ids))
     for row in session.execute(wanted.execution_options(yield_per=_AT_ONCE)):
-        if (credits := _credits(row.value)) is not None:
+        credits, reason = _credits(row.value), ""
+        if credits is None:
+            try:
+                credits = _credits(value := stored_value(row))
+                if credits is None and isinstance(value, str) and "://" in value:
+                    reason = "they are references of an XCom backend that is not configured here"
+            except Exception as error:  # noqa: BLE001 - backends raise any error
+                reason = f"the XCom backend raises {type(error).__name__}"
+        if credits is not None:
             yield row, credits
+        elif reason and unread is not None:
+            unread[reason] += 1
 
 
 def _shares(credits: dict[str, Any]) -> dict[str, float]:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gc
 import sys
+from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import datetime, time, timezone
 from types import FunctionType, ModuleType
@@ -30,7 +31,6 @@ from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
 from airflow_provider_webdata.ui.threads import in_thread
 
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Awaitable, Callable, Coroutine, Hashable
     from datetime import date
 
@@ -102,8 +102,8 @@ class Lookups:
             (conn_id, "health"), lambda: in_thread(quick_findings, conn_id, seconds=DEADLINE)
         )
 
-    async def spent_by_day(self, since: date) -> dict[str, dict[date, Counter[str]]]:
-        """Return the credits that tasks reported, by connection, UTC day, and DAG.
+    async def spent_by_day(self, since: date) -> tuple[dict[str, dict[date, Counter[str]]], Counter[str]]:
+        """Return the credits that tasks reported, by connection, UTC day, and DAG, and what could not be read.
 
         :param since: the first day.
         """
@@ -212,9 +212,11 @@ def _dashboard_url(conn_id: str) -> str | None:
     return None
 
 
-def _spent_by_day(since: date) -> dict[str, dict[date, Counter[str]]]:
+def _spent_by_day(since: date) -> tuple[dict[str, dict[date, Counter[str]]], Counter[str]]:
+    unread: Counter[str] = Counter()
     with create_session() as session:
-        return spent_by_day(session, datetime.combine(since, time(tzinfo=timezone.utc)))
+        found = spent_by_day(session, datetime.combine(since, time(tzinfo=timezone.utc)), unread)
+    return found, unread
 
 
 def _conn_ids() -> list[str]:

@@ -20,6 +20,7 @@ from airflow.utils.state import TaskInstanceState
 from sqlalchemy import String, and_, cast, func, label, select
 
 from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
+from airflow_provider_webdata.costs.spent import stored_value
 from airflow_provider_webdata.states.jobs import name_of
 from airflow_provider_webdata.ui.previews import total
 
@@ -466,7 +467,12 @@ def _pushed(
     )
     pushed: dict[TaskName, dict[str, Any]] = {}
     for row in rows:
-        pushed.setdefault(TaskName(*row[:4]), {})[row.key] = _decoded(row.value)
+        value = _decoded(row.value)
+        if row.key == "credits" and isinstance(value, str):
+            # Without its credits, the page shows the rest.
+            with contextlib.suppress(Exception):
+                value = stored_value(row)
+        pushed.setdefault(TaskName(*row[:4]), {})[row.key] = value
     return pushed
 
 

@@ -50,7 +50,7 @@ async def spend_part(page: Page) -> Response:
         page.lookups.find(conn_id, "history", lambda hook: hook.credit_history()),
     )
     period = Period.of(usage.value, day)
-    spent = await page.lookups.spent_by_day(period.shown_from(day))
+    spent, unread = await page.lookups.spent_by_day(period.shown_from(day))
     by_day = spent.get(conn_id, {})
     dag_ids = {dag_id for used_by in by_day.values() for dag_id in used_by}
     unknown = sum(spent.get("", {}).values(), Counter())
@@ -68,6 +68,7 @@ async def spend_part(page: Page) -> Response:
         period=period,
         dags=spend.dags[:_DAGS],
         hidden=len(dag_ids - readable),
+        unread=unread,
         chart=spend.chart(),
         unknown=[(dag_id, used) for dag_id, used in unknown.most_common() if dag_id in readable][:_DAGS],
         periods=sorted(

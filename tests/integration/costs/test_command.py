@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 from airflow import settings
+from airflow.sdk.bases.xcom import BaseXCom
 from sqlalchemy import create_engine
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
@@ -75,6 +76,37 @@ def run(database: None, capsys: pytest.CaptureFixture[str]) -> Any:
     """Run the command; return the end of it, or what it printed."""
 
     return partial(run_command, capsys, "costs")
+
+
+class References(BaseXCom):
+    """An XCom backend that stores a file beside the database, and its URL in the database."""
+
+    @staticmethod
+    def deserialize_value(result: Any) -> Any:
+        value = result.value
+        if isinstance(value, str) and value.startswith("file://"):
+            return json.loads(Path(value.removeprefix("file://")).read_text())
+        return value
+
+
+def test_references_of_an_xcom_backend_are_read(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that cannot be read are not 0 credits: their number is reported, with the reason."""
+    (tmp_path / "credits.json").write_text(json.dumps(told(crawl=7)))
+    with settings.Session() as session:
+        for name in ("credits", "gone"):
+            add_task(session, "far", name, operator="S", xcoms={"credits": f"file://{tmp_path}/{name}.json"})
+        session.commit()
+    unconfigured = run("--since", SINCE, "--dag-id", "far")
+    assert (
+        "0 credits in total\nNot included: the credits of 2 tasks, because they are references"
+        in unconfigured
+    )
+    monkeypatch.setenv("AIRFLOW__CORE__XCOM_BACKEND", f"{References.__module__}.{References.__qualname__}")
+    shown = json.loads(run("--since", SINCE, "--dag-id", "far", "--output", "json"))
+    assert (shown["used"], shown["unread"]) == (7, {"the XCom backend raises FileNotFoundError": 1})
+    assert json.loads(run("--since", SINCE, "--output", "json"))["used"] == 38 + 7
 
 
 BY = {
