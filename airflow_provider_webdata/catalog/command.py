@@ -15,6 +15,7 @@ from rich.markup import escape
 
 from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.api.prices import PROVIDER
+from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.common.terminal import terminal_text
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.inbox_server.airflow_connections import named_connection
@@ -102,9 +103,9 @@ def _row(tool: DataTool) -> dict[str, str]:
 
 
 def _price(tool: DataTool) -> str:
-    if not isinstance(tool.credits_cost, (int, float)):
+    if (price := known_credits(tool.credits_cost)) is None:
         return "known after the call"
-    return f"{tool.credits_cost:g} a {'record' if tool.per_record else 'call'}"
+    return f"{price:g} a {'record' if tool.per_record else 'call'}"
 
 
 def _lines(tool: DataTool, provider: str, capability: str) -> Iterator[str]:

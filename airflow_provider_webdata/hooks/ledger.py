@@ -130,6 +130,15 @@ class Ledger:
         return not self._record.entries
 
     @property
+    def spent_before_cleared(self) -> float:
+        """Credits of the time before the task was cleared, if no call was made since."""
+        record = self._record
+        made = [entry for key, entry in record.entries.items() if key not in record.open]
+        if any(entry["round"] == record.attempt.round for entry in made):
+            return 0
+        return sum(_used(entry) for entry in made)
+
+    @property
     def spent(self) -> float:
         """Credits that count against the limit: those that were spent, and those that are or may have been.
 

@@ -58,6 +58,8 @@ class BatchSearchRun(Run):
         before = batch.tally.credits_used
         if settled:
             self.log.info("Earlier attempts ran %d of the %d searches", len(settled), len(queries))
+        if len(settled) < len(queries):
+            self.ledger.warn_if_cleared()
         try:
             self._search(batch, [query for key, query in queries.items() if key not in settled])
         finally:

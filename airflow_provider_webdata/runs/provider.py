@@ -10,6 +10,7 @@ from typing_extensions import TypedDict
 
 from airflow_provider_webdata.api.errors import trimmed
 from airflow_provider_webdata.api.models import ProviderRequest
+from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.common.task_metrics import count
 from airflow_provider_webdata.results.provider_records import (
     KIND,
@@ -151,7 +152,7 @@ class ProviderRun(CallRun):
                     "%s returned %s records for %s credits",
                     tool,
                     "some" if records is None else records,
-                    result.get("creditsCost", "unknown"),
+                    _shown(result.get("creditsCost")),
                 )
                 count(
                     "webdata.provider.records",
@@ -159,7 +160,7 @@ class ProviderRun(CallRun):
                     self.context,
                     provider=str(result.get("provider")),
                 )
-        self.log.info("%d calls; credits used: %s", len(results), "unknown" if used is None else used)
+        self.log.info("%d calls; credits used: %s", len(results), _shown(used))
 
 
 def _by_contract(request: ProviderRequest, tools: Sequence[DataTool | None]) -> ProviderRequest:
@@ -183,6 +184,11 @@ def _typed(value: Any, kind: Any) -> Any:
         return value
     is_infinite = isinstance(found, float) and math.isinf(found)
     return found if type(found) in _TYPED[kind] and not is_infinite else value
+
+
+def _shown(used: Any) -> float | str:
+    credits = known_credits(used)
+    return "unknown" if credits is None else credits
 
 
 def _is_billed_error(result: Mapping[str, Any]) -> bool:

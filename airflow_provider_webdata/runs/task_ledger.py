@@ -85,6 +85,7 @@ class TaskLedger:
             attempt's reservation for it remains.
         :raises CreditLimitError: the request may exceed the limit, or has no documented maximum cost.
         """
+        self.warn_if_cleared()
         ledger, limit, call = self.credits, self.credits.limit, execution or operation
         if limit is None:
             ledger.reserve(call, 0)
@@ -104,6 +105,14 @@ class TaskLedger:
                 f"{name}: nothing was sent: it may exceed credit_limit={limit:g}{earlier}: it may cost {price}"
             )
         self._log.info("%s: may cost %s; credit_limit=%g", name, price, limit)
+
+    def warn_if_cleared(self) -> None:
+        """Log that the task is billed again because it was cleared."""
+        if spent := self.credits.spent_before_cleared:
+            self._log.warning(
+                "The task was cleared, so its calls are billed again. Before that, they cost %g credits",
+                spent,
+            )
 
     def settle(self, used: Any, operation: str, *, execution: str | None = None, **entry: Any) -> None:
         """Record the cost of a call; push and log the task's credits.

@@ -16,6 +16,7 @@ from pydantic import Field
 from airflow_provider_webdata.api.errors import InvalidRequestError, NotFoundError, trimmed
 from airflow_provider_webdata.api.models import PageMetadata, ProviderResult
 from airflow_provider_webdata.api.prices import CATALOG
+from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.hooks.once import Once
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
@@ -406,11 +407,10 @@ def _described(tool: DataTool) -> dict[str, Any]:
         | {"required": bool(option.get("required"))}
         for option in (tool.options or ())[:_MOST_OPTIONS]
     ]
-    price = tool.credits_cost
     return {
         "tool": trimmed(tool.address, _LONGEST_LINE),
         "description": trimmed(tool.description or "", _LONGEST_LINE),
-        "credits": price if isinstance(price, (int, float)) else None,
+        "credits": known_credits(tool.credits_cost),
         "per_record": bool(tool.per_record),
         "options": options,
     }

@@ -9,6 +9,7 @@ from airflow_provider_webdata.api.endpoints import CREATE_MONITOR
 from airflow_provider_webdata.api.errors import InvalidRequestError, WebDataError
 from airflow_provider_webdata.api.models import CrawlTarget, MonitorCreateRequest
 from airflow_provider_webdata.api.monitor_diff import monitor_changes, previous_values
+from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.common.page_urls import monitor_page
 from airflow_provider_webdata.runs.failures import CreditLimitError, MonitorConflictError, MonitorMissingError
 from airflow_provider_webdata.runs.intent import Intent, may_have_acted
@@ -262,7 +263,7 @@ class DeclareMonitorRun(CheckRun):
     def _hold_credit_limit(self, outcome: DeclarationResult, limit: float, intent: Intent) -> None:
         """Undo the changes and fail the task if the monitor's estimated cost exceeds the limit."""
         monitor = outcome.monitor
-        estimate = monitor.estimated_credits_per_month
+        estimate = known_credits(monitor.estimated_credits_per_month)
         if estimate is None:
             self.log.warning(
                 "Monitor %s has no cost estimate, so max_credits_per_month was not checked",

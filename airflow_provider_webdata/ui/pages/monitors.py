@@ -8,6 +8,7 @@ from cron_descriptor import Options, get_description
 
 from airflow_provider_webdata.api.models import StoredWebhook
 from airflow_provider_webdata.common.dates import moment
+from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.hooks.webhooks import key_of
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
 from airflow_provider_webdata.ui.diffs import lines_of, screenshot_of, values_of
@@ -104,7 +105,7 @@ async def one_part(page: Page) -> Response:
         row=row,
         shown=shown,
         chosen=page.text("check_id") or telling or (listed[0].id if listed else None),
-        used=sum_known([0, *(check.actual_credits for check in listed)]),
+        used=sum_known([0, *(known_credits(check.actual_credits) for check in listed)]),
         found=found,
         checks=checks,
     )

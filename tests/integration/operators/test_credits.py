@@ -203,6 +203,21 @@ def test_what_an_earlier_attempt_paid_for_is_counted_once(here: SandboxServer) -
     assert sum(counted) == 4
 
 
+@pytest.mark.parametrize("name", ["search", "crawl", "batch_search"])
+def test_a_cleared_task_says_that_it_is_billed_again(
+    here: SandboxServer, task: Any, log: Any, name: str
+) -> None:
+    operator, arguments, _, _, by_operation, _ = CALLS[name]
+    store, cost = StateStore(), sum(by_operation.values())
+    words = "The task was cleared, so its calls are billed again. Before that, they cost"
+    attempt(task(operator, arguments), store, 1)
+    # A retry that is billed for nothing, and one that is billed as any retry.
+    attempt(undeliverable(task(operator, arguments)), store, 2, max_tries=4)
+    assert f"{words} {cost:g} credits" in log()
+    attempt(task(operator, arguments), store, 3, max_tries=4)
+    assert log().count(words) == 1
+
+
 def test_a_job_that_is_found_again_is_saved(here: SandboxServer) -> None:
     """By each attempt that takes the result of an earlier one's; cleared, the task starts another."""
     store = StateStore()

@@ -169,20 +169,22 @@ def test_a_request_whose_calls_all_failed_is_made_again(here: SandboxServer) -> 
     assert spent(here) == 5
 
 
-def test_a_stored_response_of_failed_calls_is_not_reused(here: SandboxServer) -> None:
-    """The response is stored, because its credits could not be recorded."""
+def test_a_stored_response_of_failed_calls_is_not_reused(
+    here: SandboxServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The response is stored, because its credits could not be pushed."""
+    push = TaskInstance.xcom_push
+    failed: list[str] = []
 
-    class Store(StateStore):
-        is_down = True
+    def push_later(ti: TaskInstance, key: str, value: Any) -> None:
+        if key == "credits" and not failed:
+            failed.append(key)
+            raise OSError("the API server is down")
+        push(ti, key, value)
 
-        def set(self, key: str, value: Any) -> None:
-            if self.is_down and key == "webdata_credits":
-                self.is_down = False
-                raise OSError("the store is down")
-            super().set(key, value)
-
+    monkeypatch.setattr(TaskInstance, "xcom_push", push_later)
     here.control.add_fault("fail_provider", path="market-prices/")
-    outcome = direct.run(task(**HISTORY, retries=3), Store())
+    outcome = direct.run(task(**HISTORY, retries=3), StateStore())
     assert outcome.ended == ("success", 3)
     assert len(ids(here)) == 2
 

@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_webdata.api.models import DataTool
+from airflow_provider_webdata.catalog.command import _price
+from airflow_provider_webdata.toolsets.web_tools import _described
 from airflow_provider_webdata.toolsets.webdata import WebDataToolset
 from tests.integration.toolsets.test_web_tools import attempt, call, results
 
@@ -47,6 +50,11 @@ def test_find_and_run(obey: Any, sandbox: Any, attempt: Any) -> None:
     assert len(executions(sandbox)) == 1
     assert ti.xcom["credits"]["byOperation"] == {"provider": 5}
     assert ti.xcom["sources"] == [{"tool": "run_data_tool", "url": HISTORY, "title": "Price history"}]
+
+
+def test_a_negative_price_is_unknown() -> None:
+    tool = DataTool.model_validate({"provider": "p", "capability": "c", "creditsCost": -5})
+    assert (_described(tool)["credits"], _price(tool)) == (None, "known after the call")
 
 
 @pytest.mark.parametrize(

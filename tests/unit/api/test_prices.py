@@ -150,6 +150,7 @@ UNKNOWN: list[tuple[str, dict[str, Any], str]] = [
     ("crawl", {"url": URL, "limit": 5, "scrapeOptions": {**BASIC, **SCAN}}, "threat protection"),
     ("provider", calls([{}]), "p/c0: its price is in its contract"),
     ("provider", calls([{}], {"creditsCost": None}), "only its response states the price"),
+    ("provider", calls([{}], {"creditsCost": -5}), "only its response states the price"),
     ("provider", calls([{}], {"creditsCost": 2, "perRecord": True, "options": []}), "set the option 'limit'"),
     ("provider", calls([{}, {}], {"creditsCost": 2}), "p/c1: its price"),
     ("agent", {"prompt": "p", **SCAN}, "threat protection"),
