@@ -180,6 +180,13 @@ class TransportError(WebDataError):
         effect = "; the service may have processed the request" if self.sent else "; nothing was sent"
         return f"{self.operation}: {self.reason}{effect}"
 
+    @property
+    def remedy(self) -> str:
+        """The next step, as the rest of a sentence."""
+        from airflow_provider_webdata.common.remedies import LOST
+
+        return LOST if self.sent else super().remedy
+
 
 class UnknownHostError(TransportError):
     """The name of the service's host does not exist. Nothing was sent."""
