@@ -15,7 +15,7 @@ from airflow_provider_webdata.api.prices import page_extras
 from airflow_provider_webdata.common.arguments import checked_text
 from airflow_provider_webdata.common.page_urls import job_page
 from airflow_provider_webdata.hooks.calls import body_for
-from airflow_provider_webdata.runs.failures import JobFailedError
+from airflow_provider_webdata.runs.failures import AgentLimitError, JobFailedError
 from airflow_provider_webdata.runs.jobs.results import JobResult, texts
 from airflow_provider_webdata.runs.jobs.start import JobStart, poll_job, record_stop, was_started_before
 from airflow_provider_webdata.runs.kill import run_outside_handler
@@ -52,6 +52,7 @@ class JobRun(WaitRun):
         self.kind: JobKind = task.job_kind
         self.operation = self.kind
         self._running: str | None = None
+        self._stop_reason: str | None = None
         self._killed = False
 
     # Hooks for subclasses.
@@ -140,7 +141,8 @@ class JobRun(WaitRun):
 
     def fail_job(self, text: str) -> NoReturn:
         """Fail the attempt; a retry may start another job."""
-        raise self.explained(JobFailedError(text))
+        at_limit = self._stop_reason == "credit_limit_reached"
+        raise self.explained(AgentLimitError(text) if at_limit else JobFailedError(text))
 
     def result_of(self, event: Mapping[str, Any]) -> Any:
         """Return the result of the job."""
@@ -212,7 +214,9 @@ class JobRun(WaitRun):
 
     def _job_start(self) -> JobStart:
         model, given = self.request()
-        request = held = checked_request(self.task, model, self._start_name, given)
+        request = held = checked_request(
+            self.task, model, self._start_name, given, map_index=self.attempt.map_index
+        )
         extra_body = checked_extra_body(self.task, self._start_name)
         self.body = request.to_wire()
 
@@ -316,8 +320,9 @@ class JobRun(WaitRun):
             with self.hook:
                 status = self.hook.job_status(self.kind, job_id, limit=1).to_wire()
         except WebDataError as error:
-            self.log.warning("The cost of job %s is unknown: %s", job_id, error)
+            self.log.warning("The cost of job %s is unknown: %s", job_id, error.brief())
             status = {}
+        self._stop_reason = status.get("stopReason")
         if (partial := status.get("partial")) is not None:
             self.push(partial=partial)
             self.log.warning("The run's results until it stopped are in XCom 'partial'")
@@ -347,7 +352,7 @@ class JobRun(WaitRun):
                     return view.event("polling")
                 outcome, has_pages = "The job continues and bills", False
         except WebDataError as error:
-            outcome = f"The job may continue and bill: {error}"
+            outcome = f"The job may continue and bill: {error.brief()}"
         sensor = self._sensor(job_id, may_be_cancelled=has_pages)
         return {**event, "message": f"{message}. {outcome}. To get its result, use {sensor}"}
 
@@ -379,7 +384,7 @@ class JobRun(WaitRun):
                 self.log.info("Job %s was cancelled", job_id)
             status = self.hook.job_status(kind, job_id, limit=1).to_wire()
         except WebDataError as error:
-            self.log.warning("Job %s could not be cancelled or read: %s", job_id, error)
+            self.log.warning("Job %s could not be cancelled or read: %s", job_id, error.brief())
         self.result(job_id, kind).count(status)
 
     def on_kill(self) -> None:
@@ -397,7 +402,9 @@ class JobRun(WaitRun):
             with self.hook.sibling() as hook:
                 done = self._cancel(hook, job_id, True)
         except WebDataError as error:
-            self.log.warning("Job %s continues and bills: it could not be cancelled (%s)", job_id, error)
+            self.log.warning(
+                "Job %s continues and bills: it could not be cancelled (%s)", job_id, error.brief()
+            )
         else:
             self.log.info(
                 "Job %s %s", job_id, "was cancelled" if done else "ended before it could be cancelled"
