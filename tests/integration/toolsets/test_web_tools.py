@@ -17,6 +17,7 @@ from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import FunctionModel
 
 from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
+from airflow_provider_webdata.sandbox.server import SandboxServer
 from airflow_provider_webdata.toolsets import agent_account
 from airflow_provider_webdata.toolsets.webdata import WebDataToolset
 from tests.support.direct import StateStore, TaskInstance, context_of, killed_in_a_call
@@ -71,6 +72,18 @@ def test_a_search(obey: Any, sandbox: Any) -> None:
         assert set(result) == {"title", "url", "description"}
     (sent,) = sandbox.control.requests("/v2/search")
     assert sent["body"] == {"query": "river", "limit": 2, "tbs": "qdr:y", "country": "DE"}
+
+
+@pytest.mark.rule("self-hosted-search")
+def test_a_search_on_a_server_without_a_search_backend(
+    obey: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with SandboxServer(profile="self-hosted") as own:
+        text = connection_text(own.url, own.api_key, server="self-hosted")
+        monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", text)
+        (found,) = results(obey(call("web_search", query="river"), WebDataToolset()))
+    assert "This server cannot search" in found["note"]
+    assert "without a search backend. Configure one on the server" in caplog.text
 
 
 def test_a_search_within_domains(obey: Any, sandbox: Any) -> None:
