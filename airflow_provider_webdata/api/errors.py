@@ -366,7 +366,8 @@ class TermsRequiredError(ClientError):
         action = self.body.get("requiresAction")
         url = action.get("url") if isinstance(action, Mapping) else None
         where = f" at {trimmed(url)}" if isinstance(url, str) and url else " in the service's dashboard"
-        return f"{super().text()}. An organization administrator can review and accept the terms{where}"
+        text = super().text().removesuffix(".")
+        return f"{text}. An organization administrator can review and accept the terms{where}"
 
 
 class PageRefusedError(ClientError):
@@ -424,9 +425,10 @@ class ProcessingContinuesError(RequestTimeoutError):
     def text(self) -> str:
         pages = f" of {self.pages} pages" if self.pages is not None else ""
         limit = ", which may exceed its time limit" if self.may_exceed else ""
+        text = super().text().removesuffix(".")
         return (
-            f"{super().text()}. The service is still processing the document{pages}{limit}. Repeat the same call "
-            "later for the result, which is billed once"
+            f"{text}. The service is still processing the document{pages}{limit}. Repeat the same call later for the "
+            "result, which is billed once"
         )
 
 
@@ -487,7 +489,9 @@ class OperationEndedError(GoneError):
         self.successor = successor
 
     def text(self) -> str:
-        return f"{super().text()}. The service has shut down this operation. {self.successor}"
+        return (
+            f"{super().text().removesuffix('.')}. The service has shut down this operation. {self.successor}"
+        )
 
 
 class RateLimitError(APIError):
@@ -507,7 +511,8 @@ class UndeclaredServerError(ServerError):
     """A 500 that a self-hosted server sends for an operation that it lacks, from a server of unknown kind."""
 
     def text(self) -> str:
-        return f"{super().text()}. If this is a self-hosted server, set server of the connection to 'self-hosted'"
+        text = super().text().removesuffix(".")
+        return f"{text}. If this is a self-hosted server, set server of the connection to 'self-hosted'"
 
 
 class UnsupportedError(APIError):

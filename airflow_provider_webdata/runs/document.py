@@ -70,10 +70,11 @@ class DocumentRun(CallRun):
         )
         if site_failed(metadata):
             self.log.warning(
-                "The site responded to %s with status %s%s; the service bills it as a page",
+                "The site responded to %s with status %s%s%s",
                 source,
                 status,
                 f" ({error})" if error else "",
+                "; the service bills it as a page" if self._bills() else "",
             )
         cached = CachedPages()
         cached.add({"metadata": metadata})

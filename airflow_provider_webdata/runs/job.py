@@ -127,7 +127,7 @@ class JobRun(WaitRun):
         if event.get("status") == "done":
             stopped = over_limit is not None
             sensor = self._sensor(str(event["job_id"]), may_be_cancelled=stopped)
-            state = "cancelled" if stopped else "billed"
+            state = "cancelled" if stopped else "billed" if self._bills() else "completed"
             outcome = f"Job {event['job_id']} was {state}. To get its result, use {sensor}"
         try:
             self.read_urls(f". {outcome}")
@@ -343,18 +343,24 @@ class JobRun(WaitRun):
             wanted = self.task.wait.cancel_on_kill if ends_attempt else self.task.wait.cancel_on_timeout
             if self._cancel(self.hook, job_id, wanted):
                 if not has_pages:
-                    outcome = "The job was cancelled and has no result; its work until then is billed"
+                    billed = "; its work until then is billed" if self._bills() else ""
+                    outcome = f"The job was cancelled and has no result{billed}"
                     return {**event, "message": f"{message}. {outcome}"}
-                outcome = "The job was cancelled; its pages so far are billed, and readable for 24 hours"
+                billed = "billed, and " if self._bills() else ""
+                outcome = f"The job was cancelled; its pages so far are {billed}readable for 24 hours"
             else:
                 view = poll_job(self.hook, self.kind, job_id)
                 if view.is_over:
                     return view.event("polling")
-                outcome, has_pages = "The job continues and bills", False
+                outcome, has_pages = f"The job {self._continues}", False
         except WebDataError as error:
-            outcome = f"The job may continue and bill: {error.brief()}"
+            outcome = f"The job may continue{' and bill' if self._bills() else ''}: {error.brief()}"
         sensor = self._sensor(job_id, may_be_cancelled=has_pages)
         return {**event, "message": f"{message}. {outcome}. To get its result, use {sensor}"}
+
+    @property
+    def _continues(self) -> str:
+        return "continues and bills" if self._bills() else "continues"
 
     def _sensor(self, job_id: str, *, may_be_cancelled: bool) -> str:
         """Return the call that creates a sensor for the result of the job."""
@@ -370,7 +376,7 @@ class JobRun(WaitRun):
             return False
         if JOBS[self.kind].cancel is None:
             self.log.warning(
-                "Extract job %s continues and bills: the service cannot cancel extract jobs", job_id
+                "Extract job %s %s: the service cannot cancel extract jobs", job_id, self._continues
             )
             return False
         return hook.cancel_job(self.kind, job_id)
@@ -403,7 +409,7 @@ class JobRun(WaitRun):
                 done = self._cancel(hook, job_id, True)
         except WebDataError as error:
             self.log.warning(
-                "Job %s continues and bills: it could not be cancelled (%s)", job_id, error.brief()
+                "Job %s %s: it could not be cancelled (%s)", job_id, self._continues, error.brief()
             )
         else:
             self.log.info(
