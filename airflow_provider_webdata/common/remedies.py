@@ -21,7 +21,7 @@ REMEDIES: Mapping[str, str] = {
     "WD-002": "change the listed values; nothing was billed",
     "WD-003": "correct the argument",
     "WD-004": "correct the query or the time filter",
-    "WD-005": "correct the location, or install what it needs; the call was not sent",
+    "WD-005": "correct the location, or install what it needs",
     "WD-006": "correct the option in airflow.cfg or its variable AIRFLOW__WEBDATA__..., and restart the server",
     "WD-007": "upgrade the triggerer, then clear the task",
     "WD-008": "correct the id in the task if it is misspelled",

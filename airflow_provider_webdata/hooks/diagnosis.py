@@ -69,7 +69,10 @@ def diagnose(error: WebDataError) -> tuple[bool, str]:
     if found.part == "fields":
         return False, str(error)
     works, advice = found.part == "credits", str(found)
-    return works, advice if works else with_ending(advice, error.help_code, "")
+    if works:
+        return True, advice
+    # The code is named once, at the end.
+    return False, with_ending(advice.replace(error.brief(), error.text()), error.help_code, "")
 
 
 def diagnosis_of(error: WebDataError) -> Diagnosis:
