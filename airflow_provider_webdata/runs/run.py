@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from airflow.sdk.configuration import conf
-from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowRescheduleException
+from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
 
 from airflow_provider_webdata.api.endpoints import label_of
 from airflow_provider_webdata.api.errors import (
@@ -143,7 +143,7 @@ class Run:
     def _bills(self) -> bool:
         try:
             return self.hook.get_settings().client.server.bills
-        except (AirflowException, CodedError):
+        except Exception:  # noqa: BLE001 - no problem of the connection may hide the task's error
             return True
 
     def fail(self, error: WebDataError) -> NoReturn:

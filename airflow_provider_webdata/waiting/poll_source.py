@@ -240,7 +240,7 @@ class PollSource:
             # Not a failure yet: the service reads from a replica.
             subject.missing_since = subject.missing_since or now
             if now - subject.missing_since > subjects.MISSING_LIMIT:
-                text = f"{subject.label} does not exist ({error.brief()}): {subject.if_missing}"
+                text = f"{subject.label} does not exist ({error.text()}): {subject.if_missing} ({error.help_code})"
                 subject.post(WaitFailedError(text, "never"))
             pause, last = min(1.0 + now - subject.missing_since, 8.0), False
         else:
