@@ -180,6 +180,13 @@ class TransportError(WebDataError):
         effect = "; the service may have processed the request" if self.sent else "; nothing was sent"
         return f"{self.operation}: {self.reason}{effect}"
 
+    @property
+    def remedy(self) -> str:
+        """The next step, as the rest of a sentence."""
+        from airflow_provider_webdata.common.remedies import LOST
+
+        return LOST if self.sent else super().remedy
+
 
 class UnknownHostError(TransportError):
     """The name of the service's host does not exist. Nothing was sent."""
@@ -359,7 +366,8 @@ class TermsRequiredError(ClientError):
         action = self.body.get("requiresAction")
         url = action.get("url") if isinstance(action, Mapping) else None
         where = f" at {trimmed(url)}" if isinstance(url, str) and url else " in the service's dashboard"
-        return f"{super().text()}. An organization administrator can review and accept the terms{where}"
+        text = super().text().removesuffix(".")
+        return f"{text}. An organization administrator can review and accept the terms{where}"
 
 
 class PageRefusedError(ClientError):
@@ -417,9 +425,10 @@ class ProcessingContinuesError(RequestTimeoutError):
     def text(self) -> str:
         pages = f" of {self.pages} pages" if self.pages is not None else ""
         limit = ", which may exceed its time limit" if self.may_exceed else ""
+        text = super().text().removesuffix(".")
         return (
-            f"{super().text()}. The service is still processing the document{pages}{limit}. Repeat the same call "
-            "later for the result, which is billed once"
+            f"{text}. The service is still processing the document{pages}{limit}. Repeat the same call later for the "
+            "result, which is billed once"
         )
 
 
@@ -480,7 +489,9 @@ class OperationEndedError(GoneError):
         self.successor = successor
 
     def text(self) -> str:
-        return f"{super().text()}. The service has shut down this operation. {self.successor}"
+        return (
+            f"{super().text().removesuffix('.')}. The service has shut down this operation. {self.successor}"
+        )
 
 
 class RateLimitError(APIError):
@@ -500,7 +511,8 @@ class UndeclaredServerError(ServerError):
     """A 500 that a self-hosted server sends for an operation that it lacks, from a server of unknown kind."""
 
     def text(self) -> str:
-        return f"{super().text()}. If this is a self-hosted server, set server of the connection to 'self-hosted'"
+        text = super().text().removesuffix(".")
+        return f"{text}. If this is a self-hosted server, set server of the connection to 'self-hosted'"
 
 
 class UnsupportedError(APIError):

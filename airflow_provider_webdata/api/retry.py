@@ -160,7 +160,7 @@ class Attempts:
         if end >= self._budget or processes_too_long or not self._can_be_sent():
             return None
         if pause > SILENT_PAUSE_SECONDS:
-            log.warning("%s. Waiting %.1f s before attempt %d", error, pause, self._failed + 1)
+            log.warning("%s. Waiting %.1f s before attempt %d", error.brief(), pause, self._failed + 1)
         return pause
 
 

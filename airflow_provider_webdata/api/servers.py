@@ -25,6 +25,10 @@ ONLY_SELF_HOSTED = (
 PLACEHOLDER_KEY = "no-key-required"
 """Sent as the API key to a server that requires none, because every request must have one."""
 
+NO_SEARCH = (
+    "The response has no lists of results, as from a self-hosted server without a search backend. Configure one on the "
+    "server"
+)
 NO_BALANCE = "it does not report credits, as self-hosted servers without billing"
 _NO_MONITORS = "it has no monitors. Schedule a DAG that scrapes the pages with changes= instead"
 _NO_SESSIONS = "it has no browser service. Start it with one, or use a connection to the hosted service"
@@ -84,6 +88,7 @@ class Server(msgspec.Struct, frozen=True):
     :param allows_plain_webhooks: it delivers webhooks to plain-http URLs.
     :param categories: its names of search categories that differ from the reference's, by the reference's name.
     :param lacks: missing operations by endpoint name, as the rest of a sentence about the server.
+    :param record: where its users see the jobs that it has run.
     """
 
     kind: Kind | None
@@ -95,6 +100,7 @@ class Server(msgspec.Struct, frozen=True):
     allows_plain_webhooks: bool = False
     categories: Mapping[str, str] = {}
     lacks: Mapping[str, str] = {}
+    record: str = "the service's dashboard"
 
     @property
     def is_self_hosted(self) -> bool:
@@ -114,6 +120,7 @@ SELF_HOSTED = Server(
     allows_plain_webhooks=True,
     categories={"codehost": "github"},
     lacks=_LACKS,
+    record="the server's log",
 )
 UNKNOWN = Server(None)
 """A host that no connection declares: its calls count as billed, and it gets no idempotency keys."""
@@ -181,6 +188,15 @@ def missing_part(
     if server.is_self_hosted and status == 500 and (models := [*_model_options(wire)]):
         return f"{_NO_MODEL} ({', '.join(models)})"
     return None
+
+
+def lacks_search(server: Server, wire: Mapping[str, Any]) -> bool:
+    """Return whether a server answered a search as without a search backend: with no list, not even an empty one.
+
+    :param wire: the response.
+    """
+    found = wire.get("data") or {}
+    return server.is_self_hosted and not any(isinstance(given, list) for given in found.values())
 
 
 def missing_route(endpoint: str) -> str:

@@ -59,6 +59,12 @@ class Attempt:
         self.max_tries = int(getattr(self.ti, "max_tries", 0) or 0)
 
     @property
+    def map_index(self) -> int | None:
+        """Index of a mapped task; -1 or None if it is not mapped."""
+        index: int | None = getattr(self.ti, "map_index", None)
+        return index
+
+    @property
     def instance(self) -> tuple[object, ...]:
         """Identity of the task instance. Iterations of a loop (Airflow 3.4) differ only in the region."""
         names: tuple[str, ...] = ("dag_id", "run_id", "task_id", "map_index")

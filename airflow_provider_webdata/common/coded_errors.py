@@ -8,30 +8,46 @@ from typing import Any, ClassVar
 class CodedError(Exception):
     """Base class of all errors that users see.
 
-    A class has its own code if it requires a different reaction; otherwise, it inherits the code of its base class.
-    Codes from 200 are HTTP statuses of the service.
+    Its text ends with the next step, the code, and the address of the section about the code. A class has its own code
+    if it requires a different reaction; otherwise, it inherits the code of its base class. Codes from 200 are HTTP
+    statuses of the service.
     """
 
     help_code: ClassVar[str] = ""
     """Code of the error in docs/errors.md, such as `WD-429`. Not the service's `APIError.code`."""
 
     advice: str = ""
-    """Next step, if the task knows it."""
+    """Next step as a sentence, if the task knows more than `remedy`."""
+
+    @property
+    def remedy(self) -> str:
+        """The next step, as the rest of a sentence."""
+        # Imported here: DAG files import this module.
+        from airflow_provider_webdata.common.remedies import REMEDIES
+
+        return REMEDIES.get(self.help_code, "")
 
     billed: str = ""
     """Whether the failed call was billed, if it was or may have been."""
 
     def text(self) -> str:
-        """Return the message without the code."""
+        """Return the message without the next step and the code."""
         return super().__str__()
 
+    def brief(self) -> str:
+        """Return the message with its code and without the next step, to quote it in another text."""
+        ending = f" ({self.help_code})"
+        return self.text().removesuffix(ending) + ending if self.help_code else self.text()
+
     def __str__(self) -> str:
-        ending = f" ({self.help_code})" if self.help_code else ""
-        # A message that was built from another error's message may already contain the code.
-        text = self.text().removesuffix(ending)
-        for addition in filter(None, (self.billed, self.advice)):
-            text = f"{text.removesuffix('.')}. {addition}"
-        return text + ending
+        text = self.text()
+        if self.billed and self.billed not in text:
+            text = f"{text.removesuffix(f' ({self.help_code})').removesuffix('.')}. {self.billed}"
+        if not self.help_code:
+            return text
+        from airflow_provider_webdata.common.remedies import sentence, with_ending
+
+        return with_ending(text, self.help_code, self.advice or sentence(self.remedy))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # An initializer may require more arguments than `args` contains.
@@ -42,6 +58,11 @@ def _restored(kind: type[CodedError], args: tuple[Any, ...]) -> CodedError:
     return kind.__new__(kind, *args)
 
 
+def brief(error: BaseException) -> str:
+    """Return an error's text to quote it in another text; see `CodedError.brief`."""
+    return error.brief() if isinstance(error, CodedError) else str(error)
+
+
 class ArgumentError(CodedError, ValueError):
     """An argument is invalid; the message contains its name, the rule, and the given value."""
 
@@ -50,3 +71,7 @@ class ArgumentError(CodedError, ValueError):
 
 class UnknownArgumentError(ArgumentError, TypeError):
     """An argument is unknown; the message suggests the nearest one."""
+
+
+class MissingArgumentError(ArgumentError, TypeError):
+    """A required argument was not passed."""

@@ -6,6 +6,8 @@ from datetime import datetime, timezone
 
 import msgspec
 
+from airflow_provider_webdata.common.links import docs_link
+
 
 class Ending(msgspec.Struct, frozen=True):
     """The shutdown of an operation on the hosted service.
@@ -32,5 +34,5 @@ EXTRACT = Ending(
     "/v2/extract",
     datetime(2026, 12, 10, 15, tzinfo=timezone.utc),
     "Set via='scrape' or via='agent' of WebDataExtractOperator, or use WebDataBatchScrapeOperator with a json format "
-    "or WebDataAgentOperator: docs/upgrade.md#replace-extract",
+    f"or WebDataAgentOperator: {docs_link('upgrade.md#replace-extract')}",
 )

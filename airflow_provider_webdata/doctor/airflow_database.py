@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from airflow_provider_webdata.common.dates import ago
 from airflow_provider_webdata.common.endings import EXTRACT
+from airflow_provider_webdata.common.links import docs_link
 from airflow_provider_webdata.inbox_server import db_manager
 from airflow_provider_webdata.inbox_server.options import creates_tables
 from airflow_provider_webdata.inbox_server.storage.database import airflow_engine, store_error
@@ -38,11 +39,11 @@ def tables(*, needed: bool = True) -> Finding:
     try:
         engine = airflow_engine()
     except StoreUnavailableError as error:
-        return Finding("tables", "unknown", str(error), _WHERE)
+        return Finding("tables", "unknown", error.brief(), _WHERE)
     try:
         current = DeliveryStore(engine).revision()
     except StoreUnavailableError as error:
-        return Finding("tables", "wrong", str(error), _DATABASE)
+        return Finding("tables", "wrong", error.brief(), _DATABASE)
     if current == db_manager.revisions()[0]:
         return Finding("tables", "ok", f"at revision {current}, this package's")
     if current and current not in db_manager.revisions():
@@ -50,7 +51,8 @@ def tables(*, needed: bool = True) -> Finding:
             "tables",
             "wrong",
             f"at revision {current}, created by a newer airflow-provider-webdata",
-            "Install that version here too, or first downgrade the tables with it: docs/webhooks.md#the-tables.",
+            "Install that version here too, or first downgrade the tables with it: "
+            + docs_link("webhooks.md#the-tables"),
         )
     seen = f"at the old revision {current}" if current else "missing"
     if creates_tables():
@@ -74,7 +76,7 @@ def triggerer() -> Finding:
             alive = [str(job.hostname) for job in jobs if job.is_alive()]
             beats = [job.latest_heartbeat for job in jobs if job.latest_heartbeat]
     except StoreUnavailableError as error:
-        return Finding("triggerer", "unknown", str(error), _WHERE)
+        return Finding("triggerer", "unknown", error.brief(), _WHERE)
     except SQLAlchemyError as error:
         reason = store_error(error)
         if isinstance(reason, TablesMissingError):
@@ -114,9 +116,9 @@ def endings(*, hosted: bool) -> Finding:
                 if _uses_extract({**task.get("partial_kwargs", {}), **task})
             ]
     except StoreUnavailableError as error:
-        return Finding("endings", "unknown", str(error), _WHERE)
+        return Finding("endings", "unknown", error.brief(), _WHERE)
     except SQLAlchemyError as error:
-        return Finding("endings", "unknown", str(store_error(error)), _DATABASE)
+        return Finding("endings", "unknown", store_error(error).brief(), _DATABASE)
     if not found:
         return Finding("endings", "ok", "no task uses an operation that will be discontinued")
     more = f" and {len(found) - _MOST_TASKS} more" if len(found) > _MOST_TASKS else ""
@@ -148,7 +150,7 @@ def last_delivery(conn_id: str, *, receives: bool) -> Finding:
     except TablesMissingError:
         return Finding("deliveries", "unknown", "see tables", conn_id=conn_id)
     except StoreUnavailableError as error:
-        return Finding("deliveries", "unknown", str(error), _WHERE, conn_id)
+        return Finding("deliveries", "unknown", error.brief(), _WHERE, conn_id)
     if found is None:
         return Finding(
             "deliveries",

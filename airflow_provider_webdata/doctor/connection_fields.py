@@ -59,12 +59,12 @@ def examine(conn_id: str) -> ExaminedConnection:
     try:
         connection = find_connection(conn_id)
     except UndecryptableError as error:
-        return without_settings(str(error), _FERNET)
+        return without_settings(error.brief(), _FERNET)
     except StoreUnavailableError as error:
         if (variable := f"{CONN_ENV_PREFIX}{conn_id.upper()}") in os.environ:
             # The environment variable exists, but is invalid.
-            return without_settings(str(error), f"Correct the environment variable {variable}.")
-        return without_settings(str(error), _BACKENDS, unknown=True)
+            return without_settings(error.brief(), f"Correct the environment variable {variable}.")
+        return without_settings(error.brief(), _BACKENDS, unknown=True)
     if connection is None:
         return without_settings(
             "the connection does not exist in Airflow's database, the environment, or the secrets backend",
@@ -78,10 +78,10 @@ def examine(conn_id: str) -> ExaminedConnection:
     try:
         settings = settings_of(connection, warnings.append)
     except ConfigurationError as error:
-        return without_settings(str(error), _FORM)
+        return without_settings(error.brief(), _FORM)
     except Exception as error:  # noqa: BLE001
         # Airflow decrypts the extras on access.
-        return without_settings(str(UndecryptableError.of(conn_id, error)), _FERNET)
+        return without_settings(UndecryptableError.of(conn_id, error).brief(), _FERNET)
     mask(settings.secrets())
     return ExaminedConnection(conn_id, _usable(settings, warnings), settings)
 

@@ -14,6 +14,7 @@ from airflow_provider_webdata.api.errors import ConfigurationError, trimmed
 from airflow_provider_webdata.api.http_clients import http_client
 from airflow_provider_webdata.common.hosts import is_public
 from airflow_provider_webdata.common.http_library import httpx
+from airflow_provider_webdata.common.links import docs_link
 from airflow_provider_webdata.hooks.webhooks import can_receive, inbox_address, new_key
 from airflow_provider_webdata.inbox.probe import is_proven, new_probe
 from airflow_provider_webdata.inbox.reader import DeliveryGoneError, InboxError, InboxReader
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     from .finding import State
 
-_OUTSIDE = "To try it from outside, see docs/managed.md#check-that-deliveries-arrive."
+_OUTSIDE = f"To try it from outside, see {docs_link('managed.md#check-that-deliveries-arrive')}."
 _NO_DELIVERY = 0
 """An id that the inbox never assigns."""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from airflow.utils.cli import suppress_logs_and_warning
 from airflow.utils.providers_configuration_loader import providers_configuration_loaded
 
+from airflow_provider_webdata.common.coded_errors import brief
 from airflow_provider_webdata.common.terminal import terminal_text
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.quarantine import publish as publish_output
@@ -27,8 +28,8 @@ def publish(args: argparse.Namespace) -> None:
         deleted = publish_output(args.path, force=args.force)
     except (OutputError, OSError) as error:
         raise SystemExit(
-            f"{terminal_text(args.path)} was not published: {terminal_text(str(error))}. Fix the problem, and run the "
-            "command again"
+            f"{terminal_text(args.path)} was not published: {terminal_text(brief(error))}. Fix the problem, and run "
+            "the command again"
         ) from None
     for path in deleted:
         sys.stdout.write(

@@ -17,6 +17,7 @@ from airflow_provider_webdata.api.client import WebDataClient
 from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.api.servers import NO_BALANCE
 from airflow_provider_webdata.common.hosts import is_loopback
+from airflow_provider_webdata.common.links import docs_link
 from airflow_provider_webdata.hooks.diagnosis import credits_left, diagnosis_of
 from airflow_provider_webdata.hooks.probe import probe
 from airflow_provider_webdata.inbox.tokens import LEEWAY
@@ -192,7 +193,9 @@ class ServiceAnswer:
         seen = credits_left(usage).removeprefix("The API key works; ").rstrip(".")
         if left is None:
             return Finding("credits", "unknown", seen)
-        advice = "Buy credits, or wait for the next billing period. For their use, see docs/costs.md."
+        advice = (
+            f"Buy credits, or wait for the next billing period. For their use, see {docs_link('costs.md')}."
+        )
         if left <= 0:
             return Finding("credits", "wrong", f"{seen}: billed calls fail", advice)
         if plan and left < FEW_CREDITS * plan:

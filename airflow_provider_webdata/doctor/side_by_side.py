@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from threading import Thread
 from typing import TYPE_CHECKING, TypeVar
 
-from airflow_provider_webdata.common.coded_errors import CodedError
+from airflow_provider_webdata.common.coded_errors import CodedError, brief
 
 from .finding import Finding
 
@@ -45,7 +45,7 @@ class CheckGroup:
         """Return the findings of checks that raised an error."""
         # The text of other errors may contain an SQL statement with its values.
         is_safe = isinstance(error, (CodedError, TimeoutError))
-        seen = str(error) if is_safe else f"the check itself failed ({type(error).__name__})"
+        seen = brief(error) if is_safe else f"the check itself failed ({type(error).__name__})"
         return [Finding(name, "unknown", seen, conn_id=self.conn_id) for name in self.names]
 
 

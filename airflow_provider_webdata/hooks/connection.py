@@ -21,6 +21,7 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow_provider_webdata.api.config import TOKEN, ClientConfig
 from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.api.servers import KINDS, PLACEHOLDER_KEY, server_of
+from airflow_provider_webdata.common.coded_errors import CodedError
 from airflow_provider_webdata.common.hosts import is_loopback, normal_host
 from airflow_provider_webdata.common.spelling import nearest
 
@@ -35,6 +36,12 @@ DEFAULT_SIGNATURE_HEADER = "X-Firecrawl-Signature"
 _HOST = "host (Base URL)"
 _MEGABYTE = 2**20
 _SHORTEST_SECRET = 16
+
+
+class ConnectionMissingError(CodedError, AirflowNotFoundException):
+    """The connection does not exist, or none is named."""
+
+    help_code = "WD-008"
 
 
 class AirflowConnection(Protocol):
@@ -113,16 +120,14 @@ class ConnectionSettings:
 def existing(find: Callable[[str], Any], conn_id: str) -> Any:
     """Return a connection.
 
-    :raises AirflowNotFoundException: it does not exist; the message says how to create it.
+    :raises ConnectionMissingError: it does not exist; the message says how to create it.
     """
     if not conn_id:
-        raise AirflowNotFoundException(
-            "webdata_conn_id is empty; name a connection, such as 'webdata_default'"
-        )
+        raise ConnectionMissingError("webdata_conn_id is empty; name a connection, such as 'webdata_default'")
     try:
         return find(conn_id)
     except AirflowNotFoundException:
-        raise AirflowNotFoundException(
+        raise ConnectionMissingError(
             f"Connection {conn_id!r} does not exist. Create it: airflow webdata init --conn-id {conn_id}, or in "
             f"Airflow under Admin, Connections, with the type {CONN_TYPE!r}"
         ) from None
@@ -144,7 +149,7 @@ def settings_of(
         client = ClientConfig(**options)
     except ConfigurationError as error:
         # Use the form's field names: the message is about a connection.
-        text = str(error).replace("the base URL", _HOST).replace("the API key", "password (API Key)", 1)
+        text = error.text().replace("the base URL", _HOST).replace("the API key", "password (API Key)", 1)
         for option, name in (("max_response_bytes", "max_response_mb"), ("headers", "secret_headers")):
             text = re.sub(rf"\b{option}\b", name, text)
         raise ConfigurationError(f"connection {reader.conn_id!r}: {text}") from None

@@ -20,6 +20,7 @@ from airflow_provider_webdata.api.errors import (
     UnsupportedError,
     WebDataError,
 )
+from airflow_provider_webdata.common.remedies import with_ending
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.api.models import CreditUsage
@@ -68,13 +69,16 @@ def diagnose(error: WebDataError) -> tuple[bool, str]:
     if found.part == "fields":
         return False, str(error)
     works, advice = found.part == "credits", str(found)
-    return works, advice if works or error.help_code in advice else f"{advice} ({error.help_code})"
+    if works:
+        return True, advice
+    # The code is named once, at the end.
+    return False, with_ending(advice.replace(error.brief(), error.text()), error.help_code, "")
 
 
 def diagnosis_of(error: WebDataError) -> Diagnosis:
     """Classify a failure to read the credits."""
     if isinstance(error, ConfigurationError):
-        return Diagnosis("fields", str(error))
+        return Diagnosis("fields", error.brief())
     if isinstance(error, TransportError):
         return _unreachable(error)
     if isinstance(error, AuthenticationError):
@@ -86,20 +90,22 @@ def diagnosis_of(error: WebDataError) -> Diagnosis:
     if isinstance(error, RateLimitError):
         return Diagnosis(
             "rate",
-            f"The service responds but limits the request rate, so the key could not be checked: {error}",
+            f"The service responds but limits the request rate, so the key could not be checked: {error.brief()}",
             "Try again later.",
         )
     if isinstance(error, UnsupportedError) and error.status != 404:
         return Diagnosis("credits", without(error.lack))
     if isinstance(error, ServerError):
-        return Diagnosis("service", f"The host responds with an error: {error}", "Try again later.")
+        return Diagnosis("service", f"The host responds with an error: {error.brief()}", "Try again later.")
     if isinstance(error, (NotFoundError, InvalidResponseError, UnsupportedError)):
         return Diagnosis(
-            "service", f"The host responds but is not this service: {error}", 'Check "Base URL".'
+            "service", f"The host responds but is not this service: {error.brief()}", 'Check "Base URL".'
         )
     if isinstance(error, APIError):
-        return Diagnosis("service", f"The host sent an unexpected response: {error}", 'Check "Base URL".')
-    return Diagnosis("fields", str(error))
+        return Diagnosis(
+            "service", f"The host sent an unexpected response: {error.brief()}", 'Check "Base URL".'
+        )
+    return Diagnosis("fields", error.brief())
 
 
 def _unreachable(error: TransportError) -> Diagnosis:

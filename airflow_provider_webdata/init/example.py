@@ -49,7 +49,13 @@ class ExampleDag:
         :param replace: accept such a file.
         :raises ConfigurationError: a different file exists.
         """
-        if self.path.exists() and not replace and self.path.read_text(encoding="utf-8") != self.source:
+        try:
+            is_other = self.path.exists() and self.path.read_bytes() != self.source.encode()
+        except OSError as error:
+            raise ConfigurationError(
+                f"{self.path} cannot be read: {error}; correct its permissions"
+            ) from None
+        if is_other and not replace:
             raise ConfigurationError(
                 f"{self.path} exists with other content; --force replaces it, --no-example leaves it unchanged"
             )

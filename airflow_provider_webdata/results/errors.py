@@ -15,3 +15,7 @@ class StorageError(CodedError, OSError):
     """Storage failed in a way that a retry may fix: it is full, unavailable, or refuses the access."""
 
     help_code = "WD-065"
+
+
+class MissingFileError(StorageError, FileNotFoundError):
+    """A file to read does not exist."""

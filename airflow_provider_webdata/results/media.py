@@ -150,7 +150,7 @@ def _rewritten(
             report.kept += 1
             report.bytes += outcome.size
         else:
-            record["error"] = str(outcome)
+            record["error"] = outcome.brief()
             report.failed += 1
             if len(report.errors) < REPORTED_ERRORS:
                 report.errors.append(f"{link.field} of {_page_of(item)} {outcome}")

@@ -6,6 +6,7 @@ import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from airflow_provider_webdata.common.coded_errors import brief
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.formats import LIST_SUFFIX, QUARANTINE, format_of
 from airflow_provider_webdata.results.partitions import delete_stale, files_of, paths_of_run, writer_of
@@ -89,7 +90,7 @@ def discard(url: str, written: datetime | None, files: Collection[str], run: str
             with suppress(FileNotFoundError):
                 storage_path(path + QUARANTINE).unlink()
     except Exception as error:  # noqa: BLE001 - the results are written
-        log.warning("%s%s, which this run replaces, could not be deleted: %s", url, QUARANTINE, error)
+        log.warning("%s%s, which this run replaces, could not be deleted: %s", url, QUARANTINE, brief(error))
     else:
         log.info("Deleted the rejected results of an earlier attempt or run, %s%s", url, QUARANTINE)
 

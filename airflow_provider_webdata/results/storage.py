@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.coded_errors import CodedError
-from airflow_provider_webdata.results.errors import OutputError, StorageError
+from airflow_provider_webdata.results.errors import MissingFileError, OutputError, StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -89,7 +89,10 @@ def storage_error(url: object, error: Exception, what: str = "written") -> Excep
         code = numbers.get(type(error))
     step = _NEXT_STEPS.get(code or 0, "Check that the storage is available, then retry or clear the task")
     reason = str(error) or type(error).__name__
-    return StorageError(f"{url} cannot be {what}: {reason.removesuffix('.')}. {step}")
+    kind = StorageError
+    if code == errno.ENOENT and what == "read":
+        kind, step = MissingFileError, "Create the file, or correct the path"
+    return kind(f"{url} cannot be {what}: {reason.removesuffix('.')}. {step}")
 
 
 def storage_path(url: str) -> ObjectStoragePath:

@@ -17,7 +17,12 @@ from airflow_provider_webdata.hooks.calls import body_for
 from airflow_provider_webdata.results.columns import kind_of_source
 from airflow_provider_webdata.runs.delivery.step import Results
 from airflow_provider_webdata.runs.event_loop import run_aside
-from airflow_provider_webdata.runs.failures import CreditLimitError, TooManyFailuresError, too_many
+from airflow_provider_webdata.runs.failures import (
+    CreditLimitError,
+    FailureGroups,
+    TooManyFailuresError,
+    too_many,
+)
 from airflow_provider_webdata.runs.kept_records import records_of
 from airflow_provider_webdata.runs.request import checked_extra_body, checked_number, valid_request
 from airflow_provider_webdata.runs.run import Run
@@ -190,6 +195,11 @@ class BatchSearchRun(Run):
         too_many_failed = too_many(len(tally.failed), tally.settled, "searches", most)
         if too_many_failed is None:
             return None
+        groups = FailureGroups()
+        for failure in tally.failed:
+            groups.add(repr(failure.query.text), failure.error)
+        for line in groups.lines("search"):
+            self.log.error("%s", line)
         shown = "; ".join(
             f"{failure.query.text!r}: {failure.error}" for failure in tally.failed[:_SHOWN_FAILURES]
         )

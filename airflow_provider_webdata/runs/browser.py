@@ -10,6 +10,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.errors import NotFoundError, WebDataError
+from airflow_provider_webdata.common.coded_errors import brief
 from airflow_provider_webdata.runs.intent import Intent, may_have_acted
 from airflow_provider_webdata.runs.replica import until_found
 
@@ -121,7 +122,8 @@ class SessionBrowser:
             found = until_found(opened_since, seconds) or []
         except WebDataError as error:
             log.warning(
-                "A session may be open and bill until its ttl, and the search for it failed: %s", error
+                "A session may be open and bill until its ttl, and the search for it failed: %s",
+                error.brief(),
             )
             return None
         if not found:
@@ -193,7 +195,9 @@ def _close(hook: WebDataHook, browser_id: str, *, of_scrape: bool = False) -> Se
         log.info("The browser of %s was already closed", browser_id)
         return None
     except WebDataError as error:
-        log.error("Failed to close the browser of %s, which bills until its ttl: %s", browser_id, error)
+        log.error(
+            "Failed to close the browser of %s, which bills until its ttl: %s", browser_id, brief(error)
+        )
         return None
     log.info(
         "Closed the browser of %s: %s credits for %s ms",

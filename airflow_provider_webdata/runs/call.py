@@ -7,7 +7,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from airflow_provider_webdata.api.endpoints import label_of
-from airflow_provider_webdata.common.coded_errors import CodedError
+from airflow_provider_webdata.common.coded_errors import CodedError, brief
 from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.runs.delivery.step import SKIPPED
 from airflow_provider_webdata.runs.failures import UndeliveredAnswerError
@@ -128,7 +128,7 @@ class CallRun(Run):
         :raises InvalidRequestError: a field breaks a documented rule.
         """
         name = label_of(self.operation)
-        request = checked_request(self.task, model, name)
+        request = checked_request(self.task, model, name, map_index=self.attempt.map_index)
         return self.ledger.held(self.operation, request, **priced), checked_extra_body(self.task, name)
 
     def call(self) -> Any:
@@ -190,7 +190,7 @@ class CallRun(Run):
         except Exception as failure:  # noqa: BLE001 - no error here may lead to a retry that bills again
             self.log.warning("Failed to push the response to XCom, too: %s", failure)
         undelivered = UndeliveredAnswerError(
-            f"The response was billed, but could not be delivered ({str(error) or type(error).__name__}) or stored for "
-            f"a retry. The task is not retried, because a retry would be billed again: {way_out}"
+            f"The response was billed, but could not be delivered ({brief(error) or type(error).__name__}) or stored "
+            f"for a retry. The task is not retried, because a retry would be billed again: {way_out}"
         )
         raise self.explained(undelivered) from (None if isinstance(error, CodedError) else error)

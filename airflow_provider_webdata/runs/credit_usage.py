@@ -8,7 +8,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from airflow_provider_webdata.api.errors import InvalidResponseError
 from airflow_provider_webdata.common.task_metrics import gauge
-from airflow_provider_webdata.runs.failures import CreditLimitError
+from airflow_provider_webdata.runs.failures import FewCreditsError
 from airflow_provider_webdata.runs.request import checked_number
 from airflow_provider_webdata.runs.run import Run
 
@@ -58,4 +58,4 @@ class CreditUsageRun(Run):
         reason = f"{left:g} credits are left, fewer than {needed:g} ({rule})"
         if self.task.on_low == "skip":
             raise AirflowSkipException(reason)
-        raise CreditLimitError(reason)
+        raise FewCreditsError(reason)

@@ -11,7 +11,7 @@ from airflow_provider_webdata.api.prices import by_format, page_extras
 from airflow_provider_webdata.common.item_urls import site_failed
 from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.results.errors import OutputError
-from airflow_provider_webdata.results.storage import check_storage
+from airflow_provider_webdata.results.storage import check_storage, storage_error
 from airflow_provider_webdata.runs.cached_pages import CachedPages
 from airflow_provider_webdata.runs.call import BilledCall, CallResult, CallRun
 from airflow_provider_webdata.runs.delivery.step import Results
@@ -73,7 +73,7 @@ class DocumentRun(CallRun):
                 source,
                 status,
                 f" ({error})" if error else "",
-                "; the service bills it as a page" if self.hook.get_settings().client.server.bills else "",
+                "; the service bills it as a page" if self._bills() else "",
             )
         cached = CachedPages()
         cached.add({"metadata": metadata})
@@ -105,14 +105,17 @@ class ParseRun(DocumentRun):
     def billed_call(self) -> BilledCall:
         """Return the upload of the file."""
         options, extra_body = self.request(ParseOptions, filename=self.task.filename or self.task.file)
-        path, name, size = self._checked_file()
+        path, name, size, checksum = self._checked_file()
 
         def parse() -> ScrapeResponse:
             self.log.info("Uploading %s, %d bytes", path, size)
-            with path.open("rb") as file:  # type: ignore[no-untyped-call]
-                return self.hook.parse(
-                    file, name, size, options, extra_body=extra_body, upload=self.task.upload
-                )
+            try:
+                with path.open("rb") as file:  # type: ignore[no-untyped-call]
+                    return self.hook.parse(
+                        file, name, size, options, extra_body=extra_body, upload=self.task.upload
+                    )
+            except OSError as error:
+                raise storage_error(path, error, "read") from error
 
         return BilledCall(
             options,
@@ -120,14 +123,14 @@ class ParseRun(DocumentRun):
             send=parse,
             read=lambda answer: self.document(options, str(path), answer),
             priced={"filename": name},
-            inputs={"file": [str(path), name, size, path.fs.checksum(path.path)]},
+            inputs={"file": [str(path), name, size, checksum]},
         )
 
-    def _checked_file(self) -> tuple[ObjectStoragePath, str, int]:
-        """Return the file's path, the name to send, and its size in bytes.
+    def _checked_file(self) -> tuple[ObjectStoragePath, str, int, Any]:
+        """Return the file's path, the name to send, its size in bytes, and its checksum.
 
         :raises InvalidRequestError: the service does not accept the file's name or size.
-        :raises FileNotFoundError: the file does not exist.
+        :raises StorageError: the file does not exist, or cannot be read.
         """
         file, filename = self.task.file, self.task.filename
         if not file:
@@ -135,21 +138,27 @@ class ParseRun(DocumentRun):
         try:
             path = check_storage(str(file))
         except OutputError as error:
-            raise InvalidRequestError("parse", [f"file: {error}"]) from error
+            raise InvalidRequestError("parse", [f"file: {error.text()}"]) from error
         name = str(filename or path.name)
         problems = []
-        size = 0
+        size, checksum = 0, None
         if not has_known_extension(name):
             argument = "filename" if filename else "file"
             problems.append(
                 f"{argument}: must end with one of {', '.join(FILE_EXTENSIONS)} (given: {name!r})"
             )
-        elif path.is_dir():
-            problems.append(f"file: {path} is a folder")
-        elif (size := path.stat().st_size) > MAX_FILE_BYTES and self.task.upload == "form":
-            problems.append(f"file: must have at most {MAX_FILE_BYTES} bytes ({path} has {size})")
-        elif size == 0:
-            problems.append(f"file: {path} is empty")
+        else:
+            try:
+                is_folder, size = path.is_dir(), path.stat().st_size
+                checksum = None if is_folder else path.fs.checksum(path.path)
+            except OSError as error:
+                raise storage_error(path, error, "read") from error
+            if is_folder:
+                problems.append(f"file: {path} is a folder")
+            elif size > MAX_FILE_BYTES and self.task.upload == "form":
+                problems.append(f"file: must have at most {MAX_FILE_BYTES} bytes ({path} has {size})")
+            elif size == 0:
+                problems.append(f"file: {path} is empty")
         if problems:
             raise InvalidRequestError("parse", problems)
-        return path, name, size
+        return path, name, size, checksum

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowTaskTimeout
 
 from airflow_provider_webdata.api.errors import WebDataError
+from airflow_provider_webdata.common.coded_errors import brief
 from airflow_provider_webdata.hooks.explanation import QUESTION, explanation
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ def log_last_steps(hook: WebDataHook, job_id: str, log: Any) -> None:
         with hook.optional() as own:
             events = [event.to_wire() for event in own.agent_trace(job_id).events]
     except WebDataError as error:
-        log.info("The steps of agent run %s are unavailable: %s", job_id, error)
+        log.info("The steps of agent run %s are unavailable: %s", job_id, error.brief())
         return
     log.info(
         "The last %d of %d steps of agent run %s (for all steps, call WebDataHook(...).agent_trace(%r)):%s",
@@ -47,6 +49,7 @@ def explain_failure(hook: WebDataHook, job_id: str, error: str, log: Any, push: 
     """
     try:
         if not hook.get_settings().ask_on_failure:
+            suggest_explanation(hook, job_id, log)
             return
         with hook.optional() as own:
             answer = explanation(own, job_id, f"{QUESTION} {error}")
@@ -54,7 +57,18 @@ def explain_failure(hook: WebDataHook, job_id: str, error: str, log: Any, push: 
         push(explanation=answer)
     except (Exception, AirflowTaskTimeout) as problem:  # noqa: BLE001
         # Only the job's failure may fail the task.
-        log.info("The service did not explain why job %s failed: %s", job_id, problem)
+        log.info("The service did not explain why job %s failed: %s", job_id, brief(problem))
+
+
+def suggest_explanation(hook: WebDataHook, job_id: str, log: Any) -> None:
+    """Log the command that asks the service why a job or its pages failed, if the server can answer it."""
+    settings = hook.get_settings()
+    if "ask" not in settings.client.server.lacks:
+        log.error(
+            "To ask the service why, run: airflow webdata explain %s --conn-id %s",
+            job_id,
+            shlex.quote(settings.conn_id),
+        )
 
 
 def _line(event: Mapping[str, Any]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from airflow.sdk.exceptions import (
     AirflowException,
     AirflowFailException,
@@ -10,6 +12,9 @@ from airflow.sdk.exceptions import (
 )
 
 from airflow_provider_webdata.common.coded_errors import CodedError
+from airflow_provider_webdata.common.url_secrets import without_secrets
+
+_MOST_GROUPS = 10
 
 
 class WaitTimeoutError(CodedError, AirflowSensorTimeout):
@@ -22,6 +27,12 @@ class JobFailedError(CodedError, AirflowException):
     """The service reports that a job failed or was cancelled."""
 
     help_code = "WD-031"
+
+
+class AgentLimitError(JobFailedError):
+    """An agent run stopped at its `max_credits`."""
+
+    help_code = "WD-068"
 
 
 class CheckFailedError(CodedError, AirflowFailException):
@@ -37,9 +48,21 @@ class TooManyFailuresError(CodedError, AirflowException):
 
 
 class CreditLimitError(CodedError, AirflowFailException):
-    """Too few credits are left, or a call would exceed the task's credit limit."""
+    """A call may exceed the task's credit limit, or its cost is unknown."""
 
     help_code = "WD-034"
+
+
+class FewCreditsError(CreditLimitError):
+    """Fewer credits are left than the task requires."""
+
+    help_code = "WD-066"
+
+
+class MonitorCostError(CreditLimitError):
+    """A monitor's estimated cost exceeds `max_credits_per_month`."""
+
+    help_code = "WD-067"
 
 
 class UndeliveredAnswerError(CodedError, AirflowFailException):
@@ -82,6 +105,36 @@ class RejectedResultsError(CodedError, AirflowFailException):
     """Results fail the task's `Checks`, and `on_fail` is `fail`."""
 
     help_code = "WD-064"
+
+
+class FailureGroups:
+    """The failed pages or searches of a task, grouped by their reason, for one line of the log per group."""
+
+    def __init__(self) -> None:
+        self._groups: dict[str, list[Any]] = {}
+
+    def add(self, name: str, reason: str) -> None:
+        """Add a failed page or search; above `_MOST_GROUPS` reasons, the rest is one group.
+
+        :param name: URL of the page, or text of the search.
+        """
+        if reason not in self._groups and len(self._groups) >= _MOST_GROUPS:
+            reason = "other reasons"
+        group = self._groups.setdefault(reason, [0, without_secrets(name)])
+        group[0] += 1
+
+    def lines(self, what: str) -> list[str]:
+        """Return one line per group, the largest first.
+
+        :param what: noun for the items, in the singular.
+        """
+        largest = sorted(self._groups.items(), key=lambda group: -group[1][0])
+        return [
+            f"1 {what} failed: {reason} ({example})"
+            if number == 1
+            else f"{number} {what}{'es' if what.endswith('ch') else 's'} failed: {reason} (the first is {example})"
+            for reason, (number, example) in largest
+        ]
 
 
 def too_many(failed: int, total: int, what: str, most: float) -> str | None:

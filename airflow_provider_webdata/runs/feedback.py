@@ -27,7 +27,7 @@ class FeedbackRun(Run):
 
     def call(self) -> dict[str, Any]:
         """Send the feedback; log and push the outcome."""
-        request = checked_request(self.task, FeedbackRequest, "feedback")
+        request = checked_request(self.task, FeedbackRequest, "feedback", map_index=self.attempt.map_index)
         try:
             answer = self._give(request, checked_extra_body(self.task, "feedback")).to_wire()
         except ConflictError as error:
@@ -64,5 +64,5 @@ class FeedbackRun(Run):
 
     def _refused(self, error: ConflictError) -> NoReturn:
         if self.task.on_refused == "skip":
-            raise AirflowSkipException(f"No feedback was recorded: {error}")
+            raise AirflowSkipException(f"No feedback was recorded: {error.brief()}")
         self.refuse(error)

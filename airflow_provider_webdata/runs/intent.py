@@ -82,8 +82,8 @@ class Intent:
         if damage := stored.damage or _missing(stored.values):
             raise UncertainStartError(
                 f"the record {key} of an earlier attempt's job, check, or session is damaged ({damage}). The task "
-                "starts no other, to avoid double billing. If the service's dashboard shows one of this task, stop it "
-                f"or save its result; then {place_of(key)}"
+                "starts no other, because both could be billed. If the service has one of this task, stop it or save "
+                f"its result; then {place_of(key)}"
             )
 
     @property

@@ -137,7 +137,7 @@ class InteractRun(Run):
             return ScrapeBrowser(self.hook, self.task.scrape_id, extra_body)
         if self.task.ttl is None:
             self.task.ttl = _needed_ttl(steps)
-        request = checked_request(self.task, InteractRequest, "interact")
+        request = checked_request(self.task, InteractRequest, "interact", map_index=self.attempt.map_index)
         return SessionBrowser(self.hook, request, extra_body, Intent(self.context, "webdata_session"))
 
     def _hold_limit(self, steps: Sequence[RequestModel]) -> None:

@@ -16,7 +16,7 @@ from airflow_provider_webdata.common.arguments import checked_text
 from airflow_provider_webdata.common.page_urls import job_page
 from airflow_provider_webdata.hooks.call_guard import cost_of_failure
 from airflow_provider_webdata.hooks.calls import body_for
-from airflow_provider_webdata.runs.failures import JobFailedError
+from airflow_provider_webdata.runs.failures import AgentLimitError, JobFailedError
 from airflow_provider_webdata.runs.jobs.results import JobResult, texts
 from airflow_provider_webdata.runs.jobs.start import JobStart, poll_job, record_stop, was_started_before
 from airflow_provider_webdata.runs.kill import run_outside_handler
@@ -53,6 +53,7 @@ class JobRun(WaitRun):
         self.kind: JobKind = task.job_kind
         self.operation = self.kind
         self._running: str | None = None
+        self._stop_reason: str | None = None
         self._killed = False
 
     # Hooks for subclasses.
@@ -127,7 +128,7 @@ class JobRun(WaitRun):
         if event.get("status") == "done":
             stopped = over_limit is not None
             sensor = self._sensor(str(event["job_id"]), may_be_cancelled=stopped)
-            state = "cancelled" if stopped else "billed"
+            state = "cancelled" if stopped else "billed" if self._bills() else "completed"
             outcome = f"Job {event['job_id']} was {state}. To get its result, use {sensor}"
         try:
             self.read_urls(f". {outcome}")
@@ -141,7 +142,8 @@ class JobRun(WaitRun):
 
     def fail_job(self, text: str) -> NoReturn:
         """Fail the attempt; a retry may start another job."""
-        raise self.explained(JobFailedError(text))
+        at_limit = self._stop_reason == "credit_limit_reached"
+        raise self.explained(AgentLimitError(text) if at_limit else JobFailedError(text))
 
     def result_of(self, event: Mapping[str, Any]) -> Any:
         """Return the result of the job."""
@@ -213,7 +215,9 @@ class JobRun(WaitRun):
 
     def _job_start(self) -> JobStart:
         model, given = self.request()
-        request = held = checked_request(self.task, model, self._start_name, given)
+        request = held = checked_request(
+            self.task, model, self._start_name, given, map_index=self.attempt.map_index
+        )
         extra_body = checked_extra_body(self.task, self._start_name)
         self.body = request.to_wire()
 
@@ -315,7 +319,7 @@ class JobRun(WaitRun):
         job_id = event.get("job_id")
         if job_id is None or event.get("status") not in {"failed", "timeout"}:
             return
-        self.result(job_id).count_lost()
+        self._stop_reason = self.result(job_id).count_lost().get("stopReason")
 
     # Cancellation.
 
@@ -332,18 +336,24 @@ class JobRun(WaitRun):
             wanted = self.task.wait.cancel_on_kill if ends_attempt else self.task.wait.cancel_on_timeout
             if self._cancel(self.hook, job_id, wanted):
                 if not has_pages:
-                    outcome = "The job was cancelled and has no result; its work until then is billed"
+                    billed = "; its work until then is billed" if self._bills() else ""
+                    outcome = f"The job was cancelled and has no result{billed}"
                     return {**event, "message": f"{message}. {outcome}"}
-                outcome = "The job was cancelled; its pages so far are billed, and readable for 24 hours"
+                billed = "billed, and " if self._bills() else ""
+                outcome = f"The job was cancelled; its pages so far are {billed}readable for 24 hours"
             else:
                 view = poll_job(self.hook, self.kind, job_id)
                 if view.is_over:
                     return view.event("polling")
-                outcome, has_pages = "The job continues and bills", False
+                outcome, has_pages = f"The job {self._continues}", False
         except WebDataError as error:
-            outcome = f"The job may continue and bill: {error}"
+            outcome = f"The job may continue{' and bill' if self._bills() else ''}: {error.brief()}"
         sensor = self._sensor(job_id, may_be_cancelled=has_pages)
         return {**event, "message": f"{message}. {outcome}. To get its result, use {sensor}"}
+
+    @property
+    def _continues(self) -> str:
+        return "continues and bills" if self._bills() else "continues"
 
     def _sensor(self, job_id: str, *, may_be_cancelled: bool) -> str:
         """Return the call that creates a sensor for the result of the job."""
@@ -359,7 +369,7 @@ class JobRun(WaitRun):
             return False
         if JOBS[self.kind].cancel is None:
             self.log.warning(
-                "Extract job %s continues and bills: the service cannot cancel extract jobs", job_id
+                "Extract job %s %s: the service cannot cancel extract jobs", job_id, self._continues
             )
             return False
         return hook.cancel_job(self.kind, job_id)
@@ -373,7 +383,7 @@ class JobRun(WaitRun):
                 self.log.info("Job %s was cancelled", job_id)
             status = self.hook.job_status(kind, job_id, limit=1).to_wire()
         except WebDataError as error:
-            self.log.warning("Job %s could not be cancelled or read: %s", job_id, error)
+            self.log.warning("Job %s could not be cancelled or read: %s", job_id, error.brief())
         self.result(job_id, kind).count(status)
 
     def on_kill(self) -> None:
@@ -391,7 +401,9 @@ class JobRun(WaitRun):
             with self.hook.sibling() as hook:
                 done = self._cancel(hook, job_id, True)
         except WebDataError as error:
-            self.log.warning("Job %s continues and bills: it could not be cancelled (%s)", job_id, error)
+            self.log.warning(
+                "Job %s %s: it could not be cancelled (%s)", job_id, self._continues, error.brief()
+            )
         else:
             self.log.info(
                 "Job %s %s", job_id, "was cancelled" if done else "ended before it could be cancelled"

@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.attempt import Attempt
+from airflow_provider_webdata.common.coded_errors import brief
 from airflow_provider_webdata.runs.kept_records import FileRecords, StoreRecords
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class KeptAnswer:
                 records = place()
                 records.save([{"key": self._key, "answer": self.answer}])
             except Exception as error:  # noqa: BLE001 - storage backends raise any error, and another backend may work
-                self._log.warning("Failed to store the response for a retry: %s", error)
+                self._log.warning("Failed to store the response for a retry: %s", brief(error))
                 continue
             if records.lasts:
                 self._stored = records
@@ -99,4 +100,4 @@ class KeptAnswer:
                 for place in self._places:
                     place().forget()
         except Exception as error:  # noqa: BLE001 - the result is delivered despite any storage error
-            self._log.warning("Failed to delete the stored response: %s", error)
+            self._log.warning("Failed to delete the stored response: %s", brief(error))

@@ -14,6 +14,7 @@ from msgspec import Meta
 from typing_extensions import Required, TypedDict
 
 from airflow_provider_webdata.common.attempt import Attempt
+from airflow_provider_webdata.common.coded_errors import brief
 from airflow_provider_webdata.common.stored_record import Credits, damage_of
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.storage import WholeFile, storage_errors, storage_path
@@ -86,7 +87,7 @@ class FileRecords:
     def read(self) -> Iterator[Record]:
         """Yield the records of all attempts, one at a time."""
         for part in self._parts:
-            with part.open("rb") as file:  # type: ignore[no-untyped-call]
+            with storage_errors(str(part), "read"), part.open("rb") as file:  # type: ignore[no-untyped-call]
                 line = None
                 for line in file:
                     if (record := _read(line, str(part))).pop("account", None) == self._account:
@@ -203,7 +204,7 @@ def _read(line: str | bytes, place: str) -> Record:
         # Not msgspec's decoder, which rejects lone surrogates.
         record: Record = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise _damaged(place, f"{type(error).__name__}: {error}") from None
+        raise _damaged(place, f"{type(error).__name__}: {brief(error)}") from None
     damage = damage_of(record, _Fields)
     if (
         not damage

@@ -10,6 +10,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowNotFoundExceptio
 
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.hooks.connection import ConnectionMissingError
 from airflow_provider_webdata.results.assets import annotate_outlets
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.lineage import load_lineage
@@ -92,7 +93,7 @@ class LoadRun:
         try:
             return BaseHook.get_connection(conn_id)
         except AirflowNotFoundException:
-            raise AirflowNotFoundException(
+            raise ConnectionMissingError(
                 f"Connection {conn_id!r} does not exist. Create it in Airflow under Admin, Connections, with the type "
                 "of the database"
             ) from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.errors import NotFoundError
+from airflow_provider_webdata.common.coded_errors import brief
 from airflow_provider_webdata.results.recording import folder_of, keep_playlist
 from airflow_provider_webdata.runs.replica import until_found
 
@@ -45,7 +46,7 @@ def keep_recording(hook: WebDataHook, media: KeepMedia, session_id: str, log: An
         log.warning(
             "Failed to save the recording of session %s: %s. WebDataHook(...).replay(%r) returns it until it expires",
             session_id,
-            error,
+            brief(error),
             session_id,
         )
         return {}

@@ -29,12 +29,20 @@ def request_body(task: Any) -> Mapping[str, Any]:
 
 
 def checked_request(
-    task: Any, model: type[RequestT], operation: str, fields: Mapping[str, Any] | None = None
+    task: Any,
+    model: type[RequestT],
+    operation: str,
+    fields: Mapping[str, Any] | None = None,
+    *,
+    map_index: int | None = None,
 ) -> RequestT:
     """Build the request from the arguments, and log its warnings and notes.
 
+    Of a mapped task, only the first instance logs the notes, which are the same for all.
+
     :param operation: the name of the call in errors.
     :param fields: the request's fields. Default: the arguments.
+    :param map_index: index of a mapped task.
     :raises InvalidRequestError: a field breaks a documented rule, or the connection's kind of server refuses it.
     """
     fields = task.given() if fields is None else fields
@@ -43,7 +51,7 @@ def checked_request(
     request = valid_request(task, model, operation, fields)
     for warning in request.warnings():
         task.log.warning("%s: %s", operation, warning)
-    for note in request.notes():
+    for note in request.notes() if (map_index or 0) <= 0 else ():
         task.log.info("%s: %s", operation, note)
     return request
 

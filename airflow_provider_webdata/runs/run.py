@@ -22,9 +22,9 @@ from airflow_provider_webdata.api.errors import (
 from airflow_provider_webdata.api.retry import LONGEST_PROCESSING_SECONDS, is_unreachable, reschedule_delay
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.coded_errors import ArgumentError, CodedError
+from airflow_provider_webdata.common.remedies import advice_for
 from airflow_provider_webdata.common.storable import storable
 from airflow_provider_webdata.common.worker_exit import seconds_until_resumable
-from airflow_provider_webdata.hooks.remedies import advice_for
 from airflow_provider_webdata.options import RATE_LIMIT_TIMEOUT_SECONDS, Option
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.preview import PREVIEW
@@ -138,8 +138,14 @@ class Run:
         """
         if error.__cause__ is not None:
             self.log.debug("Cause of the error", exc_info=error)
-        error.advice = advice_for(error.help_code, error.text(), self.task.webdata_conn_id)
+        error.advice = advice_for(error.help_code, error.remedy, self.task.webdata_conn_id, self._bills)
         return error
+
+    def _bills(self) -> bool:
+        try:
+            return self.hook.get_settings().client.server.bills
+        except Exception:  # noqa: BLE001 - no problem of the connection may hide the task's error
+            return True
 
     def fail(self, error: WebDataError) -> NoReturn:
         """Fail the attempt with an error of the service."""
@@ -190,7 +196,7 @@ class Run:
             if is_unreachable(error):
                 limit = f"{most:g} s, the limit for a service that cannot be reached"
             problem = f"Waiting since {begin}; waiting until {end} would exceed {limit}"
-            reason = str(error)
+            reason = error.brief()
         last = self.execution_deadline
         if last is not None and when.timestamp() > last:
             is_over = True

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_webdata.api.errors import trimmed
 from airflow_provider_webdata.api.models import SearchRequest
 from airflow_provider_webdata.api.prices import by_format, page_extras, search_price
+from airflow_provider_webdata.api.servers import NO_SEARCH, lacks_search
 from airflow_provider_webdata.common.item_urls import unfetched
 from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.common.tagged_items import tagged, untagged
@@ -33,11 +34,8 @@ class SearchRun(CallRun):
         lists = {kind: given for kind, given in found.items() if isinstance(given, list)}
         counts = {kind: len(given) for kind, given in lists.items()}
         items = [tagged(item, source=kind) for kind, given in lists.items() for item in given]
-        if not lists and self.hook.get_settings().client.server.is_self_hosted:
-            self.log.warning(
-                "The response has no lists of results, as from a self-hosted server without a search backend. "
-                "Configure one on the server"
-            )
+        if lacks_search(self.hook.get_settings().client.server, {"data": found}):
+            self.log.warning("%s", NO_SEARCH)
         self._report(request, summary, items, counts)
         counted: dict[str, Any] = {
             "used": summary["creditsUsed"],

@@ -71,7 +71,7 @@ class SensorRun(WaitRun):
             except (InvalidResponseError, RequestTimeoutError, ServerError, TransportError) as error:
                 if error.verdict != "unknown":
                     raise
-                self.log.warning("%s. Still waiting", error)
+                self.log.warning("%s. Still waiting", error.brief())
         return False
 
     def wait_in_triggerer(self) -> NoReturn:

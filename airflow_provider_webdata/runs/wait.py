@@ -18,8 +18,8 @@ from msgspec.structs import replace
 from airflow_provider_webdata.common.arguments import number
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.page_urls import event_page
+from airflow_provider_webdata.common.remedies import advised
 from airflow_provider_webdata.common.task_metrics import count
-from airflow_provider_webdata.hooks.remedies import advised
 from airflow_provider_webdata.runs.event_loop import run_aside
 from airflow_provider_webdata.runs.failed_run import explain_failure, log_last_steps
 from airflow_provider_webdata.runs.failures import CheckFailedError, JobFailedError, WaitTimeoutError
@@ -128,6 +128,8 @@ class WaitRun(Run):
                 # As in a worker, where Airflow retries the task.
                 raise AirflowTaskTimeout(str(late))
             raise late
+        if status == "failed":
+            self.log.error("%s", text)
         if status == "failed" and "check_id" in event:
             raise self.explained(CheckFailedError(text))
         if status == "failed":

@@ -10,7 +10,7 @@ from airflow.sdk import XComArg
 from airflow.sdk.bases.operator import BaseOperatorMeta
 from pydantic import ValidationError
 
-from airflow_provider_webdata.common.coded_errors import UnknownArgumentError
+from airflow_provider_webdata.common.coded_errors import MissingArgumentError, UnknownArgumentError
 from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.common.spelling import nearest
 from airflow_provider_webdata.options import RENAMED, Option
@@ -28,9 +28,10 @@ class CheckedArguments(BaseOperatorMeta):
         """Create a task.
 
         :raises UnknownArgumentError: an argument does not exist; the message suggests the nearest one.
+        :raises MissingArgumentError: a required argument is missing.
         :raises ArgumentError: a literal argument is invalid.
         """
-        with naming_unknown(cls, kwargs):
+        with naming_arguments(cls, kwargs):
             task = super().__call__(*args, **kwargs)
         # A mapped task checks its arguments at run time, before it sends a request.
         if "_airflow_from_mapped" not in kwargs:
@@ -53,13 +54,15 @@ _SYNONYMS = {
 
 
 @contextmanager
-def naming_unknown(cls: type, given: Mapping[str, Any]) -> Iterator[None]:
-    """Replace Airflow's error about unknown arguments with `UnknownArgumentError`."""
+def naming_arguments(cls: type, given: Mapping[str, Any]) -> Iterator[None]:
+    """Replace Airflow's errors about unknown and missing arguments with errors that have a code."""
     try:
         yield
     except TypeError as error:
         if text := _unknown(cls, given):
             raise UnknownArgumentError(text) from error
+        if str(error).startswith("missing keyword argument"):
+            raise MissingArgumentError(f"{cls.__name__} {given.get('task_id')!r}: {error}") from error
         raise
 
 

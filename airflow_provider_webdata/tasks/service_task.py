@@ -14,7 +14,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSensorTimeout, A
 from airflow_provider_webdata.common.arguments import seconds
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.options import RATE_LIMIT_TIMEOUT_SECONDS, Option
-from airflow_provider_webdata.tasks.checked_arguments import CheckedArguments, naming_unknown
+from airflow_provider_webdata.tasks.checked_arguments import CheckedArguments, naming_arguments
 from airflow_provider_webdata.tasks.links import DashboardLink
 from airflow_provider_webdata.tasks.literal_text import LiteralText
 
@@ -92,7 +92,7 @@ class ServiceTask(LiteralText, BaseOperator, metaclass=CheckedArguments):
 
         :raises UnknownArgumentError: an argument does not exist; the message suggests the nearest one.
         """
-        with naming_unknown(cls, kwargs):
+        with naming_arguments(cls, kwargs):
             return super().partial(**kwargs)
 
     def check_literals(self) -> None:

@@ -17,6 +17,7 @@ from airflow.providers.common.ai.managed_agents.base import (
 )
 
 from airflow_provider_webdata.api.errors import BadRequestError, InvalidRequestError, WebDataError
+from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.runs.wait import with_hub
 from airflow_provider_webdata.waiting.job_target import JobTarget
@@ -108,9 +109,9 @@ class WebDataManagedAgentHook(BaseManagedAgentHook):
     def _body(self, agent: str, request: ManagedAgentRequest) -> dict[str, Any]:
         options = {**self._options, **request.vendor_options}
         if fixed := sorted(_FIXED & options.keys()):
-            raise ValueError(f"options cannot set {', '.join(fixed)}; remove them")
+            raise ArgumentError(f"options cannot set {', '.join(fixed)}; remove them")
         if request.prompt is None:
-            raise ValueError(
+            raise ArgumentError(
                 "the agent accepts a prompt, not messages; to continue a conversation, set session_id"
             )
         return {**options, "prompt": request.prompt, "model": agent, "thread_id": request.session_id}

@@ -16,6 +16,7 @@ from pydantic import Field
 from airflow_provider_webdata.api.errors import InvalidRequestError, NotFoundError, trimmed
 from airflow_provider_webdata.api.models import PageMetadata, ProviderResult
 from airflow_provider_webdata.api.prices import CATALOG
+from airflow_provider_webdata.api.servers import NO_SEARCH, lacks_search
 from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.hooks.once import Once
@@ -129,7 +130,10 @@ class WebTools:
         notes = []
         if left_out := len(found) - len(kept):
             notes.append(f"{left_out} results were omitted because their domains are not allowed.")
-        if not results:
+        if lacks_search(self._settings.client.server, answer.to_wire()):
+            log.warning("web_search %r: %s", query, NO_SEARCH)
+            notes.append("This server cannot search; continue without web_search.")
+        elif not results:
             notes.append("No results were found; try other search terms.")
         return _result({"untrusted": {"results": results}}, notes)
 

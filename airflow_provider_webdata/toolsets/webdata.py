@@ -32,10 +32,10 @@ from airflow_provider_webdata.api.errors import (
 )
 from airflow_provider_webdata.common.arguments import whole_number
 from airflow_provider_webdata.common.coded_errors import ArgumentError, CodedError
+from airflow_provider_webdata.common.remedies import advice_for
 from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.hooks.call_guard import CallGuard
 from airflow_provider_webdata.hooks.ledger import Ledger
-from airflow_provider_webdata.hooks.remedies import advice_for
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.storage import check_folder
@@ -184,7 +184,7 @@ class WebDataToolset(AirflowToolset):
         except (AuthenticationError, ConfigurationError, PaymentRequiredError) as error:
             raise self._final(error) from None
         except CallRefusedError as error:
-            log.warning("Refused the agent's call of %s for %s: %s", name, _shown(tool_args), error)
+            log.warning("Refused the agent's call of %s for %s: %s", name, _shown(tool_args), error.brief())
             if not error.was_sent:
                 raise ToolFailed(f"{name}: {trimmed(error.text())}") from None
             billed = "" if error.credits_used == 0 else ". The scrape is billed"
@@ -195,7 +195,7 @@ class WebDataToolset(AirflowToolset):
                 "The agent's call of %s for %s failed; the agent continues: %s",
                 name,
                 _shown(tool_args),
-                error,
+                error.brief(),
             )
             status = f"HTTP {error.status}" if isinstance(error, APIError) else type(error).__name__
             raise ToolFailed(_failure(name, status, error)) from None
@@ -207,7 +207,7 @@ class WebDataToolset(AirflowToolset):
             raise self._final(error) from None
 
     def _final(self, error: CodedError) -> AirflowFailException:
-        error.advice = advice_for(error.help_code, error.text(), self._webdata_conn_id)
+        error.advice = advice_for(error.help_code, error.remedy, self._webdata_conn_id)
         return AirflowFailException(str(error))
 
     def _tools_of_attempt(self) -> WebTools:

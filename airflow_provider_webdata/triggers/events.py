@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic_core import to_json
 
-from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.common.coded_errors import ArgumentError, brief
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.common.page_urls import check_page, delivery_page, page_url
 from airflow_provider_webdata.inbox.envelope import parse_body
@@ -214,7 +214,7 @@ class WebDataMonitorCheckEventTrigger(StreamTrigger):
             self.log.warning(
                 "Could not read whether check %s is meaningful; treating it as meaningful: %s",
                 check_id,
-                error,
+                brief(error),
             )
             return True
 

@@ -96,7 +96,7 @@ def _guarded(
                 await in_thread(_check_rights, page, view)
                 return await view.respond(page)
         except StoreUnavailableError as error:
-            return _message(request, 503, f"The inbox cannot be read: {error}.")
+            return _message(request, 503, f"The inbox cannot be read: {error}")
         except SQLAlchemyError as error:
             # The error's text contains the statement and its values.
             log.error("Cannot read Airflow's database for a page: %s", type(error).__name__)

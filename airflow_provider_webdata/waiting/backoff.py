@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from airflow_provider_webdata.api.retry import FIRST_PAUSE_SECONDS, SILENT_PAUSE_SECONDS
+from airflow_provider_webdata.common.coded_errors import brief
 from airflow_provider_webdata.waiting.mailbox import Notice
 
 if TYPE_CHECKING:
@@ -46,8 +47,8 @@ class Backoff:
         pause = self._pause(getattr(error, "retry_after", None))
         if self.notice is None and (at_once or self._failures > 1 or pause > SILENT_PAUSE_SECONDS):
             self.notice = Notice(
-                f"{self._name}: {error}; the next attempt is in {pause:.1f} s, and retries continue until the wait "
-                "times out"
+                f"{self._name}: {brief(error)}; the next attempt is in {pause:.1f} s, and retries continue until the "
+                "wait times out"
             )
             self._notify(self.notice)
         return pause

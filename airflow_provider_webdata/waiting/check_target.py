@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from airflow_provider_webdata.api.errors import NotFoundError
 from airflow_provider_webdata.api.models import MonitorCheck
 from airflow_provider_webdata.inbox.envelope import first_of
 from airflow_provider_webdata.inbox.reader import Delivery
@@ -153,7 +154,9 @@ class CheckTarget(Target):
             )
             self.queue.add([delivered_check(delivery)])
         elif item.is_missing and item.check_id == self.queue.check_id:
-            raise WaitFailedError(f"{self} does not exist ({item.reason})", "never")
+            raise WaitFailedError(
+                f"{self} does not exist ({item.reason}) ({NotFoundError.help_code})", "never"
+            )
 
     def decide(self) -> FoundCheck | Look | Judge | None:
         """Return the next matching check, a request for missing information, or None."""

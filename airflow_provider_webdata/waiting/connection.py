@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.errors import AuthenticationError
+from airflow_provider_webdata.common.coded_errors import brief
 from airflow_provider_webdata.hooks.once import Once
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
 
@@ -55,7 +56,7 @@ class Connection:
         """Return the hook, after reading its connection.
 
         :raises ConfigurationError: the connection is invalid.
-        :raises AirflowNotFoundException: the connection does not exist.
+        :raises ConnectionMissingError: the connection does not exist.
         """
         return await self._hook.get()
 
@@ -112,7 +113,7 @@ class Connection:
         cause = f"{task.get_name()} was cancelled while it was needed"
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("%s ended unexpectedly", task.get_name(), exc_info=error)
-            cause = f"{task.get_name()} ended unexpectedly: {type(error).__name__}: {error}"
+            cause = f"{task.get_name()} ended unexpectedly: {type(error).__name__}: {brief(error)}"
         self._on_failure(cause)
 
     async def close(self) -> None:

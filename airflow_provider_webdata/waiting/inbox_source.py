@@ -7,6 +7,7 @@ import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from airflow_provider_webdata.common.coded_errors import brief
 from airflow_provider_webdata.hooks.once import Once
 from airflow_provider_webdata.inbox.reader import (
     END,
@@ -177,7 +178,7 @@ class InboxSource:
             after = cursor
             page = await self._ask(lambda reader: reader.feed(after, LONG_POLL))
         except CursorAheadError as error:
-            log.warning("%s: %s; searching all deliveries again", self._name, error)
+            log.warning("%s: %s; searching all deliveries again", self._name, error.brief())
             for subscription in self.subscriptions:
                 subscription.restart()
                 self._search_for(subscription)
@@ -218,7 +219,7 @@ class InboxSource:
             try:
                 found = await self.past(batch)
             except Exception as error:  # noqa: BLE001 - retried
-                log.debug("%s: the search of past deliveries failed: %s", self._name, error)
+                log.debug("%s: the search of past deliveries failed: %s", self._name, brief(error))
                 await asyncio.sleep(backoff.failed(error))
                 continue
             backoff.recovered()

@@ -15,6 +15,7 @@ from airflow_provider_webdata.api.errors import (
     TransportError,
     WebDataError,
 )
+from airflow_provider_webdata.common.coded_errors import brief
 from airflow_provider_webdata.hooks.calls import MonitorPages
 from airflow_provider_webdata.states.checks import MEANINGFUL_STATUSES, is_meaningful_change
 from airflow_provider_webdata.waiting import subjects
@@ -120,7 +121,7 @@ class PollSource:
             except WebDataError as error:  # noqa: PERF203 - what is repeated is a request
                 is_lasting = error.verdict == "never" and not isinstance(error, TransportError)
                 if is_lasting or ("monitor", monitor_id) not in self.subjects:
-                    cause = f"check {check_id} of monitor {monitor_id}: {error}"
+                    cause = f"check {check_id} of monitor {monitor_id}: {error.brief()}"
                     raise WaitFailedError(cause, error.verdict) from error
                 await asyncio.sleep(backoff.failed(error))
 
@@ -152,11 +153,11 @@ class PollSource:
             await self._poll_all(await self._without_unchanged(due))
         except Exception as error:  # noqa: BLE001 - shown to all waits, and retried
             if isinstance(error, (AuthenticationError, ConfigurationError)):
-                self._broadcast(WaitFailedError(str(error), "never"))
+                self._broadcast(WaitFailedError(error.brief(), "never"))
             pause = self._backoff.failed(error)
             self._paused_until = asyncio.get_running_loop().time() + pause
             for subject in due:
-                subject.unanswered(str(error), last=pause > sum(subjects.HINT_PAUSES))
+                subject.unanswered(brief(error), last=pause > sum(subjects.HINT_PAUSES))
         else:
             self._backoff.recovered()
 
@@ -212,7 +213,7 @@ class PollSource:
             refused = isinstance(error, WebDataError) and error.verdict == "never"
             if not refused or isinstance(error, _CONNECTION_WIDE):
                 raise
-            subject.post(WaitFailedError(f"{subject.label}: {error}", "never"))
+            subject.post(WaitFailedError(f"{subject.label}: {brief(error)}", "never"))
             self._schedule(subject)
             return
         subject.missing_since = None
@@ -239,7 +240,7 @@ class PollSource:
             # Not a failure yet: the service reads from a replica.
             subject.missing_since = subject.missing_since or now
             if now - subject.missing_since > subjects.MISSING_LIMIT:
-                text = f"{subject.label} does not exist ({error}): {subject.if_missing}"
+                text = f"{subject.label} does not exist ({error.text()}): {subject.if_missing} ({error.help_code})"
                 subject.post(WaitFailedError(text, "never"))
             pause, last = min(1.0 + now - subject.missing_since, 8.0), False
         else:
@@ -247,7 +248,7 @@ class PollSource:
             pause = subject.backoff.failed(error)
             last = pause > sum(subjects.HINT_PAUSES)
         self._schedule(subject, pause)
-        subject.unanswered(str(error), last=last)
+        subject.unanswered(error.brief(), last=last)
 
     def _broadcast(self, item: Any) -> None:
         for subject in self.subjects.values():

@@ -200,7 +200,7 @@ class MonitorSubject(Subject):
             except NotFoundError as error:  # noqa: PERF203 - most lists have all
                 missing[name] = since = (self._missing or {}).get(name, time.monotonic())
                 if time.monotonic() - since > MISSING_LIMIT:
-                    self.post(Unconfirmed(name, str(error), is_missing=True))
+                    self.post(Unconfirmed(name, error.text(), is_missing=True))
             else:
                 checks.append(check)
         self._missing = missing or None

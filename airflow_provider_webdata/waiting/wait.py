@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.errors import NotFoundError, WebDataError
+from airflow_provider_webdata.common.coded_errors import brief
 from airflow_provider_webdata.waiting import subjects
 from airflow_provider_webdata.waiting.mailbox import ExpiredError, Mailbox, Notice, WaitFailedError
 from airflow_provider_webdata.waiting.poll_source import is_meaningful
@@ -127,7 +128,7 @@ async def _first_look(hub: Hub, target: Target) -> Event | None:
     except WebDataError as error:
         if error.verdict == "never":
             raise
-        target.log.warning("%s", error)
+        target.log.warning("%s", error.brief())
         return None
 
 
@@ -177,4 +178,4 @@ def _seen(hub: Hub, target: Target) -> Iterator[str]:
 
 def error_event(error: WaitFailedError | WebDataError) -> Event:
     """Return the event for a wait that cannot start or continue."""
-    return {"status": "error", "error": str(error), "verdict": error.verdict}
+    return {"status": "error", "error": brief(error), "verdict": error.verdict}

@@ -103,7 +103,7 @@ def test_a_check_is_learned_of_by_webhook_by_polling_and_by_the_safety_poll(
 
     for how, (fault, words, rows) in WAYS.items():
         run = waits[how].run
-        assert words in run.resumed_once("is over:")
+        assert words in run.resumed_once(" (reported by ")
         assert run.xcom("wait")["id"] == checks[how]
         assert len(inbox.rows(job_id=checks[how])) == rows
         assert monitors.deliveries(checks[how])[CHECK_COMPLETED]["status"] == (
@@ -115,7 +115,7 @@ def test_a_check_is_learned_of_by_webhook_by_polling_and_by_the_safety_poll(
 def test_what_came_early_is_found(waits: dict[str, Wait], inbox: InboxTable) -> None:
     of_check, of_delivery = waits["early check"], waits["early delivery"]
 
-    of_check.run.resumed_once("is over:")
+    of_check.run.resumed_once(" (reported by ")
     assert of_check.run.xcom("wait")["id"] == of_check.check
     (row,) = inbox.rows(correlation_key=of_delivery.key)
     of_delivery.run.resumed_once(f"Delivery {row['id']}:")
@@ -225,7 +225,7 @@ def test_repeated_and_out_of_order(
     control.add_fault("late_delivery", event=MONITOR_PAGE, path=f".*/{wait.key}", seconds=30)
     control.add_fault("lose_answer", event=CHECK_COMPLETED, path=f".*/{wait.key}", times=3)
     check = monitors.run(wait.monitor)
-    wait.run.resumed_once("is over:")
+    wait.run.resumed_once(" (reported by ")
     for minutes in (1, 5, 15):
         control.advance(minutes * ONE_MINUTE)
 
@@ -235,4 +235,4 @@ def test_repeated_and_out_of_order(
     }
     assert statuses == {CHECK_COMPLETED: [None, None, None, 200], MONITOR_PAGE: [200]}
     assert [row["event"] for row in inbox.rows(correlation_key=wait.key)] == [CHECK_COMPLETED, MONITOR_PAGE]
-    wait.run.resumed_once("is over:")
+    wait.run.resumed_once(" (reported by ")

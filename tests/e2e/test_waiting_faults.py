@@ -31,7 +31,7 @@ def test_triggerer_killed_while_tasks_wait(
 ) -> None:
     assert killed_triggerer.while_dead == ["deferred", "deferred"]
     killed_triggerer.by_webhook.resumed_once("crawl.completed, received at")
-    killed_triggerer.by_polling.resumed_once("is over:")
+    killed_triggerer.by_polling.resumed_once(" (reported by ")
     assert killed_triggerer.by_polling.xcom("wait")["id"] == killed_triggerer.polled_check
     assert len(inbox.rows(correlation_key=killed_triggerer.key)) == 1
     assert Counter(crowd.states().values()) == {"deferred": CROWD}
@@ -75,7 +75,7 @@ def test_api_server_killed_while_it_stores_a_delivery(
     # 503: the server gave the lock up before it was killed.
     assert statuses[0] in (None, 503)
     assert statuses[1:] == [None, 200]
-    log = run.resumed_once("is over:")
+    log = run.resumed_once(" (reported by ")
     assert run.xcom("wait")["id"] == check
     assert "does not respond" in log, log
     assert "retries continue until" in log, log

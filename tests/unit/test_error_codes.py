@@ -1,4 +1,4 @@
-"""Each error that users see ends with a code. docs/errors.md has its cause, its cure, and what Airflow does."""
+"""Each error that users see ends with its fix, its code, and the address of the section that explains it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import ast
 import copy
 import pickle
 import re
+from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import pytest
 from airflow.sdk.exceptions import (
     AirflowException,
     AirflowFailException,
@@ -22,7 +24,8 @@ from hypothesis import strategies as st
 import airflow_provider_webdata
 from airflow_provider_webdata.api import errors
 from airflow_provider_webdata.common.coded_errors import ArgumentError, CodedError, UnknownArgumentError
-from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.common.links import error_link
+from airflow_provider_webdata.common.remedies import REMEDIES
 from airflow_provider_webdata.runs.failures import JobFailedError
 
 PACKAGE = Path(airflow_provider_webdata.__file__).parent
@@ -57,6 +60,7 @@ UNCODED_RAISES = {
     "results/parquet.py": "the same",
     "results/output.py": "a file that is written before it is opened",
     "results/partitions.py": "a file that is written before it is opened",
+    "runs/delivery/delivery.py": "a task that does not compare, whose caller does not ask for it",
     "states/check_queue.py": "a moment without a time zone, which no caller makes",
 }
 """`ValueError` and `TypeError` that no user can cause."""
@@ -174,7 +178,20 @@ def test_bases_are_not_raised() -> None:
 
 
 def test_checks_of_arguments_raise_errors_with_a_code() -> None:
-    rooms = {"operators", "sensors", "tasks", "triggers", "waiting", "hooks", "states", "results"}
+    rooms = {
+        *(
+            "operators",
+            "sensors",
+            "tasks",
+            "triggers",
+            "waiting",
+            "hooks",
+            "states",
+            "results",
+            "runs",
+            "toolsets",
+        ),
+    }
     found = {
         file.relative_to(PACKAGE).as_posix()
         for file, tree in trees().items()
@@ -191,28 +208,31 @@ def test_the_code_ends_the_text_once_wherever_the_error_goes() -> None:
     for kind in coded():
         error = made(kind)
         text = str(error)
-        assert text.endswith(f" ({kind.help_code})"), kind
+        assert text.endswith(f" ({kind.help_code}). See {error_link(kind.help_code)}"), kind
+        assert error.remedy[1:] in text, kind
+        assert error.brief().endswith(f" ({kind.help_code})"), kind
         assert "it broke" in error.text(), kind
         pickled = [pickle.dumps(error, protocol) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)]
         for again in (*map(pickle.loads, pickled), copy.copy(error)):
             assert type(again) is kind
             assert (str(again), vars(again)) == (text, vars(error)), kind
-        assert str(AirflowFailException(text)).count(kind.help_code) == 1
+        assert str(AirflowFailException(text)).count(f"({kind.help_code})") == 1
     assert issubclass(UnknownArgumentError, TypeError), "as Python itself raises"
 
 
 @given(st.text())
-def test_an_error_made_of_another_ones_text_has_the_code_once(text: str) -> None:
-    once = str(ArgumentError(text))
-    assert once == f"{text} (WD-003)" or text.endswith(" (WD-003)")
-    assert str(ArgumentError(once)) == str(OutputError(once)).removesuffix(" (WD-005)") == once
+def test_an_error_made_of_another_ones_text_has_the_ending_once(text: str) -> None:
+    error = ArgumentError(text)
+    assert str(ArgumentError(str(error))) == str(error)
+    assert ArgumentError(error.brief()).brief() == error.brief()
 
 
 def test_airflow_serializes_an_error_with_its_code_once() -> None:
     path, args, kwargs = JobFailedError("crawl 1 failed").serialize()  # type: ignore[no-untyped-call]
     module, _, name = path.rpartition(".")
     again = getattr(import_module(module), name)(*args, **kwargs)
-    assert str(again) == "crawl 1 failed (WD-031)"
+    assert str(again) == str(JobFailedError("crawl 1 failed"))
+    assert str(again).count("(WD-031)") == 1
 
 
 def test_each_code_has_its_section_and_each_section_its_classes() -> None:
@@ -226,9 +246,9 @@ def test_each_code_has_its_section_and_each_section_its_classes() -> None:
     assert list(SECTIONS) == sorted(SECTIONS)
 
 
-def test_a_section_has_cause_cure_and_what_airflow_does() -> None:
+def test_a_section_has_cause_fix_and_what_airflow_does() -> None:
     parts = {code: re.findall(r"^- \*\*(\w+):\*\* \S", body, re.MULTILINE) for code, body in SECTIONS.items()}
-    assert {code: found for code, found in parts.items() if found != ["Cause", "Cure", "Airflow"]} == {}
+    assert {code: found for code, found in parts.items() if found != ["Cause", "Fix", "Airflow"]} == {}
 
 
 def test_what_airflow_does_is_what_the_class_makes_it_do() -> None:
@@ -256,7 +276,102 @@ def expected(kind: Any) -> tuple[str, ...]:
     return ("retries",) if issubclass(kind, OSError) else ("fails immediately",)
 
 
-def test_advice_follows_one_full_stop() -> None:
-    error = ArgumentError("The service says no.")
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The service says no.", "The service says no. Ask again"),
+        (
+            "unknown argument 'limt'; did you mean 'limit'?",
+            "unknown argument 'limt'; did you mean 'limit'? Ask again",
+        ),
+        ("wrong:\n  - limit: too high", "wrong:\n  - limit: too high\nAsk again"),
+    ],
+)
+def test_advice_is_a_sentence_after_the_message(text: str, expected: str) -> None:
+    error = ArgumentError(text)
     error.advice = "Ask again"
-    assert str(error) == "The service says no. Ask again (WD-003)"
+    assert str(error) == f"{expected} (WD-003). See {error_link('WD-003')}"
+
+
+def test_each_code_has_one_remedy() -> None:
+    codes = {kind.help_code for kind in coded()}
+    assert {*REMEDIES} == codes
+    assert [
+        code for code, remedy in REMEDIES.items() if remedy != remedy.strip(" .") or len(remedy) > 110
+    ] == []
+
+
+def test_a_lost_response_has_another_remedy_than_an_unreachable_host() -> None:
+    sent, unsent = (errors.TransportError("scrape", "it broke", sent=sent) for sent in (True, False))
+    assert "Check the service before you repeat the call (WD-010)" in str(sent)
+    assert '"Base URL"' not in str(sent)
+    assert 'Check "Base URL" and "Proxy", and the network (WD-010)' in str(unsent)
+
+
+WITHOUT_CODE = {
+    "AirflowSkipException": "skips the task",
+    "AirflowRescheduleException": "reschedules the task",
+    "AirflowOptionalProviderFeatureException": "Airflow's own error for a missing package, whose message names it",
+    "AssertionError": "is never reached",
+    "AttributeError": "what a module's __getattr__ must raise",
+    "CancelledError": "asyncio's",
+    "HTTPException": "a page of the UI, which shows the message",
+    "ImportError": "a missing package, whose message names it",
+    "IsADirectoryError": "OutputError",
+    "ManagedAgentInvocationError": "the interface's error, made of an error with a code",
+    "ManagedAgentRejected": "the interface's error, which the calling model reads",
+    "ModelRetry": "the framework's error, which the model reads",
+    "NotImplementedError": "a method of a base class",
+    "RuntimeError": "an installation without a supported Airflow, and faults of the package",
+    "SystemExit": "a command, which prints the message",
+    "TimeoutError": "the interface's error, whose message names the argument; or the inbox's answer 503",
+    "ToolFailed": "the framework's error, which the model reads",
+    "UsageError": "pytest's",
+    "ArgumentTypeError": "argparse's",
+    "ReadTimeout": "TransportError",
+}
+"""Classes without a code that are raised, and what they are or become."""
+
+MADE_OF_A_TEXT = {
+    ("runs/batch_search.py", "AirflowException"): "the task was terminated",
+    ("runs/run.py", "AirflowFailException"): "the text of an error with a code",
+    ("runs/load.py", "AirflowFailException"): "the same",
+    ("runs/wait.py", "AirflowFailException"): "the text of a trigger's event, with its code",
+    ("runs/wait.py", "AirflowTaskTimeout"): "the text of an error with a code",
+    (
+        "runs/wait.py",
+        "AirflowException",
+    ): "the text of a trigger's event, with its code unless the trigger crashed",
+}
+"""Airflow's errors that are raised with a text."""
+
+
+def raised_classes(file: Path, tree: ast.Module) -> Iterator[type[BaseException]]:
+    """Yield the classes that a module raises by name."""
+    path = file.relative_to(PACKAGE.parent).with_suffix("")
+    module = import_module(".".join(path.parts).removesuffix(".__init__"))
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Raise) or not isinstance(node.exc, ast.Call):
+            continue
+        found: Any = module
+        for name in ast.unparse(node.exc.func).split("."):
+            found = getattr(found, name, None)
+        if isinstance(found, type) and issubclass(found, BaseException):
+            yield found
+
+
+def test_each_raised_error_has_a_code() -> None:
+    unknown = set()
+    count = 0
+    for file, tree in trees().items():
+        place = file.relative_to(PACKAGE).as_posix()
+        for kind in raised_classes(file, tree):
+            count += 1
+            name = kind.__name__
+            has_code = issubclass(kind, CodedError) and kind.help_code in SECTIONS
+            is_known = name in WITHOUT_CODE or name in TURNED_INTO or name.startswith("_")
+            is_checked = name in {"ValueError", "TypeError"}
+            if not (has_code or is_known or is_checked or (place, name) in MADE_OF_A_TEXT):
+                unknown.add((place, name))
+    assert unknown == set()
+    assert count > 300, "most raise statements were found"

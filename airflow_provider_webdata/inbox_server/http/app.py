@@ -11,6 +11,7 @@ import anyio
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 
+from airflow_provider_webdata.common.coded_errors import brief
 from airflow_provider_webdata.inbox.wire import is_key
 from airflow_provider_webdata.inbox_server.storage.errors import (
     CursorPastEndError,
@@ -101,7 +102,7 @@ class InboxApplication:
         except BusyError:
             response = retry_later(503, "too many concurrent requests", 1.0)
         except TablesMissingError as error:
-            response = retry_later(503, str(error))
+            response = retry_later(503, brief(error))
         except StoreUnavailableError:
             response = retry_later(503, "the deliveries are temporarily unavailable")
         except Exception:
@@ -158,7 +159,7 @@ class InboxApplication:
         try:
             await self.inbox.feed.end()
         except TablesMissingError as error:
-            return retry_later(503, str(error))
+            return retry_later(503, brief(error))
         except StoreUnavailableError:
             return retry_later(503, "the database does not respond")
         return JSONResponse({"status": "ok"})

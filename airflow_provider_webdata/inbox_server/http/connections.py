@@ -105,7 +105,7 @@ class Connections:
             self._ids = frozenset(await self._in_thread(self._read_ids, self._threads))
             self._ids_until = self._clock() + CACHE_SECONDS
         except StoreUnavailableError as error:
-            log.debug("Failed to look up the connections with deliveries: %s", error)
+            log.debug("Failed to look up the connections with deliveries: %s", error.brief())
             self._ids_until = self._clock() + LOOKUP_TIMEOUT
         finally:
             self._ids_lookup = None

@@ -234,7 +234,7 @@ class AssetEvents:
             # Without tables, no delivery was accepted; the sender received this error.
             return ""
         except StoreUnavailableError as error:
-            return str(error)
+            return error.brief()
         except Exception as error:
             # The thread must continue.
             log.debug("Failed to register asset events", exc_info=True)

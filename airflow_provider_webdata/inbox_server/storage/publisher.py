@@ -108,7 +108,7 @@ class Publisher:
             try:
                 self._publish()
             except StoreUnavailableError as error:
-                failure = str(error)
+                failure = error.brief()
             except Exception as error:
                 # The thread must continue, because readers wait for it.
                 log.debug("Failed to publish deliveries", exc_info=True)

@@ -166,8 +166,10 @@ def load_files(
     :raises TableError: a file is not a results file, or the table is incompatible.
     """
     table, replace = source.table, source.replace
+    done: list[str] = []
 
     def load(*, delete: bool) -> Loaded:
+        done.clear()
         with source.open() as files, _transaction(database, table):
             made = source.layout(files)
             existing = database.existing(table)
@@ -177,12 +179,12 @@ def load_files(
                 if first is not None:
                     # A repeated load produces the same table.
                     stamp[LOADED_AT] = first
-                    log.info("Replacing %d rows that this load had appended at %s", again, first)
+                    done.append(f"Replaced {again} rows that this load had appended at {first}")
             if made is None:
                 return Loaded()
             database.check_names(made)
             if existing:
-                _fit(database, made, existing, log, add_columns=add_columns)
+                done.extend(_fit(database, made, existing, add_columns=add_columns))
             else:
                 statement = database.create_statement(made)
                 if not create_table:
@@ -191,7 +193,7 @@ def load_files(
                         f"{statement}"
                     )
                 database.execute(statement)
-                log.info("Created the table %s with %d columns", table, len(made.columns))
+                done.append(f"Created the table {table} with {len(made.columns)} columns")
             if not replace:
                 database.check_key(made)
             removed: dict[str, None] = {}
@@ -211,13 +213,15 @@ def load_files(
 
     with closing(database.connection):
         try:
-            return load(delete=True)
+            loaded = load(delete=True)
         except _TooManyDeletesError as error:
             warn_held_back(log, table, *error.args)
             # The transaction was rolled back. The number of rows to delete is known only after the delete.
             loaded = load(delete=False)
             loaded.held_back = error.args[0]
-            return loaded
+    for change in done:
+        log.info("%s", change)
+    return loaded
 
 
 def warn_held_back(log: Any, table: TableName, count: int, known: int, most: int) -> None:
@@ -267,11 +271,11 @@ def _fit(
     database: Database,
     made: Layout,
     existing: Mapping[str, Existing],
-    log: Any,
     *,
     add_columns: bool,
-) -> None:
-    """Check that a table is compatible with the rows, and add missing columns if `add_columns` is set."""
+) -> list[str]:
+    """Check that a table is compatible with the rows; add missing columns if `add_columns` is set, and name them."""
+    added = []
     known = {database.folded(name): column for name, column in existing.items()}
     for column in made.columns:
         there = known.get(database.folded(column.name))
@@ -283,7 +287,7 @@ def _fit(
                     "or list the columns to load in columns"
                 )
             database.execute(statement)
-            log.info("Added the column %s to the table %s", column.name, made.table)
+            added.append(f"Added the column {column.name} to the table {made.table}")
             continue
         accepted = database.accepted.get(column.type)
         if accepted is not None and there.type.partition("(")[0].strip() not in accepted:
@@ -298,6 +302,7 @@ def _fit(
             f"The column {empty[0]!r} of the table {made.table} must not be null, but the file has no values for it. "
             "Add a default to the column, or allow null"
         )
+    return added
 
 
 def values_of(

@@ -117,6 +117,14 @@ class Check(Step):
         :param url: URL of the output; None if the results are pushed to XCom.
         """
         self._assertions = [*self._judged()]
+        if self.holds_back:
+            for assertion in self._failed:
+                name = (
+                    assertion.check if assertion.field is None else f"{assertion.check} of {assertion.field}"
+                )
+                self._log.error(
+                    "Check %s failed: expected %s, got %s", name, assertion.expected, assertion.actual
+                )
         self._report()
         if not self._failed:
             return None
@@ -134,6 +142,7 @@ class Check(Step):
             else f"{url} is unchanged, and the results are in quarantine beside it ({QUARANTINE}). To accept them "
             f"anyway, run: airflow webdata publish {shlex.quote(url)}"
         )
+        self._log.error("%s", accept)
         self._is_rejected = True
         return RejectedResultsError(f"{text}. {accept}; to request them again, clear the task")
 

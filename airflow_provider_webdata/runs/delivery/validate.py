@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.common.coded_errors import brief
 from airflow_provider_webdata.common.item_urls import page_problem, site_failed, url_of
 from airflow_provider_webdata.common.tagged_items import tagged, untagged
 from airflow_provider_webdata.results.errors import OutputError
@@ -45,7 +46,7 @@ class Validate(Step):
         try:
             return None if found is None else ResultSchema(found, rows=self._option.rows_path)
         except OutputError as error:
-            self._log.warning("The results are not validated by the request's schema: %s", error)
+            self._log.warning("The results are not validated by the request's schema: %s", brief(error))
             return None
 
     def prepare(self) -> None:

@@ -47,7 +47,7 @@ class Found:
             is_lasting = is_never or isinstance(error, (NotFoundError, UndeclaredServerError))
         if not is_lasting:
             return error
-        self.doubts.append(f"{what} ({error})")
+        self.doubts.append(f"{what} ({error.brief()})")
         return None
 
 

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_webdata.api.endpoints import JOBS
 from airflow_provider_webdata.api.errors import APIError, InvalidResponseError, WebDataError, trimmed
 from airflow_provider_webdata.api.prices import by_format, credits_of_tokens
+from airflow_provider_webdata.api.servers import missing_part
 from airflow_provider_webdata.common.arguments import number
 from airflow_provider_webdata.common.item_urls import page_problem, site_failed, was_fetched
 from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.common.task_metrics import count
 from airflow_provider_webdata.runs.cached_pages import CachedPages
 from airflow_provider_webdata.runs.delivery.step import MISSING, SKIPPED, Results
-from airflow_provider_webdata.runs.failures import TooManyFailuresError, too_many
+from airflow_provider_webdata.runs.failed_run import suggest_explanation
+from airflow_provider_webdata.runs.failures import FailureGroups, TooManyFailuresError, too_many
 from airflow_provider_webdata.states.jobs import name_of
 
 if TYPE_CHECKING:
@@ -54,6 +56,7 @@ class PageErrors:
     :param skipped: entries of the result that are no pages.
     :param delivered: all entries of the result.
     :param pages: the first failed ones, each with `url`, `error` and `code`.
+    :param groups: all failed ones by their reason.
     """
 
     count: int = 0
@@ -63,10 +66,16 @@ class PageErrors:
     skipped: int = 0
     delivered: int = 0
     pages: list[dict[str, Any]] = field(default_factory=list)
+    groups: FailureGroups = field(default_factory=FailureGroups)
 
     def add_failed(self, url: str | None, error: str | None, code: str | None) -> None:
         """Count a failed page; `code` is the service's code or the site's HTTP status."""
         self.count += 1
+        # The text may name the page.
+        reason = str(code or error or "no reason given")
+        if code and error and str(url) not in error:
+            reason = f"{code}: {trimmed(error, 120)}"
+        self.groups.add(str(url), reason)
         if len(self.pages) < MOST_LISTED:
             self.pages.append({"url": url, "error": error, "code": code})
 
@@ -184,18 +193,19 @@ class JobResult:
         saved = used or 0 if self._is_saved else 0
         self._run.ledger.settle(used, self._kind, call=self._id, formats=formats, saved=saved)
 
-    def count_lost(self) -> None:
-        """Count the cost of a job that has no result, and push what it found until it stopped."""
+    def count_lost(self) -> Mapping[str, Any]:
+        """Count the cost of a job that has no result, push what it found until it stopped, and return its status."""
         try:
             with self._run.hook as hook:
                 status = hook.job_status(self._kind, self._id, limit=1).to_wire()
         except WebDataError as error:
-            self._log.warning("The cost of job %s is unknown: %s", self._id, error)
+            self._log.warning("The cost of job %s is unknown: %s", self._id, error.brief())
             status = {}
         if (partial := status.get("partial")) is not None:
             self._run.push(partial=partial)
             self._log.warning("The run's results until it stopped are in XCom 'partial'")
         self.count(status)
+        return status
 
     def page_summary(self) -> tuple[dict[str, Any], PageErrors]:
         """Count the cost of a job with pages; return its summary and the listed errors."""
@@ -254,21 +264,30 @@ class JobResult:
 
         :param errors: the failed pages.
         """
-        if errors.count:
-            self._log.warning(
-                "%d pages failed, %d succeeded: %s", errors.count, errors.succeeded, errors.first_few()
+        task = self._run.task
+        most = number("max_error_ratio", task.max_error_ratio, 1)
+        excess = too_many(errors.count, errors.count + errors.succeeded, "pages", most or 0)
+        fails = most is not None and excess is not None
+        for line in errors.groups.lines("page"):
+            (self._log.error if fails else self._log.warning)("%s", line)
+        if errors.count and not errors.succeeded and (lack := self._lack(errors.pages[0])):
+            (self._log.error if fails else self._log.warning)(
+                "The server does not support this call: %s", lack
             )
         if errors.robots_blocked:
             self._log.warning(
                 "%d URLs were not fetched, because robots.txt forbids it", errors.robots_blocked
             )
-        task = self._run.task
-        most = number("max_error_ratio", task.max_error_ratio, 1)
-        if most is not None and (
-            excess := too_many(errors.count, errors.count + errors.succeeded, "pages", most)
-        ):
+        if fails:
+            suggest_explanation(self._run.hook, self._id, self._log)
             error = TooManyFailuresError(f"{excess}; the result is delivered anyway, and is in XCom")
             self._run.refuse_delivered(error, value)
+
+    def _lack(self, failed: Mapping[str, Any]) -> str | None:
+        """Return what the server lacks for the request, by the error of a page, or None."""
+        server = self._run.hook.get_settings().client.server
+        code, error = failed["code"], failed["error"] or ""
+        return missing_part(server, f"start_{self._kind}", 500, code, error, self._run.body)
 
     @property
     def _rows_path(self) -> list[str]:
@@ -313,7 +332,7 @@ class JobResult:
             self._log.warning(
                 "The failed pages of job %s are unknown, because the service does not list them: %s",
                 self._id,
-                error,
+                error.brief(),
             )
             return PageErrors(is_known=False)
         if answer.skipped:

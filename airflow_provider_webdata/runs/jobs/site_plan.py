@@ -133,7 +133,7 @@ class _Sitemaps:
             self._log.info(
                 "The sitemap %s could not be read. Its pages are dated only by their last scrape: %s",
                 url,
-                error,
+                error.brief(),
             )
             return ""
         self.credits += cost

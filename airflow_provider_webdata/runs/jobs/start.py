@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.exceptions import AirflowRescheduleException
 
 from airflow_provider_webdata.api.endpoints import ENDPOINTS
-from airflow_provider_webdata.api.errors import IdempotencyKeyUsedError, NotFoundError, WebDataError
+from airflow_provider_webdata.api.errors import IdempotencyKeyUsedError, NotFoundError, WebDataError, trimmed
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.common.job_kinds import checked_kind
+from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.common.worker_exit import seconds_until_resumable
 from airflow_provider_webdata.runs.failures import UncertainStartError
 from airflow_provider_webdata.runs.intent import Intent, may_have_acted
@@ -105,6 +106,7 @@ class JobStart:
         # Otherwise, a repeated request may be billed twice.
         self._bills = server.bills
         self._is_repeatable = self._has_key or not self._bills
+        self._server_record = server.record
 
     @property
     def deadline(self) -> float | None:
@@ -145,9 +147,10 @@ class JobStart:
         moved = record.account != self._account
         name = f"job {record.job_id}" if record.job_id else "a job that it may have started"
         self.log.warning(
-            "%s changed since an earlier attempt. The task abandons %s and sends a new request; both are billed",
+            "%s changed since an earlier attempt. The task abandons %s and sends a new request%s",
             "The account of the connection" if moved else "The arguments",
             name,
+            "; both are billed" if self._bills else "",
         )
         if record.job_id is None:
             self._store(record.next_generation(()))
@@ -208,7 +211,7 @@ class JobStart:
             key = self._identity.idempotency_key(before.generation) if self._has_key else None
             answer = self.send(webhook, key)
         except IdempotencyKeyUsedError as error:
-            self.log.info("%s: an earlier request started this crawl; searching for it", error)
+            self.log.info("%s: an earlier request started this crawl; searching for it", error.brief())
             return None
         except WebDataError as error:
             if may_have_acted(error):
@@ -218,7 +221,7 @@ class JobStart:
             raise
         # If an earlier attempt's request was lost, its repetition may have started the job.
         self._store(replace(self._record, attempt=self._intent.attempt.number))
-        self.log.info("Started job %s", answer.id)
+        self.log.info("Started %s: job %s", self._subject, answer.id)
         return TaskJob(answer.id, webhook is not None, list(answer.invalid_urls or ()))
 
     def _record_request(self) -> None:
@@ -244,16 +247,16 @@ class JobStart:
             with self.hook.optional() as hook:
                 items = hook.activity(endpoint=self.kind, limit=100).data
         except WebDataError as error:
-            self.log.debug("The team's activity could not be read: %s", error)
+            self.log.debug("The team's activity could not be read: %s", error.brief())
             return []
         return [item.id for item in items if item.id]
 
     def _after_lost_answer(self, error: WebDataError) -> TaskJob:
-        self.log.warning("%s. Searching for a job that may have started anyway", error)
+        self.log.warning("%s. Searching for a job that may have started anyway", error.brief())
         try:
             found = self._find_with_retries()
         except WebDataError as trouble:
-            found = Found(doubts=[str(trouble)])
+            found = Found(doubts=[trouble.brief()])
         if job := self._alive(found.jobs):
             return job
         if found.jobs or self._is_repeatable or self._intent.is_lasting or self._lookup.keys:
@@ -262,7 +265,7 @@ class JobStart:
             )
             raise error
         # Airflow 3.2 stores no record of the request, so the next attempt would know even less.
-        raise self._uncertain(found, "the service does not list it", f"{error}; ")
+        raise self._uncertain(found, "the service does not list it", f"{error.brief()}; ")
 
     def _started_with_this_key(self) -> list[str]:
         found = self._find_with_retries()
@@ -300,11 +303,12 @@ class JobStart:
         )
 
     def _uncertain(self, found: Found, otherwise: str = "", error: str = "") -> UncertainStartError:
+        instead = "to avoid double billing" if self._bills else "to avoid running it twice"
         return UncertainStartError(
             f"{error}an earlier request may have started a {name_of(self.kind)}, and its outcome cannot be determined: "
-            f"{'; '.join(found.doubts) or otherwise}. The task starts no other job, to avoid double billing. If the "
-            f"service's dashboard shows the job, get its result with WebDataJobSensor(kind={self.kind!r}, job_id=...); "
-            "otherwise, clear this task to start one"
+            f"{'; '.join(found.doubts) or otherwise}. The task starts no other job, {instead}. If "
+            f"{self._server_record} shows the job, get its result with "
+            f"WebDataJobSensor(kind={self.kind!r}, job_id=...); otherwise, clear this task to start one"
         )
 
     def _alive(self, jobs: Sequence[str]) -> TaskJob | None:
@@ -331,7 +335,7 @@ class JobStart:
         if not alive:
             return None
         ((job_id, view),) = alive
-        self.log.info("An earlier request started job %s: %s", job_id, view.progress())
+        self.log.info("An earlier request started %s: job %s, %s", self._subject, job_id, view.progress())
         record = self._record
         return TaskJob(job_id, record.reports or self.webhook.wanted, list(record.invalid_urls), view)
 
@@ -340,7 +344,7 @@ class JobStart:
         try:
             return until_visible(lambda: poll_job(self.hook, self.kind, job_id)), ""
         except NotFoundError as error:
-            return None, str(error)
+            return None, error.brief()
 
     def _has_expired(self, missing: str) -> bool:
         requested = moment(self._record.requested_at)
@@ -351,6 +355,15 @@ class JobStart:
         if record != self._record:
             self._record = record
             self._intent.remember(**record.to_json())
+
+    @property
+    def _subject(self) -> str:
+        """The job's kind, its targets, its limit, and its connection, for the log."""
+        first, more = trimmed(without_secrets(next(iter(self.targets), "")), 200), len(self.targets) - 1
+        limits = {"limit": "limit", "maxCredits": "max_credits"}
+        facts = [f"{name} {self.request[field]}" for field, name in limits.items() if self.request.get(field)]
+        named = f" of {first}" + (f" and {more} more" if more > 0 else "") if first else ""
+        return f"{name_of(self.kind)}{named} ({', '.join((*facts, f'connection {self.hook.webdata_conn_id!r}'))})"
 
     @cached_property
     def _digest(self) -> str:

@@ -9,6 +9,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from airflow_provider_webdata.api.errors import NotFoundError, WebDataError
 from airflow_provider_webdata.common.numbers import known_credits
+from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.hooks.webhooks import can_receive, no_deliveries_reason
 from airflow_provider_webdata.options import REPLICA_WAIT_SECONDS
 from airflow_provider_webdata.runs.failures import CheckFailedError
@@ -17,6 +18,7 @@ from airflow_provider_webdata.runs.replica import until_found
 from airflow_provider_webdata.runs.wait import WaitRun
 from airflow_provider_webdata.states.check_queue import CheckQueue
 from airflow_provider_webdata.states.checks import CHANGED_STATUSES, is_change, is_over
+from airflow_provider_webdata.states.jobs import first_few
 from airflow_provider_webdata.triggers.monitor import WebDataMonitorCheckTrigger
 from airflow_provider_webdata.waiting.check_target import CheckTarget
 
@@ -137,13 +139,6 @@ def check_with_pages(
     """
     hook = run.hook
     monitor_id, check_id = event["monitor_id"], event["check_id"]
-    run.log.info(
-        "Check %s of monitor %s is over: %s (reported by %s)",
-        check_id,
-        monitor_id,
-        event.get("check_status"),
-        event.get("via"),
-    )
     seen: list[Mapping[str, Any]] = []
     missing: list[NotFoundError] = []
 
@@ -164,7 +159,32 @@ def check_with_pages(
     report_credits(run, check_id, found)
     if pages is not False:
         found["pages"] = _pages(hook, monitor_id, check_id, pages)
+    run.log.info(
+        "Check %s of monitor %s %s (reported by %s)%s",
+        check_id,
+        monitor_id,
+        found.get("status") or event.get("check_status"),
+        event.get("via"),
+        _outcome(found, found.get("pages", seen[-1].get("pages")) or ()),
+    )
     return found
+
+
+def _outcome(check: Mapping[str, Any], pages: Sequence[Mapping[str, Any]]) -> str:
+    """Return what a check found, for the log."""
+    summary = check.get("summary") or {}
+    text = ""
+    if summary.get("totalPages") is not None:
+        counts = [f"{summary[name]} {name}" for name in CHANGED_STATUSES if summary.get(name)]
+        failed = [f"{summary['error']} failed"] if summary.get("error") else []
+        text = f": of {summary['totalPages']} pages, {', '.join(counts + failed) or 'none changed'}"
+    changed = [
+        str(page["url"]) for page in pages if page.get("status") in CHANGED_STATUSES and page.get("url")
+    ]
+    if changed:
+        text += f" ({without_secrets(first_few(changed, 3))})"
+    used = known_credits(check.get("actualCredits"))
+    return text + ("" if used is None else f"; {used:g} credits")
 
 
 def _pages(

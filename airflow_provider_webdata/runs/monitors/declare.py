@@ -11,7 +11,7 @@ from airflow_provider_webdata.api.models import CrawlTarget, MonitorCreateReques
 from airflow_provider_webdata.api.monitor_diff import monitor_changes, previous_values
 from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.common.page_urls import monitor_page
-from airflow_provider_webdata.runs.failures import CreditLimitError, MonitorConflictError, MonitorMissingError
+from airflow_provider_webdata.runs.failures import MonitorConflictError, MonitorCostError, MonitorMissingError
 from airflow_provider_webdata.runs.intent import Intent, may_have_acted
 from airflow_provider_webdata.runs.managed_webhook import DECLARED_BY, ManagedWebhook, origin_of
 from airflow_provider_webdata.runs.monitors.check import CheckRun
@@ -88,7 +88,9 @@ class DeclareMonitorRun(CheckRun):
 
     def call(self) -> Any:
         """Create or update the monitor; return it, or the awaited check."""
-        request = checked_request(self.task, MonitorCreateRequest, CREATE_MONITOR.label)
+        request = checked_request(
+            self.task, MonitorCreateRequest, CREATE_MONITOR.label, map_index=self.attempt.map_index
+        )
         limit = checked_number(CREATE_MONITOR.label, "max_credits_per_month", self.task.max_credits_per_month)
         if not self.task.allow_unlimited_crawl:
             _refuse_unlimited_crawls(request)
@@ -222,7 +224,7 @@ class DeclareMonitorRun(CheckRun):
             if not may_have_acted(error):
                 intent.forget()
                 raise
-            self.log.warning("%s. Checking whether the monitor was created anyway", error)
+            self.log.warning("%s. Checking whether the monitor was created anyway", error.brief())
             found = until_found(lambda: self._own_monitors(name, intent), self.task.replica_wait)
             if not found:
                 raise
@@ -284,9 +286,9 @@ class DeclareMonitorRun(CheckRun):
                 done += f", except {', '.join(outcome.lost)}, which the service cannot remove"
         else:
             done = "it is unchanged"
-        raise CreditLimitError(
+        raise MonitorCostError(
             f"Monitor {monitor.name!r} ({monitor.id}) is estimated at {estimate:g} credits per month, over "
-            f"max_credits_per_month={limit:g}; {done}. Check less often or fewer pages, or raise the limit"
+            f"max_credits_per_month={limit:g}; {done}"
         )
 
     def _applied_schedule(self, declared: Declaration) -> Mapping[str, Any] | None:

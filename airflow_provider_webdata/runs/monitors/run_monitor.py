@@ -86,7 +86,7 @@ class RunMonitorRun(CheckRun):
             if not may_have_acted(error):
                 intent.forget()
                 raise
-            self.log.warning("%s. Checking whether a check was started anyway", error)
+            self.log.warning("%s. Checking whether a check was started anyway", error.brief())
             found = until_found(lambda: self._own_check(monitor_id, intent), self.task.replica_wait)
             if found is None:
                 raise

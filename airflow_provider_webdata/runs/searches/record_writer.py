@@ -7,6 +7,8 @@ import contextlib
 import logging
 from typing import TYPE_CHECKING
 
+from airflow_provider_webdata.common.coded_errors import brief
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -61,7 +63,7 @@ class RecordWriter:
                         await asyncio.to_thread(self._save, unsaved)
                         unsaved = []
                     except Exception as error:  # noqa: BLE001 - storage backends raise any error
-                        log.warning("Failed to save %d results: %s", len(unsaved), error)
+                        log.warning("Failed to save %d results: %s", len(unsaved), brief(error))
                         self._error = error
         finally:
             # Also after a cancellation, when the task has timed out.

@@ -26,6 +26,7 @@ from airflow_provider_webdata.api.errors import (
 )
 from airflow_provider_webdata.api.prices import SEARCH
 from airflow_provider_webdata.api.retry import SILENT_PAUSE_SECONDS, is_unreachable
+from airflow_provider_webdata.api.servers import NO_SEARCH, lacks_search
 from airflow_provider_webdata.common.item_urls import unfetched
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
 from airflow_provider_webdata.runs.searches.record_writer import RecordWriter
@@ -159,6 +160,7 @@ class SearchBatch:
         self._pending: deque[BatchQuery] = deque()
         self._unreached: dict[str, int] = {}
         self._total = 0
+        self._is_warned = False
 
     def stop(self) -> None:
         """Start no more searches; safe to call from a signal handler."""
@@ -363,7 +365,7 @@ class SearchBatch:
         self._limit.slow_down(ticket, wait)
         # Many searches in flight receive the same 429.
         if (pause := self._limit.pause) > SILENT_PAUSE_SECONDS >= before:
-            log.warning("%s. Pausing new searches for %.1f s", error, pause)
+            log.warning("%s. Pausing new searches for %.1f s", error.brief(), pause)
 
     def _may_reach_later(self, query: BatchQuery) -> bool:
         self._unreached[query.key] = self._unreached.get(query.key, 0) + 1
@@ -378,7 +380,11 @@ class SearchBatch:
             await writer.put(ambiguous_record(query, reason, self._reserved.get(query.key, 0.0)))
 
     def _count(self, query: BatchQuery, answer: SearchResponse) -> Record:
-        record = answer_record(query, answer.to_wire())
+        wire = answer.to_wire()
+        record = answer_record(query, wire)
+        if not self._is_warned and lacks_search(self._settings.client.server, wire):
+            self._is_warned = True
+            log.warning("Search %r: %s", query.text, NO_SEARCH)
         if (cost := self._ledger.cost(record["creditsUsed"])) is not None:
             self.tally.credits_used += cost
             self._dearest = max(self._dearest, cost)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from airflow_provider_webdata.common.links import docs_link
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -196,5 +198,7 @@ def listing() -> str:
     lines = []
     for quirk in QUIRKS.values():
         number = f" (N: {quirk.number})" if quirk.number is not None else ""
-        lines.append(f"{quirk.name:<{width}}  {quirk.effect}{number} [docs/service.md#{quirk.rule}]")
+        lines.append(
+            f"{quirk.name:<{width}}  {quirk.effect}{number} [{docs_link(f'service.md#{quirk.rule}')}]"
+        )
     return "\n".join(lines)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from airflow_provider_webdata.api.errors import WebDataError
-from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.common.coded_errors import ArgumentError, brief
 from airflow_provider_webdata.common.component_metrics import count, timing
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.common.storable import storable
@@ -74,7 +74,7 @@ class WaitTrigger(BaseTrigger):
                 self.log.exception("The wait ended unexpectedly.")
                 event = {
                     "status": "error",
-                    "error": f"{type(error).__name__}: {error}",
+                    "error": f"{type(error).__name__}: {brief(error)}",
                     "verdict": "unknown",
                 }
         tags = {"conn_id": self.webdata_conn_id, "kind": self.kind, "status": str(event["status"])}

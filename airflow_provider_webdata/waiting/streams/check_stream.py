@@ -99,7 +99,8 @@ async def _monitor_id(hub: Hub, monitor: str) -> str:
     found: list[str] = await hub.connection.call(lookup)
     if len(found) != 1:
         raise WaitFailedError(
-            f"{len(found) or 'no'} monitors are named {monitor!r}: the watcher needs the id or the name of one monitor"
+            f"{len(found) or 'no'} monitors are named {monitor!r}: the watcher needs the id or the name of one monitor "
+            "(WD-037)"
         )
     return found[0]
 

@@ -154,7 +154,7 @@ async def test_a_call_that_exceeds_a_cap_is_not_sent(hook: Any, sandbox: Any) ->
         with pytest.raises(CallRefusedError, match=part) as refused:
             await settled(getattr(guarded, method)(*arguments))
         assert "the call was not sent" in str(refused.value), name
-        assert str(refused.value).endswith("(WD-027)"), name
+        assert "(WD-027)" in str(refused.value), name
         await settled(guarded.close())
     assert sandbox.control.requests() == []
 

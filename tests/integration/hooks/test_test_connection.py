@@ -211,8 +211,7 @@ def test_team_without_figures(connect):
 
 def test_bad_setting(connect):
     connect("https://api.example.com", timeout="soon")
-    assert WebDataHook().test_connection() == (
-        False,
-        "connection 'webdata_default': timeout must be a number (given: 'soon'); write a number such as 30 "
-        "(WD-001)",
+    error = ConfigurationError(
+        "connection 'webdata_default': timeout must be a number (given: 'soon'); write a number such as 30"
     )
+    assert WebDataHook().test_connection() == (False, str(error))

@@ -96,7 +96,7 @@ def test_the_report_of_a_run_that_failed(
         )
     )
     assert outcome.state == "failed"
-    assert "(WD-031)" in str(outcome.error)
+    assert "read XCom 'partial', then raise max_credits or request less (WD-068)" in str(outcome.error)
     logged = log()
     assert "steps of agent run" in logged
     assert f"tool_call.started scrape {{'url': '{LEVELS}'}}" in logged

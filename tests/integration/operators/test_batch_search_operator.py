@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import textwrap
@@ -299,13 +300,14 @@ def test_failures_within_the_ratio_are_reported(here):
     assert "not this" in failure["error"]
 
 
-def test_without_a_retry_left_results_are_delivered_and_the_task_fails(here, tmp_path):
+def test_without_a_retry_left_results_are_delivered_and_the_task_fails(here, tmp_path, log):
     output = tmp_path / "a.jsonl"
     here.control.add_fault("status", path=SEARCH, status=500, body=OOPS)
     ti = TaskInstance()
     arguments = {"queries": ["zeppelin", "balloon"], "max_concurrency": 1, "output": str(output)}
     with pytest.raises(AirflowFailException, match="1 of 2 searches failed"):
         execute(ti, **arguments)
+    assert re.search(r"error +\] 1 search failed: .*WD-500\) \('zeppelin'\)", log())
     assert {item["query"] for item in lines(output)} == {"balloon"}
     assert ti.xcom["return_value"]["path"] == str(output)
     # Clearing the task makes the rest.

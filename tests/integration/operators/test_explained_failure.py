@@ -83,9 +83,13 @@ def test_nothing_is_sent_by_default(
     asking: SandboxServer, connect: Callable[..., None], log: Callable[[], str]
 ) -> None:
     connect(asking)
-    assert "explanation" not in direct.run(crawl()).xcom
+    outcome = direct.run(crawl())
+    assert "explanation" not in outcome.xcom
     assert questions(asking) == []
-    assert "explain" not in log()
+    job_id = outcome.xcom["job_id"]
+    reason, command, _ = log().partition(f"airflow webdata explain {job_id} --conn-id webdata_default")
+    assert command
+    assert f"crawl {job_id} failed: The job failed because" in reason
 
 
 @pytest.mark.rule("support-statuses", "support-stuck")

@@ -345,6 +345,9 @@ def test_pages_from_the_cache_are_counted(service: JobService, log: Callable[[],
     assert direct.run(job("crawl")).state == "success"
     logged = log()
     assert "start crawl: pages may be up to 2 days old" in logged
+    assert re.search(
+        r"Started crawl of https://\S+ \(limit \d+, connection 'webdata_default'\): job \S+", logged
+    ), logged
     assert "2 pages came from the service's cache, the oldest of 2026-01-30T02:00:04Z, " in logged
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from functools import partial
@@ -400,6 +401,23 @@ def test_an_uncertain_start_is_repeated_only_where_nothing_is_billed(
     connect(monkeypatch, self_hosted, server="self-hosted")
     assert task.start().job_id == self_hosted.started()[1]
     assert "The server may run both jobs, but bills neither" in caplog.text
+
+
+def test_no_message_names_bills_and_dashboards_that_a_server_lacks(
+    self_hosted: JobService, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    connect(monkeypatch, self_hosted, server="self-hosted")
+    task = Task(self_hosted, "crawl")
+    task.crash("later")
+    task.body = {**task.body, "limit": 6}
+    task.start()
+    assert "and sends a new request" in caplog.text
+    uncertain = Task(self_hosted, "crawl")
+    uncertain.crash()
+    Task(self_hosted, "crawl").start()
+    with pytest.raises(UncertainStartError, match="If the server's log shows the job") as raised:
+        uncertain.start()
+    assert not re.search("bill|dashboard", caplog.text + str(raised.value))
 
 
 def test_a_list_that_hangs_delays_a_start_once(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import datetime, timezone
 from typing import Any
@@ -454,6 +455,14 @@ def test_run_when_one_is_running(here: SandboxServer) -> None:
     assert third.ended == ("failed", 1)
     assert "is already running (if_running='error')" in str(third.error)
     assert len(here.control.state()["checks"]) == 1
+
+
+def test_the_line_of_a_check_says_what_it_found(here: SandboxServer, log: Log) -> None:
+    url = "https://river.example/"
+    kept = value(create(targets=[{"type": "scrape", "urls": [url]}]))
+    found = value(run_monitor(monitor_id=kept["id"], wait_for_completion=True, include_pages=True))
+    line = rf"Check {found['id']} of monitor \S+ completed \(reported by polling\): "
+    assert re.search(rf"{line}of 1 pages, 1 new \({url}\); 1 credits", log())
 
 
 @pytest.mark.rule("late-reads", "monitor-run")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 
 import pytest
 from airflow.sdk.exceptions import AirflowFailException
@@ -163,6 +164,17 @@ def test_a_missing_file_is_retried(here, report):
 
     assert direct.run(parse(late, retries=1), before_try=arrive).ended == ("success", 2)
     assert len(here.control.requests(PARSE)) == 1
+
+
+def test_a_missing_file_is_named_with_the_next_step(here, report):
+    late = report.with_name("late.html")
+    error = direct.run(parse(late)).error
+    assert isinstance(error, FileNotFoundError)
+    assert error.help_code == "WD-065"
+    assert re.search(
+        rf"{late} cannot be read: .*No such file.*\. Create the file, or correct the path\. ", str(error)
+    )
+    assert here.control.requests() == []
 
 
 @pytest.mark.rule("repeat-rate-limit")

@@ -299,7 +299,7 @@ def test_terms_fail_the_task_at_once(here: SandboxServer) -> None:
     outcome = direct.run(task(**EPISODES, retries=3), StateStore())
     assert outcome.ended == ("failed", 1)
     assert "https://service.example/app/data-providers/episode-index" in str(outcome.error)
-    assert str(outcome.error).endswith("(WD-029)")
+    assert "(WD-029)" in str(outcome.error)
     here.control.accept_terms("episode-index")
     assert direct.run(task(**EPISODES)).value["data"][0]["title"] == "The river in flood"
 
@@ -328,7 +328,7 @@ def test_a_limit_is_held_before_the_calls(here: SandboxServer, arguments: Any, w
     outcome = direct.run(task(**arguments, retries=2), StateStore())
     assert outcome.ended == ("failed", 1)
     assert words in str(outcome.error)
-    assert str(outcome.error).endswith("(WD-034)")
+    assert "(WD-034)" in str(outcome.error)
     assert executions(here) == []
 
 

@@ -116,6 +116,12 @@ def test_the_log_says_how_old_a_page_may_be_and_where_it_came_from(here, log):
     assert logged.count("from the service's cache of") == 1
 
 
+def test_of_a_mapped_task_only_the_first_instance_logs_what_is_the_same_for_all(here, log):
+    for index in range(3):
+        direct.execute(scrape(), context_of(TaskInstance(map_index=index)))
+    assert log().count("pages may be up to 2 days old") == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.operators.account import WebDataAccountOperator
+from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.credit_usage import WebDataCreditUsageOperator
@@ -92,6 +93,20 @@ def test_a_crawl_costs_nothing(own: SandboxServer) -> None:
     assert paths[0] == ("POST", "/v2/crawl")
 
 
+def test_a_batch_of_searches_says_so_once(own: SandboxServer, log: Any) -> None:
+    outcome = direct.run(WebDataBatchSearchOperator(task_id="t", queries=["river", "lake"]))
+    assert outcome.state == "success", outcome.error
+    assert (
+        log().count("as from a self-hosted server without a search backend. Configure one on the server") == 1
+    )
+
+
+def test_a_failed_job_is_not_called_billed(own: SandboxServer) -> None:
+    own.control.add_fault("fail_crawl")
+    error = direct.run(WebDataCrawlOperator(task_id="t", url="https://river.example/", limit=3)).error
+    assert "inspect the job before a retry starts another one (WD-031)" in str(error)
+
+
 @pytest.mark.rule("self-hosted-search")
 def test_a_search_without_a_backend_says_so(own: SandboxServer, log: Any) -> None:
     outcome = direct.run(WebDataSearchOperator(task_id="t", query="river", returns="web"))
@@ -110,3 +125,17 @@ def test_a_lost_answer_of_a_batch_is_not_ambiguous(own: SandboxServer) -> None:
     assert outcome.ended == ("success", 2)
     assert len(own.control.requests("/v2/search")) == 3
     assert (outcome.xcom["credits"]["used"], outcome.xcom["credits"]["unknown"]) == (0, 0)
+
+
+@pytest.mark.parametrize("kind", ["batch", "crawl"])
+def test_pages_that_all_fail_for_lack_of_a_model_say_so(own: SandboxServer, log: Any, kind: str) -> None:
+    formats = [{"type": "json", "prompt": "The level"}]
+    outcome = direct.run(
+        WebDataBatchScrapeOperator(task_id="t", urls=["https://river.example/"], formats=formats)
+        if kind == "batch"
+        else WebDataCrawlOperator(
+            task_id="t", url="https://river.example/", limit=2, scrape_options={"formats": formats}
+        )
+    )
+    assert outcome.state == "success"
+    assert "needs a language model. Configure one on the server, or omit the option (format json)" in log()

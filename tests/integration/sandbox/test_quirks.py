@@ -492,4 +492,4 @@ def test_the_list_names_all(capsys) -> None:
     assert main(["--quirk", "list"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == list(QUIRKS)
-    assert all("[docs/service.md#" in line for line in lines)
+    assert all("/docs/service.md#" in line for line in lines)

@@ -426,6 +426,15 @@ def test_several_files_are_loaded_together(
     assert texts(database) == {1: "text", 2: "b"}
 
 
+@on_sqlite
+def test_a_table_that_was_rolled_back_was_not_created(
+    database: Target, written: Written, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(TableError, match=r"item 2 of .* has no"):
+        load(written([page(1), {"markdown": "of no page"}], "a.jsonl"))
+    assert "Created the table" not in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("database", ["sqlite", "other, by ?"], indirect=True)
 def test_flat_documents_are_upserted_and_deleted_by_page(database: Target, tmp_path: Path) -> None:
     def deliver(items: list[Any]) -> dict[str, Any]:

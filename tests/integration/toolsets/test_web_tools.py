@@ -17,6 +17,7 @@ from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import FunctionModel
 
 from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
+from airflow_provider_webdata.sandbox.server import SandboxServer
 from airflow_provider_webdata.toolsets import sources
 from airflow_provider_webdata.toolsets.webdata import WebDataToolset
 from tests.support.direct import StateStore, TaskInstance, context_of, killed_in_a_call
@@ -71,6 +72,18 @@ def test_a_search(obey: Any, sandbox: Any) -> None:
         assert set(result) == {"title", "url", "description"}
     (sent,) = sandbox.control.requests("/v2/search")
     assert sent["body"] == {"query": "river", "limit": 2, "tbs": "qdr:y", "country": "DE"}
+
+
+@pytest.mark.rule("self-hosted-search")
+def test_a_search_on_a_server_without_a_search_backend(
+    obey: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with SandboxServer(profile="self-hosted") as own:
+        text = connection_text(own.url, own.api_key, server="self-hosted")
+        monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", text)
+        (found,) = results(obey(call("web_search", query="river"), WebDataToolset()))
+    assert "This server cannot search" in found["note"]
+    assert "without a search backend. Configure one on the server" in caplog.text
 
 
 def test_a_search_within_domains(obey: Any, sandbox: Any) -> None:
@@ -202,7 +215,7 @@ def test_a_refused_key_or_no_credits_end_the_run(
 
 def test_a_connection_that_cannot_work_ends_the_run(obey: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text("ftp://a.example"))
-    with pytest.raises(AirflowFailException, match=r"\(WD-001\)$"):
+    with pytest.raises(AirflowFailException, match=r"\(WD-001\)"):
         obey(call("read_page", url=FLOODS), WebDataToolset())
 
 
@@ -241,7 +254,7 @@ def test_a_page_neither_names_nor_marks_its_file(
 
 def test_a_folder_that_cannot_be_written_costs_nothing(obey: Any, sandbox: Any, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(AirflowFailException, match=r"cannot be written .* \(WD-005\)$"):
+    with pytest.raises(AirflowFailException, match=r"cannot be written .* \(WD-005\)"):
         obey(call("read_page", url=FLOODS), WebDataToolset(save_to=str(tmp_path / "file")))
     assert sandbox.control.requests() == []
 

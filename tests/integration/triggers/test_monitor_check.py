@@ -265,6 +265,7 @@ async def test_a_missing_monitor_or_check(world: Any, tools: Any, monkeypatch: p
     )
     assert (event["status"], event["verdict"]) == ("error", "never")
     assert "does not exist (" in event["error"]
+    assert event["error"].endswith(" (WD-404)"), "the task adds the fix"
     assert "HTTP 404" in event["error"]
 
 

@@ -60,7 +60,9 @@ def error_of(status: int, headers: dict[str, str], body: Any) -> WebDataError:
     ],
 )  # fmt: skip
 def test_a_success_that_is_not_usable(body: Any, headers: dict[str, str], said: str) -> None:
-    assert str(error_of(200, headers, body)) == f"search: the response (HTTP 200) is invalid: {said} (WD-011)"
+    assert (
+        error_of(200, headers, body).brief() == f"search: the response (HTTP 200) is invalid: {said} (WD-011)"
+    )
 
 
 def read(body: str, endpoint: Any = endpoints.SEARCH) -> Any:
@@ -119,7 +121,7 @@ def test_long_numbers_cost_no_answer() -> None:
 )
 def test_a_redirect(location: str | None, said: str) -> None:
     error = error_of(302, {} if location is None else {"Location": location}, b"")
-    assert str(error) == f"search: the response (HTTP 302) is invalid: {said} (WD-011)"
+    assert error.brief() == f"search: the response (HTTP 302) is invalid: {said} (WD-011)"
 
 
 @pytest.mark.parametrize(
@@ -152,7 +154,7 @@ def test_a_redirect(location: str | None, said: str) -> None:
     ],
 )
 def test_a_failure(body: Any, said: str) -> None:
-    assert str(error_of(400, {}, body)) == f"search: HTTP 400: {said} (WD-400)"
+    assert error_of(400, {}, body).brief() == f"search: HTTP 400: {said} (WD-400)"
 
 
 def literal(value: str, path: list[Any]) -> dict[str, Any]:
@@ -223,7 +225,7 @@ ONCE = "Number of actions cannot exceed 50"
 )
 def test_the_issues_of_a_failure(error: str, details: Any, said: str) -> None:
     failure = error_of(400, {}, {"success": False, "error": error, "details": details})
-    assert str(failure) == f"search: HTTP 400: {said} (WD-400)"
+    assert failure.brief() == f"search: HTTP 400: {said} (WD-400)"
 
 
 def test_a_deep_union_is_a_short_text() -> None:
@@ -259,13 +261,13 @@ FORM = "the error body has an unknown form; it starts with: "
 )
 def test_a_failure_in_another_servers_form(body: Any, said: str) -> None:
     failure = error_of(400, {}, body)
-    assert str(failure).removesuffix(" (WD-400)").partition(": ")[2].partition(": ")[2] == said
+    assert failure.brief().removesuffix(" (WD-400)").partition(": ")[2].partition(": ")[2] == said
 
 
 def test_the_kind_of_a_failure() -> None:
     error = error_of(502, {"Content-Type": "text/html;charset=utf-8"}, b"<h1>Bad gateway</h1>")
     said = f"the error body is not JSON but text/html, {PROXY}; it starts with: <h1>Bad gateway</h1>"
-    assert str(error) == f"search: HTTP 502: {said} (WD-500)"
+    assert error.brief() == f"search: HTTP 502: {said} (WD-500)"
 
 
 class NoJSON:
@@ -334,7 +336,8 @@ def test_a_call_that_cannot_be_made(arguments: dict[str, Any], said: str) -> Non
         prepare(CONFIG, **given)
     problems = "the request has a problem" if "\n" not in said else "the request has 2 problems"
     assert (
-        str(caught.value) == f"{given['endpoint'].label}: nothing was sent, {problems}:\n  - {said} (WD-002)"
+        caught.value.brief()
+        == f"{given['endpoint'].label}: nothing was sent, {problems}:\n  - {said} (WD-002)"
     )
 
 

@@ -12,6 +12,7 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.hooks.connection import (
     DEFAULT_SIGNATURE_HEADER,
+    ConnectionMissingError,
     settings_of,
     webhook_settings_of,
 )
@@ -241,8 +242,10 @@ def test_refused(fields, words):
 def test_a_connection_that_does_not_exist():
     with pytest.raises(
         AirflowNotFoundException, match=r"'no_such' does not exist\. Create it: airflow webdata init"
-    ):
+    ) as caught:
         WebDataHook("no_such").get_settings()
+    assert isinstance(caught.value, ConnectionMissingError)
+    assert "(WD-008)" in str(caught.value)
     # As of a template that rendered to nothing.
     with pytest.raises(AirflowNotFoundException, match="webdata_conn_id is empty"):
         WebDataHook("").get_settings()

@@ -8,6 +8,7 @@ import pytest
 from airflow.sdk import DAG
 from pydantic import BaseModel
 
+from airflow_provider_webdata.common.coded_errors import MissingArgumentError
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
@@ -226,18 +227,18 @@ WRONG = {
         WebDataCrawlOperator,
         {"url": "{{ url }}", "limit": 100, "scrape_options": {"proxy": "basic"}, "credit_limit": 99},
         "credit_limit=99 is below the maximum price of 100 credits: 100 pages at 1 .page.; "
-        "raise credit_limit, or lower limit .WD",
+        "raise credit_limit, or lower limit\nCorrect the argument .WD",
     ),
     "a limit below the price of scraped results": (
         WebDataSearchOperator,
         {"query": "q", "scrape_options": {"formats": ["markdown"], "parsers": []}, "credit_limit": 9},
         "; raise credit_limit, or lower limit, or set proxy='basic' in scrape_options, or exclude x.com and "
-        "twitter.com .WD",
+        "twitter.com\nCorrect the argument .WD",
     ),
     "a limit below the price of pages": (
         WebDataBatchScrapeOperator,
         {"urls": ["https://a.example/"], "parsers": [], "credit_limit": 4},
-        "; raise credit_limit, or pass fewer urls, or set proxy='basic' .WD",
+        "; raise credit_limit, or pass fewer urls, or set proxy='basic'\nCorrect the argument .WD",
     ),
     "a limit that nothing holds": (
         WebDataScrapeOperator,
@@ -378,5 +379,7 @@ def test_default_args_apply_to_multiple_outputs():
 
 
 def test_missing_is_said_as_airflow_says_it():
-    with pytest.raises(TypeError, match="missing keyword argument 'query'"):
+    with pytest.raises(TypeError, match="'t': missing keyword argument 'query'") as caught:
         WebDataSearchOperator(task_id="t")
+    assert isinstance(caught.value, MissingArgumentError)
+    assert "(WD-003)" in str(caught.value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 from importlib.metadata import requires
@@ -16,6 +17,7 @@ from packaging.specifiers import SpecifierSet
 from trove_classifiers import classifiers
 
 from airflow_provider_webdata import __version__
+from airflow_provider_webdata.common import links
 from tests.support.links import dead
 from tests.support.snippets import ROOT
 
@@ -61,6 +63,24 @@ def test_addresses_lead_into_the_repository() -> None:
         assert url.startswith(REPOSITORY), name
         if found := re.fullmatch(r"/(?:blob|tree)/main/(.+)", url.removeprefix(REPOSITORY)):
             assert dead(found[1], ROOT) is None
+
+
+def test_messages_link_to_the_repository_and_to_existing_sections() -> None:
+    assert links.REPOSITORY == METADATA.core.urls["Source"] == REPOSITORY
+    for path in sorted((ROOT / "airflow_provider_webdata").rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        texts = {
+            id(node.value): node.value.value
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "docs_link":
+                (page,) = node.args
+                if isinstance(page, ast.Constant):
+                    assert dead(str(page.value), ROOT / "docs") is None
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in texts:
+                assert not re.search(r"(?<!/)\bdocs/[\w/]+\.md", node.value), (path, node.value)
 
 
 def test_the_repository_has_one_address() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from argparse import Namespace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -120,6 +121,16 @@ CHECKS: list[tuple[Checks, list[Any], str]] = [
 ]  # fmt: skip
 
 
+def test_each_failed_check_is_an_error_before_the_command_and_the_rest(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "found.jsonl"
+    delivered(PAGES, checks=Checks(min_items=11, coverage={"json.colour": 0.5}), output=str(path))
+    told = re.findall(r"\[(error|info) +\] (\S+ \S+)", capsys.readouterr().out)
+    assert told[:2] == [("error", "Check min_items"), ("error", "Check coverage")]
+    assert [level for level, _ in told].count("error") == 3
+
+
 @each_row("checks, items, message", CHECKS)
 def test_a_check_that_fails(tmp_path: Path, checks: Checks, items: list[Any], message: str) -> None:
     path = tmp_path / "with space" / "found.jsonl"
@@ -128,7 +139,7 @@ def test_a_check_that_fails(tmp_path: Path, checks: Checks, items: list[Any], me
     error, xcom, run = delivered(items, checks=checks, output=str(path), earlier=BEFORE)
     assert message in str(error)
     assert (
-        f"run: airflow webdata publish '{run.delivery.path}'; to request them again, clear the task (WD-064)"
+        f"run: airflow webdata publish '{run.delivery.path}'; to request them again, clear the task. "
         in str(error)
     )
     assert path.read_text() == "old"

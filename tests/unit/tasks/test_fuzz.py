@@ -67,7 +67,7 @@ def cut(draw: random.Random, text: bytes) -> bytes:
 
 
 def reads(number: int, place: str, damage: Any, read: Callable[..., Any], *args: Any) -> Any:
-    """Return what is read; None where an error names the record and the cure."""
+    """Return what is read; None where an error names the record and the fix."""
     try:
         return read(*args)
     except CodedError as error:

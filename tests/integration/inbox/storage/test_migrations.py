@@ -163,8 +163,8 @@ def test_check_migrations_names_missing_tables(
     assert there == {"error": None, "warnings": []}
     # Airflow names its own revisions alone, which are the same on both sides.
     assert "still unapplied migrations" in missing["error"]
-    for cure in ("`airflow db migrate`", "`inbox_create_tables = True`"):
-        assert cure in missing["warnings"][0]
+    for fix in ("`airflow db migrate`", "`inbox_create_tables = True`"):
+        assert fix in missing["warnings"][0]
     assert not_awaited == {"error": None, "warnings": []}
 
 

@@ -1,0 +1,19 @@
+"""Addresses of the project."""
+
+from __future__ import annotations
+
+REPOSITORY = "https://github.com/airflow-provider-webdata/airflow-provider-webdata"
+"""The repository, whose addresses `[project.urls]` of pyproject.toml lists."""
+
+
+def docs_link(page: str) -> str:
+    """Return the address of a page of the documentation.
+
+    :param page: path below `docs`, with an anchor if needed, such as `errors.md#wd-001`.
+    """
+    return f"{REPOSITORY}/blob/main/docs/{page}"
+
+
+def error_link(code: str) -> str:
+    """Return the address of the section about an error code."""
+    return docs_link(f"errors.md#{code.lower()}")
