@@ -46,7 +46,7 @@ _FACTS = (
 
 @dataclass
 class PageErrors:
-    """The pages of a job that failed.
+    """The pages of a job that failed or have a warning.
 
     :param count: number of failed pages.
     :param succeeded: number of pages without an error.
@@ -55,6 +55,8 @@ class PageErrors:
     :param skipped: entries of the result that are no pages.
     :param delivered: all entries of the result.
     :param pages: the first failed ones, each with `url`, `error` and `code`.
+    :param warned: number of pages with a warning.
+    :param first_warning: the first of these warnings.
     """
 
     count: int = 0
@@ -64,6 +66,8 @@ class PageErrors:
     skipped: int = 0
     delivered: int = 0
     pages: list[dict[str, Any]] = field(default_factory=list)
+    warned: int = 0
+    first_warning: str = ""
 
     def add_failed(self, url: str | None, error: str | None, code: str | None) -> None:
         """Count a failed page; `code` is the service's code or the site's HTTP status."""
@@ -73,6 +77,9 @@ class PageErrors:
 
     def add_document(self, document: Mapping[str, Any]) -> None:
         """Count a page, with wire names; an error status of its site counts as failed."""
+        if warning := document.get("warning"):
+            self.warned += 1
+            self.first_warning = self.first_warning or str(warning)
         metadata = _metadata_of(document)
         if site_failed(metadata):
             url, status = metadata.get("sourceURL") or metadata.get("url"), metadata.get("statusCode")
@@ -245,6 +252,11 @@ class JobResult:
         if errors.count:
             self._log.warning(
                 "%d pages failed, %d succeeded: %s", errors.count, errors.succeeded, errors.first_few()
+            )
+        if errors.warned:
+            self._log.warning(
+                "%d of %d pages have a warning from the service, such as: %s",
+                *(errors.warned, errors.delivered, trimmed(errors.first_warning)),
             )
         if errors.robots_blocked:
             self._log.warning(
