@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from airflow_provider_webdata.common.coded_errors import CodedError
 from airflow_provider_webdata.common.spelling import nearest
+from airflow_provider_webdata.common.url_secrets import without_secrets
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
@@ -138,8 +139,8 @@ def one_line(text: str) -> str:
 
 
 def trimmed(text: str, limit: int = 500) -> str:
-    """Return `text` on one line of at most `limit` characters; see `one_line`."""
-    text = one_line(text)
+    """Return `text` on one line of at most `limit` characters, without the secrets in its URLs; see `one_line`."""
+    text = without_secrets(one_line(text))
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 

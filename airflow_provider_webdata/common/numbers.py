@@ -7,6 +7,11 @@ from typing import Any
 _MOST_CREDITS = 1e12
 
 
+def known_count(value: Any) -> int | None:
+    """Return a number of pages, or None if the value is no whole number from 0."""
+    return value if type(value) is int and value >= 0 else None
+
+
 def known_credits(value: Any) -> float | None:
     """Return a number of credits, or None if the value is no number, negative (unknown), or above 10^12."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):

@@ -29,8 +29,8 @@ class WebDataToTableOperator(LiteralText, BaseOperator, metaclass=CheckedArgumen
     changes nothing, and loads are idempotent. The service is not called.
 
     XCom: a mapping with `table`, `loaded` (rows loaded from the files), `deleted`, `duplicates` (items that a later one
-    with the same key replaced), `files` (their number), and `heldBack` (see `max_removed`). Asset events of the outlets
-    contain the same.
+    with the same key replaced), `files` (their number), `heldBack` (see `max_removed`), and `failedPages` (failed pages
+    that were not loaded, see `columns`). Asset events of the outlets contain the same.
 
     :param path: path or URL of a file of results, of a list of the files of a partitioned output (`.files.json`), or
         the XCom of a task with `output`, such as `crawl.output`. Several of these are loaded together (templated).
@@ -44,7 +44,8 @@ class WebDataToTableOperator(LiteralText, BaseOperator, metaclass=CheckedArgumen
     :param key: column or columns of the file that identify a row. Default: `source_url` of pages, `url` of links and
         search results, `id` of flat documents.
     :param columns: columns of the file to load, or a mapping of these to column names in the table. Default: all except
-        `change`, `last_seen`, and `page`, which describe a run.
+        `change`, `last_seen`, and `page`, which describe a run. From files with columns of a schema, failed pages (with
+        an error status) are loaded only if this lists `validation_errors`.
     :param create_table: create the table if it is missing, with the key as its primary key. Default: true.
     :param add_columns: add columns that the table lacks. Default: false; missing columns are then an error.
     :param mode: `upsert` (default); `replace`, which replaces the entire content of the table by the files' content;

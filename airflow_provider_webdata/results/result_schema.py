@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 ERRORS_KEY = "validationErrors"
 """The first column of an invalid item: its problems."""
 
+NOT_VALIDATED = "not validated: "
+"""Start of the only problem of a failed page."""
+
 ERRORS = Column("validation_errors", (ERRORS_KEY,), "json")
 
 _MOST_PROBLEMS = 10

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import cached_property
@@ -27,7 +27,12 @@ from airflow_provider_webdata.runs.kept_records import records_of
 from airflow_provider_webdata.runs.request import checked_extra_body, checked_number, valid_request
 from airflow_provider_webdata.runs.run import Run
 from airflow_provider_webdata.runs.searches.adaptive_limit import AdaptiveLimit
-from airflow_provider_webdata.runs.searches.batch_queries import OPERATION, checked_queries
+from airflow_provider_webdata.runs.searches.batch_queries import (
+    OPERATION,
+    checked_queries,
+    label_columns,
+    labels_of,
+)
 from airflow_provider_webdata.runs.searches.records import answered, by_search, items_of, with_items
 from airflow_provider_webdata.runs.searches.runner import SearchBatch
 from airflow_provider_webdata.runs.task_ledger import bounded
@@ -227,15 +232,24 @@ class BatchSearchRun(Run):
 
     def _delivered(self, facts: dict[str, Any], kept: KeptRecords, queries: Mapping[str, BatchQuery]) -> Any:
         kind, inputs = _kind(queries), [query.text for query in queries.values()]
-        records = (record for record in answered(kept.read()) if record["key"] in queries)
+        columns = label_columns(queries, kind)
+        records = (
+            {**record, "labels": labels_of(queries[record["key"]], columns)}
+            for record in answered(kept.read())
+            if record["key"] in queries
+        )
+
+        def results(items: Iterable[Any]) -> Results:
+            return Results(items, kind, facts, inputs, media_kept=True, tag_columns=columns)
+
         if self.delivery.path is not None:
-            return self.deliver(Results(items_of(records), kind, facts, inputs, media_kept=True))
+            return self.deliver(results(items_of(records)))
         by_key = {record["key"]: record for record in records}
         ordered = [by_key[key] for key in queries if key in by_key]
         compare = self.delivery.compare
         in_place = iter if compare is None else compare.in_place
         return self.deliver(
-            Results(items_of(ordered), kind, facts, inputs, media_kept=True),
+            results(items_of(ordered)),
             lambda items, counted: {**counted, "results": by_search(ordered, in_place(items))},
         )
 

@@ -76,6 +76,7 @@ class LoadRun:
             "duplicates": loaded.duplicates,
             "files": len(files),
             **({"heldBack": loaded.held_back} if loaded.held_back else {}),
+            **({"failedPages": loaded.failed_pages} if loaded.failed_pages else {}),
         }
         annotate_outlets(self.context, facts)
         return facts
@@ -109,6 +110,13 @@ class LoadRun:
             log.warning(
                 "%d items have the same key as a later item. The table has the last item of each key",
                 loaded.duplicates,
+            )
+        if loaded.failed_pages:
+            log.warning(
+                "%d failed pages were not loaded into %s, which has columns of a schema. To load them, list "
+                "validation_errors in columns",
+                loaded.failed_pages,
+                table,
             )
         log.info(
             "Loaded %d rows into %s, and deleted %d rows of removed pages",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from airflow_provider_webdata.common.job_kinds import JobKind  # noqa: TC001 - msgspec reads the annotations
-from airflow_provider_webdata.common.numbers import known_credits
+from airflow_provider_webdata.common.numbers import known_count, known_credits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,11 +85,12 @@ class JobView(msgspec.Struct, frozen=True):
             kind,
             job_id,
             getattr(status, "status", None),
-            getattr(status, "completed", None),
-            getattr(status, "total", None),
+            # A kind that does not document these may have any values.
+            known_count(getattr(status, "completed", None)),
+            known_count(getattr(status, "total", None)),
             known_credits(getattr(status, "credits_used", None)),
             error_text(getattr(status, "error", None)) or None,
-            getattr(status, "warning", None),
+            error_text(getattr(status, "warning", None)) or None,
         )
 
     @property

@@ -6,8 +6,6 @@ import asyncio
 import json
 from contextlib import contextmanager
 from datetime import datetime, timezone
-from functools import partial
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -25,6 +23,8 @@ if TYPE_CHECKING:
 
     from airflow.sdk import DAG, BaseOperator
     from airflow.triggers.base import BaseTrigger, TriggerEvent
+
+    from .local.attempt import LocalRuns
 
 DEFAULT_CONN_ID = "webdata_default"
 
@@ -51,6 +51,7 @@ class ConnectedSandbox(SandboxControl):
         self._inbox = inbox
         self._environment = environment
         self._began = datetime.now(timezone.utc)
+        self._runs: LocalRuns | None = None
 
     def connect(self, conn_id: str = DEFAULT_CONN_ID, *, webhooks: bool = True, **extra: Any) -> None:
         """Point a connection to the sandbox through an environment variable, restored after the test.
@@ -96,24 +97,36 @@ class ConnectedSandbox(SandboxControl):
     def execute(self, task: BaseOperator, context: Mapping[str, Any] | None = None) -> Any:
         """Execute a task in this process, without a DAG or a database, and return its result.
 
-        If the task defers, its trigger runs here too, and the event resumes the task. Templates are not rendered.
+        Templates are rendered. If the task defers, its trigger runs here too, and the event resumes the task. Each call
+        is another run, which sees the XComs of earlier calls, such as those of an upstream task of the same DAG. A
+        failed task is not retried.
 
         :param task: an operator or a sensor.
-        :param context: the task's context. By default the run began with the fixture, so that events which the test
+        :param context: values that replace those of the task's context, such as `params` or `logical_date`. The logical
+            date is the current time by default, and the run began with the fixture, so that events which the test
             caused before are seen.
         :raises Exception: the task's error.
         """
         from airflow.sdk.exceptions import TaskDeferred
+        from airflow.sdk.execution_time.context import set_current_context
 
-        given: Any = {"dag_run": SimpleNamespace(start_date=self._began), **(context or {})}
-        resume = partial(task.execute, given)
+        from .local.attempt import LocalRuns
+
+        if self._runs is None:
+            self._runs = LocalRuns(self._began)
+        attempt = self._runs.start(task, context or {})
+        method, found = "", dict[str, Any]()
         while True:
+            worker, full = attempt.worker()
             try:
-                return resume()
-            except TaskDeferred as deferred:  # noqa: PERF203
+                with set_current_context(full):
+                    value = worker.resume_execution(method, found, full) if method else worker.execute(full)
+            except TaskDeferred as deferred:
                 event = asyncio.run(_first_event(deferred.trigger))
-                found = {**(deferred.kwargs or {}), "event": event.payload}
-                resume = partial(task.resume_execution, deferred.method_name, found, given)
+                method, found = deferred.method_name, {**(deferred.kwargs or {}), "event": event.payload}
+            else:
+                attempt.push(value)
+                return value
 
     def run(self, dag: DAG, **arguments: Any) -> Any:
         """Run a DAG with `dag.test()`, and return its run.

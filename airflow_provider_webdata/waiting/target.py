@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.common.dates import utc_text
+from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.hooks.webhooks import can_receive, no_deliveries_reason
 
 if TYPE_CHECKING:
@@ -127,4 +128,4 @@ def waiting_for(subject: object, how: str, deadline: float | None) -> str:
     :param deadline: seconds since the epoch; None: no deadline.
     """
     until = "without a deadline" if deadline is None else f"until {utc_text(deadline)}"
-    return f"Waiting for {subject}, {how}, {until}"
+    return without_secrets(f"Waiting for {subject}, {how}, {until}")

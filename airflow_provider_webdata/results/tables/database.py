@@ -61,6 +61,7 @@ class Loaded:
     :param deleted: number of deleted rows of removed pages.
     :param held_back: number of rows of removed pages that were not deleted, because there were too many.
     :param duplicates: number of the file's rows that a later row with the same key replaced.
+    :param failed_pages: number of the file's failed pages, which are not loaded into a table with a schema.
     :param columns: columns of the rows, with their types.
     """
 
@@ -68,6 +69,7 @@ class Loaded:
     deleted: int = 0
     held_back: int = 0
     duplicates: int = 0
+    failed_pages: int = 0
     columns: dict[str, str] = field(default_factory=dict)
 
 

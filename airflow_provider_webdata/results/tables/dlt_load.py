@@ -59,11 +59,13 @@ class _Keys:
 
     :param rows: for each key, the number of its last row, the count of its rows, and its value of `removal_key`.
     :param removed: values of the layout's `removal_key` whose rows are deleted.
+    :param failed_pages: number of failed pages, which have no row.
     """
 
     layout: Layout
     rows: dict[Values, tuple[int, int, Any]]
     removed: dict[str, None]
+    failed_pages: int = 0
 
     @property
     def kept(self) -> dict[int, int]:
@@ -86,6 +88,7 @@ def _read_keys(source: Source) -> _Keys | None:
             known_by = tuple(values[place] for place in key) or (number,)
             _, count, _ = keys.rows.get(known_by, (0, 0, None))
             keys.rows[known_by] = (number, count + 1, None if by_page is None else values[by_page])
+        keys.failed_pages = sum(file.omitted for file in files)
     return keys
 
 
@@ -187,7 +190,7 @@ def load_by_dlt(
     keys = _read_keys(source)
     if keys is None:
         return Loaded()
-    table, loaded = source.table, Loaded()
+    table, loaded = source.table, Loaded(failed_pages=keys.failed_pages)
     gone: list[Values] = []
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="webdata-dlt-"))

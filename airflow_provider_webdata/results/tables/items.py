@@ -8,10 +8,11 @@ import zlib
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.common.item_urls import url_of
+from airflow_provider_webdata.common.item_urls import site_failed, url_of
 from airflow_provider_webdata.results.columns import CHANGES as RUN_COLUMNS
 from airflow_provider_webdata.results.columns import (
     EXTRA,
@@ -25,7 +26,7 @@ from airflow_provider_webdata.results.formats import format_of, is_compressed
 from airflow_provider_webdata.results.manifest.comparison import CHANGES
 from airflow_provider_webdata.results.manifest.urls import is_canonical
 from airflow_provider_webdata.results.partitions import files_of
-from airflow_provider_webdata.results.result_schema import ERRORS
+from airflow_provider_webdata.results.result_schema import ERRORS, NOT_VALIDATED
 from airflow_provider_webdata.results.storage import storage_error, storage_errors, storage_path
 from airflow_provider_webdata.results.tables.errors import TableError
 from airflow_provider_webdata.results.tables.layout import url_column
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 _LINK = frozenset({"url", "title", "description", "change", "page"})
 _FLAT = frozenset({"id", "text", "digest"})
+_FAILURE = {"statusCode": "status_code", "error": "page_error"}
 # Number of items from which the kind is detected.
 _PROBE = 100
 _DAMAGE = (ValueError, EOFError, gzip.BadGzipFile, zlib.error)
@@ -65,13 +67,24 @@ class ResultsFile:
     :param kind: kind of the items, see `results.columns.columns_of`; None: detected from the items, or from the names
         of the columns.
     :param schema: schema by which the items were validated; its properties become columns.
+    :param loads_failed: whether failed pages are loaded from a file that has columns of a schema.
     :ivar columns: columns of the rows; empty if unknown, because the file has no items.
+    :ivar omitted: number of rows for which `omits` returned True.
     :raises TableError: the file does not exist, or is not a results file.
     """
 
-    def __init__(self, url: str, kind: str | None = None, schema: ResultSchema | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        kind: str | None = None,
+        schema: ResultSchema | None = None,
+        *,
+        loads_failed: bool = True,
+    ) -> None:
         self.url = url
         self.columns: tuple[Column, ...] = ()
+        self.omitted = 0
+        self._loads_failed = loads_failed
         self._kind = kind
         self._schema = schema
         self._open = ExitStack()
@@ -114,6 +127,20 @@ class ResultsFile:
     def rows(self) -> Iterator[Row | Removed]:
         """Yield the rows and removed pages in the file's order. Can be iterated only once."""
         return self._rows
+
+    def omits(self, row: Row) -> bool:
+        """Return whether a row is not loaded: a failed page, whose content is not the data of the schema."""
+        is_omitted = self._omits_failed and (
+            str(row[ERRORS.name]).startswith(f'["{NOT_VALIDATED}')
+            or site_failed({name: row[column] for name, column in _FAILURE.items()})
+        )
+        self.omitted += is_omitted
+        return is_omitted
+
+    @cached_property
+    def _omits_failed(self) -> bool:
+        names = {column.name for column in self.columns}
+        return not self._loads_failed and {ERRORS.name, *_FAILURE.values()} <= names
 
     def _columns_named(self, names: Iterable[str]) -> tuple[Column, ...]:
         """Return the columns of a file that states only their names."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.exceptions import AirflowException
 
 from airflow_provider_webdata.common.arguments import as_list, removal_limit
-from airflow_provider_webdata.results.result_schema import ResultSchema
+from airflow_provider_webdata.results.result_schema import ERRORS, ResultSchema
 from airflow_provider_webdata.results.tables.database import Loaded
 from airflow_provider_webdata.results.tables.duckdb import DuckDB
 from airflow_provider_webdata.results.tables.errors import TableError
@@ -131,7 +131,10 @@ class Source:
         """
         schema = None if self.result_schema is None else ResultSchema.of(self.result_schema)
         with ExitStack() as stack:
-            yield [stack.enter_context(ResultsFile(path, self.kind, schema)) for path in self.paths]
+            # Whoever loads the errors can tell these pages apart.
+            loads_failed = ERRORS.name in (self.columns or ())
+            files = (ResultsFile(path, self.kind, schema, loads_failed=loads_failed) for path in self.paths)
+            yield [*map(stack.enter_context, files)]
 
     def layout(self, files: Sequence[ResultsFile]) -> Layout | None:
         """Return the layout of the open files; None if they have no items.
@@ -209,6 +212,7 @@ def load_files(
                 if loaded.deleted > (most := removal_limit(max_removed, known)):
                     raise _TooManyDeletesError(loaded.deleted, known, most)
             loaded.columns = {column.name: column.type for column in made.columns}
+            loaded.failed_pages = sum(file.omitted for file in files)
             return loaded
 
     with closing(database.connection):
@@ -337,6 +341,8 @@ def values_of(
                     )
                 if delete and value is not None:
                     removed[value] = None
+                continue
+            if file.omits(row):
                 continue
             for name in key:
                 if row.get(name) is None:

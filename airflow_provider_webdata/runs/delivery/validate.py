@@ -13,7 +13,13 @@ from airflow_provider_webdata.common.tagged_items import tagged, untagged
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.provider_records import KIND as RECORDS
 from airflow_provider_webdata.results.provider_records import LABELS, is_error
-from airflow_provider_webdata.results.result_schema import ERRORS, ERRORS_KEY, ResultSchema, requested_schema
+from airflow_provider_webdata.results.result_schema import (
+    ERRORS,
+    ERRORS_KEY,
+    NOT_VALIDATED,
+    ResultSchema,
+    requested_schema,
+)
 from airflow_provider_webdata.runs.delivery.step import Step
 from airflow_provider_webdata.runs.failures import InvalidResultsError
 
@@ -116,7 +122,7 @@ def _failure(item: Any, kind: str) -> str | None:
     metadata = item.get("metadata") if kind not in (RECORDS, "generic") else None
     if not isinstance(metadata, Mapping) or not site_failed(metadata):
         return None
-    return f"not validated: {page_problem(metadata)}"[:_LONGEST_PROBLEM]
+    return f"{NOT_VALIDATED}{page_problem(metadata)}"[:_LONGEST_PROBLEM]
 
 
 def _problems(item: Any, kind: str, schema: ResultSchema) -> list[str] | None:

@@ -109,7 +109,7 @@ class JobLookup:
             while True:
                 page = inbox.search(keys=list(self.keys), after=cursor)
                 jobs.update(dict.fromkeys(delivery.job_id for delivery in page.deliveries if delivery.job_id))
-                if not page.more:
+                if not page.more or not page.deliveries:
                     return [*jobs]
                 cursor = page.cursor
 

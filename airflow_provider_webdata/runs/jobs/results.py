@@ -47,7 +47,7 @@ _FACTS = (
 
 @dataclass
 class PageErrors:
-    """The pages of a job that failed.
+    """The pages of a job that failed or have a warning.
 
     :param count: number of failed pages.
     :param succeeded: number of pages without an error.
@@ -57,6 +57,8 @@ class PageErrors:
     :param delivered: all entries of the result.
     :param pages: the first failed ones, each with `url`, `error` and `code`.
     :param groups: all failed ones by their reason.
+    :param warned: number of pages with a warning.
+    :param first_warning: the first of these warnings.
     """
 
     count: int = 0
@@ -67,6 +69,8 @@ class PageErrors:
     delivered: int = 0
     pages: list[dict[str, Any]] = field(default_factory=list)
     groups: FailureGroups = field(default_factory=FailureGroups)
+    warned: int = 0
+    first_warning: str = ""
 
     def add_failed(self, url: str | None, error: str | None, code: str | None) -> None:
         """Count a failed page; `code` is the service's code or the site's HTTP status."""
@@ -81,6 +85,9 @@ class PageErrors:
 
     def add_document(self, document: Mapping[str, Any]) -> None:
         """Count a page, with wire names; an error status of its site counts as failed."""
+        if warning := document.get("warning"):
+            self.warned += 1
+            self.first_warning = self.first_warning or str(warning)
         metadata = _metadata_of(document)
         if site_failed(metadata):
             url, status = metadata.get("sourceURL") or metadata.get("url"), metadata.get("statusCode")
@@ -273,6 +280,11 @@ class JobResult:
         if errors.count and not errors.succeeded and (lack := self._lack(errors.pages[0])):
             (self._log.error if fails else self._log.warning)(
                 "The server does not support this call: %s", lack
+            )
+        if errors.warned:
+            self._log.warning(
+                "%d of %d pages have a warning from the service, such as: %s",
+                *(errors.warned, errors.delivered, trimmed(errors.first_warning)),
             )
         if errors.robots_blocked:
             self._log.warning(

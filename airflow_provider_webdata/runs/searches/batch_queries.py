@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.errors import InvalidRequestError
+from airflow_provider_webdata.api.models import SearchRequest
+from airflow_provider_webdata.results.columns import Column, ColumnType, columns_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from airflow_provider_webdata.api.models import SearchRequest
+    from collections.abc import Callable
 
 OPERATION = "batch search"
 """Name of the operation in errors."""
 
 _MOST_PROBLEMS = 10
+_TYPES: Mapping[type, ColumnType] = {str: "text", bool: "boolean", int: "integer"}
 _KEY_LENGTH = 24
 
 
@@ -84,3 +86,29 @@ def checked_queries(
     if len(queries) < len(given):
         log.info("Skipping %d duplicate searches", len(given) - len(queries))
     return queries
+
+
+def label_columns(queries: Mapping[str, BatchQuery], kind: str) -> tuple[Column, ...]:
+    """Return columns for the scalar fields that a query of the batch overrides, such as `country`.
+
+    Fields with the name of a column of the results are omitted.
+    """
+    own = {name for query in queries.values() if isinstance(query.given, Mapping) for name in query.given}
+    taken = {column.name for column in columns_of(kind)}
+    columns = []
+    for name, field in SearchRequest.model_fields.items():
+        wire = field.alias or name
+        if name in taken or not {name, wire} & own:
+            continue
+        values = (query.request.to_wire().get(wire) for query in queries.values())
+        types = {type(value) for value in values if value is not None}
+        if len(types) == 1 and (type_ := _TYPES.get(types.pop())) is not None:
+            columns.append(Column(name, (wire,), type_))
+    return tuple(columns)
+
+
+def labels_of(query: BatchQuery, columns: tuple[Column, ...]) -> dict[str, Any]:
+    """Return the values of `label_columns` in the request of a search, by wire name."""
+    wire = query.request.to_wire()
+    names = (column.path[0] for column in columns)
+    return {name: wire[name] for name in names if name in wire}

@@ -1,6 +1,7 @@
 """The stored outcomes of a batch's searches: JSON objects, and the result items in them.
 
-A completed search has `key`, `query`, `id`, `creditsUsed`, `warning`, and `results`, the items by source. A search
+A completed search has `key`, `query`, `id`, `creditsUsed`, `warning`, and `results`, the items by source. When it is
+delivered, it also has `labels`, the fields that tell the searches of a batch apart, such as `country`. A search
 without a response, which may have been billed, has `key`, `query`, `creditsUsed` (the reservation), and `ambiguous`
 (the error).
 """
@@ -53,11 +54,11 @@ def answered(records: Iterable[Record]) -> Iterator[Record]:
 
 
 def items_of(records: Iterable[Record]) -> Iterator[dict[str, Any]]:
-    """Yield the records' result items, each tagged with its query and source."""
+    """Yield the records' result items, each tagged with its query, its source, and its labels."""
     for record in records:
         for source, found in record.get("results", {}).items():
             for item in found:
-                yield tagged(item, query=record["query"], source=source)
+                yield tagged(item, query=record["query"], source=source, **record.get("labels", {}))
 
 
 def with_items(record: Record, items: Iterator[dict[str, Any] | None]) -> Record:
@@ -67,8 +68,9 @@ def with_items(record: Record, items: Iterator[dict[str, Any] | None]) -> Record
     """
     if "results" not in record:
         return record
+    tags = ("query", "source", *record.get("labels", ()))
     results = {
-        source: [untagged(item, "query", "source") for _ in found if (item := next(items)) is not None]
+        source: [untagged(item, *tags) for _ in found if (item := next(items)) is not None]
         for source, found in record["results"].items()
     }
     return {**record, "results": results}
@@ -79,6 +81,10 @@ def by_search(records: Iterable[Record], items: Iterable[dict[str, Any] | None])
     rest = iter(items)
     names = ("query", "id", "creditsUsed", "warning")
     return [
-        {**{name: record.get(name) for name in names}, **with_items(record, rest)["results"]}
+        {
+            **{name: record.get(name) for name in names},
+            **record.get("labels", {}),
+            **with_items(record, rest)["results"],
+        }
         for record in records
     ]

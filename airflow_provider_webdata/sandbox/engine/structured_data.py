@@ -32,6 +32,8 @@ SAMPLED = (
     "To set the page's answer, call set_page(json=...)."
 )
 
+_NUMBER = re.compile(r"-?\d{1,15}(\.\d{1,15})?")
+
 
 def stated(page: Page) -> Json:
     """Return the properties that a page states, by name."""
@@ -39,7 +41,10 @@ def stated(page: Page) -> Json:
     known.update(url=page.url, title=page.title, description=page.description, language=page.language)
     linked = json_ld(page)
     if isinstance(linked, dict):
-        known.update(linked)
+        offers = linked.get("offers")
+        offer = offers[0] if isinstance(offers, list) and offers else offers
+        # The price of a product is that of its first offer.
+        known.update({**(offer if isinstance(offer, dict) else {}), **linked})
     return known
 
 
@@ -102,9 +107,10 @@ def gather(schema: Json | None, known: list[Json]) -> tuple[Any, dict[str, list[
     sources: dict[str, list[str]] = {}
     for name, part in schema["properties"].items():
         wanted = resolved(part, schema)
-        found = next((page for page in known if name in page and _fits(page[name], wanted)), None)
-        if found is not None:
-            data[name], sources[name] = found[name], [found["url"]]
+        values = ((page, _read(page[name], part, schema)) for page in known if name in page)
+        page, value = next(((page, value) for page, value in values if _fits(value, wanted)), (None, None))
+        if page is not None:
+            data[name], sources[name] = value, [page["url"]]
         elif wanted.get("type") == "array":
             rows = _rows(wanted.get("items", {}), schema, known)
             if rows:
@@ -116,13 +122,27 @@ def _rows(part: Any, root: Json, known: list[Json]) -> list[Json]:
     properties = resolved(part, root).get("properties", {})
     picked = (
         {
-            name: page[name]
+            name: value
             for name, wanted in properties.items()
-            if name in page and _fits(page[name], resolved(wanted, root))
+            if name in page and _fits(value := _read(page[name], wanted, root), resolved(wanted, root))
         }
         for page in known
     )
     return [row for row in picked if row]
+
+
+def _read(value: Any, part: Any, root: Json) -> Any:
+    """Return a stated value with numbers in place of texts, where the schema has numbers: meta tags have only texts."""
+    schema = resolved(part, root)
+    properties = schema.get("properties")
+    if isinstance(value, dict) and isinstance(properties, dict):
+        return {name: _read(inner, properties.get(name), root) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_read(item, schema.get("items"), root) for item in value]
+    if not isinstance(value, str) or not _NUMBER.fullmatch(value) or _fits(value, schema):
+        return value
+    number = float(value) if "." in value else int(value)
+    return number if _fits(number, schema) else value
 
 
 def _fits(value: Any, schema: Json) -> bool:

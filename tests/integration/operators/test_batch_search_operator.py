@@ -23,6 +23,7 @@ from airflow.sdk.exceptions import (
 
 from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
+from airflow_provider_webdata.results.tables.items import ResultsFile
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from airflow_provider_webdata.tasks.service_task import HAS_RETRY_POLICIES
 from tests.support import direct
@@ -287,6 +288,34 @@ def test_an_error_that_all_would_meet_stops_all(here, tmp_path, status):
     assert asked(here) == ["zeppelin"]
     here.control.clear_faults()
     assert execute(TaskInstance(try_number=2, max_tries=3), **arguments)["done"] == 3
+
+
+def test_results_have_the_fields_that_a_query_overrides(here, tmp_path):
+    """Scalars of the request, whether the task or the query sets them; a column of the results keeps its meaning."""
+    queries = [
+        "glider",
+        {"query": "zeppelin", "country": "fr", "ignoreInvalidURLs": True, "highlights": False},
+        {"query": "zeppelin", "limit": 1, "scrape_options": {"formats": ["markdown"]}},
+    ]
+    expected = {
+        "glider": {("US", 5, None)},
+        "zeppelin": {("FR", 5, True), ("US", 1, None)},
+    }
+    arguments = {"queries": queries, "country": "us", "limit": 5}
+    for result in execute(**arguments)["results"]:
+        own = (result["country"], result["limit"], result.get("ignoreInvalidURLs"))
+        assert own in expected[result["query"]]
+        assert result["web"][0].keys().isdisjoint({"country", "limit", "highlights"})
+    for end in (".jsonl", ".parquet"):
+        path = execute(output=f"{tmp_path}/found{end}", **arguments)["path"]
+        with ResultsFile(path) as file:
+            rows = [*file.rows()]
+        for query, found in expected.items():
+            names = ("country", "limit", "ignore_invalid_urls")
+            if end == ".jsonl":
+                rows = [{**row, **json.loads(row["extra"])} for row in rows]
+                names = ("country", "limit", "ignoreInvalidURLs")
+            assert {tuple(map(row.get, names)) for row in rows if row["query"] == query} == found
 
 
 def test_failures_within_the_ratio_are_reported(here):

@@ -351,6 +351,15 @@ def test_pages_from_the_cache_are_counted(service: JobService, log: Callable[[],
     assert "2 pages came from the service's cache, the oldest of 2026-01-30T02:00:04Z, " in logged
 
 
+def test_warnings_of_pages_are_logged_once(service: JobService, log: Callable[[], str]) -> None:
+    warned = {**PAGES[0], "warning": "values are samples"}
+    service.ends_as = {"status": "completed", "data": [*PAGES, warned, {**warned, "warning": "more"}]}
+    assert direct.run(job("crawl")).state == "success"
+    logged = log()
+    assert "2 of 4 pages have a warning from the service, such as: values are samples" in logged
+    assert "more\n" not in logged
+
+
 @pytest.mark.rule("batch-ignore-invalid-urls", "crawl-credit-check")
 def test_what_is_always_sent(service: JobService) -> None:
     for kind in ("crawl", "batch_scrape"):

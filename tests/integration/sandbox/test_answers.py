@@ -81,6 +81,26 @@ class TestJson:
         assert "does not state offers.taxes, colours, " in found["warning"]
         assert found["metadata"]["creditsUsed"] == 5
 
+    def test_numbers_in_texts_and_the_price_of_an_offer(self, api) -> None:
+        """Meta tags have only texts; a product's price is that of its first offer."""
+        number, text = {"type": ["number", "null"]}, {"type": "string"}
+        whole = {"anyOf": [{"type": "integer"}, {"type": "null"}]}
+        properties = {"price": number, "stock": whole, "sku": text, "size": number, "priceCurrency": text}
+        offers = {"type": "array", "items": {"properties": {"price": number}}}
+        linked = '{"name": "Mug", "offers": [{"price": "12.50", "priceCurrency": "EUR"}, {"price": "9"}]}'
+        api.sandbox.control.set_page(
+            "https://mugs.example/",
+            '<meta name="stock" content="7"><meta name="sku" content="0042"><meta name="size" content="nan">'
+            f'<script type="application/ld+json">{linked}</script>',
+        )
+        schema = {"type": "object", "properties": {**properties, "offers": offers}}
+        found = scraped(api, [{"type": "json", "schema": schema}], "https://mugs.example/")
+        assert found["json"] == {
+            "price": 12.5, "stock": 7, "sku": "0042", "priceCurrency": "EUR", "size": 0,
+            "offers": [{"price": 12.5, "priceCurrency": "EUR"}, {"price": 9}],
+        }  # fmt: skip
+        assert "does not state size, " in found["warning"]
+
     def test_without_a_schema(self, api) -> None:
         found = scraped(api, ["json"])
         assert found["json"]["@type"] == "Product"
@@ -106,8 +126,8 @@ class TestJson:
             ({"type": "string"}, "sample"),
             ({"type": "object", "properties": {"name": {"type": "integer"}}}, {"name": 0}),
             (
-                {"type": "object", "properties": {"price": {"minimum": 1, "exclusiveMinimum": True}}},
-                {"price": "sample"},
+                {"type": "object", "properties": {"rent": {"minimum": 1, "exclusiveMinimum": True}}},
+                {"rent": "sample"},
             ),
         ],
     )

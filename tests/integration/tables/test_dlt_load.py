@@ -21,6 +21,7 @@ from pyiceberg.table import StaticTable
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.results.columns import columns_of
 from airflow_provider_webdata.results.output import OutputFile
+from airflow_provider_webdata.results.result_schema import ResultSchema
 from airflow_provider_webdata.results.tables import dlt_load
 from airflow_provider_webdata.results.tables.duckdb import DuckDB
 from airflow_provider_webdata.results.tables.errors import TableError
@@ -89,6 +90,15 @@ def test_types_are_those_of_a_schema(
 ) -> None:
     monkeypatch.setattr(test_load, "load", load)
     test_load.test_what_was_extracted_has_the_columns_of_its_schema(database, tmp_path, ".jsonl")
+
+
+@pytest.mark.parametrize("database", ["duckdb"], indirect=True)
+def test_failed_pages_stay_out_of_tables_with_a_schema(database: Target, tmp_path: Path) -> None:
+    path = str(tmp_path / "pages.parquet")
+    with OutputFile(path, ResultSchema.of(test_load.LEVEL).columns("document")) as file:
+        file.write([page(1), test_load.failing(2), page(3)])
+    assert load(path).items() >= {"loaded": 2, "failedPages": 1, "duplicates": 0}.items()
+    assert {*texts(database)} == {1, 3}
 
 
 @on_sqlite

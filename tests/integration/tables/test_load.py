@@ -832,6 +832,47 @@ def test_pages_have_columns_of_what_was_extracted(database: Target, tmp_path: Pa
     ]
 
 
+def failing(number: int, status: int | str = 404, **more: Any) -> dict[str, Any]:
+    found = page(number, json={"name": "not found"}, **more)
+    # As validation marks it; a page with a text as status has it from its own meta tag.
+    found["validationErrors"] = [f"not validated: {status}"]
+    return {**found, "metadata": {**found["metadata"], "statusCode": status}}
+
+
+@on_sqlite
+@pytest.mark.parametrize("end", [".jsonl", ".parquet", ".csv"])
+def test_failed_pages_stay_out_of_tables_with_a_schema(database: Target, tmp_path: Path, end: str) -> None:
+    def written(*pages: Any) -> str:
+        path = str(tmp_path / f"pages{end}")
+        with OutputFile(path, ResultSchema.of(LEVEL).columns("document")) as file:
+            file.write(pages)
+        return path
+
+    invalid = page(3, json={"name": 3}, validationErrors=["name: no"])
+    for mode in ("upsert", "replace"):
+        arguments: dict[str, Any] = {"result_schema": LEVEL, "mode": mode}
+        assert "failedPages" not in load(written(page(1, json={"name": "north"})), **arguments)
+        path = written(failing(1), failing(2), failing(4, "404"))
+        assert load(path, **arguments).items() >= {"loaded": 0, "failedPages": 3}.items()
+        # The row of an earlier load stays.
+        assert database.rows("pages", "source_url", "json_name") == [("https://river.example/1", "north")]
+    path = written(failing(1), page(2, json={"name": "south"}), invalid)
+    assert load(path, **arguments)["loaded"] == 2
+    assert [name for _, name in database.rows("pages", "source_url", "json_name")] == ["south", None]
+    chosen = ["source_url", "validation_errors"]
+    assert load(path, "marked", result_schema=LEVEL, columns=chosen)["loaded"] == 3
+    assert database.rows("marked", *chosen)[0][1] == '["not validated: 404"]'
+
+
+@on_sqlite
+def test_failed_pages_are_loaded_without_a_schema(database: Target, tmp_path: Path) -> None:
+    path = str(tmp_path / "pages.jsonl")
+    with OutputFile(path, columns_of("document")) as file:
+        file.write([failing(1)])
+    assert load(path)["loaded"] == 1
+    assert database.rows("pages", "status_code") == [(404,)]
+
+
 @on_sqlite
 def test_a_schema_that_cannot_be_fails_without_a_retry(database: Target, tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import os
+from datetime import datetime, timezone
 
 import attempts
 import pytest
+from airflow.sdk import DAG, get_current_context, task
 from chunks import dag
 
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.operators.agent import WebDataAgentOperator
+from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
+from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.monitor import WebDataCreateMonitorOperator, WebDataRunMonitorOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
-from airflow_provider_webdata.options import Wait
+from airflow_provider_webdata.operators.search import WebDataSearchOperator
+from airflow_provider_webdata.options import Changes, Checks, Wait
 from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
 
 PAGE = "https://town.example/"
@@ -95,6 +100,73 @@ def test_a_check(webdata_sandbox):
         task_id="w", monitor_id=monitor_id, check_id=check_id, wait=Wait(by="webhook"), deferrable=True
     )
     assert webdata_sandbox.execute(wait)["id"] == check_id
+
+
+def test_templates_see_the_run(webdata_sandbox):
+    text = "{{ ds }} {{ ti.try_number }} {{ dag_run.run_id }} {{ params.town }} {{ macros.ds_add(ds, 1) }}"
+    scrape = WebDataScrapeOperator(
+        task_id="scrape", url=PAGE + "{{ logical_date.year }}", headers={"x": text}, params={"town": "north"}
+    )
+    for year in (2025, 2026):
+        webdata_sandbox.set_page(f"{PAGE}{year}", f"<p>{year}</p>")
+        date = datetime(year, 3, 1, tzinfo=timezone.utc)
+        assert webdata_sandbox.execute(scrape, {"logical_date": date})["markdown"] == f"{year}"
+    sent = webdata_sandbox.requests("/v2/scrape")[-1]["body"]["headers"]["x"]
+    assert sent.split()[:2] == ["2026-03-01", "1"]
+    assert sent.split()[3:] == ["north", "2026-03-02"]
+    assert scrape.url == PAGE + "{{ logical_date.year }}"
+
+
+def test_a_run_compares_with_the_run_before(webdata_sandbox, tmp_path):
+    def run(*words, **options):
+        for number, word in enumerate(words):
+            webdata_sandbox.set_page(f"{PAGE}{number}", f"<p>{word}</p>")
+        scrape = WebDataBatchScrapeOperator(
+            task_id="scrape",
+            urls=[f"{PAGE}{number}" for number in range(len(words))],
+            changes=Changes(f"{tmp_path}/manifest", emit="changed"),
+            output=f"{tmp_path}/{{{{ run_id }}}}.jsonl",
+            max_age=0,
+            wait=Wait(by="webhook"),
+            deferrable=True,
+            **options,
+        )
+        return webdata_sandbox.execute(scrape)
+
+    assert run("a", "b", "c", "d")["changes"]["new"] == 4
+    assert run("a", "x", "c", "d")["changes"]["changed"] == 1
+    with pytest.raises(Exception, match="drop_vs_last"):
+        run("a", checks=Checks(drop_vs_last=0.5))
+
+
+def test_checks_without_a_manifest_know_the_run_before(webdata_sandbox):
+    search = {"task_id": "search", "checks": Checks(drop_vs_last=0.5)}
+    assert len(webdata_sandbox.execute(WebDataSearchOperator(query="river", limit=5, **search))["web"]) > 2
+    with pytest.raises(Exception, match="drop_vs_last"):
+        webdata_sandbox.execute(WebDataSearchOperator(query="river", limit=1, **search))
+
+
+def test_a_limit_of_credits(webdata_sandbox):
+    search = WebDataBatchSearchOperator(task_id="s", queries=["river", "coffee", "bridge"], credit_limit=5)
+    found = webdata_sandbox.execute(search)
+    assert (found["done"], found["creditsUsed"]) == (2, 4)
+    webdata_sandbox.set_page(PAGE, "<p>Here.</p>")
+    assert scrape(webdata_sandbox, proxy="basic", credit_limit=1)["markdown"] == "Here."
+
+
+def test_a_task_reads_the_result_of_another(webdata_sandbox):
+    with DAG("two", schedule=None) as two:
+        search = WebDataSearchOperator(task_id="search", query="river", limit=2)
+        scrape = WebDataBatchScrapeOperator(task_id="scrape", urls=search.output)
+
+        @task
+        def count(pages, ds=None):
+            return len(pages["data"]), get_current_context()["ds"] == ds
+
+        count(scrape.output)
+    for name in ("search", "scrape"):
+        webdata_sandbox.execute(two.get_task(name))
+    assert webdata_sandbox.execute(two.get_task("count")) == (2, True)
 
 
 def test_the_schedule_of_a_monitor(webdata_sandbox):

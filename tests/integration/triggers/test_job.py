@@ -248,6 +248,18 @@ async def test_trouble_of_the_service_is_survived(service: Any, tools: Any) -> N
     assert (await tools.event_of(trigger()))["status"] == "done"
 
 
+async def test_the_log_of_a_wait_has_no_secrets_of_urls(service: Any, tools: Any, logs: Any) -> None:
+    """Airflow's masker knows them only in the process of the task."""
+    text = "no answer from https://user:hush-1@a.example/?key=hush-2"
+    service.faults = [(500, {"error": text}, {}), (429, {"error": text}, {"Retry-After": "1"})]
+    service.set("crawl", JOB, "failed", error=text)
+    event = await tools.event_of(trigger())
+    assert "https://user:***@a.example/?key=***" in event["error"]
+    shown = f"{logs} {event}"
+    assert "next attempt" in shown
+    assert "hush" not in shown
+
+
 @pytest.mark.rule("status-401")
 async def test_a_refused_key_ends_the_wait(service: Any, tools: Any) -> None:
     service.faults = [(401, {"error": "Unauthorized"}, {})] * 5

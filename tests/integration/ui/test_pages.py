@@ -12,6 +12,7 @@ from html import unescape
 from typing import Any
 from urllib.parse import parse_qsl
 
+import pytest
 from markupsafe import escape
 
 from airflow_provider_webdata.common.page_urls import UI_PATH
@@ -304,6 +305,26 @@ def test_a_running_job_shows_its_rate_and_the_time_left(pages: Pages) -> None:
     text = pages.get("/jobs/job/part", conn_id=EMPTY, operation="crawl", job_id="paced").text
     assert "10 of 30 pages" in text
     assert re.search(r"[\d,.]+ pages per minute, about \d+ (second|minute|hour)s? left", text), text
+
+
+@pytest.mark.parametrize("kind", ["crawl", "agent"])
+def test_a_job_whose_counts_are_text(pages: Pages, kind: str) -> None:
+    """Any job's page and the list show its state, and no figures."""
+    odd = {"status": "scraping", "completed": "ten", "total": ["30"], "creditsUsed": "few", "warning": 7}
+    job_id = f"odd-{kind}"
+    item = {"id": job_id, "endpoint": kind, "created_at": 7}
+    bodies = {"errors": {"errors": "none"}, "activity": {"data": [item], "has_more": False}}
+    pages.odd.answer = lambda path: (
+        200,
+        json.dumps(
+            next((body for name, body in bodies.items() if name in path), {"success": True, **odd})
+        ).encode(),
+    )
+    part = pages.get("/jobs/job/part", conn_id=EMPTY, operation=kind, job_id=job_id)
+    assert (part.status_code, "Scraping" in part.text) == (200, True), part.text
+    assert "<progress" not in part.text
+    listed = pages.get("/jobs/list", conn_id=EMPTY, operation=kind)
+    assert (listed.status_code, job_id in listed.text) == (200, True), listed.text
 
 
 def test_waits(pages: Pages) -> None:

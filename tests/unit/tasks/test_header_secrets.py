@@ -43,6 +43,13 @@ URLS = [
     ("https://a.example:8080/a@b?tokens=1&q=token&design=x&authors=y", []),
     ("token=words", []),
     (["https://user@a.example/", 5, None], []),
+    ("https://a.example/?key=t-6&keyword=tea&monkey=x#pass=t-7", ["t-6", "t-7"]),
+    (
+        "https://a.example/?Subscription-Key=t-8&sort_key=price&sid=t-9;jsessionid=t-10",
+        ["t-8", "t-9", "t-10"],
+    ),
+    ("https://ghp_0123456789abcdefghij:x-oauth@a.example/", ["ghp_0123456789abcdefghij", "x-oauth"]),
+    ("https://ghp_0123456789abcdefghij@a.example/", ["ghp_0123456789abcdefghij"]),
 ]
 
 

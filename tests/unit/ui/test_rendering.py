@@ -32,6 +32,8 @@ def test_a_moment_is_told_to_the_browser_in_utc() -> None:
 
 def test_secrets_in_urls_are_masked() -> None:
     url = "https://user:hush-one@a.example/?page=2&access_token=hush-two&b=c"
+    token = "https://hush0123456789abcdefghij:x-oauth@a.example/?key=hush"
+    assert outside(token).striptags() == "https://***:***@a.example/?key=***"
     texts = [outside(url), tree({"url": url, "text": f"Failed: {url}"}, "/p?x=1")]
     texts.append(_ENVIRONMENT.from_string("{{ url }} {{ text }}").render(url=url, text=f"at {url}"))
     for text in texts:

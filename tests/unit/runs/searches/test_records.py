@@ -34,9 +34,9 @@ def record(number: int, answer: dict[str, Any]) -> dict[str, Any]:
     )
 
 
-@given(ANSWERS)
-def test_items_go_back_to_their_searches(answers: list[dict[str, Any]]) -> None:
-    records = [record(number, answer) for number, answer in enumerate(answers)]
+@given(ANSWERS, st.sampled_from([{}, {"country": "FR", "title": "x"}]))
+def test_items_go_back_to_their_searches(answers: list[dict[str, Any]], labels: dict[str, str]) -> None:
+    records = [{**record(number, answer), "labels": labels} for number, answer in enumerate(answers)]
     items = list(items_of(records))
     assert {item["query"] for item in items} <= {f"words {number}" for number in range(len(answers))}
     again = iter(items)
@@ -44,6 +44,7 @@ def test_items_go_back_to_their_searches(answers: list[dict[str, Any]]) -> None:
     for kept, shown in zip(records, by_search(records, items), strict=True):
         assert shown == {
             **{name: kept[name] for name in ("query", "id", "creditsUsed", "warning")},
+            **labels,
             **kept["results"],
         }
 
