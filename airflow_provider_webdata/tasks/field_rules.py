@@ -240,23 +240,6 @@ RULES: dict[str, dict[str, tuple[Any, ...]]] = {
         'metadata': ('mapping',),
         'url': ('text', None, None, '_receiver'),
     },
-    'FeedbackRequest': {
-        '': ('required', 'endpoint', 'job_id', 'rating'),
-        'endpoint': ('choice', ('search', 'scrape', 'parse', 'map')),
-        'integration': ('text', None, None, 'integration'),
-        'issues': ('list', ('text', None, None, None), 0, 20),
-        'job_id': ('text', None, None, '_identifier'),
-        'metadata': ('mapping',),
-        'missing_content': ('list', ('object', 'MissingContent'), 0, 50),
-        'note': ('text', 4000, None, None),
-        'origin': ('text', None, None, None),
-        'page_numbers': ('list', ('number', True, 1, None, None), 0, 100),
-        'query_suggestions': ('text', 2000, None, None),
-        'rating': ('choice', ('good', 'partial', 'bad')),
-        'tags': ('list', ('text', None, None, None), 0, 20),
-        'url': ('text', None, None, '_web_address'),
-        'valuable_sources': ('list', ('object', 'ValuableSource'), 0, 50),
-    },
     'HighlightsFormat': {
         '': ('required', 'query'),
         'query': ('text', 10000, None, None),
@@ -304,11 +287,6 @@ RULES: dict[str, dict[str, tuple[Any, ...]]] = {
         'timeout': ('number', True, 1, None, None),
         'url': ('text', None, None, '_web_address'),
         'use_index': ('switch',),
-    },
-    'MissingContent': {
-        '': ('required', 'topic'),
-        'description': ('text', 2000, None, None),
-        'topic': ('text', 200, None, None),
     },
     'MonitorCreateRequest': {
         '': ('required', 'name', 'schedule', 'targets'),
@@ -644,11 +622,6 @@ RULES: dict[str, dict[str, tuple[Any, ...]]] = {
         'mode': ('choice', ('off', 'normal', 'manual-only', 'zscaler')),
         'risk_score_threshold': ('number', True, 0, 100, None),
         'whitelist': ('list', ('text', None, None, '_domain_pattern'), 0, 1000),
-    },
-    'ValuableSource': {
-        '': ('required', 'url'),
-        'reason': ('text', 1000, None, None),
-        'url': ('text', None, None, '_web_address'),
     },
     'Viewport': {
         '': ('required', 'width', 'height'),

@@ -76,7 +76,6 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "WebDataRunMonitorOperator": {"monitor_id": "m"},
     "WebDataJobSensor": {"kind": "crawl"},
     "WebDataIncrementalCrawlOperator": {"refresh_after": 60},
-    "WebDataFeedbackOperator": {"job_id": "7f3c1a52-9d0e-4b7a-8f65-0123456789ab"},
     "WebDataProviderOperator": {"provider": "p", "capability": "c"},
     "WebDataToTableOperator": {"path": "x.jsonl"},
 }
