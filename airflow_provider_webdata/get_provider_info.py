@@ -302,10 +302,4 @@ def _connection_fields() -> dict[str, dict[str, Any]]:
             "description": "Address of the service's dashboard; tasks then link to it.",
             "schema": text,
         },
-        "ask_on_failure": {
-            "label": "Ask on failure",
-            "description": "When a job fails, its task asks the service why, and logs the answer. This sends the job's "
-            "id and error to the service's support agent. Default: off.",
-            "schema": {"type": ["boolean", "null"], "default": False},
-        },
     }

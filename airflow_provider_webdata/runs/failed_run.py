@@ -1,16 +1,13 @@
-"""Diagnostics of a failed job: the last steps of an agent run, and the service's explanation."""
+"""Diagnostics of a failed agent run: its last steps."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk.exceptions import AirflowTaskTimeout
-
 from airflow_provider_webdata.api.errors import WebDataError
-from airflow_provider_webdata.hooks.explanation import QUESTION, explanation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from airflow_provider_webdata.hooks.webdata import WebDataHook
 
@@ -22,7 +19,6 @@ _TOLD = ("toolName", "parameters", "outcome", "error", "reason")
 
 def log_last_steps(hook: WebDataHook, job_id: str, log: Any) -> None:
     """Log the last steps of an agent run, on a best-effort basis."""
-
     try:
         with hook.optional() as own:
             events = [event.to_wire() for event in own.agent_trace(job_id).events]
@@ -37,24 +33,6 @@ def log_last_steps(hook: WebDataHook, job_id: str, log: Any) -> None:
         job_id,
         "".join(f"\n  {_line(event)}" for event in events[-_MOST_STEPS:]),
     )
-
-
-def explain_failure(hook: WebDataHook, job_id: str, error: str, log: Any, push: Callable[..., None]) -> None:
-    """Ask the service why a job failed, if the connection allows it; log the answer and push XCom `explanation`.
-
-    :param error: the job's outcome, which is sent to the service.
-    :param push: pushes XComs by name.
-    """
-    try:
-        if not hook.get_settings().ask_on_failure:
-            return
-        with hook.optional() as own:
-            answer = explanation(own, job_id, f"{QUESTION} {error}")
-        log.info("The service's explanation of job %s: %s", job_id, answer)
-        push(explanation=answer)
-    except (Exception, AirflowTaskTimeout) as problem:  # noqa: BLE001
-        # Only the job's failure may fail the task.
-        log.info("The service did not explain why job %s failed: %s", job_id, problem)
 
 
 def _line(event: Mapping[str, Any]) -> str:

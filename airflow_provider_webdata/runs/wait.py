@@ -20,7 +20,7 @@ from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.page_urls import event_page
 from airflow_provider_webdata.hooks.remedies import advised
 from airflow_provider_webdata.runs.event_loop import run_aside
-from airflow_provider_webdata.runs.failed_run import explain_failure, log_last_steps
+from airflow_provider_webdata.runs.failed_run import log_last_steps
 from airflow_provider_webdata.runs.failures import CheckFailedError, JobFailedError, WaitTimeoutError
 from airflow_provider_webdata.runs.metrics import count
 from airflow_provider_webdata.runs.run import Run
@@ -133,7 +133,6 @@ class WaitRun(Run):
         if status == "failed":
             if event.get("kind") == "agent":
                 log_last_steps(self.hook, event["job_id"], self.log)
-            explain_failure(self.hook, event["job_id"], text, self.log, self.push)
             self.fail_job(text)
         text = advised(text, task.webdata_conn_id)
         if event.get("verdict") == "never":
