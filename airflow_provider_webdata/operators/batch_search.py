@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.common.arguments import as_list, whole_number
+from airflow_provider_webdata.common.arguments import whole_number
 from airflow_provider_webdata.options import Changes, Checks, Media, Output, Schema
 from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator, checked_limit
 
@@ -169,9 +169,3 @@ class WebDataBatchSearchOperator(
         self.max_concurrency = whole_number("max_concurrency", max_concurrency)
         self.max_error_ratio = max_error_ratio
         self.repeat_ambiguous = repeat_ambiguous
-
-    def contradictions(self, fields: Mapping[str, Any]) -> Sequence[str]:
-        """Return contradictions between literal arguments: a limit below the price of one search begins none."""
-        queries = as_list(self.queries)
-        plain = bool(queries) and all(isinstance(query, str) for query in queries)
-        return super().contradictions({**fields, "query": queries[0]} if plain else fields)

@@ -143,7 +143,3 @@ class WebDataExtractOperator(
         self.checks = Checks.of(checks)
         self.credit_limit = checked_limit(credit_limit)
         # end of fields
-
-    def contradictions(self, fields: Mapping[str, Any]) -> Sequence[str]:
-        """Return contradictions between literal arguments."""
-        return super().contradictions(fields) if self.via == "extract" else ()

@@ -126,5 +126,4 @@ class WebDataMapOperator(
 
     def contradictions(self, fields: Mapping[str, Any]) -> Sequence[str]:
         """Return contradictions between literal arguments."""
-        problems = [text for name, texts in literal_filters(fields).items() for text in globs(name, texts)]
-        return problems or super().contradictions(fields)
+        return [text for name, texts in literal_filters(fields).items() for text in globs(name, texts)]
