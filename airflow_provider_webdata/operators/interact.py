@@ -52,8 +52,6 @@ class WebDataInteractOperator(
     :param profile: browser state to use: `name`, `saveChanges`; changes are saved when the browser is closed.
     :param block_ads: block advertisements. Default: true. This and the next field are not publicly documented.
     :param record_session: record the session; `GET /v2/interact/{sessionId}/replay` returns the recording.
-    :param origin: label of the caller for the service's statistics. Default: `api`.
-    :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     :param credit_limit: maximum credits for all attempts until the task is cleared; on Airflow 3.2, for each attempt
         (templated). A call of a killed attempt counts with its maximum cost. A call whose documented price may exceed
         the limit or is unbounded is not sent, and the task fails with WD-034. Default: no limit.
@@ -85,8 +83,6 @@ class WebDataInteractOperator(
         profile: Mapping[str, Any] | None = None,
         block_ads: bool | str | None = None,
         record_session: bool | str | None = None,
-        origin: str | None = None,
-        integration: str | None = None,
         credit_limit: float | str | None = None,
         # end of fields
         **kwargs: Any,
@@ -96,7 +92,6 @@ class WebDataInteractOperator(
             "profile": profile,
             "block_ads": block_ads,
             "record_session": record_session,
-            "integration": integration,
         }
         without_effect = [name for name, value in of_own_session.items() if value is not None]
         if scrape_id is not None and without_effect:
@@ -117,7 +112,5 @@ class WebDataInteractOperator(
         self.profile = profile
         self.block_ads = block_ads
         self.record_session = record_session
-        self.origin = origin
-        self.integration = integration
         self.credit_limit = checked_limit(credit_limit)
         # end of fields

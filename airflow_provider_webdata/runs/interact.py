@@ -189,11 +189,7 @@ class InteractRun(Run):
         name = given.pop("name", None)
         defaults: dict[str, Any] = {"language": self.task.language, "timeout": self.task.step_timeout}
         if self.task.scrape_id is not None:
-            defaults |= {
-                "ttl": self.task.ttl,
-                "activity_ttl": self.task.activity_ttl,
-                "origin": self.task.origin,
-            }
+            defaults |= {"ttl": self.task.ttl, "activity_ttl": self.task.activity_ttl}
         filled = {key: value for key, value in defaults.items() if value is not None} | given
         return filled, name
 

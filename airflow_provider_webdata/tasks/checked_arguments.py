@@ -48,6 +48,7 @@ class CheckedArguments(BaseOperatorMeta):
 _SYNONYMS = {
     **dict.fromkeys(("max_results", "max_pages", "num_results", "page_limit"), ("limit", "write limit=...")),
     "firecrawl_conn_id": ("webdata_conn_id", "write webdata_conn_id=..."),
+    **{label: ("extra_body", f"write extra_body={{'{label}': ...}}") for label in ("origin", "integration")},
     "queries": ("query", "use WebDataBatchSearchOperator for several queries"),
 }
 
