@@ -9,7 +9,7 @@ the assignments are between a line `# fields of <Model>, ...` and a line `# end 
 
 Types are loose: a template renders to text, so numbers and switches accept text too, and an object is any mapping.
 
-The rules for literal arguments are written to `tasks/field_rules.py`; see `tools/field_rules.py`.
+The rules for literal arguments are written to `tasks/field_rules.json`; see `tools/field_rules.py`.
 """
 
 from __future__ import annotations
@@ -287,7 +287,7 @@ def main(arguments: list[str] | None = None) -> int:
     check = parser.parse_args(arguments).check
     outdated = 0
     mistakes: dict[str, None] = {}
-    rules = OPERATORS.parent / "tasks" / "field_rules.py"
+    rules = OPERATORS.parent / "tasks" / "field_rules.json"
     known = sorted({*models_of_operators()} & {*models.__all__})
     wanted: dict[Path, str] = {rules: field_rules(known)}
     for path in sorted(OPERATORS.rglob("*.py")):

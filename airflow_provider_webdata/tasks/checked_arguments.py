@@ -14,8 +14,7 @@ from airflow_provider_webdata.common.coded_errors import UnknownArgumentError
 from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.common.spelling import nearest
 from airflow_provider_webdata.options import RENAMED, Option
-from airflow_provider_webdata.tasks.field_rules import RULES
-from airflow_provider_webdata.tasks.literal_check import may_be_wrong
+from airflow_provider_webdata.tasks.literal_check import RULES, may_be_wrong
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping

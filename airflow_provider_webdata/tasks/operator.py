@@ -11,7 +11,7 @@ from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.item_urls import urls_in
 from airflow_provider_webdata.common.literals import templates_of_none
 from airflow_provider_webdata.tasks.checked_arguments import literal_problems
-from airflow_provider_webdata.tasks.field_rules import RULES
+from airflow_provider_webdata.tasks.literal_check import RULES
 from airflow_provider_webdata.tasks.returned_files import results_of
 from airflow_provider_webdata.tasks.service_task import ServiceTask
 

@@ -152,11 +152,11 @@ def test_command(
     file = folder / "preview.py"
     file.write_text(source)
     monkeypatch.setattr(operator_fields, "OPERATORS", folder)
-    rules = folder.parent / "tasks" / "field_rules.py"
+    rules = folder.parent / "tasks" / "field_rules.json"
     rules.parent.mkdir()
     rules.write_text(field_rules(["CrawlParamsRequest"]) if source == WRITTEN else "")
     assert main(arguments) == code
-    assert ("'CrawlParamsRequest'" in rules.read_text()) is (code == 0)
+    assert ('"CrawlParamsRequest"' in rules.read_text()) is (code == 0)
     printed = "".join(capsys.readouterr())
     assert ("preview.py" in printed) is (source == OPERATOR)
     assert ("- gone: str,\n  + url: str,\n" in printed) is (source == OPERATOR and code == 1)
