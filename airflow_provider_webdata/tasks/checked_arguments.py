@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from airflow_provider_webdata.common.coded_errors import UnknownArgumentError
 from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.common.spelling import nearest
-from airflow_provider_webdata.options import RENAMED, Option
+from airflow_provider_webdata.options import Option
 from airflow_provider_webdata.tasks.literal_check import RULES, may_be_wrong
 
 if TYPE_CHECKING:
@@ -76,8 +76,6 @@ def _unknown(cls: type, given: Mapping[str, Any]) -> str:
     for name in unknown:
         near = nearest(name, known)
         hint = f"did you mean {near!r}?" if near else ""
-        if name in RENAMED:
-            hint = f"write {RENAMED[name]}"
         argument, advice = _SYNONYMS.get(name, ("", ""))
         if argument in known:
             hint = advice
