@@ -2,7 +2,7 @@
 #
 #   make demo        run the example DAGs on a real Airflow, against the sandbox, and stop everything
 #   make up          the same, but leave Airflow and the sandbox running; stop them with  make down
-#   make check       style, types, import contracts, and unit tests; run it often while you work
+#   make check       style, types, import contracts, unit tests, and tests of stored forms; run it often while you work
 #   make test        style, types, import contracts, unit, integration, and end-to-end tests
 #   make test-floor  tests that depend on Airflow, on the oldest supported version; includes its pages in a browser
 #   make test-next   the same on Airflow's newest prerelease
@@ -61,8 +61,8 @@ DEPENDS_ON_AIRFLOW := $(addprefix tests/unit/,hooks operators sensors triggers t
   $(addprefix tests/e2e/,test_ui.py test_waiting.py)
 
 check: lint-without-tests
-	@echo "== unit tests"
-	@$(BIN)/python -m pytest -q -n 2 tests/unit
+	@echo "== unit tests, and tests of stored forms"
+	@$(BIN)/python -m pytest -q -n 2 tests/unit tests/integration/stored
 
 test: lint-without-tests services
 	@echo "== unit, integration, and end-to-end tests"

@@ -29,7 +29,6 @@ _INIT = f"{_PACKAGE}.init.command"
 _DOCTOR = f"{_PACKAGE}.doctor.command"
 _COSTS = f"{_PACKAGE}.costs.command"
 _CATALOG = f"{_PACKAGE}.catalog.command"
-_EXPLAIN = f"{_PACKAGE}.doctor.explain"
 _PUBLISH = f"{_PACKAGE}.doctor.publish"
 
 
@@ -160,15 +159,10 @@ _CATALOG_CONN_ID = _arg(
     help="Connection to the service (default: %(default)s)",
     default="webdata_default",
 )
-_EXPLAINED_JOB_ID = _arg("job_id", help="UUID of the job")
-_ASKED_CONN_ID = _arg(
-    "--conn-id", help="Connection of the job's team (default: %(default)s)", default="webdata_default"
-)
 _REJECTED_PATH = _arg("path", help="Path or URL of the output, as the error of the task names it")
 _FORCE_PUBLISH = _arg(
     "--force", help="Replace the output even if it is newer than the rejected results", action="store_true"
 )
-_QUESTION = _arg("--question", help="Question to ask (default: why the job failed, and what to change)")
 
 
 def get_commands() -> list[GroupCommand]:
@@ -185,7 +179,7 @@ def get_commands() -> list[GroupCommand]:
         help="Show the capabilities of data providers and their prices",
         subcommands=_providers(),
     )
-    subcommands = (_init(), _doctor(), _costs(), _explain(), _publish(), providers, inbox, sandbox)
+    subcommands = (_init(), _doctor(), _costs(), _publish(), providers, inbox, sandbox)
     return [GroupCommand(name="webdata", help="Tools for the web data service", subcommands=subcommands)]
 
 
@@ -243,17 +237,6 @@ def _providers() -> tuple[ActionCommand, ...]:
             func=lazy_load_command(f"{_CATALOG}.show_tool"),
             args=(_TOOL, _CATALOG_CONN_ID, ARG_OUTPUT, ARG_VERBOSE),
         ),
-    )
-
-
-def _explain() -> ActionCommand:
-    return ActionCommand(
-        name="explain",
-        help="Ask the service why a job failed",
-        description="Send the job's id and the question to the service's support agent, and print its answer after 15 "
-        "to 30 seconds. A language model writes the answer.",
-        func=lazy_load_command(f"{_EXPLAIN}.explain"),
-        args=(_EXPLAINED_JOB_ID, _ASKED_CONN_ID, _QUESTION, ARG_VERBOSE),
     )
 
 

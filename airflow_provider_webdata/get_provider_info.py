@@ -70,7 +70,6 @@ def get_provider_info() -> dict[str, Any]:
                     "airflow_provider_webdata.operators.credit_usage",
                     "airflow_provider_webdata.operators.developer_search",
                     "airflow_provider_webdata.operators.paper_search",
-                    "airflow_provider_webdata.operators.feedback",
                     "airflow_provider_webdata.operators.batch_search",
                     "airflow_provider_webdata.operators.to_table",
                 ],
@@ -166,14 +165,6 @@ def _options() -> dict[str, dict[str, Any]]:
         "inbox_create_tables": {
             "description": "Create or migrate the inbox's tables when the API server starts, under the lock of "
             "`airflow db migrate`. For deployments that do not run that command after installing this package.",
-            "version_added": "0.1.0",
-            "type": "boolean",
-            "example": None,
-            "default": "False",
-        },
-        "inbox_gc_freeze": {
-            "description": "Call `gc.freeze()` when the API server starts. The garbage collector then neither scans "
-            "nor frees the objects that exist at that time; scanning them pauses requests under load.",
             "version_added": "0.1.0",
             "type": "boolean",
             "example": None,
@@ -310,11 +301,5 @@ def _connection_fields() -> dict[str, dict[str, Any]]:
             "label": "Dashboard URL",
             "description": "Address of the service's dashboard; tasks then link to it.",
             "schema": text,
-        },
-        "ask_on_failure": {
-            "label": "Ask on failure",
-            "description": "When a job fails, its task asks the service why, and logs the answer. This sends the job's "
-            "id and error to the service's support agent. Default: off.",
-            "schema": {"type": ["boolean", "null"], "default": False},
         },
     }

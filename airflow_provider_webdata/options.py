@@ -462,34 +462,6 @@ def writes_file(output: Output | str | None) -> bool:
     return output is not None and (not isinstance(output, Output) or output.path is not None)
 
 
-RENAMED = {
-    "save_media": "media='folder'",
-    "max_media_mb": "media=Media('folder', max_mb=...)",
-    "media_concurrency": "media=Media('folder', concurrency=...)",
-    "keep_svg": "media=Media('folder', keep_svg=True)",
-    "partition_by": "output=Output('file', partition_by=...)",
-    "documents": "output=Output('file', documents=True)",
-    "manifest": "changes='folder'",
-    "emit": "changes=Changes('folder', emit=...)",
-    "compare": "changes=Changes('folder', compare=...)",
-    "ignore_query": "changes=Changes('folder', ignore_query=True)",
-    "removed_after": "changes=Changes('folder', removed_after=...)",
-    "max_removed": "changes=Changes('folder', max_removed=...)",
-    "manifest_keep": "changes=Changes('folder', keep=...)",
-    "on_unchanged": "changes=Changes('folder', on_unchanged=...)",
-    "shared": "changes=Changes('folder', shared=True)",
-    "on_invalid": "result_schema=Schema(on_invalid=...)",
-    "result_rows": "result_schema=Schema(rows=...)",
-    "wait_by": "wait=Wait(by=...)",
-    "poll_interval": "wait=Wait(poll_interval=...)",
-    "safety_poll": "wait=Wait(safety_poll=...)",
-    "wait_timeout": "wait=Wait(timeout=...)",
-    "cancel_on_timeout": "wait=Wait(cancel_on_timeout=...)",
-    "cancel_on_kill": "wait=Wait(cancel_on_kill=...)",
-}
-"""Former arguments and their replacements."""
-
-
 def one_of(name: str, given: Any, choices: Collection[Any]) -> None:
     """Fail if an argument is not one of its choices.
 

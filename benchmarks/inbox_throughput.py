@@ -41,17 +41,11 @@ class Route:
 
 
 OURS = "this provider"
-FROZEN = "webdata-frozen"
 ROUTES = {
     OURS: Route(
         "webdata",
         "/webdata/inbox/bench/key-of-a-wait",
         "select count(*) from webdata_inbox_delivery where correlation_key = 'key-of-a-wait'",
-    ),
-    "this provider, inbox_gc_freeze": Route(
-        FROZEN,
-        "/webdata/inbox/bench/key-of-a-frozen-wait",
-        "select count(*) from webdata_inbox_delivery where correlation_key = 'key-of-a-frozen-wait'",
     ),
     "inbound-webhooks, accepted": Route(
         "peer",
@@ -65,7 +59,6 @@ ROUTES = {
     ),
     "no database": Route("bare", "/bare/", None),
 }
-SERVER_SETTINGS = {FROZEN: {"AIRFLOW__WEBDATA__INBOX_GC_FREEZE": "True"}}
 
 
 def run() -> list[dict[str, object]]:
@@ -112,10 +105,7 @@ def _measure(airflow: Airflow) -> Reports:
     reports: Reports = defaultdict(list)
     with contextlib.ExitStack() as stack:
         servers = {route.server for route in ROUTES.values()}
-        urls = {
-            server: stack.enter_context(airflow.api_server(server, SERVER_SETTINGS.get(server, {})))
-            for server in sorted(servers)
-        }
+        urls = {server: stack.enter_context(airflow.api_server(server, {})) for server in sorted(servers)}
         for name, route in ROUTES.items():
             reports[name, 0].append(_send(urls, route, 4, WARM_UP_SECONDS))
         for _ in range(ROUNDS):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +20,26 @@ from tests.support.warm import Warm, airflow_environ
 os.environ["SSL_CERT_FILE"] = str(Path(__file__).parent / "support" / "certificates.pem")
 
 load_profile()
+
+_LOCATION = "import airflow_provider_webdata as package; print(package.__file__)"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse to test another installed copy, which programs that tests start would import.
+
+    :raises UsageError: the environment has a copy elsewhere.
+    """
+    if hasattr(config, "workerinput"):
+        return
+    found = subprocess.run(
+        [sys.executable, "-c", _LOCATION], cwd="/", capture_output=True, text=True, check=False
+    )
+    place = found.stdout.strip()
+    if not place or not Path(place).is_relative_to(config.rootpath):
+        raise pytest.UsageError(
+            f"this environment imports airflow_provider_webdata from {place or 'nowhere'}, not from {config.rootpath}; "
+            "run .venv/bin/python -m pytest of this clone"
+        )
 
 
 @pytest.hookimpl(optionalhook=True)

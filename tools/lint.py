@@ -1,4 +1,4 @@
-"""Check style, types, imports, and generated files, and print a summary.
+"""Check style, types, imports, and generated files, and print a summary, then the failures.
 
     python -m tools.lint                    run all stages
     python -m tools.lint --without-tests    omit the tests that find forgotten places
@@ -71,7 +71,7 @@ STAGES = (
 
 
 def run(stages: Sequence[Stage], folder: Path = ROOT) -> list[Result]:
-    """Run the stages, print the output of each when it ends, and return the results in the order of the stages.
+    """Run the stages, print the outcome of each when it ends, and return the results in the order of the stages.
 
     :param folder: working directory of the commands.
     """
@@ -81,7 +81,7 @@ def run(stages: Sequence[Stage], folder: Path = ROOT) -> list[Result]:
             started[stage.name] = pool.submit(_run, stage, started.get(stage.needs), folder)
         for future in as_completed(started.values()):
             result = future.result()
-            print(f"== {result.stage.name}: {result.outcome}\n{result.output}", end="", flush=True)
+            print(f"== {result.stage.name}: {result.outcome}", flush=True)
     return [future.result() for future in started.values()]
 
 
@@ -124,6 +124,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     results = run([stage for stage in STAGES if stage is not TESTS or not options.without_tests])
     print(f"\n{summary(results)}")
+    for result in results:
+        if result.outcome != "passed":
+            print(f"\n== {result.stage.name}: {result.outcome}\n{result.output}", end="")
     return 0 if all(result.outcome == "passed" for result in results) else 1
 
 

@@ -99,7 +99,7 @@ class WebData${Class}Operator(
 ):
     """Return $summary. One credit.
 
-    All arguments up to `integration` are templated fields of POST $path. Omitted arguments are not sent; the
+    All arguments are templated fields of POST $path. Omitted arguments are not sent; the
     defaults below are the service's.
 
     XCom: a mapping with the wire names `results` (each with `url`) and `count`.

@@ -9,7 +9,7 @@ the assignments are between a line `# fields of <Model>, ...` and a line `# end 
 
 Types are loose: a template renders to text, so numbers and switches accept text too, and an object is any mapping.
 
-The rules for literal arguments are written to `tasks/field_rules.py`; see `tools/field_rules.py`.
+The rules for literal arguments are written to `tasks/field_rules.json`; see `tools/field_rules.py`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ WIDTH = 120
 SHOWN = 12
 """Maximum number of shown changes per outdated file."""
 LABELS = ("origin", "integration")
-"""Fields of every request that are rarely set; they come last."""
+"""Fields of every request that no operator accepts; `extra_body` sends them."""
 
 _SCALARS = {bool: ("bool", "str"), int: ("int", "str"), float: ("float", "str"), str: ("str",)}
 _EMPTY = re.compile(r"^( *)(# fields of \w+, .*\n)(?= *# end of fields)", re.MULTILINE)
@@ -156,7 +156,7 @@ def parameters(fields: RequestFields) -> list[Parameter]:
         field = model.model_fields[name]
         # A trailing underscore distinguishes a field from a method of pydantic's models.
         name = name.rstrip("_")
-        if name in fields.without:
+        if name in fields.without or name in LABELS:
             continue
         default = None if field.is_required() else "None"
         if name in fields.defaults:
@@ -170,11 +170,7 @@ def parameters(fields: RequestFields) -> list[Parameter]:
         for name, option in OPTIONS.items()
         if name in fields.options
     ]
-    return sorted(found, key=_place) + options
-
-
-def _place(parameter: Parameter) -> int:
-    return 0 if parameter.default is None else 1 + (parameter.name in LABELS) + (parameter.name == LABELS[-1])
+    return sorted(found, key=lambda parameter: parameter.default is not None) + options
 
 
 def rewritten(source: str) -> str:
@@ -291,7 +287,7 @@ def main(arguments: list[str] | None = None) -> int:
     check = parser.parse_args(arguments).check
     outdated = 0
     mistakes: dict[str, None] = {}
-    rules = OPERATORS.parent / "tasks" / "field_rules.py"
+    rules = OPERATORS.parent / "tasks" / "field_rules.json"
     known = sorted({*models_of_operators()} & {*models.__all__})
     wanted: dict[Path, str] = {rules: field_rules(known)}
     for path in sorted(OPERATORS.rglob("*.py")):

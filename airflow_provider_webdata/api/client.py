@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.api import exchange, spans
+from airflow_provider_webdata.api import exchange
 from airflow_provider_webdata.api.config import ClientConfig
 from airflow_provider_webdata.api.deadline import AsyncDeadline, Deadline, hold_to_deadlines
 from airflow_provider_webdata.api.errors import WebDataError
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["AsyncWebDataClient", "ClientConfig", "WebDataClient"]
 
-_UNTRACED = nullcontext()
-
 
 class WebDataClient:
     """Blocking client. Thread-safe; close it, or use it as a context manager.
@@ -47,7 +44,6 @@ class WebDataClient:
         self.config = config
         hooks = {"response": [on_response]} if on_response else {}
         self._http = hold_to_deadlines(http_client(**exchange.http_options(config), event_hooks=hooks))
-        self._tracer = spans.active_tracer()
 
     def call(
         self,
@@ -103,26 +99,22 @@ class WebDataClient:
         attempts = Attempts(
             self.config.retry_budget, prepared.can_be_sent, is_repeatable=prepared.is_repeatable
         )
-        with spans.call_span(self._tracer, prepared.endpoint, attempts) if self._tracer else _UNTRACED:
-            while True:
-                try:
-                    attempts.answer = answer = self._attempt(prepared, attempts)
-                    return answer
-                except WebDataError as error:
-                    pause = attempts.pause_after(error)
-                    if pause is None:
-                        raise
-                time.sleep(pause)
+        while True:
+            try:
+                return self._attempt(prepared)
+            except WebDataError as error:
+                pause = attempts.pause_after(error)
+                if pause is None:
+                    raise
+            time.sleep(pause)
 
-    def _attempt(self, prepared: exchange.Prepared[ResponseT], attempts: Attempts) -> ResponseT:
-        attempts.begin()
+    def _attempt(self, prepared: exchange.Prepared[ResponseT]) -> ResponseT:
         deadline = Deadline(prepared.seconds)
         with (
             exchange.transport_errors(prepared, deadline),
             deadline,
             self._http.stream(**prepared.blocking()) as response,
         ):
-            attempts.status = response.status_code
             reader = exchange.Reader(prepared, response)
             for chunk in response.iter_bytes():
                 if not reader.feed(chunk):
@@ -162,7 +154,6 @@ class AsyncWebDataClient:
         self.config = config
         self._in_thread = in_thread
         self._pools = AsyncPools(exchange.http_options(config), config.max_concurrency)
-        self._tracer = spans.active_tracer()
 
     async def call(
         self,
@@ -193,19 +184,16 @@ class AsyncWebDataClient:
         attempts = Attempts(
             self.config.retry_budget, prepared.can_be_sent, is_repeatable=prepared.is_repeatable
         )
-        with spans.call_span(self._tracer, prepared.endpoint, attempts) if self._tracer else _UNTRACED:
-            while True:
-                try:
-                    attempts.answer = answer = await self._attempt(prepared, attempts)
-                    return answer
-                except WebDataError as error:
-                    pause = attempts.pause_after(error)
-                    if pause is None:
-                        raise
-                await asyncio.sleep(pause)
+        while True:
+            try:
+                return await self._attempt(prepared)
+            except WebDataError as error:
+                pause = attempts.pause_after(error)
+                if pause is None:
+                    raise
+            await asyncio.sleep(pause)
 
-    async def _attempt(self, prepared: exchange.Prepared[ResponseT], attempts: Attempts) -> ResponseT:
-        attempts.begin()
+    async def _attempt(self, prepared: exchange.Prepared[ResponseT]) -> ResponseT:
         deadline = AsyncDeadline(prepared.seconds)
         with exchange.transport_errors(prepared, deadline):
             async with (
@@ -213,7 +201,6 @@ class AsyncWebDataClient:
                 deadline,
                 http.stream(**prepared.asynchronous(deadline)) as response,
             ):
-                attempts.status = response.status_code
                 reader = exchange.Reader(prepared, response)
                 received = 0
                 async for chunk in response.aiter_bytes():

@@ -1,14 +1,12 @@
-"""Builders for search queries and time filters.
+"""Quoting of text in search queries, and time filters.
 
-`Query` writes the service's search operators with correct quoting. Pass untrusted text through `words` or `phrase`,
-where it cannot become an operator. The service's query language cannot escape a double quote, so double quotes become
-spaces.
+Untrusted text in a query passes through `words` or `phrase`, where it cannot become an operator. The service's query
+language cannot escape a double quote, so double quotes become spaces.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, tzinfo
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
@@ -40,116 +38,26 @@ _OPERATORS = (
 )
 _OPERATOR = re.compile(rf"(?<!\w)(?:{'|'.join(_OPERATORS)}):", re.IGNORECASE)
 _QUOTES = re.compile('["\u201c\u201d\u201e\u201f\u00ab\u00bb\uff02]')
-_HOST = re.compile(r"[\w*.-]+(?:/[^\s\"]*)?")
 
 
-@dataclass(frozen=True)
-class Query:
-    """An immutable search query. Each method returns a new query with an added term; `str()` returns the text.
+def words(text: str) -> str:
+    """Return text for a query in which each word that looks like an operator or an exclusion is quoted.
 
-    `Query("airflow provider").site("example.com").filetype("pdf", exclude=True)` gives
-    `airflow provider site:example.com -filetype:pdf`.
-
-    `allinurl` and `allintitle` apply to all words after them, so they are always written last, and a query can have
-    only one of them. Terms are combined with "and"; the service documents neither "or" nor grouping.
-
-    :param text: plain words, as for `words`.
-    :raises QueryError: a term is invalid, or makes the query longer than 500 characters.
+    :param text: any text; each double quote becomes a space.
     """
-
-    terms: tuple[str, ...] = ()
-    last: str | None = None
-
-    def __init__(self, text: str = "") -> None:
-        object.__setattr__(self, "terms", tuple(_plain(token) for token in _tokens(text)))
-        object.__setattr__(self, "last", None)
-        self._check_length()
-
-    def __str__(self) -> str:
-        return " ".join((*self.terms, self.last) if self.last else self.terms)
-
-    def _check_length(self) -> None:
-        if len(str(self)) > MAX_QUERY_LENGTH:
-            raise QueryError(
-                f"the query has {len(str(self))} characters, but the maximum is {MAX_QUERY_LENGTH}; remove some terms, "
-                "or move domains to include_domains and exclude_domains"
-            )
-
-    def _with(self, *terms: str, last: str | None = None) -> Query:
-        longer = Query()
-        object.__setattr__(longer, "terms", (*self.terms, *terms))
-        object.__setattr__(longer, "last", last or self.last)
-        longer._check_length()
-        return longer
-
-    def words(self, text: str) -> Query:
-        """Add plain words. A word that looks like an operator or an exclusion is quoted."""
-        return self._with(*(_plain(token) for token in _tokens(text)))
-
-    def phrase(self, text: str) -> Query:
-        """Add an exact phrase."""
-        return self._with(_quoted(text, "phrase"))
-
-    def exclude(self, *texts: str) -> Query:
-        """Exclude results with any of the given words; several words in one argument are a phrase."""
-        return self._with(*(f"-{_operand(text, 'exclude')}" for text in texts))
-
-    def site(self, domain: str, *, exclude: bool = False) -> Query:
-        """Restrict results to a website, or exclude it; `domain` has no protocol."""
-        return self._with(_negated(f"site:{_host(domain, 'site')}", exclude))
-
-    def filetype(self, extension: str, *, exclude: bool = False) -> Query:
-        """Restrict results to files with an extension, such as `pdf`, or exclude them."""
-        if not re.fullmatch(r"[A-Za-z0-9]+", extension):
-            raise QueryError(
-                f"filetype must be an extension without the dot, such as pdf (given: {extension!r})"
-            )
-        return self._with(_negated(f"filetype:{extension}", exclude))
-
-    def inurl(self, word: str, *, exclude: bool = False) -> Query:
-        """Restrict results to URLs that contain a word, or exclude them."""
-        return self._with(_negated(f"inurl:{_operand(word, 'inurl')}", exclude))
-
-    def intitle(self, word: str, *, exclude: bool = False) -> Query:
-        """Restrict results to titles that contain a word or phrase, or exclude them."""
-        return self._with(_negated(f"intitle:{_operand(word, 'intitle')}", exclude))
-
-    def allinurl(self, *words: str) -> Query:
-        """Restrict results to URLs that contain all words."""
-        return self._with(last=self._claiming("allinurl", words))
-
-    def allintitle(self, *words: str) -> Query:
-        """Restrict results to titles that contain all words."""
-        return self._with(last=self._claiming("allintitle", words))
-
-    def _claiming(self, operator: str, words: tuple[str, ...]) -> str:
-        if self.last:
-            raise QueryError(
-                f"{operator} applies to all words after it, as does {self.last.partition(':')[0]}, which "
-                "the query already contains; use inurl or intitle for one of them"
-            )
-        tokens = [_plain(token) for text in words for token in _tokens(text)]
-        if not tokens:
-            raise QueryError(f"{operator} needs at least one word")
-        return f"{operator}:{' '.join(tokens)}"
-
-    def related(self, domain: str, *, exclude: bool = False) -> Query:
-        """Restrict results to sites related to a domain, or exclude them."""
-        return self._with(_negated(f"related:{_host(domain, 'related')}", exclude))
-
-    def image_size(self, width: int, height: int, *, exclude: bool = False) -> Query:
-        """Restrict results to images of exactly this size in pixels, or exclude them."""
-        return self._with(_negated(f"imagesize:{_size(width, height, 'image_size')}", exclude))
-
-    def larger(self, width: int, height: int, *, exclude: bool = False) -> Query:
-        """Restrict results to images larger than this size in pixels, or exclude them."""
-        return self._with(_negated(f"larger:{_size(width, height, 'larger')}", exclude))
+    return " ".join(_plain(token) for token in _QUOTES.sub(" ", text).split())
 
 
-def _tokens(text: str) -> list[str]:
-    if not isinstance(text, str):
-        raise QueryError(f"query terms must be text (given: {type(text).__name__})")
-    return _QUOTES.sub(" ", text).split()
+def phrase(text: str) -> str:
+    """Return text in quotes, as an exact phrase.
+
+    :param text: any text; each double quote becomes a space.
+    :raises QueryError: the text is blank.
+    """
+    tokens = _QUOTES.sub(" ", text).split()
+    if not tokens:
+        raise QueryError("a phrase must not be blank")
+    return f'"{" ".join(tokens)}"'
 
 
 def _plain(token: str) -> str:
@@ -157,37 +65,6 @@ def _plain(token: str) -> str:
     if _OPERATOR.search(token) or (re.match(r"\W*-", token) and token.strip("-")):
         return f'"{token}"'
     return token
-
-
-def _quoted(text: str, what: str) -> str:
-    tokens = _tokens(text)
-    if not tokens:
-        raise QueryError(f"{what} must not be blank")
-    return f'"{" ".join(tokens)}"'
-
-
-def _operand(text: str, what: str) -> str:
-    quoted = _quoted(text, what)
-    return quoted[1:-1] if re.fullmatch(r"\w[^\s:]*", quoted[1:-1]) else quoted
-
-
-def _host(domain: str, what: str) -> str:
-    if not isinstance(domain, str) or not _HOST.fullmatch(domain) or domain.startswith("-"):
-        raise QueryError(f"{what} must be a domain without protocol, such as example.com (given: {domain!r})")
-    return domain
-
-
-def _size(width: int, height: int, what: str) -> str:
-    for pixels in (width, height):
-        if isinstance(pixels, bool) or not isinstance(pixels, int) or pixels < 1:
-            raise QueryError(
-                f"{what} requires width and height in pixels, at least 1 (given: {width!r}x{height!r})"
-            )
-    return f"{width}x{height}"
-
-
-def _negated(term: str, exclude: bool) -> str:
-    return f"-{term}" if exclude else term
 
 
 _TBS_FORMS = (

@@ -121,9 +121,6 @@ class Attempts:
     :param can_be_sent: returns whether the body can be sent again.
     :param is_repeatable: whether the call can be retried safely after a lost response.
     :param clock: a monotonic clock, in seconds.
-    :ivar made: number of started attempts.
-    :ivar status: HTTP status of the current attempt; None before its response.
-    :ivar answer: the parsed response; None before it is received.
     """
 
     def __init__(
@@ -140,14 +137,6 @@ class Attempts:
         self._clock = clock
         self._start = clock()
         self._failed = 0
-        self.made = 0
-        self.status: int | None = None
-        self.answer: Any = None
-
-    def begin(self) -> None:
-        """Record the start of an attempt."""
-        self.made += 1
-        self.status = None
 
     def pause_after(self, error: WebDataError) -> float | None:
         """Return the seconds to wait before the next attempt, or None to stop."""

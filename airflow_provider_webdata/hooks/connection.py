@@ -93,7 +93,6 @@ class ConnectionSettings:
 
     :param media_hosts: private host names and addresses (`hosts.normal_host`) from which media may be downloaded.
     :param dashboard_url: URL of the service's own dashboard, for links.
-    :param ask_on_failure: whether tasks ask the service why a job failed. The request contains the job's id and error.
     """
 
     conn_id: str
@@ -101,7 +100,6 @@ class ConnectionSettings:
     webhook: WebhookSettings
     media_hosts: frozenset[str] = frozenset()
     dashboard_url: str | None = None
-    ask_on_failure: bool = False
 
     def secrets(self) -> Iterator[str]:
         """Yield every secret value, for Airflow's secrets masker."""
@@ -159,7 +157,6 @@ def settings_of(
         reader.webhook(),
         reader.media_hosts(),
         reader.dashboard_url(),
-        reader.ask_on_failure(),
     )
 
 
@@ -187,7 +184,7 @@ class _Reader:
             self._refuse("extra", f"is a JSON {type(extra).__name__}", "write a JSON object, or clear it")
         # Older Airflow forms prefix the names of their fields.
         named = {key.removeprefix("extra__webdata__"): value for key, value in extra.items()}
-        known = [*_CLIENT_EXTRAS, *_WEBHOOK_EXTRAS, _MEDIA_HOSTS, _DASHBOARD_URL, _ASK_ON_FAILURE]
+        known = [*_CLIENT_EXTRAS, *_WEBHOOK_EXTRAS, _MEDIA_HOSTS, _DASHBOARD_URL]
         for name in named.keys() - set(known):
             near = nearest(name, known)
             hint = f"did you mean {near!r}?" if near else f"known extras: {', '.join(known)}"
@@ -285,9 +282,6 @@ class _Reader:
                 _DASHBOARD_URL, "must not contain the API key", "remove it: Airflow's UI shows the links"
             )
         return self._http_address(_DASHBOARD_URL, url, "users sign in on the dashboard")
-
-    def ask_on_failure(self) -> bool:
-        return self._switch(_ASK_ON_FAILURE, self._extra.get(_ASK_ON_FAILURE, False))
 
     def _http_address(self, name: str, url: str, without_login: str) -> str:
         parts = self._address(name, url, without_login)
@@ -467,7 +461,6 @@ _CLIENT_EXTRAS: dict[str, tuple[str, Callable[[_Reader, str, Any], Any]]] = {
 
 _MEDIA_HOSTS = "media_hosts"
 _DASHBOARD_URL = "dashboard_url"
-_ASK_ON_FAILURE = "ask_on_failure"
 
 _WEBHOOK_EXTRAS = {
     "webhook_url": "url",

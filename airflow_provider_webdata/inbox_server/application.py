@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 from typing import TYPE_CHECKING
 
@@ -21,7 +20,6 @@ from airflow_provider_webdata.inbox_server.http.auth import Gate
 from airflow_provider_webdata.inbox_server.http.responses import retry_later
 from airflow_provider_webdata.inbox_server.options import (
     creates_tables,
-    freezes_objects,
     max_body_bytes,
     retention_days,
 )
@@ -41,12 +39,7 @@ def create_application() -> InboxApplication:
     :raises OptionError: an option of `[webdata]` is invalid.
     """
     inbox = Inbox(prepare=create_tables if creates_tables() else None)
-    application = InboxApplication(inbox, _gate, most_bytes=max_body_bytes(), keep_days=retention_days())
-    # An API server has hundreds of thousands of permanent objects. Under load, the garbage collector would scan all
-    # of them several times a second, and stop every request for a third of a second.
-    if freezes_objects():
-        gc.freeze()
-    return application
+    return InboxApplication(inbox, _gate, most_bytes=max_body_bytes(), keep_days=retention_days())
 
 
 def application_or_unavailable() -> ASGIApp:

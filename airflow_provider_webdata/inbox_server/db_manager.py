@@ -55,7 +55,7 @@ class InboxDBManager(BaseDBManager):
     alembic_file = str(_STORAGE / "alembic.ini")
     supports_table_dropping = True
     # The newest revision of each release of this package, for `airflow db-manager`.
-    revision_heads_map = {"0.1.0": "b35d7e60c9a4"}  # noqa: RUF012
+    revision_heads_map = {"0.1.0": "4c1f0a7d9b21"}  # noqa: RUF012
 
     def check_migration(self) -> bool:
         """Return whether the tables need no `airflow db migrate`; log the reason if they do.

@@ -16,11 +16,6 @@ def creates_tables() -> bool:
     return _flag("inbox_create_tables")
 
 
-def freezes_objects() -> bool:
-    """Return whether the inbox excludes existing objects from garbage collection (`inbox_gc_freeze`, False)."""
-    return _flag("inbox_gc_freeze")
-
-
 def max_body_bytes() -> int:
     """Return the maximum size of a delivery (`inbox_max_body_mb`, 16 MB)."""
     given, megabytes = _number("inbox_max_body_mb", "16")

@@ -22,9 +22,9 @@ class WebDataAgentOperator(
 ):
     """Run the service's AI agent to collect data from the web, and wait for it. Bills credits.
 
-    All arguments up to `integration` are templated fields of POST /v2/agent. Omitted arguments are not sent; the
-    defaults below are the service's. Nested mappings accept wire and Python names. Your own `webhook` replaces the one
-    of this Airflow's inbox. `WebDataJobOperator` documents how the task starts, waits for, and cancels the run. A
+    All arguments up to `zero_data_retention` are templated fields of POST /v2/agent. Omitted arguments are not sent;
+    the defaults below are the service's. Nested mappings accept wire and Python names. Your own `webhook` replaces the
+    one of this Airflow's inbox. `WebDataJobOperator` documents how the task starts, waits for, and cancels the run. A
     cancelled run stops, and stops billing, at its next step.
 
     XCom: the service's response with wire names: `data`, `creditsUsed`, `model`, `threadId`, and other fields, and
@@ -41,8 +41,7 @@ class WebDataAgentOperator(
     :param audit_metadata: user to record in the audit log: `username`.
     :param threat_protection: threat protection override, for teams with this feature.
     :param webhook: endpoint that receives the job's events: `url`, `events`, `headers`, `metadata`.
-    :param effort: `low`, `medium`, or `high`. This and the following fields, except `origin`, are not publicly
-        documented.
+    :param effort: `low`, `medium`, or `high`. This and the following fields are not publicly documented.
     :param mode: with `extract`, each turn of a thread returns all its data; with `chat`, a later turn may return only
         text, as `message`. Default: the mode of the thread, or `extract`.
     :param thread_id: UUID of the thread to continue: the `threadId` of an earlier run. Its `mode`, `urls`, `schema`,
@@ -51,8 +50,6 @@ class WebDataAgentOperator(
         `approve`, `decline`, `onTermsRequired`.
     :param location: location to fetch pages from: `country`.
     :param zero_data_retention: retain no data, for teams with this feature. Default: false.
-    :param origin: label of the caller for the service's statistics. Default: `api`.
-    :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
     :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: media is not
         kept.
@@ -87,8 +84,6 @@ class WebDataAgentOperator(
         exchange: Mapping[str, Any] | None = None,
         location: Mapping[str, Any] | None = None,
         zero_data_retention: bool | str | None = None,
-        origin: str | None = None,
-        integration: str | None = None,
         output: Output | str | None = None,
         media: Media | str | None = None,
         result_schema: Schema | Mapping[str, Any] | type | str | None = None,
@@ -114,8 +109,6 @@ class WebDataAgentOperator(
         self.exchange = exchange
         self.location = location
         self.zero_data_retention = zero_data_retention
-        self.origin = origin
-        self.integration = integration
         self.output_to = Output.of(output)
         self.media = Media.of(media)
         self.result_schema = Schema.of(result_schema)

@@ -24,8 +24,8 @@ class WebDataBatchScrapeOperator(
 ):
     """Scrape many pages in one job, and wait for them. Bills credits.
 
-    All arguments up to `integration` are templated fields of POST /v2/batch/scrape. Omitted arguments are not sent; the
-    defaults below are the service's. Nested mappings accept wire and Python names.
+    All arguments up to `append_to_id` are templated fields of POST /v2/batch/scrape. Omitted arguments are not sent;
+    the defaults below are the service's. Nested mappings accept wire and Python names.
 
     All URLs go into one job. The service documents no maximum number, but limits the request to 10 MB. Pages are
     returned in order of completion; match them by `metadata.sourceURL`. Your own `webhook` replaces the one of this
@@ -72,8 +72,6 @@ class WebDataBatchScrapeOperator(
     :param ignore_invalid_urls: skip invalid URLs. Default: true; that of the service: true, but without it, some
         servers reject the whole batch for one invalid URL.
     :param append_to_id: UUID of an existing batch scrape to append the URLs to.
-    :param origin: label of the caller for the service's statistics. Default: `api`.
-    :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
     :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: media is not
         kept.
@@ -127,8 +125,6 @@ class WebDataBatchScrapeOperator(
         max_concurrency: int | str | None = None,
         ignore_invalid_urls: bool | str = True,
         append_to_id: str | None = None,
-        origin: str | None = None,
-        integration: str | None = None,
         output: Output | str | None = None,
         media: Media | str | None = None,
         changes: Changes | str | None = None,
@@ -173,8 +169,6 @@ class WebDataBatchScrapeOperator(
         self.max_concurrency = max_concurrency
         self.ignore_invalid_urls = ignore_invalid_urls
         self.append_to_id = append_to_id
-        self.origin = origin
-        self.integration = integration
         self.output_to = Output.of(output)
         self.media = Media.of(media)
         self.changes = Changes.of(changes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.common.arguments import as_list, whole_number
+from airflow_provider_webdata.common.arguments import whole_number
 from airflow_provider_webdata.options import Changes, Checks, Media, Output, Schema
 from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator, checked_limit
 
@@ -40,8 +40,8 @@ class WebDataBatchSearchOperator(
     searches in `left`. The price of a search is known only afterwards, so its maximum documented price is reserved
     while it is in flight. If a search has no documented price bound, the task fails before the first search.
 
-    Duplicate requests are sent once. The arguments from `limit` to `integration` are templated fields of a search and
-    apply to each search that does not override them.
+    Duplicate requests are sent once. The arguments from `limit` to `threat_protection` are templated fields of a search
+    and apply to each search that does not override them.
 
     XCom, each also under its own key: `done` (number of successful searches), `failed` (mappings with `query`, `error`,
     `ambiguous`), `left` (the items of `queries` that were not sent, which another task accepts as `queries`),
@@ -72,8 +72,6 @@ class WebDataBatchSearchOperator(
     :param scrape_options: options for scraping the results; `formats` enables it. Unless `max_age` is set, pages may be
         up to 2 days old, from the service's cache.
     :param threat_protection: threat protection override, for teams with this feature.
-    :param origin: label of the caller for the service's statistics. Default: `api`.
-    :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
     :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: media is not
         kept.
@@ -123,8 +121,6 @@ class WebDataBatchSearchOperator(
         tool_detail: str | None = None,
         scrape_options: Mapping[str, Any] | None = None,
         threat_protection: Mapping[str, Any] | None = None,
-        origin: str | None = None,
-        integration: str | None = None,
         output: Output | str | None = None,
         media: Media | str | None = None,
         changes: Changes | str | None = None,
@@ -157,8 +153,6 @@ class WebDataBatchSearchOperator(
         self.tool_detail = tool_detail
         self.scrape_options = scrape_options
         self.threat_protection = threat_protection
-        self.origin = origin
-        self.integration = integration
         self.output_to = Output.of(output)
         self.media = Media.of(media)
         self.changes = Changes.of(changes)
@@ -169,9 +163,3 @@ class WebDataBatchSearchOperator(
         self.max_concurrency = whole_number("max_concurrency", max_concurrency)
         self.max_error_ratio = max_error_ratio
         self.repeat_ambiguous = repeat_ambiguous
-
-    def contradictions(self, fields: Mapping[str, Any]) -> Sequence[str]:
-        """Return contradictions between literal arguments: a limit below the price of one search begins none."""
-        queries = as_list(self.queries)
-        plain = bool(queries) and all(isinstance(query, str) for query in queries)
-        return super().contradictions({**fields, "query": queries[0]} if plain else fields)

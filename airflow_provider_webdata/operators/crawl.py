@@ -27,8 +27,8 @@ class WebDataCrawlOperator(
 ):
     """Crawl a site, and wait for its pages. Bills credits.
 
-    All arguments up to `integration` are templated fields of POST /v2/crawl. Omitted arguments are not sent; the
-    defaults below are the service's. Nested mappings accept wire and Python names.
+    All arguments up to `zero_data_retention` are templated fields of POST /v2/crawl. Omitted arguments are not sent;
+    the defaults below are the service's. Nested mappings accept wire and Python names.
 
     `limit` is always sent, by default as 100: the service's own default is 10,000 pages, and it may refuse a crawl with
     a higher limit than the remaining credits. Your own `webhook` replaces the one of this Airflow's inbox.
@@ -57,8 +57,6 @@ class WebDataCrawlOperator(
     :param scrape_options: arguments of a scrape, for each page. Unless `max_age` is set, pages may be up to 2 days old,
         from the service's cache.
     :param zero_data_retention: retain no data, for teams with this feature. Default: false.
-    :param origin: label of the caller for the service's statistics. Default: `api`.
-    :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
     :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: media is not
         kept.
@@ -100,8 +98,6 @@ class WebDataCrawlOperator(
         webhook: Mapping[str, Any] | str | None = None,
         scrape_options: Mapping[str, Any] | None = None,
         zero_data_retention: bool | str | None = None,
-        origin: str | None = None,
-        integration: str | None = None,
         output: Output | str | None = None,
         media: Media | str | None = None,
         changes: Changes | str | None = None,
@@ -135,8 +131,6 @@ class WebDataCrawlOperator(
         self.webhook = webhook
         self.scrape_options = scrape_options
         self.zero_data_retention = zero_data_retention
-        self.origin = origin
-        self.integration = integration
         self.output_to = Output.of(output)
         self.media = Media.of(media)
         self.changes = Changes.of(changes)
@@ -155,4 +149,4 @@ class WebDataCrawlOperator(
                 f"exclude_paths: an expression matches the start URL {self.url!r}, so the crawl would be empty; change "
                 "the expression"
             )
-        return problems or super().contradictions(fields)
+        return problems

@@ -20,7 +20,7 @@ class WebDataDeveloperSearchOperator(
     The service maintains this index for coding questions. `WebDataSearchOperator(categories=["developer"])` queries the
     same index and returns web results without passages.
 
-    All arguments up to `integration` are templated fields of POST /v2/search/developer. Omitted arguments are not sent;
+    All arguments up to `fork` are templated fields of POST /v2/search/developer. Omitted arguments are not sent;
     the defaults below are the service's.
 
     XCom: a mapping with the wire names `results` (each with `id`, `type`, `url`, `title`, `passages`), `count`,
@@ -43,8 +43,6 @@ class WebDataDeveloperSearchOperator(
     :param max_stars: maximum number of stars, at least 0.
     :param archived: include archived repositories or not.
     :param fork: include forks or not.
-    :param origin: label of the caller for the service's statistics. Default: `api`.
-    :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
     :param checks: conditions that the results must meet before they replace those of earlier runs: minimum number of
         results, or `Checks`. Default: no checks.
@@ -74,8 +72,6 @@ class WebDataDeveloperSearchOperator(
         max_stars: int | str | None = None,
         archived: bool | str | None = None,
         fork: bool | str | None = None,
-        origin: str | None = None,
-        integration: str | None = None,
         output: Output | str | None = None,
         checks: Checks | int | None = None,
         credit_limit: float | str | None = None,
@@ -98,8 +94,6 @@ class WebDataDeveloperSearchOperator(
         self.max_stars = max_stars
         self.archived = archived
         self.fork = fork
-        self.origin = origin
-        self.integration = integration
         self.output_to = Output.of(output)
         self.checks = Checks.of(checks)
         self.credit_limit = checked_limit(credit_limit)

@@ -34,7 +34,7 @@ class WebDataExtractOperator(
     selects the operation to use. The service cannot cancel an extract job: if the task is killed or times out, the job
     continues, and the task logs it. A batch scrape or agent run is cancelled.
 
-    All arguments up to `integration` are templated fields of POST /v2/extract. Omitted arguments are not sent; the
+    All arguments up to `webhook` are templated fields of POST /v2/extract. Omitted arguments are not sent; the
     defaults below are the service's. Nested mappings accept wire and Python names. `urls` or `prompt` is required. Your
     own `webhook` replaces the one of this Airflow's inbox. `WebDataJobOperator` documents how the task starts and waits
     for the job.
@@ -62,8 +62,6 @@ class WebDataExtractOperator(
     :param allow_external_links: also follow links to other sites.
     :param agent: agent that navigates the pages: `model`.
     :param webhook: endpoint that receives the job's events: `url`, `events`, `headers`, `metadata`.
-    :param origin: label of the caller for the service's statistics. Default: `api`.
-    :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
     :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: media is not
         kept.
@@ -101,8 +99,6 @@ class WebDataExtractOperator(
         allow_external_links: bool | str | None = None,
         agent: Mapping[str, Any] | None = None,
         webhook: Mapping[str, Any] | str | None = None,
-        origin: str | None = None,
-        integration: str | None = None,
         output: Output | str | None = None,
         media: Media | str | None = None,
         result_schema: Schema | Mapping[str, Any] | type | str | None = None,
@@ -135,15 +131,9 @@ class WebDataExtractOperator(
         self.allow_external_links = allow_external_links
         self.agent = agent
         self.webhook = webhook
-        self.origin = origin
-        self.integration = integration
         self.output_to = Output.of(output)
         self.media = Media.of(media)
         self.result_schema = Schema.of(result_schema)
         self.checks = Checks.of(checks)
         self.credit_limit = checked_limit(credit_limit)
         # end of fields
-
-    def contradictions(self, fields: Mapping[str, Any]) -> Sequence[str]:
-        """Return contradictions between literal arguments."""
-        return super().contradictions(fields) if self.via == "extract" else ()

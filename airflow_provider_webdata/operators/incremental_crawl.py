@@ -83,8 +83,6 @@ class WebDataIncrementalCrawlOperator(
     :param max_concurrency: maximum number of pages scraped concurrently, at least 1. Default: the team's limit.
     :param ignore_invalid_urls: skip invalid URLs. Default: true; that of the service: true, but without it, some
         servers reject the whole batch for one invalid URL.
-    :param origin: label of the caller for the service's statistics. Default: `api`.
-    :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
     :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: media is not
         kept.
@@ -149,8 +147,6 @@ class WebDataIncrementalCrawlOperator(
         webhook: Mapping[str, Any] | str | None = None,
         max_concurrency: int | str | None = None,
         ignore_invalid_urls: bool | str = True,
-        origin: str | None = None,
-        integration: str | None = None,
         output: Output | str | None = None,
         media: Media | str | None = None,
         result_schema: Schema | Mapping[str, Any] | type | str | None = None,
@@ -193,8 +189,6 @@ class WebDataIncrementalCrawlOperator(
         self.webhook = webhook
         self.max_concurrency = max_concurrency
         self.ignore_invalid_urls = ignore_invalid_urls
-        self.origin = origin
-        self.integration = integration
         self.output_to = Output.of(output)
         self.media = Media.of(media)
         self.result_schema = Schema.of(result_schema)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.coded_errors import ArgumentError
-from airflow_provider_webdata.options import Media
 from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator, checked_limit
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ class WebDataInteractOperator(
     fields=RequestFields(
         "InteractRequest",
         own=("steps", "scrape_id", "language", "step_timeout", "check_exit_code"),
-        options=("media", "credit_limit"),
+        options=("credit_limit",),
     ),
 ):
     """Open a browser, run steps of code in it, and close it. Bills by time.
@@ -32,10 +31,6 @@ class WebDataInteractOperator(
     prompts, and use the profile of the scrape.
 
     Steps are never retried after a lost response. A retry of the task starts with the first step in a new browser.
-
-    With `record_session=True` and `media`, the task saves the recording of the session after its end: for each tab, a
-    playlist `page-<id>.m3u8` and its segments, in the folder `session-<sessionId>` of `media`. The XCom `recording`
-    contains its path. If saving fails, the task logs a warning and continues.
 
     XCom: a mapping with `sessionId` or `scrapeId`; `steps`, for each executed step the wire names `stdout`, `stderr`,
     `exitCode`, `killed`, `error`, and `result` and `output` if they contain more; `creditsBilled`; `sessionDurationMs`.
@@ -57,10 +52,6 @@ class WebDataInteractOperator(
     :param profile: browser state to use: `name`, `saveChanges`; changes are saved when the browser is closed.
     :param block_ads: block advertisements. Default: true. This and the next field are not publicly documented.
     :param record_session: record the session; `GET /v2/interact/{sessionId}/replay` returns the recording.
-    :param origin: label of the caller for the service's statistics. Default: `api`.
-    :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
-    :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: media is not
-        kept.
     :param credit_limit: maximum credits for all attempts until the task is cleared; on Airflow 3.2, for each attempt
         (templated). A call of a killed attempt counts with its maximum cost. A call whose documented price may exceed
         the limit or is unbounded is not sent, and the task fails with WD-034. Default: no limit.
@@ -92,9 +83,6 @@ class WebDataInteractOperator(
         profile: Mapping[str, Any] | None = None,
         block_ads: bool | str | None = None,
         record_session: bool | str | None = None,
-        origin: str | None = None,
-        integration: str | None = None,
-        media: Media | str | None = None,
         credit_limit: float | str | None = None,
         # end of fields
         **kwargs: Any,
@@ -104,7 +92,6 @@ class WebDataInteractOperator(
             "profile": profile,
             "block_ads": block_ads,
             "record_session": record_session,
-            "integration": integration,
         }
         without_effect = [name for name, value in of_own_session.items() if value is not None]
         if scrape_id is not None and without_effect:
@@ -112,8 +99,6 @@ class WebDataInteractOperator(
                 f"{', '.join(without_effect)}: no effect with scrape_id, because the scrape defines the browser; "
                 "remove it"
             )
-        if media is not None and record_session in (None, False):
-            raise ArgumentError("media saves the recording of a session and requires record_session=True")
         super().__init__(**kwargs)
         self.steps = steps
         self.scrape_id = scrape_id
@@ -127,8 +112,5 @@ class WebDataInteractOperator(
         self.profile = profile
         self.block_ads = block_ads
         self.record_session = record_session
-        self.origin = origin
-        self.integration = integration
-        self.media = Media.of(media)
         self.credit_limit = checked_limit(credit_limit)
         # end of fields

@@ -21,8 +21,8 @@ class WebDataMapOperator(
 ):
     """List the URLs of a site. Bills one credit for any number of links.
 
-    All arguments up to `integration` are templated fields of POST /v2/map. Omitted arguments are not sent; the defaults
-    below are the service's.
+    All arguments up to `exclude_paths` are templated fields of POST /v2/map. Omitted arguments are not sent; the
+    defaults below are the service's.
 
     XCom: a mapping with the wire names `id`, `warning`, `count`, and `links` (each with `url`, `title`, `description`).
     With `returns`, the return value is only the list, so that
@@ -46,8 +46,6 @@ class WebDataMapOperator(
     :param use_index: also list URLs from the service's index.
     :param include_paths: regular expressions for the path; only matching URLs are listed.
     :param exclude_paths: regular expressions for the path; matching URLs are omitted.
-    :param origin: label of the caller for the service's statistics. Default: `api`.
-    :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
     :param changes: path or URL of a folder for the runs' manifests, or `Changes` (templated). Default: no comparison.
     :param checks: conditions that the results must meet before they replace those of earlier runs: minimum number of
@@ -81,8 +79,6 @@ class WebDataMapOperator(
         use_index: bool | str | None = None,
         include_paths: Sequence[str] | None = None,
         exclude_paths: Sequence[str] | None = None,
-        origin: str | None = None,
-        integration: str | None = None,
         output: Output | str | None = None,
         changes: Changes | str | None = None,
         checks: Checks | int | None = None,
@@ -115,8 +111,6 @@ class WebDataMapOperator(
         self.use_index = use_index
         self.include_paths = include_paths
         self.exclude_paths = exclude_paths
-        self.origin = origin
-        self.integration = integration
         self.output_to = Output.of(output)
         self.changes = Changes.of(changes)
         self.checks = Checks.of(checks)
@@ -126,5 +120,4 @@ class WebDataMapOperator(
 
     def contradictions(self, fields: Mapping[str, Any]) -> Sequence[str]:
         """Return contradictions between literal arguments."""
-        problems = [text for name, texts in literal_filters(fields).items() for text in globs(name, texts)]
-        return problems or super().contradictions(fields)
+        return [text for name, texts in literal_filters(fields).items() for text in globs(name, texts)]

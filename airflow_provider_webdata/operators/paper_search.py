@@ -20,7 +20,7 @@ class WebDataPaperSearchOperator(
     `WebDataSearchOperator(categories=["research"])` is different: a web search of scientific sites. To read papers, use
     the hook's methods `get_paper`, `read_paper`, and `similar_papers`.
 
-    All arguments up to `integration` are templated parameters of GET /v2/search/research/papers. Omitted arguments are
+    All arguments up to `to_date` are templated parameters of GET /v2/search/research/papers. Omitted arguments are
     not sent; the defaults below are the service's.
 
     XCom: a mapping with the wire names `results` (each with `paperId`, `primaryId`, `ids`, `title`, `abstract`,
@@ -32,8 +32,6 @@ class WebDataPaperSearchOperator(
     :param categories: categories of papers, such as `cs.LG`; a paper must be in all.
     :param from_date: earliest date on which a paper was created or updated, such as `2026-01-31`.
     :param to_date: latest such date.
-    :param origin: label of the caller for the service's statistics. Default: `api`.
-    :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
     :param checks: conditions that the results must meet before they replace those of earlier runs: minimum number of
         results, or `Checks`. Default: no checks.
@@ -55,8 +53,6 @@ class WebDataPaperSearchOperator(
         categories: Sequence[str] | None = None,
         from_date: str | None = None,
         to_date: str | None = None,
-        origin: str | None = None,
-        integration: str | None = None,
         output: Output | str | None = None,
         checks: Checks | int | None = None,
         credit_limit: float | str | None = None,
@@ -71,8 +67,6 @@ class WebDataPaperSearchOperator(
         self.categories = categories
         self.from_date = from_date
         self.to_date = to_date
-        self.origin = origin
-        self.integration = integration
         self.output_to = Output.of(output)
         self.checks = Checks.of(checks)
         self.credit_limit = checked_limit(credit_limit)

@@ -25,7 +25,7 @@ class WebDataParseOperator(
     large for a form (50 MB) is uploaded to a storage URL from the service and parsed by reference, if the service
     supports this. A missing file fails the attempt; the task's retries apply, because the file may arrive later.
 
-    The arguments from `formats` to `integration` are templated fields of POST /v2/parse. Omitted arguments are not
+    The arguments from `formats` to `audit_metadata` are templated fields of POST /v2/parse. Omitted arguments are not
     sent; the defaults below are the service's. If a large PDF takes longer than `timeout`, the task is rescheduled
     automatically, for up to 20 minutes.
 
@@ -55,8 +55,6 @@ class WebDataParseOperator(
     :param proxy: `basic` or `auto`.
     :param zero_data_retention: retain no data, for teams with this feature. Default: false.
     :param audit_metadata: user to record in the audit log: `username`.
-    :param origin: label of the caller for the service's statistics. Default: `api`.
-    :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
     :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: media is not
         kept.
@@ -94,8 +92,6 @@ class WebDataParseOperator(
         proxy: str | None = None,
         zero_data_retention: bool | str | None = None,
         audit_metadata: Mapping[str, Any] | None = None,
-        origin: str | None = None,
-        integration: str | None = None,
         output: Output | str | None = None,
         media: Media | str | None = None,
         result_schema: Schema | Mapping[str, Any] | type | str | None = None,
@@ -124,8 +120,6 @@ class WebDataParseOperator(
         self.proxy = proxy
         self.zero_data_retention = zero_data_retention
         self.audit_metadata = audit_metadata
-        self.origin = origin
-        self.integration = integration
         self.output_to = Output.of(output)
         self.media = Media.of(media)
         self.result_schema = Schema.of(result_schema)

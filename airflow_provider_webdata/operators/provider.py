@@ -51,8 +51,6 @@ class WebDataProviderOperator(
     :param max_error_ratio: maximum fraction of the calls, 0 to 1, that may fail (templated). Default: 0.
     :param timeout: time limit of the calls in milliseconds, 1 to 300,000; the service caps it at 120,000. Default:
         120,000.
-    :param origin: label of the caller for the service's statistics. Default: `api`.
-    :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
     :param changes: path or URL of a folder for the runs' manifests, or `Changes` (templated). Default: no comparison.
     :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: the
@@ -77,8 +75,6 @@ class WebDataProviderOperator(
         calls: Sequence[Mapping[str, Any]] | str | None = None,
         # fields of ProviderRequest, written by tools/operator_fields.py
         timeout: int | str | None = None,
-        origin: str | None = None,
-        integration: str | None = None,
         output: Output | str | None = None,
         changes: Changes | str | None = None,
         result_schema: Schema | Mapping[str, Any] | type | str | None = None,
@@ -98,8 +94,6 @@ class WebDataProviderOperator(
         super().__init__(**kwargs)
         # fields of ProviderRequest, written by tools/operator_fields.py
         self.timeout = timeout
-        self.origin = origin
-        self.integration = integration
         self.output_to = Output.of(output)
         self.changes = Changes.of(changes)
         self.result_schema = Schema.of(result_schema)

@@ -19,7 +19,7 @@ class WebDataScrapeOperator(
 ):
     """Scrape one page. Bills credits.
 
-    All arguments up to `integration` are templated fields of POST /v2/scrape. Omitted arguments are not sent; the
+    All arguments up to `tool_detail` are templated fields of POST /v2/scrape. Omitted arguments are not sent; the
     defaults below are the service's. Nested mappings accept wire and Python names.
 
     A page whose site responds with 4xx or 5xx is a result too, and billed; check `metadata.statusCode`. If a large PDF
@@ -65,8 +65,6 @@ class WebDataScrapeOperator(
         `only_clean_content`. Default: false.
     :param domain_tools: also return data providers' tools for the page's site, in `tools`. Default: false.
     :param tool_detail: level of detail for each tool: `compact`, `summary`, or `full`, which includes its contract.
-    :param origin: label of the caller for the service's statistics. Default: `api`.
-    :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
     :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: media is not
         kept.
@@ -119,8 +117,6 @@ class WebDataScrapeOperator(
         zero_data_retention: bool | str | None = None,
         domain_tools: bool | str | None = None,
         tool_detail: str | None = None,
-        origin: str | None = None,
-        integration: str | None = None,
         output: Output | str | None = None,
         media: Media | str | None = None,
         changes: Changes | str | None = None,
@@ -163,8 +159,6 @@ class WebDataScrapeOperator(
         self.zero_data_retention = zero_data_retention
         self.domain_tools = domain_tools
         self.tool_detail = tool_detail
-        self.origin = origin
-        self.integration = integration
         self.output_to = Output.of(output)
         self.media = Media.of(media)
         self.changes = Changes.of(changes)

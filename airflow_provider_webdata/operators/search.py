@@ -23,7 +23,7 @@ class WebDataSearchOperator(
 ):
     """Search the web and, with `scrape_options`, scrape the results. Bills credits.
 
-    All arguments up to `integration` are templated fields of POST /v2/search. Omitted arguments are not sent; the
+    All arguments up to `threat_protection` are templated fields of POST /v2/search. Omitted arguments are not sent; the
     defaults below are the service's. Nested mappings accept wire and Python names. For `tbs`, `{{
     macros.webdata.tbs(dag_run) }}` returns the run's data interval, or the day of a run without one.
 
@@ -59,8 +59,6 @@ class WebDataSearchOperator(
     :param scrape_options: options for scraping the results; `formats` enables it. Unless `max_age` is set, pages may be
         up to 2 days old, from the service's cache.
     :param threat_protection: threat protection override, for teams with this feature.
-    :param origin: label of the caller for the service's statistics. Default: `api`.
-    :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
     :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: media is not
         kept.
@@ -102,8 +100,6 @@ class WebDataSearchOperator(
         tool_detail: str | None = None,
         scrape_options: Mapping[str, Any] | None = None,
         threat_protection: Mapping[str, Any] | None = None,
-        origin: str | None = None,
-        integration: str | None = None,
         output: Output | str | None = None,
         media: Media | str | None = None,
         changes: Changes | str | None = None,
@@ -139,8 +135,6 @@ class WebDataSearchOperator(
         self.tool_detail = tool_detail
         self.scrape_options = scrape_options
         self.threat_protection = threat_protection
-        self.origin = origin
-        self.integration = integration
         self.output_to = Output.of(output)
         self.media = Media.of(media)
         self.changes = Changes.of(changes)
@@ -157,9 +151,9 @@ class WebDataSearchOperator(
         is_open = not is_literal(sources) or self.extra_body or fields.get("domain_tools") is not None
         source = "alexandria" if self.returns == "tools" else self.returns
         if source is None or is_open:
-            return super().contradictions(fields)
+            return ()
         if source in {item if isinstance(item, str) else item.get("type") for item in sources}:
-            return super().contradictions(fields)
+            return ()
         return [
             f"returns={self.returns!r} requires the source {source!r}: add it to sources (given: {sources!r})"
         ]

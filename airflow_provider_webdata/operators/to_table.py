@@ -56,13 +56,6 @@ class WebDataToTableOperator(LiteralText, BaseOperator, metaclass=CheckedArgumen
     :param max_removed: maximum number of rows that a load may delete because their pages were removed: a count, or a
         share of the table's rows (0.0 to 1.0). If there are more, no row is deleted, the task logs a warning, and XCom
         contains their number as `heldBack`. Default: half of the rows, for tables with more than 20 rows.
-    :param engine: `hook` (default): the connection's hook loads the files. `dlt`: dlt loads them into any destination
-        that it supports; needs the extra `dlt`.
-    :param destination: dlt's name of the destination, such as `motherduck`; only with `engine="dlt"`. Default: the
-        destination of the connection's type; for types without one, `sqlalchemy` with the hook's engine.
-    :param schema_contract: handling of columns that the table lacks, only with `engine="dlt"`: `evolve` adds them,
-        `freeze` fails the task, `discard_row` discards the rows that have values in them, with a warning. Default:
-        `evolve` with `add_columns`, else `freeze`.
     :param multiple_outputs: whether each value of the XCom also has its own key. Default: true.
     :param kwargs: arguments of `BaseOperator`.
     """
@@ -86,20 +79,10 @@ class WebDataToTableOperator(LiteralText, BaseOperator, metaclass=CheckedArgumen
         add_columns: bool = False,
         mode: Literal["upsert", "replace", "append"] = "upsert",
         max_removed: float | None = None,
-        engine: Literal["hook", "dlt"] = "hook",
-        destination: str | None = None,
-        schema_contract: Literal["evolve", "freeze", "discard_row"] | None = None,
         multiple_outputs: bool = True,
         **kwargs: Any,
     ) -> None:
         one_of("mode", mode, ("upsert", "replace", "append"))
-        one_of("engine", engine, ("hook", "dlt"))
-        one_of("schema_contract", schema_contract, (None, "evolve", "freeze", "discard_row"))
-        for name, value in {"destination": destination, "schema_contract": schema_contract}.items():
-            if value is not None and engine != "dlt":
-                raise ArgumentError(f"{name} needs engine='dlt'; add that, or omit {name}")
-        if mode == "append" and engine == "dlt":
-            raise ArgumentError("mode='append' needs engine='hook'; omit engine, or use another mode")
         super().__init__(multiple_outputs=multiple_outputs, **kwargs)
         self.path = path
         self.table = table
@@ -112,9 +95,6 @@ class WebDataToTableOperator(LiteralText, BaseOperator, metaclass=CheckedArgumen
         self.add_columns = add_columns
         self.mode = mode
         self.max_removed = count_or_share("max_removed", max_removed)
-        self.engine = engine
-        self.destination = destination
-        self.schema_contract = schema_contract
 
     def check_literals(self) -> None:
         """Check the literal arguments while the DAG file is parsed."""

@@ -101,8 +101,7 @@ def files_of(url: str, suffix: str = "") -> list[str]:
 def partition_files(url: str, suffix: str = "") -> list[dict[str, Any]]:
     """Return `path`, `partition`, `count`, and `bytes` of each file in a list.
 
-    The list's paths are relative to its folder, so that it can be copied with its files. Earlier versions wrote
-    absolute paths.
+    The list's paths are relative to its folder, so that it can be copied with its files.
 
     :param url: URL of the list.
     :param suffix: additional suffix of the list's name; see `quarantine`.
@@ -153,7 +152,7 @@ def _read_list(url: str, suffix: str) -> tuple[str | None, list[dict[str, Any]]]
     files = []
     for entry in listed:
         path = entry["path"]
-        relative = path.removeprefix(f"{folder}{slash}") if isinstance(path, str) else ""
+        relative = path if isinstance(path, str) else ""
         if not own.fullmatch(relative):
             raise OutputError(
                 f"{url}{suffix} names {path!r}, which is not a partition's file below its folder. Run the task "

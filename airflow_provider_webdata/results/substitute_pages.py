@@ -1,7 +1,8 @@
 """Detection of pages shown in place of the requested one: block, consent, and login pages, soft 404s, empty shells.
 
-A rule is a phrase and its place. A phrase in the text counts only on a short page: an article about CAPTCHAs is long.
-`docs/checks.md` lists the rules with their sources, and their detection rates on the test pages.
+A rule is a phrase and its place; `substitute_pages.json` has the rules. A phrase in the text counts only on a short
+page: an article about CAPTCHAs is long. `docs/checks.md` lists the rules with their sources, and their detection rates
+on the test pages.
 """
 
 from __future__ import annotations
@@ -9,8 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from html import unescape
-from typing import Any, Literal, NamedTuple
+from pathlib import Path
+from typing import Any, Literal
 from urllib.parse import urlsplit
+
+import msgspec
 
 from airflow_provider_webdata.common.item_urls import site_failed
 
@@ -23,7 +27,7 @@ _LEAST_CHARACTERS = 8
 _LONGEST_HTML = 200_000
 
 
-class Rule(NamedTuple):
+class Rule(msgspec.Struct, frozen=True):
     """A sign of a substitute page.
 
     :param kind: kind of the substitute page.
@@ -39,130 +43,9 @@ class Rule(NamedTuple):
     source: str
 
 
-RULES: tuple[Rule, ...] = (
-    Rule(
-        "challenge", "title",
-        ("just a moment...", "un momento...", "einen moment bitte...", "un instant...", "attention required!"),
-        "Cloudflare, challenge and block pages",
-    ),
-    Rule("challenge", "html", ("_cf_chl_opt", "/orchestrate/chl_page"), "Cloudflare, challenge script"),
-    Rule(
-        "challenge", "text",
-        ("checking your browser before accessing", "checking if the site connection is secure",
-         "enable javascript and cookies to continue", "sorry, you have been blocked"),
-        "Cloudflare, challenge and block pages",
-    ),
-    Rule("challenge", "title", ("access denied", "access to this page has been denied"), "Akamai; HUMAN, block pages"),
-    Rule("challenge", "text", ("errors.edgesuite.net", "you don't have permission to access \""), "Akamai, block page"),
-    Rule(
-        "challenge", "text",
-        ("request unsuccessful. incapsula incident id", "powered by incapsula"),
-        "Imperva Incapsula, block page",
-    ),
-    Rule("challenge", "html", ("_incapsula_resource?cwudnsai",), "Imperva Incapsula, frame of the block page"),
-    Rule("challenge", "html", ("captcha-delivery.com/",), "DataDome, script"),
-    Rule("challenge", "text", ("please enable js and disable any ad blocker",), "DataDome, text without JavaScript"),
-    Rule("challenge", "html", ("px-captcha", "captcha.px-cdn.net"), "HUMAN (PerimeterX), captcha"),
-    Rule("challenge", "text", ("press & hold to confirm you are a human",), "HUMAN (PerimeterX)"),
-    Rule("challenge", "html", ("gokuprops",), "AWS WAF, challenge script"),
-    Rule(
-        "challenge", "text",
-        ("enter the characters you see below", "we need to verify that you're not a robot"),
-        "Amazon; AWS WAF, captcha",
-    ),
-    Rule(
-        "challenge", "text",
-        ("our systems have detected unusual traffic", "unsere systeme haben ungewöhnlichen datenverkehr",
-         "nos systèmes ont détecté un trafic exceptionnel", "nuestros sistemas han detectado tráfico inusual"),
-        "Google, \"sorry\" page",
-    ),
-    Rule("challenge", "text", ("sucuri website firewall - access denied",), "Sucuri, block page"),
-    Rule(
-        "challenge", "title",
-        ("ddos-guard", "vercel security checkpoint", "making sure you're not a bot!", "human verification",
-         "robot check", "client challenge", "security check", "pardon our interruption", "request rejected",
-         "are you a robot?"),
-        "DDoS-Guard; Vercel; Anubis; AWS WAF; Amazon; Fastly; Imperva; F5; Bloomberg",
-    ),
-    Rule(
-        "challenge", "text",
-        ("the requested url was rejected. please consult with your administrator",),
-        "F5 BIG-IP ASM, block page",
-    ),
-    Rule("challenge", "text", ("not acceptable! an appropriate representation",), "ModSecurity, block page"),
-    Rule(
-        "challenge", "text",
-        ("verify you are human", "verify that you are human", "verifying you are human",
-         "bestätigen sie, dass sie ein mensch sind", "vérifiez que vous êtes humain", "verifica que eres humano",
-         "verifica di essere umano", "verifique se você é humano", "controleer of u een mens bent",
-         "подтвердите, что вы не робот", "あなたが人間であることを確認", "请完成安全验证"),
-        "reCAPTCHA, hCaptcha, and Turnstile, in the languages of their pages",
-    ),
-    Rule(
-        "consent", "host",
-        ("consent.google.com", "consent.youtube.com", "consent.yahoo.com", "guce.yahoo.com", "guce.advertising.com"),
-        "Google and Yahoo, consent redirects",
-    ),
-    Rule(
-        "consent", "text",
-        ("before you continue to google", "before you continue to youtube", "bevor sie zu google weitergehen",
-         "bevor sie zu youtube weitergehen", "avant d'accéder à google", "avant d'accéder à youtube"),
-        "Google, consent page",
-    ),
-    Rule(
-        "consent", "text",
-        ("store and/or access information on a device", "informationen auf einem gerät speichern und/oder abrufen",
-         "stocker et/ou accéder à des informations", "almacenar y/o acceder a información",
-         "archiviare e/o accedere a informazioni"),
-        "IAB Europe TCF, purpose 1",
-    ),
-    Rule(
-        "consent", "text",
-        ("mit werbung weiterlesen", "weiter mit werbung lesen", "werbefrei lesen", "accepter et continuer",
-         "continuer sans accepter", "accetta e continua", "accept and continue", "accept cookies or subscribe"),
-        "pay-or-consent walls of publishers",
-    ),
-    Rule(
-        "not_found", "title",
-        ("404", "404 error", "error 404", "404 not found", "404 page not found", "not found", "page not found",
-         "page not found (404)", "this page does not exist", "seite nicht gefunden", "nicht gefunden",
-         "page introuvable", "page non trouvée", "página no encontrada", "pagina non trovata",
-         "página não encontrada", "pagina niet gevonden", "nie znaleziono strony", "strona nie istnieje",
-         "sidan hittades inte", "siden blev ikke fundet", "страница не найдена",
-         "ページが見つかりません", "页面不存在"),
-        "RFC 9110, section 15.5.5, in the words of content management systems",
-    ),
-    Rule(
-        "not_found", "text",
-        ("the page you requested could not be found", "the page you are looking for",
-         "sorry, this page isn't available", "die gesuchte seite", "la page que vous cherchez",
-         "la página que buscas no existe", "お探しのページは見つかりません"),
-        "content management systems, text of their 404 page",
-    ),
-    Rule(
-        "login", "title",
-        ("login", "log in", "sign in", "log in or sign up", "anmelden", "einloggen", "connexion", "se connecter",
-         "iniciar sesión", "accedi", "entrar", "fazer login", "inloggen", "logga in", "zaloguj się", "войти",
-         "вход", "ログイン", "登录"),
-        "form of a login page, if the text names a password and the requested URL no login",
-    ),
-    Rule(
-        "login", "text",
-        ("you must be logged in to view", "you must be logged in to access", "you need to log in to view",
-         "log in to continue", "sign in to continue", "sie müssen angemeldet sein", "bitte melden sie sich an, um",
-         "connectez-vous pour continuer", "vous devez être connecté", "inicia sesión para continuar",
-         "accedi per continuare", "faça login para continuar", "войдите, чтобы продолжить", "ログインしてください"),
-        "forums and shops, notice in place of the content",
-    ),
-    Rule(
-        "shell", "text",
-        ("you need to enable javascript to run this app", "please enable javascript to continue using this application",
-         "doesn't work properly without javascript enabled", "javascript is not available",
-         "this site requires javascript", "please turn on javascript", "bitte aktivieren sie javascript",
-         "veuillez activer javascript", "por favor, habilita javascript"),
-        "noscript text of Create React App, Angular, Vue CLI, and X",
-    ),
-)  # fmt: skip
+RULES: tuple[Rule, ...] = msgspec.json.decode(
+    Path(__file__).with_suffix(".json").read_bytes(), type=tuple[Rule, ...]
+)
 """The rules, tried in this order."""
 
 _OF_PLACE = {

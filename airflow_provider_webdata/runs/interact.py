@@ -16,7 +16,6 @@ from airflow_provider_webdata.runs.browser import ScrapeBrowser, SessionBrowser
 from airflow_provider_webdata.runs.failures import StepFailedError
 from airflow_provider_webdata.runs.intent import Intent
 from airflow_provider_webdata.runs.kill import run_outside_handler
-from airflow_provider_webdata.runs.recording import keep_recording
 from airflow_provider_webdata.runs.request import checked_extra_body, checked_request
 from airflow_provider_webdata.runs.run import Run
 
@@ -79,8 +78,6 @@ class InteractRun(Run):
             if not complete:
                 # Keeps a billed result readable even if the task does not return.
                 self.push(**outcome)
-        if self.delivery.media is not None and not self._killed:
-            outcome |= keep_recording(self.hook, self.delivery.media, outcome["sessionId"], self.log)
         if failure is not None:
             self.push(**outcome)
             raise StepFailedError(failure)
@@ -195,11 +192,7 @@ class InteractRun(Run):
         name = given.pop("name", None)
         defaults: dict[str, Any] = {"language": self.task.language, "timeout": self.task.step_timeout}
         if self.task.scrape_id is not None:
-            defaults |= {
-                "ttl": self.task.ttl,
-                "activity_ttl": self.task.activity_ttl,
-                "origin": self.task.origin,
-            }
+            defaults |= {"ttl": self.task.ttl, "activity_ttl": self.task.activity_ttl}
         filled = {key: value for key, value in defaults.items() if value is not None} | given
         return filled, name
 

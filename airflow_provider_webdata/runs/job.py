@@ -41,9 +41,6 @@ if TYPE_CHECKING:
 
 JOB_WAIT_SECONDS = 86400.0
 
-_NO_RESULT = ("integration", "origin", "webhook")
-"""Fields that have no effect on a job's result."""
-
 
 class JobRun(WaitRun):
     """One attempt of a task that starts a job and waits for it; `runs.jobs.start` guarantees a single start."""
@@ -250,7 +247,8 @@ class JobRun(WaitRun):
             send,
             self.log,
             request={
-                **{name: value for name, value in self.body.items() if name not in _NO_RESULT},
+                # A webhook has no effect on a job's result.
+                **{name: value for name, value in self.body.items() if name != "webhook"},
                 "extra_body": extra_body,
             },
             discard=self._discard,

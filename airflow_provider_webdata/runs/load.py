@@ -50,18 +50,14 @@ class LoadRun:
                 replace=task.mode == "replace",
                 stamp=stamp,
             )
-            choices: dict[str, Any] = {
-                "create_table": task.create_table,
-                "add_columns": task.add_columns,
-                "max_removed": task.max_removed,
-            }
-            if task.engine == "dlt":
-                from airflow_provider_webdata.results.tables.dlt_load import load_by_dlt
-
-                choices |= {"destination": task.destination, "contract": task.schema_contract}
-                loaded = load_by_dlt(connection, source, task.log, **choices)
-            else:
-                loaded = load_files(database_of(connection), source, task.log, **choices)
+            loaded = load_files(
+                database_of(connection),
+                source,
+                task.log,
+                create_table=task.create_table,
+                add_columns=task.add_columns,
+                max_removed=task.max_removed,
+            )
         except (ArgumentError, OutputError) as error:
             # A retry would have the same arguments.
             raise AirflowFailException(str(error)) from None

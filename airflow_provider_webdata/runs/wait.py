@@ -21,7 +21,7 @@ from airflow_provider_webdata.common.page_urls import event_page
 from airflow_provider_webdata.common.remedies import advised
 from airflow_provider_webdata.common.task_metrics import count
 from airflow_provider_webdata.runs.event_loop import run_aside
-from airflow_provider_webdata.runs.failed_run import explain_failure, log_last_steps
+from airflow_provider_webdata.runs.failed_run import log_last_steps, suggest_question
 from airflow_provider_webdata.runs.failures import CheckFailedError, JobFailedError, WaitTimeoutError
 from airflow_provider_webdata.runs.run import Run
 from airflow_provider_webdata.states.deadline import EXECUTION_TIMEOUT, WaitDeadline
@@ -135,7 +135,7 @@ class WaitRun(Run):
         if status == "failed":
             if event.get("kind") == "agent":
                 log_last_steps(self.hook, event["job_id"], self.log)
-            explain_failure(self.hook, event["job_id"], text, self.log, self.push)
+            suggest_question(self.hook, event["job_id"], self.log)
             self.fail_job(text)
         text = advised(text, task.webdata_conn_id)
         if event.get("verdict") == "never":

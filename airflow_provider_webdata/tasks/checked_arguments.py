@@ -13,9 +13,8 @@ from pydantic import ValidationError
 from airflow_provider_webdata.common.coded_errors import MissingArgumentError, UnknownArgumentError
 from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.common.spelling import nearest
-from airflow_provider_webdata.options import RENAMED, Option
-from airflow_provider_webdata.tasks.field_rules import RULES
-from airflow_provider_webdata.tasks.literal_check import may_be_wrong
+from airflow_provider_webdata.options import Option
+from airflow_provider_webdata.tasks.literal_check import RULES, may_be_wrong
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -49,6 +48,7 @@ class CheckedArguments(BaseOperatorMeta):
 _SYNONYMS = {
     **dict.fromkeys(("max_results", "max_pages", "num_results", "page_limit"), ("limit", "write limit=...")),
     "firecrawl_conn_id": ("webdata_conn_id", "write webdata_conn_id=..."),
+    **{label: ("extra_body", f"write extra_body={{'{label}': ...}}") for label in ("origin", "integration")},
     "queries": ("query", "use WebDataBatchSearchOperator for several queries"),
 }
 
@@ -79,8 +79,6 @@ def _unknown(cls: type, given: Mapping[str, Any]) -> str:
     for name in unknown:
         near = nearest(name, known)
         hint = f"did you mean {near!r}?" if near else ""
-        if name in RENAMED:
-            hint = f"write {RENAMED[name]}"
         argument, advice = _SYNONYMS.get(name, ("", ""))
         if argument in known:
             hint = advice

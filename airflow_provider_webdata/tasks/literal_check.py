@@ -1,18 +1,18 @@
 """Cheap pre-check of literal arguments by simple rules; the models are imported only for suspects.
 
-A rule is a tuple whose first item is its kind:
+A rule is a list whose first item is its kind:
 
 | Rule | Accepted values |
 | --- | --- |
-| `("text", longest, pattern, check)` | non-blank text; `check` names the model's validator |
-| `("number", whole, least, most, above)` | a number, or its text |
-| `("choice", values)` | one of the values |
-| `("switch", model?)` | true or false, also as text; or a mapping for the model |
-| `("mapping",)` | any mapping |
-| `("list", rule, shortest, longest)` | a list of items that the rule accepts |
-| `("required", *names)`, under the name "" | a mapping with these fields |
-| `("object", model, check?)` | a mapping with the model's fields; or text, with a check |
-| `("one_of", names, models by type, check?)` | a name, a mapping with a `type`; or text, with a check |
+| `["text", longest, pattern, check]` | non-blank text; `check` names the model's validator |
+| `["number", whole, least, most, above]` | a number, or its text |
+| `["choice", values]` | one of the values |
+| `["switch", model?]` | true or false, also as text; or a mapping for the model |
+| `["mapping"]` | any mapping |
+| `["list", rule, shortest, longest]` | a list of items that the rule accepts |
+| `["required", *names]`, under the name "" | a mapping with these fields |
+| `["object", model, check?]` | a mapping with the model's fields; or text, with a check |
+| `["one_of", names, models by type, check?]` | a name, a mapping with a `type`; or text, with a check |
 
 Accepted values may still violate a rule between fields, which the task checks before it sends a request. The models
 have the final decision about rejected values.
@@ -21,14 +21,21 @@ have the final decision about rejected values.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from airflow_provider_webdata.common.literals import is_template
-from airflow_provider_webdata.tasks.field_rules import RULES
+import msgspec
 
-Rule = tuple[Any, ...]
+from airflow_provider_webdata.common.literals import is_template
+
+Rule = Sequence[Any]
+
+RULES: Mapping[str, Mapping[str, Rule]] = msgspec.json.decode(
+    Path(__file__).with_name("field_rules.json").read_bytes()
+)
+"""The rules of request fields by model and field, written by tools/operator_fields.py."""
 
 _LITERALS = (str, int, float, list, tuple, Mapping)
 

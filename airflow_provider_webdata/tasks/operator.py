@@ -11,7 +11,7 @@ from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.item_urls import urls_in
 from airflow_provider_webdata.common.literals import templates_of_none
 from airflow_provider_webdata.tasks.checked_arguments import literal_problems
-from airflow_provider_webdata.tasks.field_rules import RULES
+from airflow_provider_webdata.tasks.literal_check import RULES
 from airflow_provider_webdata.tasks.returned_files import results_of
 from airflow_provider_webdata.tasks.service_task import ServiceTask
 
@@ -148,17 +148,12 @@ class WebDataOperator(ServiceTask):
             lines = "".join(f"\n  - {problem}" for problem in problems)
             raise ArgumentError(f"{type(self).__name__} {self.task_id!r} is invalid:{lines}")
 
-    def contradictions(self, fields: Mapping[str, Any]) -> Sequence[str]:
+    def contradictions(self, fields: Mapping[str, Any]) -> Sequence[str]:  # noqa: ARG002
         """Return contradictions between literal arguments.
 
         :param fields: fields of the request, by their Python names.
         """
-        limit = getattr(self, "credit_limit", None)
-        if not isinstance(limit, (int, float)):
-            return ()
-        from airflow_provider_webdata.tasks.literal_price import price_problems
-
-        return price_problems(self.request_model, fields, limit)
+        return ()
 
     def lists_for_text(self, fields: Mapping[str, Any]) -> list[str]:
         """Return the problems of arguments that must be one text but are lists.

@@ -42,7 +42,7 @@ _UNDONE = ("notBegun", "overCreditLimit", "changes")
 _FACTS = (
     *_IDS,
     *_UNDONE,
-    *("credits", "creditsUsed", "path", "count", "bytes", "explanation", "recording"),
+    *("credits", "creditsUsed", "path", "count", "bytes"),
     *("validation", "quality", "qualityRejected", "preview"),
 )
 """Keys of the XComs that the pages show, in addition to the return value."""

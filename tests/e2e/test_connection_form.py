@@ -34,7 +34,6 @@ EXTRA_FIELDS = {
     "signature_header": "text",
     "inbox_url": "text",
     "dashboard_url": "text",
-    "ask_on_failure": "checkbox",
 }
 
 

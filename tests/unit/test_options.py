@@ -14,7 +14,7 @@ from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOp
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.monitor import WebDataRunMonitorOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
-from airflow_provider_webdata.options import RENAMED, Changes, Checks, Media, Option, Output, Schema, Wait
+from airflow_provider_webdata.options import Changes, Checks, Media, Option, Output, Schema, Wait
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
 
@@ -150,15 +150,6 @@ def test_an_xcom_in_an_option_makes_a_dependency() -> None:
         task = WebDataCrawlOperator(**CRAWL, output=Output(path, partition_by="host"))  # type: ignore[arg-type]
         short = WebDataCrawlOperator(**{**CRAWL, "task_id": "s"}, output=path)
     assert task.upstream_task_ids == short.upstream_task_ids == {"first"}
-
-
-def test_former_arguments_name_what_replaced_them() -> None:
-    for name, advice in RENAMED.items():
-        with pytest.raises(TypeError) as caught:
-            WebDataCrawlOperator(**CRAWL, **{name: "x"})
-        assert f"unknown argument {name!r}; write {advice}" in str(caught.value)
-    with pytest.raises(TypeError, match=r"write wait=Wait\(by=\.\.\.\)"):
-        WebDataJobSensor(task_id="t", kind="crawl", job_id="j", wait_by="webhook")
 
 
 NO_EFFECT = {

@@ -23,7 +23,6 @@ from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.credit_usage import WebDataCreditUsageOperator
 from airflow_provider_webdata.operators.developer_search import WebDataDeveloperSearchOperator
 from airflow_provider_webdata.operators.extract import WebDataExtractOperator
-from airflow_provider_webdata.operators.feedback import WebDataFeedbackOperator
 from airflow_provider_webdata.operators.incremental_crawl import WebDataIncrementalCrawlOperator
 from airflow_provider_webdata.operators.interact import WebDataInteractOperator
 from airflow_provider_webdata.operators.map import WebDataMapOperator
@@ -143,15 +142,6 @@ def _search(run: Run) -> dict[str, Any]:
 @_case(WebDataBatchSearchOperator)
 def _batch_search(run: Run) -> dict[str, Any]:
     return {"queries": [QUERY], "limit": 1}
-
-
-@_case(WebDataFeedbackOperator)
-def _feedback(run: Run) -> dict[str, Any]:
-    return {
-        "job_id": run.known("search", lambda answer: answer.id),
-        "rating": "bad",
-        "query_suggestions": "The level of today.",
-    }
 
 
 @_case(WebDataDeveloperSearchOperator)

@@ -202,11 +202,6 @@ def _tree(error: type[WebDataError]) -> Iterator[type[WebDataError]]:
 
 def _templates() -> str:
     macros = WebDataPlugin.macros or []
-    terms = [
-        (f"`{_signature(name, member)}`".removesuffix(" -> Query`") + "`", docstring_of(member).summary)
-        for name, member in vars(query.Query).items()
-        if inspect.isfunction(member) and not name.startswith("_")
-    ]
     return page(
         "Macros, queries, retry policy",
         "## Macros",
@@ -217,12 +212,10 @@ def _templates() -> str:
             for part in _function(f"macros.webdata.{macro.__name__}", macro, macro.__name__, "")
         ),
         "## Queries",
-        code(f"from {PACKAGE}.api.query import Query, recent, tbs"),
-        *body(docstring_of(query.Query), ROOT),
-        table(("Method", "Effect"), terms),
+        code(f"from {PACKAGE}.api.query import phrase, recent, tbs, words"),
         *(
             part
-            for function in (query.recent, query.tbs)
+            for function in (query.words, query.phrase, query.recent, query.tbs)
             for part in _function(function.__name__, function, function.__name__, f"{function.__name__}-")
         ),
         "## Retry policy",

@@ -121,7 +121,7 @@ class Clone:
                         *(f"--basetemp={self.folder / 'tests'}", *tests),
                     ],
                     cwd=self.root,
-                    env={**os.environ, "MUTANTS_ORDER": str(order)},
+                    env={**os.environ, "MUTANTS_ORDER": str(order), "PYTHONPATH": str(self.root)},
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=output,

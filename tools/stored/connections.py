@@ -32,7 +32,6 @@ EXTRAS: dict[str, Any] = {
     "signature_header": "X-Signature",
     "inbox_url": "http://inbox.example:8080",
     "dashboard_url": "https://service.example/app",
-    "ask_on_failure": True,
 }
 SERVICE = {
     "conn_type": "webdata",

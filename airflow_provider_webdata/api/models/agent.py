@@ -106,8 +106,7 @@ class AgentRequest(RequestModel):
     :param audit_metadata: user to record in the audit log: `username`.
     :param threat_protection: threat protection override, for teams with this feature.
     :param webhook: endpoint that receives the job's events: `url`, `events`, `headers`, `metadata`.
-    :param effort: `low`, `medium`, or `high`. This and the following fields, except `origin`, are not publicly
-        documented.
+    :param effort: `low`, `medium`, or `high`. This and the following fields are not publicly documented.
     :param mode: with `extract`, each turn of a thread returns all its data; with `chat`, a later turn may return only
         text, as `message`. Default: the mode of the thread, or `extract`.
     :param thread_id: UUID of the thread to continue: the `threadId` of an earlier run. Its `mode`, `urls`, `schema`,

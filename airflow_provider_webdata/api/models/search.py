@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, field_validator
+from pydantic import AfterValidator, Field, field_validator
 
 from airflow_provider_webdata.api.models.base import (
     Answer,
@@ -32,15 +32,11 @@ from airflow_provider_webdata.api.models.page import PageContent
 from airflow_provider_webdata.api.models.providers import DataTool
 from airflow_provider_webdata.api.models.scrape import ScrapeOptions, check_zero_data_retention
 from airflow_provider_webdata.api.models.threat import ThreatProtection
-from airflow_provider_webdata.api.query import MAX_QUERY_LENGTH, Query, QueryError, check_tbs, short_dates
+from airflow_provider_webdata.api.query import MAX_QUERY_LENGTH, QueryError, check_tbs, short_dates
 from airflow_provider_webdata.api.servers import ONLY_SELF_HOSTED, SELF_HOSTED
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.api.servers import Server
-
-
-def _query(value: Any) -> Any:
-    return str(value) if isinstance(value, Query) else value
 
 
 def _tbs(value: str) -> str:
@@ -159,7 +155,7 @@ class SearchRequest(RequestModel):
     nullable = frozenset({"integration"})
     parts = {"scrapeOptions": SearchScrapeOptions}  # noqa: RUF012
 
-    query: Annotated[Text, BeforeValidator(_query), Field(max_length=MAX_QUERY_LENGTH)]
+    query: Annotated[Text, Field(max_length=MAX_QUERY_LENGTH)]
     limit: Annotated[Integer, Field(ge=1, le=100)] | None = None
     sources: Listed[Source] | None = None
     categories: Listed[Category] | None = None

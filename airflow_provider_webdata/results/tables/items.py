@@ -218,7 +218,7 @@ class ResultsFile:
         return Removed({name: value for name, value in known_by.items() if isinstance(value, str)})
 
     def _check_unmarked(self, item: Mapping[str, Any], number: int) -> None:
-        """Check that an item without a mark is not a tombstone of an older version."""
+        """Check that an item without a mark is not a removed page that something else wrote."""
         if item.get("change") == "removed" and self._kind != "generic":
             raise TableError(
                 f'path: item {number} of {self.url} has "change": "removed" but not the tombstone mark {MARK}. Rows '

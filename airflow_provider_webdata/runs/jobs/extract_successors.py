@@ -17,7 +17,7 @@ KINDS: dict[Via, Literal["extract", "batch_scrape", "agent"]] = {
 }
 
 _SITE = "/*"
-_SHARED = ("threatProtection", "webhook", "origin", "integration")
+_SHARED = ("threatProtection", "webhook")
 _NEEDS_AGENT = ("enableWebSearch", "allowExternalLinks", "agent")
 _NOT_OF_AGENT = ("scrapeOptions", "ignoreSitemap", "showSources", "ignoreInvalidURLs")
 

@@ -15,7 +15,7 @@ from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.common.task_metrics import count
 from airflow_provider_webdata.runs.cached_pages import CachedPages
 from airflow_provider_webdata.runs.delivery.step import MISSING, SKIPPED, Results
-from airflow_provider_webdata.runs.failed_run import suggest_explanation
+from airflow_provider_webdata.runs.failed_run import suggest_question
 from airflow_provider_webdata.runs.failures import FailureGroups, TooManyFailuresError, too_many
 from airflow_provider_webdata.states.jobs import name_of
 
@@ -291,7 +291,7 @@ class JobResult:
                 "%d URLs were not fetched, because robots.txt forbids it", errors.robots_blocked
             )
         if fails:
-            suggest_explanation(self._run.hook, self._id, self._log)
+            suggest_question(self._run.hook, self._id, self._log)
             error = TooManyFailuresError(f"{excess}; the result is delivered anyway, and is in XCom")
             self._run.refuse_delivered(error, value)
 

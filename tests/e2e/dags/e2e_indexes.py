@@ -8,7 +8,6 @@ from airflow.sdk import dag, task
 
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.operators.developer_search import WebDataDeveloperSearchOperator
-from airflow_provider_webdata.operators.feedback import WebDataFeedbackOperator
 from airflow_provider_webdata.operators.paper_search import WebDataPaperSearchOperator
 from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
@@ -19,10 +18,12 @@ def indexes():
     WebDataDeveloperSearchOperator(task_id="issues", query="clocks go forward")
     WebDataPaperSearchOperator(task_id="papers", query="rain")
     search = WebDataSearchOperator(task_id="search", query="river")
-    WebDataFeedbackOperator(
-        task_id="rate", job_id=search.output["id"], rating="bad", query_suggestions="The level of today."
-    )
     WebDataParseOperator(task_id="parse", file="{{ dag_run.conf['file'] }}", upload="reference")
+
+    @task
+    def rate(job_id: str) -> float | None:
+        feedback = {"rating": "bad", "query_suggestions": "The level of today."}
+        return WebDataHook().search_feedback(job_id, feedback).credits_refunded
 
     @task
     def of_the_team() -> dict[str, Any]:
@@ -35,6 +36,7 @@ def indexes():
             "most": hook.concurrency().max_concurrency,
         }
 
+    rate(search.output["id"])
     of_the_team()
 
 

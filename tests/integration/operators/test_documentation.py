@@ -44,7 +44,7 @@ NOT_RUN = {
         "needs a scheduler: tests/e2e/test_partitions.py",
     ),
     " AgentOperator(": "asks a model: tests/integration/toolsets/test_agents_page.py",
-    "import dlt": "keeps files in the home folder: tests/integration/tables/test_dlt_load.py",
+    "import dlt": "keeps files in the home folder: tests/integration/tables/test_dlt_resource.py",
     "webdata_sandbox": "is a test in a user's project: tests/integration/testing/test_user_project.py",
     **({} if HAS_RETRY_POLICIES else {"retry_policy=": "Airflow 3.2 has no retry policies"}),
     **({} if HAS_RETRY_POLICIES else {"ApprovalOperator(": "dag.test() of Airflow 3.2 waits for nobody"}),

@@ -402,14 +402,12 @@ def test_a_retry_with_corrected_arguments(
     assert "arguments changed since an earlier attempt" in log()
 
 
-def test_labels_and_webhooks_do_not_start_another_job(service: JobService) -> None:
+def test_a_webhook_does_not_start_another_job(service: JobService) -> None:
     service.ends_after, store = None, StateStore()
     job("crawl", wait_for_completion=False).execute(context_of(TaskInstance(), store))
     job(
         "crawl",
         wait_for_completion=False,
-        origin="x",
-        integration="_y",
         webhook={"url": "https://a.example/"},
     ).execute(context_of(TaskInstance(try_number=2), store))
     assert len(service.started()) == 1

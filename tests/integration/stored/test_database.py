@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, select
+from sqlalchemy import create_engine
 
 from airflow_provider_webdata.inbox_server.db_manager import InboxDBManager
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter, NewDelivery
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
-from airflow_provider_webdata.inbox_server.storage.tables import counter, metadata
+from airflow_provider_webdata.inbox_server.storage.tables import metadata
 from tests.integration.stored.conftest import RELEASES
 from tools.stored.examples import BODY, CONNECTION_ID, NOON
 from tools.stored.forms import FOLDER
@@ -42,12 +42,6 @@ def test_migration_reaches_the_newest_revision(engine: Any) -> None:
         assert (
             context.get_current_revision() == ScriptDirectory(InboxDBManager.migration_dir).get_current_head()
         )
-
-
-def test_earlier_checks_start_no_dags(engine: Any) -> None:
-    with engine.connect() as connection:
-        positions = dict(connection.execute(select(counter.c.id, counter.c.last_position)).all())
-    assert positions[2] == positions[1] > 0
 
 
 def test_deliveries_survive(engine: Any) -> None:

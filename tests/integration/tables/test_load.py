@@ -196,8 +196,6 @@ def test_columns_of_an_append_are_its_own(database: Target, tmp_path: Path) -> N
         AirflowFailException, match="mode='append' adds a column 'run_id'; rename that of the file"
     ):
         append(csv_of(tmp_path, ["url", "run_id"], ["a", "b"]), "first")
-    with pytest.raises(ArgumentError, match="mode='append' needs engine='hook'"):
-        append(csv_of(tmp_path, ["url"]), "first", engine="dlt")
 
 
 @on_sqlite

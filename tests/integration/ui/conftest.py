@@ -266,7 +266,6 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
         "coverage": {HOSTILE: 0.5},
         "blocked": {HOSTILE: 1},
     }
-    notes = {"explanation": f"A queue. {HOSTILE}", "recording": "s3://bucket/session-1"}
     return [
         {
             "dag_id": "shop",
@@ -280,7 +279,6 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
                 "preview": preview,
                 "credits": credits,
                 "quality": quality,
-                **notes,
             },
         },
         {

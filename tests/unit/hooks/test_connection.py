@@ -120,13 +120,6 @@ def test_dashboard(given):
     assert settings_of(connection(extra={"dashboard_url": given})).dashboard_url == given
 
 
-@pytest.mark.parametrize(
-    ("given", "asks"), [(True, True), ("true", True), ("off", False), ("", False), (None, False)]
-)
-def test_ask_on_failure(given, asks):
-    assert settings_of(connection(extra={"ask_on_failure": given})).ask_on_failure is asks
-
-
 def test_what_is_left_out_keeps_the_defaults():
     """Empty fields of the form count as not given."""
     plain = settings_of(connection())

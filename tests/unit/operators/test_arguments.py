@@ -13,7 +13,6 @@ from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOp
 from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.credit_usage import WebDataCreditUsageOperator
-from airflow_provider_webdata.operators.extract import WebDataExtractOperator
 from airflow_provider_webdata.operators.interact import WebDataInteractOperator
 from airflow_provider_webdata.operators.map import WebDataMapOperator
 from airflow_provider_webdata.operators.monitor import (
@@ -222,38 +221,6 @@ WRONG = {
         WebDataCrawlOperator,
         {"url": "https://a.example/blog/", "exclude_paths": ["^/blog/"]},
         "exclude_paths: an expression matches the start",
-    ),
-    "a limit below the price": (
-        WebDataCrawlOperator,
-        {"url": "{{ url }}", "limit": 100, "scrape_options": {"proxy": "basic"}, "credit_limit": 99},
-        "credit_limit=99 is below the maximum price of 100 credits: 100 pages at 1 .page.; "
-        "raise credit_limit, or lower limit\nCorrect the argument .WD",
-    ),
-    "a limit below the price of scraped results": (
-        WebDataSearchOperator,
-        {"query": "q", "scrape_options": {"formats": ["markdown"], "parsers": []}, "credit_limit": 9},
-        "; raise credit_limit, or lower limit, or set proxy='basic' in scrape_options, or exclude x.com and "
-        "twitter.com\nCorrect the argument .WD",
-    ),
-    "a limit below the price of pages": (
-        WebDataBatchScrapeOperator,
-        {"urls": ["https://a.example/"], "parsers": [], "credit_limit": 4},
-        "; raise credit_limit, or pass fewer urls, or set proxy='basic'\nCorrect the argument .WD",
-    ),
-    "a limit that nothing holds": (
-        WebDataScrapeOperator,
-        {**URL, "formats": ["branding"], "credit_limit": 99},
-        "credit_limit=99 cannot be enforced: the format 'branding' has no documented price",
-    ),
-    "a limit below the price of a search": (
-        WebDataBatchSearchOperator,
-        {"queries": ["q", "r"], "limit": 20, "credit_limit": 3},
-        "credit_limit=3 is below the maximum price of 4 credits: 4 for 20 results",
-    ),
-    "a limit of what has no price": (
-        WebDataExtractOperator,
-        {"urls": ["https://a.example/"], "via": "extract", "credit_limit": 99},
-        "credit_limit=99 cannot be enforced: extract is billed by usage",
     ),
     "a glob of a map": (WebDataMapOperator, {**URL, "include_paths": ["/blog/*"]}, "a glob.*write '.*/blog/"),
     "a phrase": (WebDataCreateMonitorOperator, {**MONITOR, "schedule": "dayly"}, "schedule"),

@@ -263,12 +263,6 @@ def test_a_list_names_its_own_files_alone(tmp_path: Path, listed: str) -> None:
     assert names(tmp_path) == {*precious, "out/run.files.json", "out/host=a.example/run.jsonl"}
 
 
-def test_a_list_of_an_earlier_version_is_read_where_it_was_written(tmp_path: Path) -> None:
-    path = f"{tmp_path}/host=a.example/run.jsonl.gz"
-    (tmp_path / "run.files.json").write_text(json.dumps({"files": [{"path": path}]}))
-    assert files_of(f"{tmp_path}/run.files.json") == [path]
-
-
 def test_the_list_is_beside_the_files() -> None:
     assert list_url("s3://b/k/run.jsonl.gz") == "s3://b/k/run.files.json"
 

@@ -105,7 +105,6 @@ def test_there_is_a_page_for_each_public_class_and_it_is_listed() -> None:
         ("operators/WebDataCrawlOperator", "limit", "`int`, at least 1", "crawl-limit"),
         ("operators/WebDataCrawlOperator", "delay", "`float`, at least 0", "crawl-delay"),
         ("operators/WebDataCrawlOperator", "allow_external_links", "`bool`", "crawl-external"),
-        ("operators/WebDataCrawlOperator", "origin", "`str`", "caller-labels"),
         ("operators/WebDataCrawlOperator", "sitemap", '`"skip"`, `"include"` or `"only"`', "crawl-sitemap"),
         (
             "operators/WebDataCrawlOperator",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tools import lint
@@ -15,26 +13,28 @@ DEPENDS = Stage("depends", ("echo", "never"), needs="fails")
 AFTER = Stage("after", ("pwd",), needs="passes")
 
 
-def test_each_stage_has_a_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    results = lint.run([FAILS, PASSES, DEPENDS, AFTER], tmp_path)
-
-    assert [(result.stage.name, result.outcome) for result in results] == [
-        ("fails", "failed"),
-        ("passes", "passed"),
-        ("depends", "skipped"),
-        ("after", "passed"),
-    ]
-    printed = capsys.readouterr().out
-    assert "== fails: failed\na.py: wrong\nand why\n" in printed
-    assert "== passes: passed\nall is well\n" in printed
-    assert "== depends: skipped\nFix first: fails.\n" in printed
-    assert f"== after: passed\n{tmp_path}\n" in printed
-    assert [line.split()[:2] for line in lint.summary(results).splitlines()] == [
+def test_each_stage_has_a_result_and_failures_come_last(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(lint, "STAGES", [FAILS, PASSES, DEPENDS, AFTER])
+    assert lint.main([]) == 1
+    progress, table, *failures = capsys.readouterr().out.split("\n\n")
+    assert {*progress.splitlines()} == {
+        "== fails: failed",
+        "== passes: passed",
+        "== depends: skipped",
+        "== after: passed",
+    }
+    assert [line.split()[:2] for line in table.splitlines()] == [
         ["stage", "result"],
         ["fails", "failed"],
         ["passes", "passed"],
         ["depends", "skipped"],
         ["after", "passed"],
+    ]
+    assert failures == [
+        "== fails: failed\na.py: wrong\nand why",
+        "== depends: skipped\nFix first: fails.\n",
     ]
 
 

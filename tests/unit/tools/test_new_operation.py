@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -36,6 +37,7 @@ def run(tree: Path, *arguments: str) -> str:
     done = subprocess.run(
         [sys.executable, "-m", *arguments],
         cwd=tree,
+        env={**os.environ, "PYTHONPATH": str(tree)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -13,17 +13,6 @@ from tests.support.tables import each_row
 
 DRIVER = Path(__file__).with_name("api_server_driver.py")
 
-# The process that the tests fork from has frozen its own objects.
-FREEZE_COUNT = """
-import gc
-gc.unfreeze()
-from airflow.api_fastapi.app import create_app
-from starlette.testclient import TestClient
-with TestClient(create_app()) as client:
-    status = client.get("/webdata/inbox-health").status_code
-print(f"\\n[{status}, {gc.get_freeze_count()}]")
-"""
-
 
 @pytest.fixture(scope="module")
 def seen(airflow_home: AirflowHome) -> dict[str, Any]:
@@ -91,16 +80,6 @@ def test_aborted_requests_log_no_errors(seen: dict[str, Any]) -> None:
 def test_airflow_still_works(seen: dict[str, Any]) -> None:
     assert seen["airflow's version"][0] == 200
     assert seen["airflow's dags, not logged in"][0] == 401
-
-
-@each_row("freezes, option", [(False, {}), (True, {"AIRFLOW__WEBDATA__INBOX_GC_FREEZE": "True"})])
-def test_objects_are_frozen_only_on_request(
-    airflow_home: AirflowHome, *, freezes: bool, option: dict[str, str]
-) -> None:
-    """`gc.freeze()` affects the whole API server, so the inbox calls it only if the option is set."""
-    status, frozen = json.loads(airflow_home.python("-c", FREEZE_COUNT, **option).splitlines()[-1])
-    assert status == 200
-    assert frozen > 100_000 if freezes else frozen == 0
 
 
 def test_the_description_is_served(seen: dict[str, Any]) -> None:

@@ -11,7 +11,6 @@ import pytest
 from pydantic import ValidationError
 
 from airflow_provider_webdata.api import models as m
-from airflow_provider_webdata.api.query import Query
 from tests.unit.api.models.tables import (
     CRON,
     HOOK,
@@ -67,7 +66,6 @@ SENT: list[tuple[Model, Body, Body]] = [
     (m.CrawlRequest, at_site(delay="1.5"), at_site(delay=1.5)),
     (m.CrawlRequest, at_site(delay="2"), at_site(delay=2)),
     (m.SearchRequest, search(sources=("web", "news")), search(sources=["web", "news"])),
-    (m.SearchRequest, {"query": Query("q").phrase("a b")}, {"query": 'q "a b"'}),
     (m.MonitorCreateRequest, monitor(webhook=HOOK), monitor(webhook={"url": HOOK})),
     (m.MonitorCreateRequest, monitor(schedule=" 0 5 * * *"), monitor(schedule={"cron": " 0 5 * * *"})),
     (m.MonitorUpdateRequest, {"schedule": "daily at 9:00"}, {"schedule": {"text": "daily at 9:00"}}),

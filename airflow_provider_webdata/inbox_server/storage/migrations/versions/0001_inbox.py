@@ -15,6 +15,7 @@ depends_on = None
 
 DELIVERY = "webdata_inbox_delivery"
 COUNTER = "webdata_inbox_counter"
+ASSET_EVENT = "webdata_asset_event"
 INDEXES = {
     "conn_id_position": ["conn_id", "position"],
     "correlation_key": ["conn_id", "correlation_key", "position"],
@@ -24,6 +25,7 @@ INDEXES = {
     "event": ["conn_id", "name", "operation", "position"],
     "received_at": ["received_at"],
 }
+ASSET_EVENT_INDEXES = {"delivery_id": ["delivery_id"], "state": ["state", "asset_id", "delivery_id"]}
 PARTIAL_INDEXES = {
     "pending": (["position", "id"], "position IS NULL"),
     "is_meaningful": (["conn_id", "job_id", "is_meaningful"], "is_meaningful IS NOT NULL"),
@@ -85,9 +87,22 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name="webdata_inbox_counter_pkey"),
         schema=metadata.schema,
     )
+    op.create_table(
+        ASSET_EVENT,
+        sa.Column("asset_id", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("job_id", text(200), nullable=False),
+        sa.Column("conn_id", text(250), nullable=False),
+        sa.Column("delivery_id", sa.BigInteger(), nullable=False),
+        sa.Column("state", text(20), nullable=False),
+        sa.PrimaryKeyConstraint("asset_id", "job_id", name=f"{ASSET_EVENT}_pkey"),
+        schema=metadata.schema,
+    )
+    for name, columns in ASSET_EVENT_INDEXES.items():
+        op.create_index(f"idx_{ASSET_EVENT}_{name}", ASSET_EVENT, columns, schema=metadata.schema)
 
 
 def downgrade() -> None:
     """Drop them."""
+    op.drop_table(ASSET_EVENT, schema=metadata.schema)
     op.drop_table(COUNTER, schema=metadata.schema)
     op.drop_table(DELIVERY, schema=metadata.schema)

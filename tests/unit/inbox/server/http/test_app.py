@@ -74,7 +74,6 @@ async def test_route_of_a_path(path, place):
         ("inbox_retention_days", "a month", "must be a number, 0 or more"),
         ("inbox_retention_days", "nan", "must be a number, 0 or more"),
         ("inbox_create_tables", "perhaps", "must be True or False"),
-        ("inbox_gc_freeze", "perhaps", "must be True or False"),
     ],
 )
 async def test_options_that_cannot_be_used(monkeypatch, caplog, option, given, rule):

@@ -1,0 +1,60 @@
+"""`webdata_resource` in pipelines of dlt, on a real destination."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import dlt
+import duckdb
+import pytest
+
+from airflow_provider_webdata.results.tables import dlt_resource
+from airflow_provider_webdata.results.tables.errors import TableError
+from tests.integration.tables.test_load import Written, gone, page
+
+
+def test_a_pipeline_merges_rows_and_deletes_removed_pages(written: Written, tmp_path: Path) -> None:
+    file = f"{tmp_path}/mine.db"
+    pipeline = dlt.pipeline(
+        "mine",
+        pipelines_dir=f"{tmp_path}/dlt",
+        destination=dlt.destinations.duckdb(file),
+        dataset_name="web",
+    )
+    first = [page(1), page(2, links=["a"], unknown=7), page(1, "b\0c"), page(9), gone(9)]
+    pipeline.run(dlt_resource.webdata_resource(written(first), name="pages"))
+    with duckdb.connect(file) as found:
+        rows = found.execute("SELECT source_url, markdown, extra, links FROM web.pages ORDER BY 1").fetchall()
+    assert rows == [
+        ("https://river.example/1", "b\ufffdc", None, None),
+        ("https://river.example/2", "text", '{"unknown":7}', '["a"]'),
+    ]
+    pipeline.run(dlt_resource.webdata_resource(written([page(1, "new"), gone(2), gone(3)]), name="pages"))
+    with duckdb.connect(file) as found:
+        assert found.execute("SELECT source_url, markdown FROM web.pages").fetchall() == [
+            ("https://river.example/1", "new")
+        ]
+    assert dlt_resource.webdata_resource(written([])) is None
+
+
+def test_tables_are_bounded_by_their_texts(written: Written) -> None:
+    path = written([page(number, "x" * 2**20) for number in range(20)])
+    assert [found.num_rows for found in dlt_resource.webdata_resource(path)] == [8, 8, 4]
+
+
+def test_what_cannot_work(written: Written, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written([page(1), gone(2)])
+    with pytest.raises(TableError, match="use only that column as key"):
+        dlt_resource.webdata_resource(path, key=["source_url", "url"])
+    with pytest.raises(TableError, match="are the same name in dlt"):
+        dlt_resource.webdata_resource(
+            path, columns={"source_url": "pageUrl", "url": "page_url"}, key="source_url"
+        )
+    for name in ("webdata_removed", "webdataRemoved"):
+        with pytest.raises(TableError, match=f"'{name}' is the name of a hidden column in dlt"):
+            dlt_resource.webdata_resource(path, columns={"source_url": "source_url", "url": name})
+    monkeypatch.setitem(sys.modules, "dlt", None)
+    monkeypatch.delitem(sys.modules, dlt_resource.__name__)
+    with pytest.raises(TableError, match=r"pip install 'airflow-provider-webdata\[dlt\]'"):
+        from airflow_provider_webdata.results.tables.dlt_resource import webdata_resource  # noqa: F401
