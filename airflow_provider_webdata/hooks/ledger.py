@@ -107,6 +107,8 @@ class Ledger:
         error: Callable[[str], Exception] = CallRefusedError,
     ) -> None:
         self._record = _record_of(Attempt(context))
+        self.lock = self._record.lock
+        """Held while the task reports to Airflow: `airflow dags test` does not support concurrent reports."""
         self._conn_id = conn_id
         self._limit = limit
         self._name = name
@@ -320,7 +322,8 @@ class Ledger:
             return
         attempt = self._record.attempt
         if attempt.ti is not None and getattr(attempt.context.get("task"), "do_xcom_push", True):
-            attempt.ti.xcom_push("credits", storable(credits))
+            with self.lock:
+                attempt.ti.xcom_push("credits", storable(credits))
 
     def _open_key(self, name: str) -> str:
         return f"open/{self._record.attempt.round}/{self._name}/{name}"

@@ -90,7 +90,8 @@ class AgentSources:
         if scrape_id:
             self._scrapes[key] = scrape_id
         self._conn_id = conn_id
-        self._attempt.write(_KEY, {"sources": self._sources, "scrapes": self._scrapes})
+        with self._ledger.lock:
+            self._attempt.write(_KEY, {"sources": self._sources, "scrapes": self._scrapes})
         self.push()
 
     def push(self) -> None:
@@ -102,8 +103,9 @@ class AgentSources:
         if self._attempt.ti is None or not getattr(task, "do_xcom_push", True):
             return
         used = self._ledger.to_wire()["used"]
-        for key, value in {"sources": list(self._sources.values()), "creditsUsed": used}.items():
-            self._attempt.ti.xcom_push(key, storable(value))
+        with self._ledger.lock:
+            for key, value in {"sources": list(self._sources.values()), "creditsUsed": used}.items():
+                self._attempt.ti.xcom_push(key, storable(value))
 
     def _lineage(self, task_instance: Any) -> Any | None:  # noqa: ARG002
         urls = [source["url"] for source in self._sources.values()]

@@ -331,9 +331,7 @@ def test_a_killed_attempt_has_kept_its_answer(attempt, serve, tmp_path, monkeypa
     store.values = left
     attempt(operator(), service, 2, store)
     assert len(service.requests) == 1
-    assert store.values.keys() == {"webdata_credits", "webdata_budget"}
-    assert store.get("webdata_budget")["spent"] == 0
-    assert store.get("webdata_budget")["reserved"] == {}
+    assert store.values.keys() == {"webdata_credits"}
     assert [entry["byOperation"] for entry in store.get("webdata_credits").values()] == [{"search": 2}]
 
 
