@@ -16,7 +16,7 @@ from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
 from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.common.storable import storable
 from airflow_provider_webdata.common.stored_record import Count, Credits, damage_of, place_of
-from airflow_provider_webdata.common.task_metrics import count
+from airflow_provider_webdata.hooks.task_metrics import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -7,7 +7,7 @@ from typing import Any
 from airflow.sdk.exceptions import AirflowSkipException
 
 from airflow_provider_webdata.api.errors import InvalidResponseError
-from airflow_provider_webdata.common.task_metrics import gauge
+from airflow_provider_webdata.hooks.task_metrics import gauge
 from airflow_provider_webdata.runs.failures import FewCreditsError
 from airflow_provider_webdata.runs.request import checked_number
 from airflow_provider_webdata.runs.run import Run

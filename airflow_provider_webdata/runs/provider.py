@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 from airflow_provider_webdata.api.errors import trimmed
 from airflow_provider_webdata.api.models import ProviderRequest
 from airflow_provider_webdata.common.numbers import known_credits
-from airflow_provider_webdata.common.task_metrics import count
+from airflow_provider_webdata.hooks.task_metrics import count
 from airflow_provider_webdata.results.provider_records import (
     KIND,
     LABELS,

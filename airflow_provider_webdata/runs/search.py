@@ -11,7 +11,7 @@ from airflow_provider_webdata.api.servers import NO_SEARCH, lacks_search
 from airflow_provider_webdata.common.item_urls import unfetched
 from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.common.tagged_items import tagged, untagged
-from airflow_provider_webdata.common.task_metrics import count
+from airflow_provider_webdata.hooks.task_metrics import count
 from airflow_provider_webdata.results.columns import kind_of_source
 from airflow_provider_webdata.runs.cached_pages import CachedPages
 from airflow_provider_webdata.runs.call import CallResult, CallRun

@@ -6,7 +6,7 @@ from typing import Any
 
 from airflow_provider_webdata.api.models import MapRequest
 from airflow_provider_webdata.api.prices import DEFAULT_LINKS, MAP_CREDITS
-from airflow_provider_webdata.common.task_metrics import count
+from airflow_provider_webdata.hooks.task_metrics import count
 from airflow_provider_webdata.runs.call import CallResult, CallRun
 from airflow_provider_webdata.runs.delivery.step import Results
 

@@ -19,7 +19,7 @@ from airflow_provider_webdata.common.arguments import number
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.page_urls import event_page
 from airflow_provider_webdata.common.remedies import advised
-from airflow_provider_webdata.common.task_metrics import count
+from airflow_provider_webdata.hooks.task_metrics import count
 from airflow_provider_webdata.runs.event_loop import run_aside
 from airflow_provider_webdata.runs.failed_run import log_last_steps, suggest_question
 from airflow_provider_webdata.runs.failures import CheckFailedError, JobFailedError, WaitTimeoutError

@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 from airflow_provider_webdata.common.dates import moment, span
 from airflow_provider_webdata.common.item_urls import site_failed, url_of
 from airflow_provider_webdata.common.numbers import known_credits
-from airflow_provider_webdata.common.task_metrics import count, gauge
+from airflow_provider_webdata.hooks.task_metrics import count, gauge
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.formats import QUARANTINE
 from airflow_provider_webdata.results.item_paths import at_path

@@ -11,7 +11,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 from airflow_provider_webdata.common.arguments import checked_text, removal_limit
 from airflow_provider_webdata.common.run_span import run_span, time_zone_of
 from airflow_provider_webdata.common.tagged_items import tagged
-from airflow_provider_webdata.common.task_metrics import gauge
+from airflow_provider_webdata.hooks.task_metrics import gauge
 from airflow_provider_webdata.results.columns import CHANGES as COLUMNS
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.manifest.comparison import CHANGES, Comparison

@@ -12,7 +12,7 @@ from airflow_provider_webdata.api.servers import missing_part
 from airflow_provider_webdata.common.arguments import number
 from airflow_provider_webdata.common.item_urls import page_problem, site_failed, was_fetched
 from airflow_provider_webdata.common.numbers import known_credits
-from airflow_provider_webdata.common.task_metrics import count
+from airflow_provider_webdata.hooks.task_metrics import count
 from airflow_provider_webdata.runs.cached_pages import CachedPages
 from airflow_provider_webdata.runs.delivery.step import MISSING, SKIPPED, Results
 from airflow_provider_webdata.runs.failed_run import suggest_question

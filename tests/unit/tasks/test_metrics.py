@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from airflow.sdk.observability.stats import Stats
 
-from airflow_provider_webdata.common.task_metrics import count, gauge
+from airflow_provider_webdata.hooks.task_metrics import count, gauge
 from tests.support.metrics import Recorder, recording
 
 
