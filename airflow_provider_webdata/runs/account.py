@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from airflow_provider_webdata.api.models import MonitorCheck
+    from airflow_provider_webdata.operators.account import WebDataAccountOperator
 
 _ACTIVITY_KEPT = timedelta(hours=24)
 _EVER = datetime.min.replace(tzinfo=timezone.utc)
@@ -24,6 +25,8 @@ _KINDS = {"activity": "activity", "credits": "credit_period", "checks": "monitor
 
 class AccountRun(Run):
     """Reads and delivers the account's records in the run's data interval."""
+
+    task: WebDataAccountOperator
 
     start: datetime | None = None
     """Start of the interval, inclusive; None if the run has no interval, such as with a plain `@hourly`."""

@@ -38,6 +38,7 @@ from airflow_provider_webdata.runs.searches.runner import SearchBatch
 from airflow_provider_webdata.runs.task_ledger import bounded
 
 if TYPE_CHECKING:
+    from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
     from airflow_provider_webdata.runs.kept_records import KeptRecords, Record
     from airflow_provider_webdata.runs.searches.batch_queries import BatchQuery
     from airflow_provider_webdata.runs.searches.runner import Tally
@@ -47,6 +48,8 @@ _SHOWN_FAILURES = 5
 
 class BatchSearchRun(Run):
     """Runs a batch of searches and delivers their results."""
+
+    task: WebDataBatchSearchOperator
 
     operation = "batch_search"
     batch: SearchBatch | None = None

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.models.base import RequestModel, ResponseModel
     from airflow_provider_webdata.runs.delivery.delivery import Value
     from airflow_provider_webdata.runs.delivery.step import Results
+    from airflow_provider_webdata.tasks.operator import WebDataOperator
 
     RequestT = TypeVar("RequestT", bound=RequestModel)
 
@@ -77,6 +78,8 @@ class CallRun(Run):
     the task fails without a retry, and pushes the response as XCom `undelivered`. A response that goes to a file, or
     that is compared, checked, or has media, is stored on receipt, so that a killed worker does not lose it.
     """
+
+    task: WebDataOperator
 
     model: ClassVar[type[Any]]
     """Model of the request."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowSkipException
 
@@ -12,9 +12,14 @@ from airflow_provider_webdata.runs.failures import FewCreditsError
 from airflow_provider_webdata.runs.request import checked_number
 from airflow_provider_webdata.runs.run import Run
 
+if TYPE_CHECKING:
+    from airflow_provider_webdata.operators.credit_usage import WebDataCreditUsageOperator
+
 
 class CreditUsageRun(Run):
     """One attempt of a task that reads the remaining credits."""
+
+    task: WebDataCreditUsageOperator
 
     def call(self) -> dict[str, Any]:
         """Read the remaining credits; fail or skip the task if they are too few."""

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.api.models import ScrapeResponse
     from airflow_provider_webdata.api.models.base import RequestModel
+    from airflow_provider_webdata.operators.parse import WebDataParseOperator
+    from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 
 
 class DocumentRun(CallRun):
@@ -31,6 +33,8 @@ class DocumentRun(CallRun):
     wait the task is rescheduled, without consuming a retry or a worker slot: at most 5 times, and within 20 minutes of
     the first reschedule.
     """
+
+    task: WebDataScrapeOperator | WebDataParseOperator
 
     def document(self, request: RequestModel, source: str, answer: dict[str, Any]) -> CallResult:
         """Log the document, and return it.
@@ -89,6 +93,8 @@ class DocumentRun(CallRun):
 class ScrapeRun(DocumentRun):
     """Scrapes one page."""
 
+    task: WebDataScrapeOperator
+
     operation = "scrape"
     model = ScrapeRequest
 
@@ -99,6 +105,8 @@ class ScrapeRun(DocumentRun):
 
 class ParseRun(DocumentRun):
     """Parses one file."""
+
+    task: WebDataParseOperator
 
     operation = "parse"
 

@@ -27,12 +27,15 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.api.models.base import RequestModel
     from airflow_provider_webdata.common.job_kinds import JobKind
+    from airflow_provider_webdata.operators.extract import WebDataExtractOperator
     from airflow_provider_webdata.runs.jobs.extract_successors import Via
     from airflow_provider_webdata.runs.jobs.results import PageErrors
 
 
 class ExtractRun(JobRun):
     """One attempt of a task that extracts data; `via` selects the operation."""
+
+    task: WebDataExtractOperator
 
     def call(self) -> Any:
         """Start the job, or find the one of an earlier attempt, and return its result or its id."""

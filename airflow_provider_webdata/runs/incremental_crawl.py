@@ -16,11 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from airflow_provider_webdata.api.models.base import RequestModel
+    from airflow_provider_webdata.operators.incremental_crawl import WebDataIncrementalCrawlOperator
     from airflow_provider_webdata.results.manifest.plan import Plan
 
 
 class IncrementalCrawlRun(JobRun):
     """One attempt of a task that plans which pages of a site to scrape, and scrapes them in one batch."""
+
+    task: WebDataIncrementalCrawlOperator
 
     def check(self) -> None:
         """Fail the task before any call is billed; the map is billed before the batch."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_provider_webdata.api.endpoints import label_of
 from airflow_provider_webdata.api.errors import trimmed
@@ -10,6 +10,10 @@ from airflow_provider_webdata.api.models import DeveloperSearchRequest, PaperSea
 from airflow_provider_webdata.api.prices import search_price
 from airflow_provider_webdata.runs.call import CallResult, CallRun
 from airflow_provider_webdata.runs.delivery.step import Results
+
+if TYPE_CHECKING:
+    from airflow_provider_webdata.operators.developer_search import WebDataDeveloperSearchOperator
+    from airflow_provider_webdata.operators.paper_search import WebDataPaperSearchOperator
 
 
 class IndexSearchRun(CallRun):
@@ -32,6 +36,8 @@ class IndexSearchRun(CallRun):
 class PaperSearchRun(IndexSearchRun):
     """Searches papers."""
 
+    task: WebDataPaperSearchOperator
+
     operation = "paper_search"
     method = "search_papers"
     kind = "paper"
@@ -40,6 +46,8 @@ class PaperSearchRun(IndexSearchRun):
 
 class DeveloperSearchRun(IndexSearchRun):
     """Searches the developer index."""
+
+    task: WebDataDeveloperSearchOperator
 
     operation = "developer_search"
     method = "search_developer"

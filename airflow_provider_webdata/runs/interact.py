@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.api.models import ExecuteResult, SessionClosed
     from airflow_provider_webdata.api.models.base import RequestModel
+    from airflow_provider_webdata.operators.interact import WebDataInteractOperator
     from airflow_provider_webdata.runs.browser import Browser
 
 _SHORTEST_TTL_SECONDS = 600
@@ -41,9 +42,11 @@ _SHOWN_CHARACTERS = 2000
 class InteractRun(Run):
     """One attempt of a task that runs code in a browser."""
 
+    task: WebDataInteractOperator
+
     operation = "interact"
 
-    def __init__(self, task: Any, context: Context) -> None:
+    def __init__(self, task: WebDataInteractOperator, context: Context) -> None:
         super().__init__(task, context)
         self._browser: Browser | None = None
         self._killed = False

@@ -22,7 +22,7 @@ from airflow_provider_webdata.runs.jobs.start import JobStart, poll_job, record_
 from airflow_provider_webdata.runs.kill import run_outside_handler
 from airflow_provider_webdata.runs.managed_webhook import ManagedWebhook, origin_of
 from airflow_provider_webdata.runs.request import checked_extra_body, checked_request
-from airflow_provider_webdata.runs.wait import WaitRun
+from airflow_provider_webdata.runs.wait import WaitRun, in_worker
 from airflow_provider_webdata.states.deadline import EXECUTION_TIMEOUT
 from airflow_provider_webdata.states.jobs import events_to_ask_for, first_few
 from airflow_provider_webdata.triggers.job import WebDataJobTrigger
@@ -37,7 +37,9 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.models.base import RequestModel
     from airflow_provider_webdata.common.job_kinds import JobKind
     from airflow_provider_webdata.hooks.webdata import WebDataHook
+    from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
     from airflow_provider_webdata.runs.jobs.record import TaskJob
+    from airflow_provider_webdata.tasks.job_operator import WebDataJobOperator
 
 JOB_WAIT_SECONDS = 86400.0
 
@@ -45,7 +47,9 @@ JOB_WAIT_SECONDS = 86400.0
 class JobRun(WaitRun):
     """One attempt of a task that starts a job and waits for it; `runs.jobs.start` guarantees a single start."""
 
-    def __init__(self, task: Any, context: Context) -> None:
+    task: WebDataJobOperator
+
+    def __init__(self, task: WebDataJobOperator, context: Context) -> None:
         super().__init__(task, context)
         self.kind: JobKind = task.job_kind
         self.operation = self.kind
@@ -106,7 +110,7 @@ class JobRun(WaitRun):
     def check(self) -> None:
         """Fail the task before any call is billed."""
         task = self.task
-        self.check_max_error_ratio()
+        self.check_max_error_ratio(self.task.max_error_ratio)
         waits_for_delivery = task.wait_for_completion and task.polling_policy.wait_by == "webhook"
         if waits_for_delivery and not self._managed_webhook().wanted:
             self.refuse(
@@ -187,6 +191,7 @@ class JobRun(WaitRun):
         """
         return JobResult(
             self,
+            self.task,
             kind or self.kind,
             job_id,
             extras=self._page_extras,
@@ -298,7 +303,11 @@ class JobRun(WaitRun):
             }
             self.defer_until(deadline, WebDataJobTrigger, trigger_kwargs, resumed=resumed)
         target = JobTarget(
-            self.kind, job.job_id, self.polling_policy(), self.log, credit_limit=self._watched_limit
+            self.kind,
+            job.job_id,
+            in_worker(self.task.polling_policy),
+            self.log,
+            credit_limit=self._watched_limit,
         )
         return self._finish(self._at_timeout(self.wait_here(target, deadline)))
 
@@ -410,6 +419,8 @@ class JobRun(WaitRun):
 
 class CrawlRun(JobRun):
     """One attempt of a task that crawls a site."""
+
+    task: WebDataCrawlOperator
 
     def check(self) -> None:
         """Fail the task before any call is billed, also if it has no page limit."""

@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 
     from airflow.sdk import Context
 
+    from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
     from airflow_provider_webdata.results.tables.database import Loaded
 
 
 class LoadRun:
     """One attempt of a load."""
 
-    def __init__(self, task: Any, context: Context) -> None:
+    def __init__(self, task: WebDataToTableOperator, context: Context) -> None:
         self.task = task
         self.context = context
         self._lineage: Callable[[], Any | None] = lambda: None

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from airflow_provider_webdata.api.models import DataTool
+    from airflow_provider_webdata.operators.provider import WebDataProviderOperator
 
 _KEY = "webdata_provider"
 _SHOWN_FAILURES = 5
@@ -46,6 +47,8 @@ class ProviderRun(CallRun):
     The request's idempotency id depends on the task instance, its number of clears, and the content, so that the next
     attempt gets the response that this one lost. If no call succeeded, the request is sent again with another id.
     """
+
+    task: WebDataProviderOperator
 
     operation = "provider"
 

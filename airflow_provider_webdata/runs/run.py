@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.hooks.webdata import WebDataHook
     from airflow_provider_webdata.runs.delivery.delivery import Value
     from airflow_provider_webdata.runs.delivery.step import Results
+    from airflow_provider_webdata.tasks.service_task import ServiceTask
 
 ErrorT = TypeVar("ErrorT", bound=CodedError)
 
@@ -63,7 +64,7 @@ class Run:
     is_resumed = False
     """Whether the task resumes after a wait in the triggerer."""
 
-    def __init__(self, task: Any, context: Context) -> None:
+    def __init__(self, task: ServiceTask, context: Context) -> None:
         self.task = task
         self.context = context
         self.attempt = Attempt(context)

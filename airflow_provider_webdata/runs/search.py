@@ -20,9 +20,13 @@ from airflow_provider_webdata.runs.delivery.step import Results
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from airflow_provider_webdata.operators.search import WebDataSearchOperator
+
 
 class SearchRun(CallRun):
     """Searches, and delivers the results of all sources or one."""
+
+    task: WebDataSearchOperator
 
     operation = "search"
     model = SearchRequest

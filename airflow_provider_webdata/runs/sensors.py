@@ -21,7 +21,7 @@ from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.job_kinds import checked_kind
 from airflow_provider_webdata.runs.jobs.results import JobResult
 from airflow_provider_webdata.runs.monitors.check import CheckWaitRun, check_with_pages
-from airflow_provider_webdata.runs.wait import WaitRun, with_hub
+from airflow_provider_webdata.runs.wait import WaitRun, in_worker, with_hub
 from airflow_provider_webdata.states.check_queue import CheckQueue
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED
 from airflow_provider_webdata.waiting.check_target import CheckTarget
@@ -34,11 +34,17 @@ if TYPE_CHECKING:
 
     from airflow.sdk import Context
 
+    from airflow_provider_webdata.sensors.job import WebDataJobSensor
+    from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
+    from airflow_provider_webdata.sensors.webhook import WebDataWebhookSensor
+    from airflow_provider_webdata.tasks.sensor import WebDataSensor
     from airflow_provider_webdata.waiting.target import Target
 
 
 class SensorRun(WaitRun):
     """One attempt of a sensor."""
+
+    task: WebDataSensor
 
     def check(self) -> None:
         """Fail before the wait if rendered arguments cannot work."""
@@ -89,6 +95,8 @@ class SensorRun(WaitRun):
 class JobSensorRun(SensorRun):
     """One attempt of a sensor that waits for a job."""
 
+    task: WebDataJobSensor
+
     def check(self) -> None:
         """Fail before the wait if rendered arguments are invalid."""
         self.prepare_delivery()
@@ -97,14 +105,15 @@ class JobSensorRun(SensorRun):
             self.task.check_accepted()
         except ArgumentError as error:
             self.refuse(error)
-        self.check_max_error_ratio()
+        self.check_max_error_ratio(self.task.max_error_ratio)
         if checked_text(self.task.job_id) is None:
             self.refuse("job_id is empty after rendering; set it to a job's id")
 
     @cached_property
     def target(self) -> Target:
         """The end of the job."""
-        return JobTarget(self.task.kind, str(checked_text(self.task.job_id)), self.polling_policy(), self.log)
+        policy = in_worker(self.task.polling_policy)
+        return JobTarget(self.task.kind, str(checked_text(self.task.job_id)), policy, self.log)
 
     def judge(self, event: Mapping[str, Any]) -> None:
         """Return if the job completed, or was cancelled and is accepted; otherwise end the task."""
@@ -112,18 +121,20 @@ class JobSensorRun(SensorRun):
             self.log.warning("%s. The task returns the pages so far (accept_cancelled=True)", event["error"])
             return
         if event.get("status") == "failed":
-            JobResult(self, self.task.kind, event["job_id"]).count_lost()
+            JobResult(self, self.task, self.task.kind, event["job_id"]).count_lost()
         super().judge(event)
 
     def result_of(self, event: Mapping[str, Any]) -> Any:
         """Return the result of the job."""
-        return self.finished(JobResult(self, self.task.kind, event["job_id"]).deliver())
+        return self.finished(JobResult(self, self.task, self.task.kind, event["job_id"]).deliver())
 
 
 class CheckSensorRun(CheckWaitRun, SensorRun):
     """One attempt of a sensor that waits for a check."""
 
-    def __init__(self, task: Any, context: Context) -> None:
+    task: WebDataMonitorCheckSensor
+
+    def __init__(self, task: WebDataMonitorCheckSensor, context: Context) -> None:
         super().__init__(task, context)
         self._began: float | None = None
         self._polled: float | None = None
@@ -133,7 +144,7 @@ class CheckSensorRun(CheckWaitRun, SensorRun):
         """The check."""
         task = self.task
         queue = CheckQueue(task.criteria, task.after_moment(self.context), checked_text(task.check_id))
-        return CheckTarget(task.named_monitor(), queue, self.polling_policy(), self.log)
+        return CheckTarget(task.named_monitor(), queue, in_worker(self.task.polling_policy), self.log)
 
     def look(self) -> dict[str, Any] | None:
         """Check once: poll the service, or with `Wait(by="webhook")` read the inbox first."""
@@ -188,6 +199,8 @@ class CheckSensorRun(CheckWaitRun, SensorRun):
 
 class WebhookSensorRun(SensorRun):
     """One attempt of a sensor that waits for a delivery."""
+
+    task: WebDataWebhookSensor
 
     @cached_property
     def target(self) -> Target:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.models import MapRequest
 from airflow_provider_webdata.api.prices import DEFAULT_LINKS, MAP_CREDITS
@@ -10,9 +10,14 @@ from airflow_provider_webdata.hooks.task_metrics import count
 from airflow_provider_webdata.runs.call import CallResult, CallRun
 from airflow_provider_webdata.runs.delivery.step import Results
 
+if TYPE_CHECKING:
+    from airflow_provider_webdata.operators.map import WebDataMapOperator
+
 
 class MapRun(CallRun):
     """Maps a site and delivers its links."""
+
+    task: WebDataMapOperator
 
     operation = "map"
     model = MapRequest

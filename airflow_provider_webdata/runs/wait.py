@@ -158,15 +158,10 @@ class WaitRun(Run):
         ends = WaitDeadline(deadline).or_earlier(self.execution_deadline)
         return ends.named_in(with_hub(settings, lambda hub: wait(hub, target, ends.at, at_least_once=True)))
 
-    def polling_policy(self) -> PollingPolicy:
-        """Return the polling policy of a wait in a worker."""
-        policy: PollingPolicy = replace(self.task.polling_policy, wait_by="polling")
-        return policy
-
-    def check_max_error_ratio(self) -> None:
+    def check_max_error_ratio(self, given: Any) -> None:
         """Fail the task if its `max_error_ratio` is invalid."""
         try:
-            number("max_error_ratio", self.task.max_error_ratio, 1)
+            number("max_error_ratio", given, 1)
         except ArgumentError as error:
             self.refuse(error)
 
@@ -176,3 +171,8 @@ class WaitRun(Run):
         timeout = timedelta(seconds=left + TIMEOUT_MARGIN_SECONDS)
         self.task.defer(trigger=trigger, method_name="execute_complete", timeout=timeout)
         raise AssertionError("unreachable: defer() raises")
+
+
+def in_worker(policy: PollingPolicy) -> PollingPolicy:
+    """Return the polling policy of a wait in a worker."""
+    return replace(policy, wait_by="polling")

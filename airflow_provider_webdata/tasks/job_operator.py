@@ -59,6 +59,7 @@ class WebDataJobOperator(WebDataOperator):
     run = "airflow_provider_webdata.runs.job:JobRun"
     job_kind: JobKind
     result_schema: Schema | None
+    credit_limit: float | str | None
     template_fields: Sequence[str] = (
         *WebDataOperator.template_fields,
         "max_error_ratio",

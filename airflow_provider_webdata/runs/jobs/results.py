@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.common.job_kinds import JobKind
     from airflow_provider_webdata.runs.run import Run
+    from airflow_provider_webdata.sensors.job import WebDataJobSensor
+    from airflow_provider_webdata.tasks.job_operator import WebDataJobOperator
 
 MOST_LISTED = 100
 """Maximum page errors to list; all are counted."""
@@ -116,6 +118,7 @@ class JobResult:
     def __init__(
         self,
         run: Run,
+        task: WebDataJobOperator | WebDataJobSensor,
         kind: JobKind,
         job_id: str,
         *,
@@ -123,6 +126,7 @@ class JobResult:
         is_saved: bool = False,
     ) -> None:
         self._run = run
+        self._task = task
         self._kind: JobKind = kind
         self._id = job_id
         self._extras = extras
@@ -271,8 +275,7 @@ class JobResult:
 
         :param errors: the failed pages.
         """
-        task = self._run.task
-        most = number("max_error_ratio", task.max_error_ratio, 1)
+        most = number("max_error_ratio", self._task.max_error_ratio, 1)
         excess = too_many(errors.count, errors.count + errors.succeeded, "pages", most or 0)
         fails = most is not None and excess is not None
         for line in errors.groups.lines("page"):
@@ -303,7 +306,7 @@ class JobResult:
 
     @property
     def _rows_path(self) -> list[str]:
-        schema = self._run.task.result_schema
+        schema = self._task.result_schema
         return [] if schema is None else schema.rows_path
 
     def _deliver_answer(self, inputs: Sequence[str]) -> Any:

@@ -15,7 +15,7 @@ from airflow_provider_webdata.options import REPLICA_WAIT_SECONDS
 from airflow_provider_webdata.runs.failures import CheckFailedError
 from airflow_provider_webdata.runs.intent import Intent
 from airflow_provider_webdata.runs.replica import until_found
-from airflow_provider_webdata.runs.wait import WaitRun
+from airflow_provider_webdata.runs.wait import WaitRun, in_worker
 from airflow_provider_webdata.states.check_queue import CheckQueue
 from airflow_provider_webdata.states.checks import CHANGED_STATUSES, is_change, is_over
 from airflow_provider_webdata.states.jobs import first_few
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from typing import Literal, TypeAlias
 
     from airflow_provider_webdata.hooks.webdata import WebDataHook
+    from airflow_provider_webdata.operators.monitor.create import WebDataCreateMonitorOperator
+    from airflow_provider_webdata.operators.monitor.run import WebDataRunMonitorOperator
     from airflow_provider_webdata.runs.run import Run
 
     PagesWanted: TypeAlias = bool | Literal["changed"] | tuple[str, ...]
@@ -61,6 +63,8 @@ class CheckWaitRun(WaitRun):
 class CheckRun(CheckWaitRun):
     """One attempt of a task that can start a check and wait for it."""
 
+    task: WebDataRunMonitorOperator | WebDataCreateMonitorOperator
+
     def require_deliveries(self) -> None:
         """Fail the task before any call is billed if it would wait for deliveries that cannot arrive."""
         if not self.task.wait_for_completion or self.task.polling_policy.wait_by != "webhook":
@@ -86,7 +90,9 @@ class CheckRun(CheckWaitRun):
             }
             self.defer_until(deadline, WebDataMonitorCheckTrigger, trigger_kwargs, resumed=resumed)
         queue = CheckQueue(self.task.criteria, after, check_id)
-        event = self.wait_here(CheckTarget(monitor_id, queue, self.polling_policy(), self.log), deadline)
+        event = self.wait_here(
+            CheckTarget(monitor_id, queue, in_worker(self.task.polling_policy), self.log), deadline
+        )
         if event["status"] == "timeout":
             event["message"] += f" ({self.task.wait.seconds(CHECK_WAIT_SECONDS):g} s)"
         self.judge(event)

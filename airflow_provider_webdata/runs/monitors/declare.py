@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from airflow_provider_webdata.api.models import Monitor
+    from airflow_provider_webdata.operators.monitor.create import WebDataCreateMonitorOperator
 
 APPLIED_SCHEDULE = "applied_schedule"
 """XCom key of the cron that the service derived from a text schedule."""
@@ -85,6 +86,8 @@ class DeclarationResult:
 
 class DeclareMonitorRun(CheckRun):
     """One attempt of a task that declares a monitor."""
+
+    task: WebDataCreateMonitorOperator
 
     def call(self) -> Any:
         """Create or update the monitor; return it, or the awaited check."""

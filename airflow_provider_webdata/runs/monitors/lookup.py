@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from airflow_provider_webdata.api.errors import NotFoundError
 from airflow_provider_webdata.runs.failures import MonitorConflictError, MonitorMissingError
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.models import Monitor
     from airflow_provider_webdata.hooks.webdata import WebDataHook
     from airflow_provider_webdata.runs.run import Run
+    from airflow_provider_webdata.tasks.monitor_operator import ExistingMonitorOperator
 
 
 def monitors_named(hook: WebDataHook, name: str) -> list[Monitor]:
@@ -44,12 +45,12 @@ def only_one(name: str, found: list[Monitor]) -> Monitor | None:
     return found[0] if found else None
 
 
-def find_monitor(run: Run) -> Monitor | None:
+def find_monitor(run: Run, task: ExistingMonitorOperator) -> Monitor | None:
     """Return the monitor of a task, by `monitor_id` or `monitor_name`, or None if it stays missing.
 
     :raises MonitorConflictError: several monitors have the name.
     """
-    task, hook = run.task, run.hook
+    hook = run.hook
     if task.monitor_id:
         return visible_monitor(hook, task.monitor_id, task.replica_wait)
     if not task.monitor_name or not str(task.monitor_name).strip():
@@ -58,19 +59,17 @@ def find_monitor(run: Run) -> Monitor | None:
     return until_found(lambda: only_one(name, monitors_named(hook, name)), task.replica_wait)
 
 
-def required_monitor(run: Run) -> Monitor:
+def required_monitor(run: Run, task: ExistingMonitorOperator) -> Monitor:
     """Return the monitor of a task.
 
     :raises MonitorMissingError: the monitor does not exist.
     :raises MonitorConflictError: several monitors have the name.
     """
-    if (monitor := find_monitor(run)) is None:
-        raise MonitorMissingError(
-            f"The monitor {described(run.task)} does not exist. It may have been deleted"
-        )
+    if (monitor := find_monitor(run, task)) is None:
+        raise MonitorMissingError(f"The monitor {described(task)} does not exist. It may have been deleted")
     return monitor
 
 
-def described(task: Any) -> str:
+def described(task: ExistingMonitorOperator) -> str:
     """Return the id or name of a task's monitor, for messages."""
     return f"with the id {task.monitor_id!r}" if task.monitor_id else f"named {task.monitor_name!r}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.endpoints import LIST_MONITORS, UPDATE_MONITOR
 from airflow_provider_webdata.api.errors import InvalidRequestError, NotFoundError
@@ -16,9 +16,16 @@ from airflow_provider_webdata.runs.monitors.lookup import described, find_monito
 from airflow_provider_webdata.runs.request import checked_extra_body, valid_request
 from airflow_provider_webdata.runs.run import Run
 
+if TYPE_CHECKING:
+    from airflow_provider_webdata.operators.monitor.delete import WebDataDeleteMonitorOperator
+    from airflow_provider_webdata.operators.monitor.list import WebDataListMonitorsOperator
+    from airflow_provider_webdata.operators.monitor.update import WebDataUpdateMonitorOperator
+
 
 class UpdateMonitorRun(Run):
     """One attempt of a task that updates a monitor."""
+
+    task: WebDataUpdateMonitorOperator
 
     def call(self) -> dict[str, Any]:
         """Update the given fields and return the monitor with wire names."""
@@ -30,7 +37,7 @@ class UpdateMonitorRun(Run):
             for warning in request.webhook.warnings() if request.webhook is not None else ():
                 self.log.warning("%s: %s", UPDATE_MONITOR.label, warning)
             fields = request.to_wire()
-        monitor = required_monitor(self)
+        monitor = required_monitor(self, self.task)
         self.task.webdata_page = monitor_page(self.task.webdata_conn_id, monitor.id)
         patch = complete_update({**fields, **extra_body}, monitor.to_wire())
         self.log.info("Updating %s of monitor %s", ", ".join(patch), monitor.id)
@@ -40,6 +47,8 @@ class UpdateMonitorRun(Run):
 class DeleteMonitorRun(Run):
     """One attempt of a task that deletes a monitor."""
 
+    task: WebDataDeleteMonitorOperator
+
     def call(self) -> dict[str, Any]:
         """Delete the monitor and return whether it existed."""
         monitor_id = self.task.monitor_id
@@ -48,7 +57,7 @@ class DeleteMonitorRun(Run):
                 f"monitor_id is {monitor_id!r} after rendering, since its template has no value; set a monitor's id"
             )
         if not monitor_id:
-            monitor = find_monitor(self)
+            monitor = find_monitor(self, self.task)
             monitor_id = monitor.id if monitor is not None else None
         if monitor_id:
             try:
@@ -67,6 +76,8 @@ class DeleteMonitorRun(Run):
 
 class ListMonitorsRun(Run):
     """One attempt of a task that lists monitors."""
+
+    task: WebDataListMonitorsOperator
 
     def call(self) -> list[dict[str, Any]]:
         """List the matching monitors."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.errors import ConflictError, NotFoundError, WebDataError
 from airflow_provider_webdata.api.models import MonitorCheck
@@ -15,9 +15,14 @@ from airflow_provider_webdata.runs.monitors.check import CheckRun
 from airflow_provider_webdata.runs.monitors.lookup import required_monitor
 from airflow_provider_webdata.runs.replica import until_found, until_visible
 
+if TYPE_CHECKING:
+    from airflow_provider_webdata.operators.monitor.run import WebDataRunMonitorOperator
+
 
 class RunMonitorRun(CheckRun):
     """One attempt of a task that starts a check."""
+
+    task: WebDataRunMonitorOperator
 
     def call(self) -> Any:
         """Start a check, or find the running one, and return it with wire names."""
@@ -35,7 +40,7 @@ class RunMonitorRun(CheckRun):
         """Return the monitor's id, after attaching the managed webhook if configured."""
         if self.task.monitor_id and not self.task.attach_webhook:
             return str(self.task.monitor_id)
-        monitor = required_monitor(self)
+        monitor = required_monitor(self, self.task)
         if not self.task.attach_webhook:
             return monitor.id
         webhook = ManagedWebhook(self.hook.get_settings(), True, self.task.webhook_events).of(monitor)
