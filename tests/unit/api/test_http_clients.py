@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import airflow_provider_webdata
 from airflow_provider_webdata.api.client import AsyncWebDataClient, ClientConfig, WebDataClient
@@ -61,6 +65,29 @@ def test_an_unreadable_proxy_is_named_without_its_value(
         WebDataClient(config())
     assert f"variable {name} must be a URL" in str(failure.value)
     assert "hush" not in str(failure.value)
+
+
+VALUES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=30) | st.builds(
+    "{}://user:hush-word@{}".format,
+    st.sampled_from(["http", "https", "socks5", "socks", ""]),
+    st.sampled_from(["proxy.test:3128", "[::1]:80", "[fd07::/64]", "proxy.test:x", "", "a b", "#"]),
+)
+
+
+@given(
+    proxy=VALUES,
+    bypassed=st.lists(VALUES | st.sampled_from(["fd07::/64", "[::1]", "*", ".test"]), max_size=3),
+)
+def test_any_environment_makes_a_client_or_a_clear_error(proxy: str, bypassed: list[str]) -> None:
+    environ = {"ALL_PROXY": proxy, "NO_PROXY": ",".join(bypassed)}
+    problem = ""
+    with patch.dict(os.environ, environ):
+        try:
+            WebDataClient(config()).close()
+        except ConfigurationError as error:
+            problem = str(error)
+    assert re.search(r"variable (ALL|NO)_PROXY |^$", problem)
+    assert "hush" not in problem
 
 
 ADDRESS = InboxAddress("http://airflow.test/webdata", "webdata_default", "secret")
