@@ -21,6 +21,7 @@ from airflow_provider_webdata.api.errors import (
     WebDataError,
     trimmed,
 )
+from airflow_provider_webdata.common.remedies import REMEDIES, sentence
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.states.jobs import TERMINAL_JOB_STATES
 from tools.acceptance.report import Result
@@ -171,7 +172,9 @@ def _judged(run: Run, case: Case, error: Exception) -> tuple[Any, str]:
     """Tell a missing operation from a failure. A task's error has only the text of the call's error."""
     text, server = trimmed(str(error)), run.watch.server
     if server.kind != "hosted":
-        named = str(error).partition(_NAMES_LACK)[2].removesuffix(f" ({UnsupportedError.help_code})")
+        named = str(error).partition(_NAMES_LACK)[2]
+        for ending in (". Connection '", f". {sentence(REMEDIES[UnsupportedError.help_code])}"):
+            named = named.partition(ending)[0]
         if named:
             return "lacks", trimmed(named)
         if run.watch.record.is_unsupported:
