@@ -11,8 +11,6 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow.models.xcom import XComModel
-from airflow.sdk.bases.xcom import BaseXCom
-from airflow.sdk.execution_time.xcom import resolve_xcom_backend
 from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
 from sqlalchemy import select
 
@@ -144,6 +142,10 @@ def stored_value(row: Any) -> Any:
     :param row: has the stored `value`.
     :raises Exception: the backend cannot read it.
     """
+    # The import fails if the configured backend cannot be imported.
+    from airflow.sdk.bases.xcom import BaseXCom
+    from airflow.sdk.execution_time.xcom import resolve_xcom_backend
+
     backend: Any = resolve_xcom_backend()  # type: ignore[no-untyped-call]
     value = row.value
     with suppress(ValueError, RecursionError):

@@ -127,7 +127,8 @@ class CallGuard:
         """Record the cost of a call that failed."""
         if reservation is not None:
             body = {} if call.body is None else call.body.to_wire()
-            self._ledger.settle_failed(reservation, error, cost_of_failure(error, body), _operation(call))
+            cost = 0 if call.endpoint.price is None else cost_of_failure(error, body)
+            self._ledger.settle_failed(reservation, error, cost, _operation(call))
 
     def answered(self, call: Call[ResponseT], reservation: str | None, answer: ResponseT) -> None:
         """Record the cost of a call, and check its response.
@@ -212,7 +213,8 @@ class CallGuard:
         name = getattr(answer, "scrape_id", None)
         formats = by_format(cost or 0, 1, page_extras(body)) if call.endpoint in _PAGES else None
         self._ledger.settle(reservation, cost, _operation(call), call=name, formats=formats)
-        self._ledger.report()
+        if call.endpoint.price is not None:
+            self._ledger.report()
 
     def _check_arrival(self, call: Call[Any], answer: Any) -> None:
         metadata = getattr(getattr(answer, "data", None), "metadata", None)
@@ -254,6 +256,9 @@ def _operation(call: Call[Any]) -> str:
 
 def _cost(call: Call[Any], answer: Any) -> float | None:
     price = call.endpoint.price
+    if price is None:
+        # A change of a monitor or the policy.
+        return 0
     if isinstance(price, Price) and price.fixed is not None:
         return price.fixed
     return reported_credits(answer)

@@ -94,6 +94,7 @@ class Ledger:
     :param name: name of the limit, unique within the task. Empty: the limit of the task itself.
     :param bills: returns whether the server bills calls. If not, every cost is 0, and nothing exceeds the limit.
     :param error: the error for a limit that cannot be checked.
+    :param push: pushes XComs by name. Default: pushes them unless the task has `do_xcom_push=False`.
     """
 
     def __init__(
@@ -105,6 +106,8 @@ class Ledger:
         *,
         bills: Callable[[], bool] = lambda: True,
         error: Callable[[str], Exception] = CallRefusedError,
+        push: Callable[..., None] | None = None,
+        log: Any = log,
     ) -> None:
         self._record = _record_of(Attempt(context))
         self.lock = self._record.lock
@@ -114,6 +117,8 @@ class Ledger:
         self._name = name
         self._bills = bills
         self._error = error
+        self._push = push
+        self._log = log
 
     @property
     def limit(self) -> float | None:
@@ -269,13 +274,11 @@ class Ledger:
         operation: str,
         *,
         is_repeatable: bool = False,
-        report: Callable[[], None] | None = None,
     ) -> None:
         """Settle a failed call. If it was or may have been billed, report it, also in the error's message.
 
         :param cost: credits that the call cost; None: unknown.
         :param is_repeatable: as in `settle`.
-        :param report: replaces `report`.
         """
         cost = self.cost(cost)
         self.settle(name, cost, operation, is_repeatable=is_repeatable)
@@ -286,7 +289,10 @@ class Ledger:
             error.billed = (
                 "The call may have been billed" if cost is None else f"The call is billed {cost:g} {credits}"
             )
-        (report or self.report)()
+        try:
+            self.report()
+        except Exception as failure:  # noqa: BLE001 - the caller raises the call's own error
+            self._log.warning("Failed to report the credits: %s", failure)
 
     def to_wire(self) -> dict[str, Any]:
         """Return the XCom `credits`: `used`, `saved`, `unknown` (calls of unknown cost), and the breakdowns.
@@ -309,16 +315,13 @@ class Ledger:
                     jobs[key] = used
         return {**credits, **({"jobs": jobs} if jobs else {})}
 
-    def report(self, push: Callable[..., None] | None = None, log: Any = log) -> None:
-        """Log the task's credits, and push them to the XCom `credits`.
-
-        :param push: pushes XComs by name. Default: pushes them unless the task has `do_xcom_push=False`.
-        """
+    def report(self) -> None:
+        """Log the task's credits, and push them to the XCom `credits`."""
         credits = self.to_wire()
         missing = "" if self.is_complete else " (without earlier attempts, which Airflow 3.2 does not record)"
-        log.info("Credits of this task: %s%s", in_words(credits), missing)
-        if push is not None:
-            push(credits=credits)
+        self._log.info("Credits of this task: %s%s", in_words(credits), missing)
+        if self._push is not None:
+            self._push(credits=credits)
             return
         attempt = self._record.attempt
         if attempt.ti is not None and getattr(attempt.context.get("task"), "do_xcom_push", True):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from airflow.sdk.observability.stats import Stats
-
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
@@ -15,6 +13,7 @@ def count(name: str, number: float, context: Context, **tags: str) -> None:
 
     :param number: increment; a fraction is rounded.
     """
+    from airflow.sdk.observability.stats import Stats
 
     if (ti := context.get("ti")) is not None:
         tags = {"dag_id": ti.dag_id, "task_id": ti.task_id, **tags}
@@ -23,6 +22,7 @@ def count(name: str, number: float, context: Context, **tags: str) -> None:
 
 def gauge(name: str, number: float, context: Context, **tags: str) -> None:
     """Set a gauge, tagged with the task."""
+    from airflow.sdk.observability.stats import Stats
 
     if (ti := context.get("ti")) is not None:
         tags = {"dag_id": ti.dag_id, "task_id": ti.task_id, **tags}

@@ -40,7 +40,9 @@ class TaskLedger:
         limit: float | None = None,
         bills: Callable[[], bool] = lambda: True,
     ) -> None:
-        self.credits = Ledger(context, conn_id, limit, bills=bills, error=CreditLimitError)
+        self.credits = Ledger(
+            context, conn_id, limit, bills=bills, error=CreditLimitError, push=push, log=log
+        )
         self._log = log
         self._push = push
 
@@ -122,7 +124,7 @@ class TaskLedger:
         :param entry: other arguments of `Ledger.settle`.
         """
         self.credits.settle(execution or operation, used, operation, **entry)
-        self.report()
+        self.credits.report()
 
     def settle_failed(
         self,
@@ -139,17 +141,8 @@ class TaskLedger:
         # The task repeats the request, which is billed once.
         cost = 0 if isinstance(error, ProcessingContinuesError) else cost_of_failure(error, body)
         self.credits.settle_failed(
-            execution or operation,
-            error,
-            cost,
-            operation,
-            is_repeatable=execution is not None,
-            report=self.report,
+            execution or operation, error, cost, operation, is_repeatable=execution is not None
         )
-
-    def report(self) -> None:
-        """Push and log the task's credits."""
-        self.credits.report(self._push, self._log)
 
     @contextmanager
     def sending(

@@ -350,3 +350,16 @@ def test_an_invalid_cap_is_an_error(kind_of_hook: Any) -> None:
 def test_a_sibling_keeps_the_caps() -> None:
     with pytest.raises(CallRefusedError):
         WebDataHook().guarded(max_calls=1).sibling().get_conn()
+
+
+@one_hook
+async def test_a_change_of_a_monitor_costs_nothing(hook: Any) -> None:
+    """Its checks do."""
+    monitor = (await settled(hook.create_monitor(MONITOR))).id
+    guarded = hook.guarded()
+    await settled(guarded.update_monitor(monitor, {"name": "n"}))
+    assert guarded._guard._ledger.to_wire()["unknown"] == 0
+    await settled(guarded.run_monitor(monitor))
+    assert guarded._guard._ledger.to_wire()["unknown"] == 1
+    await settled(guarded.close())
+    await settled(hook.close())
