@@ -8,8 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from airflow_provider_webdata.common.links import docs_link
-
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -194,6 +192,8 @@ class Quirks:
 
 def listing() -> str:
     """Return one line of text per quirk."""
+    from airflow_provider_webdata.common.links import docs_link
+
     width = max(len(name) for name in QUIRKS)
     lines = []
     for quirk in QUIRKS.values():

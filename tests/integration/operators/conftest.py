@@ -60,7 +60,12 @@ def log(capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> 
 
     def text() -> str:
         parts.extend(capfd.readouterr())
-        lines = "".join([*parts, caplog.text]).splitlines(keepends=True)
+        captured = "".join(parts)
+        # A message may have reached both.
+        others = [
+            caplog.handler.format(found) for found in caplog.records if found.getMessage() not in captured
+        ]
+        lines = "\n".join([captured, *others]).splitlines(keepends=True)
         return "".join(line for line in lines if "uvicorn" not in line and "webdata.sandbox" not in line)
 
     return text

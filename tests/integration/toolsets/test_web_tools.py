@@ -502,7 +502,7 @@ def test_strangers_words_stand_under_untrusted(obey: Any, monkeypatch: pytest.Mo
         (400, {"success": False, "error": words, "code": words}),
         (500, {"success": False, "error": words}),
         (200, {"success": True, "data": {"metadata": {"url": f"https://{words}.localhost/"}}}),
-        (200, {"success": True, "data": {"metadata": {"url": f"https://{words}@a b"}}}),
+        (200, {"success": True, "data": {"metadata": {"url": f"https://a b/{words}"}}}),
     ]
     server = FaultServer([answer(status, json.dumps(page)) for status, page in pages])
     monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url, retry_budget=0))
