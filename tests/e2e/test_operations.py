@@ -126,6 +126,8 @@ ENDED_BY_USER = (
     ("e2e_crawl_by_worker", "crawl"),
 )
 
+LIMITED = "e2e_crawl_with_a_limit"
+
 
 @pytest.fixture(scope="module")
 def jobs(start: Callable[..., Run], control: SandboxControl) -> Iterator[dict[str, Run]]:
@@ -135,7 +137,7 @@ def jobs(start: Callable[..., Run], control: SandboxControl) -> Iterator[dict[st
     control.configure(page_seconds=HOUR, step_seconds=HOUR)
     waits = {dag_id: start(dag_id) for dag_id, _ in WAITS}
     ended_by_user = {f"ended {dag_id}": start(dag_id) for dag_id, _ in ENDED_BY_USER}
-    yield {**waits, **ended_by_user}
+    yield {**waits, **ended_by_user, LIMITED: start(LIMITED)}
     control.configure(page_seconds=0, step_seconds=0)
 
 
@@ -163,6 +165,18 @@ def job_id_of(run: Run) -> str:
     """Return the job that a task has started."""
     found = run.xcom("start") if "start" in run.states() else run.xcom("wait", "job_id")
     return str(found)
+
+
+def test_a_limit_that_passes_during_the_wait_cancels_the_job(
+    control: SandboxControl, jobs: dict[str, Run]
+) -> None:
+    """Airflow itself counts `execution_timeout` only while a worker runs the task."""
+    run = jobs[LIMITED]
+    assert run.wait_until_ended() == "failed"
+    log = run.log(run.task("wait"))
+    assert "AirflowTaskTimeout" in log
+    (request,) = control.requests(f"{JOB_PATHS['crawl']}/{job_id_of(run)}", "DELETE")
+    assert request["status"] == 200
 
 
 def test_a_job_is_waited_for_without_a_worker(control: SandboxControl, jobs: dict[str, Run]) -> None:
@@ -196,7 +210,7 @@ def test_a_job_is_waited_for_without_a_worker(control: SandboxControl, jobs: dic
     assert data["agent"]["title"]
     assert all(jobs[f"e2e_sensed_{kind}"].xcom("wait")["data"] for kind in ("batch_scrape", "extract"))
     # Each job was requested once.
-    counts = Counter(kind for _, kind in (*WAITS, *ENDED_BY_USER))
+    counts = Counter(kind for _, kind in (*WAITS, *ENDED_BY_USER, (LIMITED, "crawl")))
     for kind in KINDS:
         posts = control.requests(JOB_PATHS[kind] + "$", "POST")
         assert [request["status"] for request in posts] == [200] * counts[kind]

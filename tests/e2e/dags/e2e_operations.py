@@ -70,6 +70,16 @@ for kind, (operator, request) in JOBS.items():
     sensed()
 
 
+@dag(dag_id="e2e_crawl_with_a_limit", schedule=None)
+def crawl_with_a_limit():
+    """A task whose limit passes while it is deferred."""
+    operator, request = JOBS["crawl"]
+    operator(task_id="wait", execution_timeout=timedelta(seconds=25), **request, **HOWS["polling"])
+
+
+crawl_with_a_limit()
+
+
 # The worker dies while it waits for the answer that names the job; the retry must not start a second one.
 for kind in ("crawl", "batch_scrape"):
     operator, request = JOBS[kind]

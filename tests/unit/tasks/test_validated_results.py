@@ -253,7 +253,7 @@ def test_rows_of_a_list_in_the_data(
             task_id="t", prompt="p", schema=COMPANIES, result_schema=Schema(rows=path), **more
         )
         task.hook = SimpleNamespace(job_status=lambda *_: status, get_settings=task.hook.get_settings)
-        return JobResult(task.new_run(context_of(TaskInstance())), "agent", "1").deliver()
+        return JobResult(task.new_run(context_of(TaskInstance())), task, "agent", "1").deliver()
 
     output = tmp_path / "rows.jsonl"
     found = collected(output=str(output))
