@@ -175,8 +175,9 @@ def test_a_limit_that_passes_during_the_wait_cancels_the_job(
     assert run.wait_until_ended() == "failed"
     log = run.log(run.task("wait"))
     assert "AirflowTaskTimeout" in log
-    (request,) = control.requests(f"{JOB_PATHS['crawl']}/{job_id_of(run)}", "DELETE")
-    assert request["status"] == 200
+    assert 200 in [
+        request["status"] for request in control.requests(f"{JOB_PATHS['crawl']}/{job_id_of(run)}", "DELETE")
+    ]
 
 
 def test_a_job_is_waited_for_without_a_worker(control: SandboxControl, jobs: dict[str, Run]) -> None:
