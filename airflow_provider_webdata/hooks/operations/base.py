@@ -46,17 +46,15 @@ class Operations:
         from airflow_provider_webdata.hooks.call_guard import CallGuard
         from airflow_provider_webdata.hooks.ledger import ledger_of_process
 
-        made = type(self)(self.webdata_conn_id)  # type: ignore[call-arg]
-        made._settings = self._settings
         name = f"guarded/{self.webdata_conn_id}"
-        made._guard = CallGuard(
+        guard = CallGuard(
             max_credits=max_credits,
             max_calls=max_calls,
             allowed_domains=allowed_domains,
             blocked_domains=blocked_domains,
-            ledger=ledger_of_process(self.webdata_conn_id, max_credits, name, made._bills),
+            ledger=ledger_of_process(self.webdata_conn_id, max_credits, name, self._bills),
         )
-        return made
+        return self.guarded_by(guard)
 
     def guarded_by(self, guard: CallGuard) -> Self:
         """Return another hook of the same connection, limited by a guard that several hooks may share.

@@ -35,6 +35,11 @@ def test_a_pipeline_merges_rows_and_deletes_removed_pages(written: Written, tmp_
         assert found.execute("SELECT source_url, markdown FROM web.pages").fetchall() == [
             ("https://river.example/1", "new")
         ]
+    pages = dlt_resource.webdata_resource(written([page(5)]), name="pages")
+    pages.apply_hints(write_disposition="replace")
+    pipeline.run(pages)
+    with duckdb.connect(file) as found:
+        assert found.execute("SELECT source_url FROM web.pages").fetchall() == [("https://river.example/5",)]
     assert dlt_resource.webdata_resource(written([])) is None
 
 
