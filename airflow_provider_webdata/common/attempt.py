@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from typing_extensions import TypedDict
+import msgspec
 
 from airflow_provider_webdata.common.storable import storable
-from airflow_provider_webdata.common.stored_record import Count, damage_of
+from airflow_provider_webdata.common.stored_record import Count, damage_of, read_record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
+
+RecordT = TypeVar("RecordT", bound=msgspec.Struct)
 
 log = logging.getLogger(__name__)
 
@@ -24,18 +27,19 @@ _ENDED = "webdata_ended"
 _MOST_ENDED = 50
 
 
-class _Ended(TypedDict):
+class _Ended(msgspec.Struct):
     attempts: list[Count]
 
 
-class Stored(NamedTuple):
+@dataclass(frozen=True)
+class Stored(Generic[RecordT]):
     """A record of earlier attempts.
 
-    :param values: content of the record; empty if it is damaged, or missing since the task was cleared.
+    :param record: None if it is damaged, or missing since the task was cleared.
     :param damage: description of the damage, if any.
     """
 
-    values: dict[str, Any]
+    record: RecordT | None = None
     damage: str | None = None
 
 
@@ -138,7 +142,10 @@ class Attempt:
 
     def _ended(self) -> list[int]:
         record = self.store.get(_ENDED)
-        return [] if record is None or damage_of(record, _Ended) else record["attempts"]
+        try:
+            return [] if record is None else read_record(record, _Ended).attempts
+        except ValueError:
+            return []
 
     @property
     def may_follow_another(self) -> bool:
@@ -153,35 +160,38 @@ class Attempt:
         """Unique key of the attempt."""
         return (getattr(self.ti, "id", None), *self.instance, getattr(self.ti, "try_number", None))
 
-    def read(self, key: str, kind: Any) -> Stored:
+    def read(self, key: str, kind: type[RecordT]) -> Stored[RecordT]:
         """Return a record, unless it is older than the last clearing of the task.
 
-        :param kind: type of the record, a `TypedDict`.
+        :param kind: type of the record.
         """
-        record = None if self.store is None else self.store.get(key)
-        if record is None:
-            return Stored({})
-        damage = damage_of(record, dict[str, Any])
-        if damage is None and type(record.get(_CLEARED)) is not int:
-            damage = f"{_CLEARED} is not a number"
-        if damage is None and (record[_CLEARED], record.get(_AFTER, 0)) != (self.max_tries, self.after):
-            return Stored({})
-        own = (_CLEARED, _AFTER, _WRITER)
-        values = {name: value for name, value in record.items() if name not in own} if damage is None else {}
-        if values and type(record.get(_WRITER)) is int and record[_WRITER] < self.first:
+        stored = None if self.store is None else self.store.get(key)
+        if stored is None:
+            return Stored()
+        if damage := damage_of(stored, dict[str, Any]):
+            return Stored(damage=damage)
+        if type(stored.get(_CLEARED)) is not int:
+            return Stored(damage=f"{_CLEARED} is not a number")
+        if (stored[_CLEARED], stored.get(_AFTER, 0)) != (self.max_tries, self.after):
+            return Stored()
+        try:
+            record = read_record(stored, kind)
+        except ValueError as error:
+            return Stored(damage=str(error))
+        if type(stored.get(_WRITER)) is int and stored[_WRITER] < self.first:
             log.warning(
                 "Attempt %s was killed, and the task's retries were lowered since, so this may be a retry or a cleared "
                 "task. It counts as a retry, and continues the work of that attempt",
-                record[_WRITER],
+                stored[_WRITER],
             )
-        damage = damage or damage_of(values, kind) or (None if values else "it is empty")
-        return Stored({}, damage) if damage else Stored(values)
+        return Stored(record)
 
-    def write(self, key: str, values: Mapping[str, Any]) -> None:
-        """Record JSON values, if Airflow has a store."""
+    def write(self, key: str, record: msgspec.Struct) -> None:
+        """Store a record, if Airflow has a store."""
         if self.store is not None:
             after = {_AFTER: self.after} if self.after else {}
-            self.store.set(key, {**storable(values), _CLEARED: self.max_tries, _WRITER: self.number, **after})
+            values = storable(msgspec.to_builtins(record))
+            self.store.set(key, {**values, _CLEARED: self.max_tries, _WRITER: self.number, **after})
 
     def delete(self, key: str) -> None:
         """Delete a record, if Airflow has a store."""

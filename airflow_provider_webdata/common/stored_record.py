@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
+
+RecordT = TypeVar("RecordT")
 
 _FIRST = datetime(1971, 1, 1, tzinfo=timezone.utc)
 _LAST = datetime(2999, 1, 1, tzinfo=timezone.utc)
@@ -17,15 +19,29 @@ Epoch = Annotated[float, msgspec.Meta(ge=0, le=_LAST.timestamp())]
 Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
-def damage_of(value: Any, kind: Any) -> str | None:
-    """Describe why a stored JSON value does not have a type, without its content; return None if it does."""
+def read_record(value: Any, kind: type[RecordT]) -> RecordT:
+    """Return a stored JSON value as a type.
+
+    :raises ValueError: the value does not have the type. The message does not contain the value.
+    """
     try:
         record = msgspec.convert(value, kind)
     except (msgspec.ValidationError, OverflowError, RecursionError, UnicodeEncodeError) as error:
-        return str(error) if isinstance(error, msgspec.ValidationError) else type(error).__name__
-    for name, item in record.items() if isinstance(record, dict) else ():
+        damage = str(error) if isinstance(error, msgspec.ValidationError) else type(error).__name__
+        raise ValueError(damage) from None
+    values = msgspec.structs.asdict(record) if isinstance(record, msgspec.Struct) else record
+    for name, item in values.items() if isinstance(values, dict) else ():
         if isinstance(item, datetime) and not _FIRST <= item.replace(tzinfo=timezone.utc) <= _LAST:
-            return f"{name}: date out of range"
+            raise ValueError(f"{name}: date out of range")
+    return record
+
+
+def damage_of(value: Any, kind: Any) -> str | None:
+    """Describe why a stored JSON value does not have a type, without its content; return None if it does."""
+    try:
+        read_record(value, kind)
+    except ValueError as error:
+        return str(error)
     return None
 
 

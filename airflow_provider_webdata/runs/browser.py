@@ -108,7 +108,7 @@ class SessionBrowser:
             log.info("Closing session %s, which an earlier attempt left open", session_id)
             closed = _close(self._hook, session_id)
         elif self._intent.remembers:
-            self._known = set(self._intent.recall("known") or ())
+            self._known = set(self._intent.known)
             closed = self._close_lost(self._hook, 0)
             session_id, self.facts["sessionId"] = self.facts["sessionId"], None
         return {session_id: closed} if session_id and closed else {}

@@ -28,7 +28,7 @@ class IncrementalCrawlRun(JobRun):
     def check(self) -> None:
         """Fail the task before any call is billed; the map is billed before the batch."""
         super().check()
-        valid_request(self.task, BatchScrapeRequest, self._start_name, self._fields([self.task.url]))
+        valid_request(self.task, BatchScrapeRequest, self.start_name, self._fields([self.task.url]))
 
     def start_and_wait(self) -> Any:
         """Plan the crawl, scrape its pages, and return the results."""

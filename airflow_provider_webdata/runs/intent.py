@@ -9,9 +9,9 @@ DAG run began.
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from typing_extensions import TypedDict
+import msgspec
 
 from airflow_provider_webdata.api.errors import (
     InvalidResponseError,
@@ -19,14 +19,12 @@ from airflow_provider_webdata.api.errors import (
     ServerError,
     TransportError,
 )
-from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.dates import moment
-from airflow_provider_webdata.common.job_kinds import JobKind  # noqa: TC001 - msgspec reads the annotations
-from airflow_provider_webdata.common.stored_record import Count, Epoch, Moment, Text, place_of
-from airflow_provider_webdata.runs.failures import UncertainStartError
+from airflow_provider_webdata.common.stored_record import Text  # noqa: TC001 - msgspec reads the annotations
+from airflow_provider_webdata.runs.state import TaskState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from airflow.sdk import Context
 
@@ -35,121 +33,77 @@ if TYPE_CHECKING:
 SERVICE_CLOCK_SKEW = timedelta(minutes=2)
 """Maximum lag of the service's clock behind Airflow's."""
 
-_OF_A_START = ("generation", "past", "requested_at", "job_id", "kind", "request", "account")
 
-
-class _Fields(TypedDict, total=False):
-    """The fields of all records; see `begin`, `StartRecord`, and `CheckRun`."""
-
-    id: Text
-    known: list[str]
-    monitor_id: Text
-    after: Moment
-    deadline: Epoch | None
-    generation: Count
-    past: list[Text]
-    requested_at: Moment | None
-    attempt: Count | None
-    job_id: Text | None
-    reports: bool
-    invalid_urls: list[Any]
-    kind: JobKind | None
-    request: Text | None
-    account: Text | None
-    stopped: bool
-
-
-def _missing(record: Mapping[str, Any]) -> str | None:
-    """Return the problem of an incomplete record, or None."""
-    if not record.keys() & {*_OF_A_START}:
-        return None
-    return next((f"{name} is missing" for name in (*_OF_A_START, "known") if name not in record), None)
+class _IntentState(msgspec.Struct, frozen=True):
+    known: tuple[str, ...]
+    id: Text | None = None
+    monitor_id: Text | None = None
 
 
 class Intent:
     """The one object that a task instance starts.
 
-    The record is valid until the task is cleared.
-
     :param key: the record's key in the task state store.
     """
 
     def __init__(self, context: Context, key: str) -> None:
-        self._key = key
-        self.attempt = Attempt(context)
-        stored = self.attempt.read(key, _Fields)
-        self._record = stored.values
-        if damage := stored.damage or _missing(stored.values):
-            raise UncertainStartError(
-                f"the record {key} of an earlier attempt's job, check, or session is damaged ({damage}). The task "
-                "starts no other, because both could be billed. If the service has one of this task, stop it or save "
-                f"its result; then {place_of(key)}"
-            )
+        self._state = TaskState(context, key, _IntentState(()))
 
     @property
     def began(self) -> bool:
         """True if an earlier attempt may have started the object."""
-        if self._record or self.is_lasting:
-            return bool(self._record)
-        return self.attempt.may_follow_another
-
-    @property
-    def is_lasting(self) -> bool:
-        """True if later attempts can read the record."""
-        return self.attempt.store is not None
+        return self._state.may_have_begun
 
     @property
     def remembers(self) -> bool:
         """True if a record exists."""
-        return bool(self._record)
+        return self._state.exists
 
     @property
     def started_id(self) -> str | None:
         """The recorded id of the started object, or None."""
-        return self._record.get("id")
+        return self._state.record.id
 
-    def begin(self, known: Iterable[str], **values: Any) -> None:
+    @property
+    def known(self) -> tuple[str, ...]:
+        """Ids of similar objects that existed before."""
+        return self._state.record.known
+
+    @property
+    def monitor_id(self) -> str | None:
+        """Id of the monitor of a check, or None."""
+        return self._state.record.monitor_id
+
+    def begin(self, known: Iterable[str], monitor_id: str | None = None) -> None:
         """Record that the request is about to be sent.
 
         :param known: ids of similar existing objects.
-        :param values: other JSON values for later attempts.
+        :param monitor_id: for a check, the id of its monitor.
         """
-        self._write({"known": sorted(known), **values})
+        self._state.set(known=tuple(sorted(known)), id=None, monitor_id=monitor_id)
 
-    def started(self, object_id: str) -> None:
-        """Record the id of the started object."""
-        self.remember(id=object_id)
+    def started(self, object_id: str, monitor_id: str | None = None) -> None:
+        """Record the id of the started object.
 
-    def remember(self, **values: Any) -> None:
-        """Record JSON values for later attempts."""
-        self._write({**self._record, **values})
-
-    def recall(self, name: str) -> Any:
-        """Return a recorded value, or None."""
-        return self._record.get(name)
+        :param monitor_id: for a check that another task started, the id of its monitor.
+        """
+        self._state.set(id=object_id, monitor_id=monitor_id or self.monitor_id)
 
     def forget(self) -> None:
         """Delete the record: the object was not started, or was deleted."""
-        self._record = {}
-        self.attempt.delete(self._key)
+        self._state.forget()
 
     def is_own(self, object_id: str, created_at: str | None) -> bool:
         """Return whether an object that the service lists was started by an earlier attempt.
 
         :param created_at: the service's time, ISO 8601.
         """
-        if self._record:
-            own = self._record.get("id")
-            return object_id == own if own else object_id not in self._record.get("known", ())
-        return self.began and self._is_of_this_run(created_at)
-
-    def _is_of_this_run(self, created_at: str | None) -> bool:
-        created, run_start = moment(created_at), self.attempt.run_start
-        return created is not None and run_start is not None and created >= run_start - SERVICE_CLOCK_SKEW
-
-    def _write(self, record: dict[str, Any]) -> None:
-        self._record = record
-        self.attempt.write(self._key, record)
+        if self.remembers:
+            return object_id == self.started_id if self.started_id else object_id not in self.known
+        created, run_start = moment(created_at), self._state.attempt.run_start
+        if not self.began or created is None or run_start is None:
+            return False
+        return created >= run_start - SERVICE_CLOCK_SKEW
 
 
 def may_have_acted(error: WebDataError) -> bool:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.common.job_kinds import JobKind
     from airflow_provider_webdata.hooks.webdata import WebDataHook
     from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
-    from airflow_provider_webdata.runs.jobs.record import TaskJob
+    from airflow_provider_webdata.runs.jobs.state import TaskJob
     from airflow_provider_webdata.tasks.job_operator import WebDataJobOperator
 
 JOB_WAIT_SECONDS = 86400.0
@@ -67,7 +67,7 @@ class JobRun(WaitRun):
     def body(self) -> Mapping[str, Any]:
         """The request without a managed webhook, in wire form."""
         model, fields = self.request()
-        return body_for(model, fields, self._start_name).to_wire()
+        return body_for(model, fields, self.start_name).to_wire()
 
     def targets(self) -> list[str]:
         """Return the URLs or texts that identify the job in the listings of the service."""
@@ -97,7 +97,7 @@ class JobRun(WaitRun):
 
     def start_and_wait(self) -> Any:
         """Start the job, or find an earlier attempt's, and wait for it."""
-        start = self._job_start()
+        start = JobStart(_StartCall(self), self.context, self.log)
         job = start.find_or_start()
         self._running = job.job_id
         if self._killed:
@@ -112,7 +112,7 @@ class JobRun(WaitRun):
         task = self.task
         self.check_max_error_ratio(self.task.max_error_ratio)
         waits_for_delivery = task.wait_for_completion and task.polling_policy.wait_by == "webhook"
-        if waits_for_delivery and not self._managed_webhook().wanted:
+        if waits_for_delivery and not self.managed_webhook().wanted:
             self.refuse(
                 "Wait(by='webhook') requires a job that reports to this Airflow, but connection "
                 f"{task.webdata_conn_id!r} has no webhook_url with a webhook_secret or signing_secret, or the task "
@@ -138,7 +138,7 @@ class JobRun(WaitRun):
                 with self.calling():
                     self._stop(str(event["job_id"]), over_limit)
             raise
-        self._count_lost(event)
+        self.count_lost(event)
         return self.finished(super().resume(event))
 
     def fail_job(self, text: str) -> NoReturn:
@@ -199,7 +199,8 @@ class JobRun(WaitRun):
         )
 
     @property
-    def _start_name(self) -> str:
+    def start_name(self) -> str:
+        """Name of the start in errors."""
         return label_of(f"start_{self.kind}")
 
     def _page_extras(self) -> Mapping[str, int]:
@@ -207,65 +208,17 @@ class JobRun(WaitRun):
         options = body.get("scrapeOptions", body)
         return page_extras(options, zero_data_retention=bool(body.get("zeroDataRetention")))
 
-    def _managed_webhook(self, origin: Mapping[str, str] | None = None) -> ManagedWebhook:
+    def managed_webhook(self, origin: Mapping[str, str] | None = None) -> ManagedWebhook:
+        """Return the managed webhook of the job.
+
+        :param origin: the DAG and the task, for its metadata.
+        """
         attach, has_own = self.task.attach_webhook, self.task.given().get("webhook") is not None
         if attach and has_own:
             self.refuse("attach_webhook=True and webhook are mutually exclusive; remove one of them")
         if attach is None and has_own:
             attach = False
         return ManagedWebhook(self.hook.get_settings(), attach, events_to_ask_for(self.kind), origin)
-
-    def _job_start(self) -> JobStart:
-        model, given = self.request()
-        request = held = checked_request(
-            self.task, model, self._start_name, given, map_index=self.attempt.map_index
-        )
-        extra_body = checked_extra_body(self.task, self._start_name)
-        self.body = request.to_wire()
-
-        def reserve() -> None:
-            nonlocal held
-            held = self.ledger.held(self.kind, request, self.ledger.credits.left)
-            self.ledger.reserve(self.kind, held.to_wire(), extra_body)
-
-        def send(webhook: Mapping[str, Any] | None, key: str | None) -> JobStarted:
-            sent = held
-            if webhook is not None:
-                sent = body_for(model, {**held.to_wire(), "webhook": webhook}, self._start_name)
-            start: Callable[..., JobStarted] = getattr(self.hook, f"start_{self.kind}")
-            own_key = {} if key is None else {"idempotency_key": key}
-            try:
-                return start(sent, extra_body=extra_body, **own_key)
-            except WebDataError as error:
-                if cost_of_failure(error) is None:
-                    # Until the job is found.
-                    self.ledger.settle(None, self.kind, is_repeatable=True)
-                raise
-
-        return JobStart(
-            self.hook,
-            self.kind,
-            self.context,
-            self._managed_webhook(origin_of(self.context)),
-            self.targets(),
-            reserve,
-            send,
-            self.log,
-            request={
-                # A webhook has no effect on a job's result.
-                **{name: value for name, value in self.body.items() if name != "webhook"},
-                "extra_body": extra_body,
-            },
-            discard=self._discard,
-            settle=self._settle,
-        )
-
-    def _settle(self, job_id: str | None) -> None:
-        """Settle the credits reserved for a job without a result, or, without an id, for one that was not started."""
-        if job_id is None:
-            self.ledger.credits.settle(self.kind, 0)
-        else:
-            self._count_lost({"job_id": job_id, "status": "failed"})
 
     def _show(self, job: TaskJob) -> None:
         self.task.webdata_page = job_page(self.task.webdata_conn_id, self.kind, job.job_id)
@@ -317,11 +270,11 @@ class JobRun(WaitRun):
         return None if JOBS[self.kind].documents is None else self.ledger.credits.limit
 
     def _finish(self, event: Mapping[str, Any]) -> Any:
-        self._count_lost(event)
+        self.count_lost(event)
         self.judge(event)
         return self.result_of(event)
 
-    def _count_lost(self, event: Mapping[str, Any]) -> None:
+    def count_lost(self, event: Mapping[str, Any]) -> None:
         """Count the cost of a job that failed, was cancelled, or timed out."""
         job_id = event.get("job_id")
         if job_id is None or event.get("status") not in {"failed", "timeout"}:
@@ -381,7 +334,7 @@ class JobRun(WaitRun):
             return False
         return hook.cancel_job(self.kind, job_id)
 
-    def _discard(self, kind: JobKind, job_id: str) -> None:
+    def discard(self, kind: JobKind, job_id: str) -> None:
         """Cancel a job that this task abandons, like `on_kill`, and count its cost."""
         status: Mapping[str, Any] = {}
         try:
@@ -415,6 +368,57 @@ class JobRun(WaitRun):
             self.log.info(
                 "Job %s %s", job_id, "was cancelled" if done else "ended before it could be cancelled"
             )
+
+
+class _StartCall:
+    """The call that starts a run's job; see `JobCall`. The request is checked once, and limited before each try."""
+
+    def __init__(self, run: JobRun) -> None:
+        model, given = run.request()
+        self._run = run
+        self._request = self._limited = checked_request(
+            run.task, model, run.start_name, given, map_index=run.attempt.map_index
+        )
+        self._extra_body = checked_extra_body(run.task, run.start_name)
+        run.body = body = self._request.to_wire()
+        self.hook, self.kind = run.hook, run.kind
+        self.targets: Sequence[str] = run.targets()
+        self.webhook = run.managed_webhook(origin_of(run.context))
+        # A webhook has no effect on a job's result.
+        self.request: Mapping[str, Any] = {
+            **{name: value for name, value in body.items() if name != "webhook"},
+            "extra_body": self._extra_body,
+        }
+
+    def check(self) -> None:
+        ledger = self._run.ledger
+        self._limited = ledger.held(self.kind, self._request, ledger.credits.left)
+        ledger.reserve(self.kind, self._limited.to_wire(), self._extra_body)
+
+    def send(self, webhook: Mapping[str, Any] | None, idempotency_key: str | None) -> JobStarted:
+        request = self._limited
+        if webhook is not None:
+            request = body_for(
+                type(self._request), {**request.to_wire(), "webhook": webhook}, self._run.start_name
+            )
+        start: Callable[..., JobStarted] = getattr(self.hook, f"start_{self.kind}")
+        own_key = {} if idempotency_key is None else {"idempotency_key": idempotency_key}
+        try:
+            return start(request, extra_body=self._extra_body, **own_key)
+        except WebDataError as error:
+            if cost_of_failure(error) is None:
+                # Until the job is found.
+                self._run.ledger.settle(None, self.kind, is_repeatable=True)
+            raise
+
+    def discard(self, kind: JobKind, job_id: str) -> None:
+        self._run.discard(kind, job_id)
+
+    def settle(self, job_id: str | None) -> None:
+        if job_id is None:
+            self._run.ledger.credits.settle(self.kind, 0)
+        else:
+            self._run.count_lost({"job_id": job_id, "status": "failed"})
 
 
 class CrawlRun(JobRun):

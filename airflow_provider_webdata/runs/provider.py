@@ -6,7 +6,7 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
-from typing_extensions import TypedDict
+import msgspec
 
 from airflow_provider_webdata.api.errors import trimmed
 from airflow_provider_webdata.api.models import ProviderRequest
@@ -37,7 +37,12 @@ _TYPED: Mapping[str, tuple[type, ...]] = {"integer": (int,), "number": (int, flo
 _TRANSIENT = frozenset({408, 425, 429})
 
 
-class _Record(TypedDict):
+class FailedCalls(msgspec.Struct):
+    """The record of the attempts whose calls all failed without being billed.
+
+    :param failed: their number.
+    """
+
     failed: int
 
 
@@ -136,13 +141,13 @@ class ProviderRun(CallRun):
         billed = any(result.get("creditsCost") or _is_billed_error(result) for result in results)
         if billed or attempt.store is None or attempt.is_last or not any(map(_is_transient, failed)):
             return False
-        attempt.write(_KEY, {"failed": self._failed_before + 1})
+        attempt.write(_KEY, FailedCalls(self._failed_before + 1))
         return True
 
     @property
     def _failed_before(self) -> int:
-        failed: int = self.attempt.read(_KEY, _Record).values.get("failed", 0)
-        return failed
+        record = self.attempt.read(_KEY, FailedCalls).record
+        return 0 if record is None else record.failed
 
     def _report(self, results: Sequence[Mapping[str, Any]], used: Any) -> None:
         for result in results:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from typing_extensions import TypedDict
+import msgspec
 
 from airflow_provider_webdata.common.attempt import Attempt, attempt_of_process
 from airflow_provider_webdata.common.storable import storable
@@ -23,15 +23,15 @@ _KEY = "webdata_agent"
 _LINEAGE = "get_openlineage_facets_on_complete"
 
 
-class _Kept(TypedDict):
-    sources: dict[str, _Source]
-    scrapes: dict[str, str]
-
-
-class _Source(TypedDict):
+class _Source(msgspec.Struct):
     tool: str
     url: str
     title: str
+
+
+class _AgentRecord(msgspec.Struct):
+    sources: dict[str, _Source]
+    scrapes: dict[str, str]
 
 
 class AgentSources:
@@ -49,16 +49,13 @@ class AgentSources:
         self._ledger = Ledger(context)
         self._conn_id = ""
         self._queries: dict[str, None] = {}
-        self._sources: dict[str, dict[str, str]] = {}
-        self._scrapes: dict[str, str] = {}
-        kept = self._attempt.read(_KEY, _Kept)
-        if kept.damage:
+        stored = self._attempt.read(_KEY, _AgentRecord)
+        if stored.damage:
             raise CreditLimitError(
                 f"the pages that the agent read in earlier attempts are unknown, because their record {_KEY} is "
-                f"damaged ({kept.damage}): {place_of(_KEY)}"
+                f"damaged ({stored.damage}): {place_of(_KEY)}"
             )
-        if kept.values:
-            self._sources, self._scrapes = kept.values["sources"], kept.values["scrapes"]
+        self._record = stored.record or _AgentRecord({}, {})
         if not self._ledger.is_empty:
             # Airflow deletes the XComs of each attempt before the next.
             self._ledger.report()
@@ -66,7 +63,7 @@ class AgentSources:
 
     def scrape_of(self, tool: str, url: str) -> str | None:
         """Return the id of a tool's scrape of a URL in this attempt or an earlier one, or None."""
-        return self._scrapes.get(f"{tool} {url}")
+        return self._record.scrapes.get(f"{tool} {url}")
 
     def request_id(self, call: Mapping[str, Any]) -> str:
         """Return the idempotency key of a call to a data provider. Repeating an earlier attempt's call is free."""
@@ -86,12 +83,12 @@ class AgentSources:
         :param url: the URL after redirects.
         """
         key = f"{tool} {asked}"
-        self._sources[key] = {"tool": tool, "url": url, "title": title}
+        self._record.sources[key] = _Source(tool, url, title)
         if scrape_id:
-            self._scrapes[key] = scrape_id
+            self._record.scrapes[key] = scrape_id
         self._conn_id = conn_id
         with self._ledger.lock:
-            self._attempt.write(_KEY, {"sources": self._sources, "scrapes": self._scrapes})
+            self._attempt.write(_KEY, self._record)
         self.push()
 
     def push(self) -> None:
@@ -103,12 +100,13 @@ class AgentSources:
         if self._attempt.ti is None or not getattr(task, "do_xcom_push", True):
             return
         used = self._ledger.to_wire()["used"]
+        sources = [msgspec.to_builtins(source) for source in self._record.sources.values()]
         with self._ledger.lock:
-            for key, value in {"sources": list(self._sources.values()), "creditsUsed": used}.items():
+            for key, value in {"sources": sources, "creditsUsed": used}.items():
                 self._attempt.ti.xcom_push(key, storable(value))
 
     def _lineage(self, task_instance: Any) -> Any | None:  # noqa: ARG002
-        urls = [source["url"] for source in self._sources.values()]
+        urls = [source.url for source in self._record.sources.values()]
         return operator_lineage([*self._queries, *urls], None, self._conn_id)
 
 

@@ -8,11 +8,12 @@ import logging
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
+
+import msgspec
 
 from tests.support.direct import StateStore, TaskInstance, context_of
 from tools.stored.examples import CONNECTION_ID, DEADLINE, NOON, delivery, working_in
@@ -23,18 +24,18 @@ MAX_TRIES = 3
 
 def task_state() -> dict[str, Any]:
     """Return records in the task state store, by key and by the progress of the attempt."""
-    from airflow_provider_webdata.runs.jobs.record import StartRecord
+    from airflow_provider_webdata.runs.jobs.state import NOT_STARTED, StartState
 
-    started = StartRecord(
-        generation=1, past=("older",), known=("other",), requested_at=NOON.isoformat(), attempt=2, job_id="job",
+    started = StartState(
+        generation=1, past=("older",), known=("other",), requested_at=NOON, attempt=2, job_id="job",
         reports=True, invalid_urls=("x",), deadline=DEADLINE, kind="crawl", request="digest", account="account",
         stopped=True,
     )  # fmt: skip
-    if any(getattr(started, item.name) == item.default for item in fields(StartRecord)):
+    if any(getattr(started, name) == getattr(NOT_STARTED, name) for name in StartState.__struct_fields__):
         raise LookupError(
-            "set every field of StartRecord to a value other than its default in tools/stored/attempts.py"
+            "set every field of StartState to a value other than its default in tools/stored/attempts.py"
         )
-    requested = StartRecord(known=("other",), requested_at=NOON.isoformat())
+    requested = msgspec.structs.replace(NOT_STARTED, known=("other",), requested_at=NOON)
     found: dict[str, Any] = {}
     for key in ("webdata_monitor", "webdata_check", "webdata_session"):
         found[key] = {
@@ -42,8 +43,8 @@ def task_state() -> dict[str, Any]:
             "started": _remembered(key, lambda intent: (intent.begin(["a"]), intent.started("c"))),
         }
     found["webdata_job"] = {
-        "requested": _remembered("webdata_job", lambda intent: intent.remember(**requested.to_json())),
-        "started": _remembered("webdata_job", lambda intent: intent.remember(**started.to_json())),
+        "requested": _written("webdata_job", requested),
+        "started": _written("webdata_job", started),
     }
     found["webdata_credits"] = {"reserved": _ledger()}
     found["webdata_agent"] = {"read": _agent_sources()}
@@ -78,12 +79,17 @@ def _agent_sources() -> Any:
 
 
 def _failed_calls() -> Any:
+    from airflow_provider_webdata.runs.provider import _KEY, FailedCalls
+
+    return _written(_KEY, FailedCalls(1))
+
+
+def _written(key: str, record: msgspec.Struct) -> Any:
     from airflow_provider_webdata.common.attempt import Attempt
-    from airflow_provider_webdata.runs.provider import _KEY
 
     store = StateStore()
-    Attempt(context_of(TaskInstance(max_tries=MAX_TRIES), store)).write(_KEY, {"failed": 1})
-    return store.get(_KEY)
+    Attempt(context_of(TaskInstance(max_tries=MAX_TRIES), store)).write(key, record)
+    return store.get(key)
 
 
 def _remembered(key: str, act: Callable[[Any], Any]) -> Any:

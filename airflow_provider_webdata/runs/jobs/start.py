@@ -4,33 +4,32 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from airflow.sdk.exceptions import AirflowRescheduleException
 
 from airflow_provider_webdata.api.endpoints import ENDPOINTS
 from airflow_provider_webdata.api.errors import IdempotencyKeyUsedError, NotFoundError, WebDataError, trimmed
-from airflow_provider_webdata.common.attempt import Attempt
-from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.common.job_kinds import checked_kind
 from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.common.worker_exit import seconds_until_resumable
 from airflow_provider_webdata.runs.failures import UncertainStartError
-from airflow_provider_webdata.runs.intent import Intent, may_have_acted
+from airflow_provider_webdata.runs.intent import may_have_acted
 from airflow_provider_webdata.runs.jobs.identity import JobIdentity
 from airflow_provider_webdata.runs.jobs.lookup import Found, JobLookup
-from airflow_provider_webdata.runs.jobs.record import StartRecord, TaskJob
+from airflow_provider_webdata.runs.jobs.state import NOT_STARTED, TaskJob
 from airflow_provider_webdata.runs.replica import until_found, until_visible
+from airflow_provider_webdata.runs.state import TaskState
 from airflow_provider_webdata.states.jobs import JobView, name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from airflow.sdk import Context
 
+    from airflow_provider_webdata.api.models import JobStarted
     from airflow_provider_webdata.common.job_kinds import JobKind
     from airflow_provider_webdata.hooks.webdata import WebDataHook
     from airflow_provider_webdata.runs.managed_webhook import ManagedWebhook
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 LISTED_AFTER = timedelta(minutes=2)
 """Maximum delay until the service lists a started job."""
 
-_INTENT = "webdata_job"
+_KEY = "webdata_job"
 _RESULT_LIFE = timedelta(hours=24)
 _MOST_GENERATIONS = 20
 
@@ -51,16 +50,45 @@ def poll_job(hook: WebDataHook, kind: JobKind, job_id: str) -> JobView:
 
 def was_started_before(context: Context) -> bool:
     """Return whether an earlier attempt started the task's job; False if Airflow has no task state store."""
-    attempt = StartRecord.of(Intent(context, _INTENT)).attempt
-    return attempt is not None and attempt < Attempt(context).number
+    state = TaskState(context, _KEY, NOT_STARTED)
+    return state.record.attempt is not None and state.record.attempt < state.attempt.number
 
 
 def record_stop(context: Context) -> None:
     """Record that the task cancels its job: a later attempt delivers the pages so far."""
-    Intent(context, _INTENT).remember(stopped=True)
+    TaskState(context, _KEY, NOT_STARTED).set(stopped=True)
 
 
-@dataclass
+class JobCall(Protocol):
+    """The call that starts a task's job.
+
+    :ivar targets: URLs or texts that identify the job in the team's activity.
+    :ivar webhook: the managed webhook of the job.
+    :ivar request: the fields that determine the result, in wire form, to detect a changed request.
+    """
+
+    hook: WebDataHook
+    kind: JobKind
+    targets: Sequence[str]
+    webhook: ManagedWebhook
+    request: Mapping[str, Any]
+
+    def check(self) -> None:
+        """Raise if the request must not be sent; called before each request."""
+
+    def send(self, webhook: Mapping[str, Any] | None, idempotency_key: str | None) -> JobStarted:
+        """Start the job.
+
+        :param webhook: in wire form.
+        """
+
+    def discard(self, kind: JobKind, job_id: str) -> None:
+        """Cancel an abandoned job, and count its cost."""
+
+    def settle(self, job_id: str | None) -> None:
+        """Count the cost of a job without a result, or, without an id, of one that was not started."""
+
+
 class JobStart:
     """The start of the one job of a task.
 
@@ -72,34 +100,16 @@ class JobStart:
     Airflow's `ResumableJobMixin` records a job's id after the response. If a worker dies before that, the next attempt
     starts the job again. This class records the request before sending it. Airflow 3.2 has no store: an earlier
     attempt's job is looked up by keys that every attempt derives deterministically.
-
-    :param webhook: the managed webhook of the job.
-    :param targets: URLs or texts that identify the job in the team's activity.
-    :param check: raises if the request must not be sent; called before each request.
-    :param send: starts the job; receives the webhook, in wire form, or None, and the idempotency key, or None.
-    :param request: the fields that determine the result, in wire form, to detect a changed request.
-    :param discard: cancels an abandoned job and counts its cost.
-    :param settle: counts the cost of a job without a result; receives None if no job was started.
     """
 
-    hook: WebDataHook
-    kind: JobKind
-    context: Context
-    webhook: ManagedWebhook
-    targets: Sequence[str]
-    check: Callable[[], None]
-    send: Callable[[Mapping[str, Any] | None, str | None], Any]
-    log: Any
-    request: Mapping[str, Any]
-    discard: Callable[[JobKind, str], None]
-    settle: Callable[[str | None], None]
-
-    def __post_init__(self) -> None:
-        self._intent = Intent(self.context, _INTENT)
+    def __init__(self, call: JobCall, context: Context, log: Any) -> None:
+        self.call = call
+        self.hook, self.kind = call.hook, call.kind
+        self.log = log
+        self._state = TaskState(context, _KEY, NOT_STARTED)
         # Airflow 3.2: an earlier attempt may have sent a request without being able to record it.
-        self._is_unrecorded = self._intent.began and not self._intent.is_lasting
-        self._record = StartRecord.of(self._intent)
-        self._identity = JobIdentity.of(self._intent.attempt)
+        self._is_unrecorded = self._state.may_have_begun and not self._state.is_lasting
+        self._identity = JobIdentity.of(self._state.attempt)
         server = self.hook.get_settings().client.server
         # The service rejects a repeated idempotency key.
         self._has_key = ENDPOINTS[f"start_{self.kind}"].key_header is not None and server.stores_keys
@@ -111,11 +121,11 @@ class JobStart:
     @property
     def deadline(self) -> float | None:
         """Recorded end of the wait for the job, in seconds since the epoch, or None."""
-        return self._record.deadline
+        return self._state.record.deadline
 
     def set_deadline(self, deadline: float) -> None:
         """Record the end of the wait for the job, in seconds since the epoch."""
-        self._store(replace(self._record, deadline=deadline))
+        self._state.set(deadline=deadline)
 
     def find_or_start(self) -> TaskJob:
         """Return the task's job: an earlier attempt's, or a new one.
@@ -124,26 +134,26 @@ class JobStart:
         :raises AirflowRescheduleException: the service may not list the job yet.
         :raises WebDataError: the job could not be started.
         """
-        if not self._record.is_for(self.kind, self._digest, self._account):
+        if not self._state.record.is_for(self.kind, self._digest, self._account):
             self._give_up()
         jobs = self._started_earlier()
         while True:
             if job := self._alive(jobs):
                 return self._own(job)
             if jobs:
-                self._store(self._record.next_generation(jobs))
+                self._state.write(self._state.record.next_generation(jobs))
             if job := self._request():
                 return self._own(job)
             jobs = self._started_with_this_key()
 
     def _own(self, job: TaskJob) -> TaskJob:
-        if job.job_id != self._record.job_id:
-            self._store(self._record.owning(job))
+        if job.job_id != self._state.record.job_id:
+            self._state.write(self._state.record.owning(job))
         return job
 
     def _give_up(self) -> None:
         """Abandon an earlier attempt's job: its request or its account differs."""
-        record = self._record
+        record = self._state.record
         moved = record.account != self._account
         name = f"job {record.job_id}" if record.job_id else "a job that it may have started"
         self.log.warning(
@@ -153,7 +163,7 @@ class JobStart:
             "; both are billed" if self._bills else "",
         )
         if record.job_id is None:
-            self._store(record.next_generation(()))
+            self._state.write(record.next_generation(()))
             return
         if moved:
             self.log.warning(
@@ -163,12 +173,12 @@ class JobStart:
                 record.kind,
             )
         else:
-            self.discard(checked_kind(record.kind), record.job_id)
-        self._store(record.next_generation([record.job_id]))
+            self.call.discard(checked_kind(record.kind), record.job_id)
+        self._state.write(record.next_generation([record.job_id]))
 
     def _started_earlier(self) -> list[str]:
         """Return the ids of jobs that earlier attempts started, oldest first."""
-        record = self._record
+        record = self._state.record
         if record.job_id is not None:
             return [record.job_id]
         if not (record.is_begun or self._is_unrecorded):
@@ -179,13 +189,13 @@ class JobStart:
             return found.jobs
         if found.doubts and not self._is_repeatable:
             raise self._uncertain(found)
-        requested = moment(record.requested_at)
+        requested = record.requested_at
         now = datetime.now(timezone.utc)
         if self._bills and requested and now < (listed := requested + LISTED_AFTER):
             listed = max(listed, now + timedelta(seconds=seconds_until_resumable()))
             self.log.info("The service may not list the job yet. Rescheduling the task to %s", listed)
             raise AirflowRescheduleException(listed)  # type: ignore[no-untyped-call]
-        self.settle(None)
+        self.call.settle(None)
         if self._has_key:
             self.log.info("No job was found; sending the request again with the same idempotency key")
             return []
@@ -198,48 +208,45 @@ class JobStart:
             "No job of an earlier attempt was found: neither a delivery nor the team's activity names one"
         )
         self._is_unrecorded = False
-        self._store(replace(record, requested_at=None))
+        self._state.set(requested_at=None)
         return []
 
     def _request(self) -> TaskJob | None:
         """Send the request; return None if its idempotency key has already started a job."""
-        self.check()
-        before = self._record
+        self.call.check()
+        before = self._state.record
         self._record_request()
-        webhook = self.webhook.new(self._key())
+        webhook = self.call.webhook.new(self._key())
         try:
             key = self._identity.idempotency_key(before.generation) if self._has_key else None
-            answer = self.send(webhook, key)
+            answer = self.call.send(webhook, key)
         except IdempotencyKeyUsedError as error:
             self.log.info("%s: an earlier request started this crawl; searching for it", error.brief())
             return None
         except WebDataError as error:
             if may_have_acted(error):
                 return self._after_lost_answer(error)
-            self.settle(None)
-            self._store(before)
+            self.call.settle(None)
+            self._state.write(before)
             raise
         # If an earlier attempt's request was lost, its repetition may have started the job.
-        self._store(replace(self._record, attempt=self._intent.attempt.number))
+        self._state.set(attempt=self._state.attempt.number)
         self.log.info("Started %s: job %s", self._subject, answer.id)
         return TaskJob(answer.id, webhook is not None, list(answer.invalid_urls or ()))
 
     def _record_request(self) -> None:
         """Record that the request is about to be sent; a repeated request keeps its record."""
-        record = self._record
+        record = self._state.record
         # Do not list a job that an unrecorded request started as known.
         if record.requested_at is not None or self._is_unrecorded:
             return
-        self._store(
-            replace(
-                record,
-                known=(*record.past, *self._listed_ids()),
-                requested_at=datetime.now(timezone.utc).isoformat(),
-                attempt=self._intent.attempt.number,
-                kind=self.kind,
-                request=self._digest,
-                account=self._account,
-            )
+        self._state.set(
+            known=(*record.past, *self._listed_ids()),
+            requested_at=datetime.now(timezone.utc),
+            attempt=self._state.attempt.number,
+            kind=self.kind,
+            request=self._digest,
+            account=self._account,
         )
 
     def _listed_ids(self) -> list[str]:
@@ -259,7 +266,7 @@ class JobStart:
             found = Found(doubts=[trouble.brief()])
         if job := self._alive(found.jobs):
             return job
-        if found.jobs or self._is_repeatable or self._intent.is_lasting or self._lookup.keys:
+        if found.jobs or self._is_repeatable or self._state.is_lasting or self._lookup.keys:
             self.log.warning(
                 "The request's outcome is still unknown. A retry searches for the job; clearing the task starts another"
             )
@@ -269,7 +276,7 @@ class JobStart:
 
     def _started_with_this_key(self) -> list[str]:
         found = self._find_with_retries()
-        if found.jobs and self._record.generation < _MOST_GENERATIONS:
+        if found.jobs and self._state.record.generation < _MOST_GENERATIONS:
             return found.jobs
         why = "; ".join(found.doubts) or "neither the inbox nor the team's activity names it"
         raise self._uncertain(Found(), f"the idempotency key was used, but {why}")
@@ -287,18 +294,18 @@ class JobStart:
 
     @property
     def _lookup(self) -> JobLookup:
-        record = self._record
+        record = self._state.record
         # Without a record, the job may have the key of any generation.
-        generations = [record.generation] if self._intent.is_lasting else range(_MOST_GENERATIONS)
+        generations = [record.generation] if self._state.is_lasting else range(_MOST_GENERATIONS)
         keys = [
             self._identity.key(secret, generation) for generation in generations for secret in self._secrets
         ]
         return JobLookup(
             self.hook,
             self.kind,
-            keys if self.webhook.wanted else [],
-            self.targets,
-            moment(record.requested_at) or self._intent.attempt.run_start,
+            keys if self.call.webhook.wanted else [],
+            self.call.targets,
+            record.requested_at or self._state.attempt.run_start,
             {*record.known, *record.past},
         )
 
@@ -317,14 +324,16 @@ class JobStart:
         lost = ""
         for job_id in jobs:
             view, missing = self._view_of(job_id)
-            if view is not None and (view.is_alive or (self._record.stopped and view.state == "cancelled")):
+            if view is not None and (
+                view.is_alive or (self._state.record.stopped and view.state == "cancelled")
+            ):
                 alive.append((job_id, view))
             elif view is None and not self._has_expired(missing):
                 lost = f"the service does not find job {job_id}, which an earlier attempt started ({missing})"
             else:
                 state = f"ended without a result ({view.progress()})" if view else "has expired"
                 self.log.warning("Job %s of an earlier attempt %s", job_id, state)
-                self.settle(job_id)
+                self.call.settle(job_id)
         if len(alive) > 1:
             names = ", ".join(job_id for job_id, _ in alive)
             raise self._uncertain(Found(doubts=[f"several jobs match: {names}"]))
@@ -336,8 +345,8 @@ class JobStart:
             return None
         ((job_id, view),) = alive
         self.log.info("An earlier request started %s: job %s, %s", self._subject, job_id, view.progress())
-        record = self._record
-        return TaskJob(job_id, record.reports or self.webhook.wanted, list(record.invalid_urls), view)
+        record = self._state.record
+        return TaskJob(job_id, record.reports or self.call.webhook.wanted, list(record.invalid_urls), view)
 
     def _view_of(self, job_id: str) -> tuple[JobView | None, str]:
         """Return a job's state, or None and the error of the service."""
@@ -347,27 +356,29 @@ class JobStart:
             return None, error.brief()
 
     def _has_expired(self, missing: str) -> bool:
-        requested = moment(self._record.requested_at)
+        requested = self._state.record.requested_at
         is_old = requested is not None and datetime.now(timezone.utc) - requested > _RESULT_LIFE
         return is_old or "expired" in missing.lower()
-
-    def _store(self, record: StartRecord) -> None:
-        if record != self._record:
-            self._record = record
-            self._intent.remember(**record.to_json())
 
     @property
     def _subject(self) -> str:
         """The job's kind, its targets, its limit, and its connection, for the log."""
-        first, more = trimmed(without_secrets(next(iter(self.targets), "")), 200), len(self.targets) - 1
+        first, more = (
+            trimmed(without_secrets(next(iter(self.call.targets), "")), 200),
+            len(self.call.targets) - 1,
+        )
         limits = {"limit": "limit", "maxCredits": "max_credits"}
-        facts = [f"{name} {self.request[field]}" for field, name in limits.items() if self.request.get(field)]
+        facts = [
+            f"{name} {self.call.request[field]}"
+            for field, name in limits.items()
+            if self.call.request.get(field)
+        ]
         named = f" of {first}" + (f" and {more} more" if more > 0 else "") if first else ""
         return f"{name_of(self.kind)}{named} ({', '.join((*facts, f'connection {self.hook.webdata_conn_id!r}'))})"
 
     @cached_property
     def _digest(self) -> str:
-        return hashlib.sha256(json.dumps(self.request, sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(self.call.request, sort_keys=True).encode()).hexdigest()
 
     @cached_property
     def _account(self) -> str:
@@ -380,4 +391,4 @@ class JobStart:
 
     def _key(self) -> str | None:
         secrets = self._secrets
-        return self._identity.key(secrets[0], self._record.generation) if secrets else None
+        return self._identity.key(secrets[0], self._state.record.generation) if secrets else None

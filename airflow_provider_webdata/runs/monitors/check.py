@@ -5,16 +5,18 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from airflow.sdk.exceptions import AirflowSkipException
 
 from airflow_provider_webdata.api.errors import NotFoundError, WebDataError
 from airflow_provider_webdata.common.numbers import known_credits
+from airflow_provider_webdata.common.stored_record import Epoch, Moment  # noqa: TC001 - msgspec reads the annotations
 from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.hooks.webhooks import can_receive, no_deliveries_reason
 from airflow_provider_webdata.options import REPLICA_WAIT_SECONDS
 from airflow_provider_webdata.runs.failures import CheckFailedError
-from airflow_provider_webdata.runs.intent import Intent
 from airflow_provider_webdata.runs.replica import until_found
+from airflow_provider_webdata.runs.state import TaskState
 from airflow_provider_webdata.runs.wait import WaitRun, in_worker
 from airflow_provider_webdata.states.check_queue import CheckQueue
 from airflow_provider_webdata.states.checks import CHANGED_STATUSES, is_change, is_over
@@ -36,6 +38,11 @@ if TYPE_CHECKING:
 CHECK_WAIT_SECONDS = 7 * 86400.0
 
 _UNBILLED = frozenset({"not_applicable", "released"})
+
+
+class _WaitState(msgspec.Struct, frozen=True):
+    after: Moment | None
+    deadline: Epoch | None
 
 
 class CheckWaitRun(WaitRun):
@@ -105,15 +112,15 @@ class CheckRun(CheckWaitRun):
     def _span(self) -> tuple[datetime, float, bool]:
         """Return the start of the wait, its end (seconds since the epoch), and whether it is resumed."""
         now = datetime.now(timezone.utc)
-        memory = Intent(self.context, "webdata_wait")
-        began, until = memory.recall("after"), memory.recall("deadline")
-        if began is not None and until is not None:
-            return datetime.fromisoformat(began), float(until), True
+        state = TaskState(self.context, "webdata_wait", _WaitState(None, None))
+        if (after := state.record.after) is not None and state.record.deadline is not None:
+            return after, state.record.deadline, True
         deadline = now.timestamp() + self.task.wait.seconds(CHECK_WAIT_SECONDS)
-        if memory.began and memory.attempt.run_start is not None:
+        run_start = state.attempt.run_start
+        if state.may_have_begun and run_start is not None:
             # The start of the first attempt's wait is unknown. Include checks that ended since the run's start.
-            return memory.attempt.run_start, deadline, True
-        memory.remember(after=now.isoformat(), deadline=deadline)
+            return run_start, deadline, True
+        state.set(after=now, deadline=deadline)
         return now, deadline, False
 
 

@@ -53,7 +53,7 @@ class RunMonitorRun(CheckRun):
     def _started_before(self, monitor_id: str, intent: Intent) -> MonitorCheck | None:
         if not intent.began:
             return None
-        if (former := intent.recall("monitor_id")) not in (None, monitor_id):
+        if (former := intent.monitor_id) not in (None, monitor_id):
             self.log.warning(
                 "An earlier attempt ran monitor %s. The task's monitor is now %s, which also runs",
                 former,
@@ -85,7 +85,7 @@ class RunMonitorRun(CheckRun):
             check = self._running(monitor_id, error)
             if self.task.wait_for_completion:
                 # After the check ends, another attempt would get no conflict and start a second check.
-                intent.remember(id=check.id, monitor_id=monitor_id)
+                intent.started(check.id, monitor_id)
             return check
         except WebDataError as error:
             if not may_have_acted(error):

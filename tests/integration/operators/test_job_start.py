@@ -22,8 +22,8 @@ from airflow_provider_webdata.hooks import optional
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.runs.failures import UncertainStartError
 from airflow_provider_webdata.runs.jobs import start as job_start
-from airflow_provider_webdata.runs.jobs.record import TaskJob
 from airflow_provider_webdata.runs.jobs.start import JobStart
+from airflow_provider_webdata.runs.jobs.state import TaskJob
 from airflow_provider_webdata.runs.managed_webhook import ManagedWebhook
 from airflow_provider_webdata.states.jobs import events_to_ask_for
 from tests.support.direct import StateStore
@@ -74,31 +74,30 @@ class Task:
             context["task_state_store"] = self.store
         hook = WebDataHook()
 
-        def send(webhook: Any, key: str | None) -> Any:
+        def send(webhook: Any, idempotency_key: str | None) -> Any:
             if crash == "before asking":
                 raise CrashError
             body = {**self.body, **({"webhook": webhook} if webhook else {})}
             if self.kind == "crawl":
-                answer = hook.start_crawl(body, idempotency_key=key)
+                answer = hook.start_crawl(body, idempotency_key=idempotency_key)
             else:
                 answer = getattr(hook, f"start_{self.kind}")(body)
             if crash == "after asking":
                 raise CrashError
             return answer
 
-        start = JobStart(
-            hook,
-            self.kind,  # type: ignore[arg-type]
-            context,
-            ManagedWebhook(hook.get_settings(), None, events_to_ask_for(self.kind)),  # type: ignore[arg-type]
-            [TARGET],
-            lambda: None,
-            send,
-            logging.getLogger("test"),
+        call: Any = SimpleNamespace(
+            hook=hook,
+            kind=self.kind,
+            targets=[TARGET],
+            webhook=ManagedWebhook(hook.get_settings(), None, events_to_ask_for(self.kind)),  # type: ignore[arg-type]
             request=self.body,
+            check=lambda: None,
+            send=send,
             discard=lambda kind, job_id: self.discarded.append((kind, job_id)),
             settle=lambda job_id: None,
         )
+        start = JobStart(call, context, logging.getLogger("test"))
         with hook:
             job = start.find_or_start()
         if crash == "later":
@@ -268,7 +267,7 @@ def test_a_record_without_a_request_is_damaged(service: JobService) -> None:
     task.store.set(
         "webdata_job", {k: v for k, v in record.items() if k not in ("kind", "request", "account")}
     )
-    with pytest.raises(UncertainStartError, match="kind is missing"):
+    with pytest.raises(UncertainStartError, match="required field `kind`"):
         task.start()
     assert len(service.started()) == 1
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import json
 import time
 from importlib import import_module
@@ -31,9 +30,10 @@ from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.monitor import WebDataRunMonitorOperator
 from airflow_provider_webdata.operators.provider import WebDataProviderOperator
 from airflow_provider_webdata.runs.intent import Intent
-from airflow_provider_webdata.runs.jobs.record import StartRecord
+from airflow_provider_webdata.runs.jobs.state import NOT_STARTED, StartState
 from airflow_provider_webdata.runs.kept_records import FileRecords, StoreRecords
 from airflow_provider_webdata.runs.searches.records import answered
+from airflow_provider_webdata.runs.state import TaskState
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
 from airflow_provider_webdata.sensors.webhook import WebDataWebhookSensor
@@ -184,10 +184,14 @@ def test_a_webhook_at_the_service_keeps_its_address(stored: Stored) -> None:
 # Records that attempts leave for later ones
 
 
-def intent_of(stored: Stored, key: str, form: str) -> Intent:
+def later_context(stored: Stored, key: str, form: str) -> Any:
     store = StateStore()
     store.set(key, stored["task_state"][key][form])
-    return Intent(context_of(TaskInstance(max_tries=attempts.MAX_TRIES, try_number=2), store), key)  # type: ignore[arg-type]
+    return context_of(TaskInstance(max_tries=attempts.MAX_TRIES, try_number=2), store)
+
+
+def intent_of(stored: Stored, key: str, form: str) -> Intent:
+    return Intent(later_context(stored, key, form), key)
 
 
 @pytest.mark.parametrize("key", ["webdata_monitor", "webdata_check", "webdata_session"])
@@ -195,19 +199,23 @@ def test_records_of_a_monitor_check_or_session(stored: Stored, key: str) -> None
     begun, started = intent_of(stored, key, "begun"), intent_of(stored, key, "started")
     assert begun.began
     assert begun.started_id is None
-    assert begun.recall("known") == ["a", "b"]
+    assert begun.known == ("a", "b")
     assert not begun.is_own("a", None)
     assert begun.is_own("c", None)
     assert started.started_id == "c"
 
 
+def start_of(stored: Stored, form: str) -> StartState:
+    return TaskState(later_context(stored, "webdata_job", form), "webdata_job", NOT_STARTED).record
+
+
 def test_records_of_a_job(stored: Stored) -> None:
-    requested = StartRecord.of(intent_of(stored, "webdata_job", "requested"))
+    requested = start_of(stored, "requested")
     assert requested.is_begun
     assert requested.known == ("other",)
-    started = StartRecord.of(intent_of(stored, "webdata_job", "started"))
+    started = start_of(stored, "started")
     assert started.job_id is not None
-    now = json.loads(json.dumps(dataclasses.asdict(started)))
+    now = json.loads(msgspec.json.encode(started))
     recorded = {**stored["task_state"]["webdata_job"]["started"]}
     assert recorded.pop("maxTries") == attempts.MAX_TRIES
     recorded.pop("writer", None)

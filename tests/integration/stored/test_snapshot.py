@@ -44,8 +44,8 @@ def test_columns_keep_their_order(stored: dict[str, Any], now: dict[str, Any]) -
 def test_every_record_of_the_task_state_store_is_listed(now: dict[str, Any]) -> None:
     """The source names the key of a record where it creates the record."""
     source = "\n".join(file.read_text() for file in PACKAGE.rglob("*.py"))
-    keys = set(re.findall(r'Intent\([\w.]+, "(\w+)"\)', source)) | set(
-        re.findall(r'^_(?:KEY|INTENT) = "(webdata_\w+)"', source, re.M)
+    keys = set(re.findall(r'(?:Intent|TaskState)\([\w.]+, "(\w+)"', source)) | set(
+        re.findall(r'^_KEY = "(webdata_\w+)"', source, re.M)
     )
     assert keys == set(now["task_state"])
     pushed = set(re.findall(r'xcom_push\("(\w+)"', source))

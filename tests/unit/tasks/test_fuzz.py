@@ -13,8 +13,10 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from airflow.sdk.exceptions import TaskDeferred
+from msgspec.structs import replace
 
 from airflow_provider_webdata.common.coded_errors import CodedError
 from airflow_provider_webdata.hooks.ledger import Ledger
@@ -22,10 +24,10 @@ from airflow_provider_webdata.operators.monitor import WebDataRunMonitorOperator
 from airflow_provider_webdata.results.manifest.entries import Entry
 from airflow_provider_webdata.results.manifest.folder import ManifestFolder, Run
 from airflow_provider_webdata.results.partitions import PartitionedOutput, files_of
-from airflow_provider_webdata.runs.intent import Intent
-from airflow_provider_webdata.runs.jobs.record import StartRecord
+from airflow_provider_webdata.runs.jobs.state import NOT_STARTED, StartState
 from airflow_provider_webdata.runs.kept_records import FileRecords, StoreRecords
 from airflow_provider_webdata.runs.searches.records import by_search, items_of
+from airflow_provider_webdata.runs.state import TaskState
 from airflow_provider_webdata.toolsets.sources import AgentSources
 from tests.support.direct import StateStore, TaskInstance, context_of
 
@@ -82,8 +84,8 @@ def credits_left(store: StateStore) -> float:
     return Ledger(context(store), limit=9).left
 
 
-def started(store: StateStore) -> StartRecord:
-    return StartRecord.of(Intent(context(store), "webdata_job"))
+def started(store: StateStore) -> StartState:
+    return TaskState(context(store), "webdata_job", NOT_STARTED).record
 
 
 def kept(records: Callable[..., Any], *args: Any) -> list[Any]:
@@ -94,7 +96,8 @@ def context(store: StateStore) -> Any:
     return context_of(TaskInstance(try_number=2, max_tries=1), store)
 
 
-START = StartRecord(
+START = replace(
+    NOT_STARTED,
     requested_at="2026-11-24T12:00:00+00:00",
     attempt=1,
     known=("before",),
@@ -104,7 +107,7 @@ START = StartRecord(
     request="digest",
     account="digest",
 )
-JOB = {"max_tries": 1, **START.to_json(), "job_id": "job"}
+JOB = {"maxTries": 1, **msgspec.to_builtins(START), "job_id": "job"}
 
 
 @pytest.mark.parametrize("record", [JOB, {**JOB, "job_id": None}], ids=["started", "sent"])
@@ -116,12 +119,12 @@ def test_fuzz_of_a_start(record: dict[str, Any]) -> None:
         damage = damaged(draw, record)
         store.set("webdata_job", damage)
         found = reads(number, "webdata_job", damage, started, store)
-        if found is None or damage is None or damage.get("max_tries") != 1:
+        if found is None or damage is None or damage.get("maxTries") != 1:
             continue
         # Without its id, a job is searched for.
         lost = record["job_id"] is None and damage.get("requested_at") is None
         assert lost or found.is_begun, (SEED, number, damage)
-        str(found.to_json())
+        str(found)
 
 
 def waited(store: StateStore) -> None:
@@ -136,7 +139,7 @@ def test_fuzz_of_a_wait() -> None:
     for number in range(ROUNDS):
         store = StateStore()
         damage = damaged(
-            draw, {"max_tries": 1, "after": "2026-11-24T12:00:00+00:00", "deadline": 1764000000.5}
+            draw, {"maxTries": 1, "after": "2026-11-24T12:00:00+00:00", "deadline": 1764000000.5}
         )
         store.set("webdata_wait", damage)
         reads(number, "webdata_wait", damage, waited, store)

@@ -128,9 +128,9 @@ def test_nothing_is_known():
 @pytest.mark.parametrize(("before", "after"), [(1, 0), (3, 2)])
 def test_a_cleared_task_starts_over_though_its_retries_were_lowered(before, after):
     store = StateStore()
-    first = Intent(context(max_tries=before, retries=before, store=store), "k")
-    first.started("mine")
-    first.attempt.end()
+    first = context(max_tries=before, retries=before, store=store)
+    Intent(first, "k").started("mine")
+    Attempt(first).end()
     cleared = context(try_number=2, max_tries=1 + after, retries=after, store=store)
     assert not Intent(cleared, "k").began
     assert Intent(cleared, "k").started_id is None
@@ -145,9 +145,9 @@ def test_a_cleared_task_starts_over_though_its_retries_were_lowered(before, afte
 
 def test_a_retry_whose_result_airflow_could_not_store_continues():
     store = StateStore()
-    first = Intent(context(store=store), "k")
-    first.started("mine")
-    first.attempt.end()
+    first = context(store=store)
+    Intent(first, "k").started("mine")
+    Attempt(first).end()
     assert Intent(context(try_number=2, store=store), "k").started_id == "mine"
 
 

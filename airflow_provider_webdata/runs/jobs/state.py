@@ -1,14 +1,23 @@
-"""A task's job, and its record for later attempts."""
+"""A task's job, and the record of its start for later attempts."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from airflow_provider_webdata.common.job_kinds import JobKind  # noqa: TC001 - msgspec reads the annotations
+from airflow_provider_webdata.common.stored_record import (  # noqa: TC001 - msgspec reads the annotations
+    Count,
+    Epoch,
+    Moment,
+    Text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from airflow_provider_webdata.runs.intent import Intent
     from airflow_provider_webdata.states.jobs import JobView
 
 _MOST_INVALID_URLS = 1000
@@ -29,53 +38,37 @@ class TaskJob:
     view: JobView | None = None
 
 
-@dataclass(frozen=True)
-class StartRecord:
+class StartState(msgspec.Struct, frozen=True, kw_only=True):
     """The record of a job's start in Airflow's task state store.
 
     :param generation: index of the job, from 0. A job that replaces a failed one has the next index.
     :param past: ids of the jobs of earlier generations.
     :param known: ids that the service listed before the request.
-    :param requested_at: time of the first request, ISO 8601; None: no request was sent.
-    :param attempt: number of the attempt that sent the request.
+    :param requested_at: time of the first request; None: no request was sent.
     :param job_id: id of the job, once known.
+    :param kind: kind of the job. None, like the next two, before the first request.
+    :param request: digest of the request.
+    :param account: name of the billed account.
+    :param attempt: number of the attempt that sent the request.
     :param reports: True if the job reports to this Airflow's inbox.
     :param invalid_urls: URLs that the service dropped.
     :param deadline: end of the wait for the job, in seconds since the epoch.
-    :param kind: kind of the job. None, like the next two, in an empty record.
-    :param request: digest of the request.
-    :param account: name of the billed account.
     :param stopped: True if the task cancels the job because it exceeds the credit limit.
     """
 
-    generation: int = 0
-    past: tuple[str, ...] = ()
-    known: tuple[str, ...] = ()
-    requested_at: str | None = None
-    attempt: int | None = None
-    job_id: str | None = None
+    generation: Count
+    past: tuple[Text, ...]
+    known: tuple[str, ...]
+    requested_at: Moment | None
+    job_id: Text | None
+    kind: JobKind | None
+    request: Text | None
+    account: Text | None
+    attempt: Count | None = None
     reports: bool = False
     invalid_urls: tuple[Any, ...] = ()
-    deadline: float | None = None
-    kind: str | None = None
-    request: str | None = None
-    account: str | None = None
+    deadline: Epoch | None = None
     stopped: bool = False
-
-    @classmethod
-    def of(cls, intent: Intent) -> StartRecord:
-        """Return the stored record, or a new one."""
-        recorded: dict[str, Any] = {
-            item.name: tuple(value) if isinstance(value, list) else value
-            for item in fields(cls)
-            if (value := intent.recall(item.name)) is not None
-        }
-        return cls(**recorded)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the record as JSON values."""
-        values = ((item.name, getattr(self, item.name)) for item in fields(self))
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in values}
 
     @property
     def is_begun(self) -> bool:
@@ -86,22 +79,18 @@ class StartRecord:
         """Return whether the record is empty or matches this request."""
         return self.request is None or (self.kind, self.request, self.account) == (kind, request, account)
 
-    def owning(self, job: TaskJob) -> StartRecord:
+    def owning(self, job: TaskJob) -> StartState:
         """Return the record with the started job."""
-        return replace(
-            self,
-            job_id=job.job_id,
-            reports=job.reports,
-            invalid_urls=tuple(job.invalid_urls[:_MOST_INVALID_URLS]),
-        )
+        invalid = tuple(job.invalid_urls[:_MOST_INVALID_URLS])
+        return msgspec.structs.replace(self, job_id=job.job_id, reports=job.reports, invalid_urls=invalid)
 
-    def next_generation(self, over: Iterable[str]) -> StartRecord:
+    def next_generation(self, over: Iterable[str]) -> StartState:
         """Return the record for a job that replaces earlier ones.
 
         :param over: ids of the replaced jobs.
         """
         past = tuple(dict.fromkeys([*self.past, *over]))
-        return replace(
+        return msgspec.structs.replace(
             self,
             # Airflow 3.2 records no generation: count the jobs that were found.
             generation=max(self.generation + 1, len(past)),
@@ -111,3 +100,8 @@ class StartRecord:
             deadline=None,
             stopped=False,
         )
+
+
+NOT_STARTED = StartState(
+    generation=0, past=(), known=(), requested_at=None, job_id=None, kind=None, request=None, account=None
+)
