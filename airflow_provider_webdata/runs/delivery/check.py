@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from jsonschema import Draft202012Validator
 
+from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.dates import moment, span
 from airflow_provider_webdata.common.item_urls import site_failed, url_of
 from airflow_provider_webdata.common.numbers import known_credits
@@ -20,13 +21,15 @@ from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.formats import QUARANTINE
 from airflow_provider_webdata.results.item_paths import at_path
 from airflow_provider_webdata.results.lineage import Assertion, Quality
+from airflow_provider_webdata.results.quarantine import discard, quarantined_at
+from airflow_provider_webdata.results.storage import check_file
 from airflow_provider_webdata.results.substitute_pages import is_page, substitute_kind
 from airflow_provider_webdata.runs.delivery.compare import run_of
 from airflow_provider_webdata.runs.delivery.step import Step
 from airflow_provider_webdata.runs.failures import RejectedResultsError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from airflow.sdk import Context
 
@@ -47,13 +50,21 @@ class Check(Step):
 
     :param checks: the operator's `checks`.
     :param compare: the comparison with earlier runs, if any.
+    :param output: URL of the output, or of the list of a partitioned one; None: the results go to XCom.
     """
 
-    def __init__(self, checks: Checks, context: Context, log: Any, compare: Compare | None) -> None:
+    needs_minutes = True
+
+    def __init__(
+        self, checks: Checks, context: Context, log: Any, compare: Compare | None, output: str | None
+    ) -> None:
         self.checks = checks
         self._context = context
         self._log = log
         self._compare = compare
+        self._output = output
+        self._rejected_at: datetime | None = None
+        """Time of the quarantine of an earlier attempt or run."""
         self._fields = [*(checks.coverage or ())]
         self._found: Counter[str] = Counter()
         """Counts: `items`, `known`, `pages`, `repeated`, and `old`."""
@@ -72,8 +83,15 @@ class Check(Step):
         """True if failed results are held back."""
         return self.checks.on_fail == "fail"
 
+    def prepare(self) -> None:
+        """Fail if rejected results could not be written."""
+        if self._output is not None and self.holds_back:
+            check_file(self._output + QUARANTINE)
+
     def transform(self, results: Results) -> Results:
         """Return the results unchanged, and measure their items as they stream."""
+        if self._output is not None:
+            self._rejected_at = quarantined_at(self._output)
         return replace(results, items=self._measured(results))
 
     def _measured(self, results: Results) -> Iterator[Any]:
@@ -106,16 +124,12 @@ class Check(Step):
         }
         return {f"{FACTS}Rejected" if self._is_rejected else FACTS: facts}
 
-    @property
     def quality(self) -> Quality:
-        """The measurements, for OpenLineage."""
+        """Return the measurements."""
         return Quality(self._found["items"], dict(self._filled), self._assertions)
 
     def judge(self, url: str | None) -> RejectedResultsError | None:
-        """Judge the items, log and count the outcome; return an error if they must not be committed.
-
-        :param url: URL of the output; None if the results are pushed to XCom.
-        """
+        """Judge the items, log and count the outcome; return an error if they must not replace the output."""
         self._assertions = [*self._judged()]
         if self.holds_back:
             for assertion in self._failed:
@@ -145,6 +159,11 @@ class Check(Step):
         self._log.error("%s", accept)
         self._is_rejected = True
         return RejectedResultsError(f"{text}. {accept}; to request them again, clear the task")
+
+    def replaced(self, files: Sequence[str]) -> None:
+        """Delete the quarantine that these results replace."""
+        if self._output is not None:
+            discard(self._output, self._rejected_at, files, json_text(Attempt(self._context).instance))
 
     @property
     def _failed(self) -> list[Assertion]:

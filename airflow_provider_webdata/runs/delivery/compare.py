@@ -37,6 +37,9 @@ class Compare(Step):
     :ivar changes: the option.
     """
 
+    needs_minutes = True
+    reports_missing = True
+
     def __init__(self, changes: Changes, context: Context, log: Any) -> None:
         self.changes = changes
         self._context = context

@@ -23,10 +23,8 @@ from airflow_provider_webdata.results.lineage import WrittenFile
 from airflow_provider_webdata.results.output import OutputFile, check_output
 from airflow_provider_webdata.results.partitions import PartitionedOutput, list_url
 from airflow_provider_webdata.results.preview import ROWS, preview_row
-from airflow_provider_webdata.results.quarantine import discard, quarantined_at
 from airflow_provider_webdata.results.retrieval import KIND as DOCUMENTS
 from airflow_provider_webdata.results.retrieval import flat_documents
-from airflow_provider_webdata.results.storage import check_file
 from airflow_provider_webdata.results.xcom import warn_if_large
 from airflow_provider_webdata.runs.delivery.check import Check
 from airflow_provider_webdata.runs.delivery.compare import Compare
@@ -94,10 +92,12 @@ class Delivery:
         checks: Checks | None = getattr(task, "checks", None)
         self.path = None if self._output.path is None else str(self._output.path)
         self.compare = None if changes is None else Compare(changes, context, log)
-        self.checks = None if checks is None else Check(checks, context, log, self.compare)
+        is_list = self.path is not None and self._output.partition_by is not None
+        target = list_url(str(self.path)) if is_list else self.path
+        quality = None if checks is None else Check(checks, context, log, self.compare, target)
         self.media = None if media is None else KeepMedia(media, connection, log)
         steps = (
-            self.checks,
+            quality,
             self.compare,
             Validate(getattr(task, "result_schema", None) or Schema(), request, log),
             self.media,
@@ -113,7 +113,7 @@ class Delivery:
     @property
     def is_more_than_xcom(self) -> bool:
         """Whether results are written, compared, checked, or have media, which may take minutes."""
-        return any(one is not None for one in (self.path, self.compare, self.checks, self.media))
+        return self.path is not None or any(step.needs_minutes for step in self._steps)
 
     @property
     def seen(self) -> Compare:
@@ -129,8 +129,6 @@ class Delivery:
         """
         if self.path is not None:
             check_output(self.path)
-            if self.checks is not None and self.checks.holds_back:
-                check_file(self.path + QUARANTINE)
         if self._output.emit_partitions is not None:
             check_partition_outlets(self.context)
         # The comparison claims its folder after all other checks.
@@ -152,13 +150,13 @@ class Delivery:
         data: list[Any] = []
         if self.path is None:
             data = [*results.items]
-            if self.checks is not None:
-                self.rejection = self.checks.judge(None)
+            self.rejection = self._judged(None)
             counts: Mapping[str, Any] = {"count": len(data)}
         else:
             counts = self._write(self.path, results)
-        # A comparison logs missing results itself; an agent may answer with text only.
-        if not counts["count"] and self.compare is None and not results.summary.get("message"):
+        # An agent may answer with text only.
+        reported = results.summary.get("message") or any(step.reports_missing for step in self._steps)
+        if not counts["count"] and not reported:
             self._log.warning("There are no results")
         facts = {**results.summary, **counts}
         for step in self._steps:
@@ -195,24 +193,22 @@ class Delivery:
 
     def _write(self, path: str, results: Results) -> dict[str, Any]:
         """Write the items, and return the facts about the files for XCom."""
-        checks, items = self.checks, _located(results)
-        target = path if self._output.partition_by is None else list_url(path)
-        rejected_at = None if checks is None else quarantined_at(target)
+        items = _located(results)
         columns = (*(results.columns or columns_of(results.kind)), *results.tag_columns)
         with self._opened(path, columns) as file:
             first = [*islice(items, ROWS)]
             self.preview = [preview_row(item) for item in first]
             file.write(chain(first, items))
-            if checks is not None:
-                self.rejection = checks.judge(file.url)
+            self.rejection = self._judged(file.url)
             if self.rejection is not None:
                 file.quarantine()
         url = file.url
         if self.rejection is None:
             written = [entry["path"] for entry in file.files] if isinstance(file, PartitionedOutput) else []
-            discard(url, rejected_at, written, self._run_key)
+            for step in self._steps:
+                step.replaced(written)
         typed = () if file.format.columns is None else file.columns
-        quality = None if checks is None else checks.quality
+        quality = next(filter(None, (step.quality() for step in self._steps)), None)
         self.written = WrittenFile(
             url if self.rejection is None else url + QUARANTINE, file.count, file.bytes, typed, quality
         )
@@ -222,14 +218,14 @@ class Delivery:
 
     def _opened(self, path: str, columns: tuple[Column, ...]) -> OutputFile | PartitionedOutput:
         if self._output.partition_by is None:
-            return OutputFile(path, columns, judged=self.checks is not None and self.checks.holds_back)
+            return OutputFile(path, columns, judged=any(step.holds_back for step in self._steps))
         start, _ = run_span(self.context["dag_run"], time_zone_of(self.context.get("dag")))
         day = start.date().isoformat()
-        return PartitionedOutput(path, columns, self._output.partition_by, day, self._run_key)
+        run = json_text(Attempt(self.context).instance)
+        return PartitionedOutput(path, columns, self._output.partition_by, day, run)
 
-    @property
-    def _run_key(self) -> str:
-        return json_text(Attempt(self.context).instance)
+    def _judged(self, url: str | None) -> RejectedResultsError | None:
+        return next(filter(None, [step.judge(url) for step in self._steps]), None)
 
 
 def _located(results: Results) -> Iterator[Any]:

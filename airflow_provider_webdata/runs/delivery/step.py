@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from airflow_provider_webdata.results.columns import Column
+    from airflow_provider_webdata.results.lineage import Quality
+    from airflow_provider_webdata.runs.failures import RejectedResultsError
 
 
 SKIPPED = "skippedEntries"
@@ -55,6 +57,17 @@ class Step:
     pushes_facts = True
     """True if the facts are also XComs beside the return value."""
 
+    needs_minutes = False
+    """True if the step may take minutes: a response is then stored first."""
+
+    reports_missing = False
+    """True if the step itself logs that there are no results."""
+
+    @property
+    def holds_back(self) -> bool:
+        """True if the step may reject results, which then go to the quarantine."""
+        return False
+
     def prepare(self) -> None:
         """Fail before any call is billed.
 
@@ -65,9 +78,26 @@ class Step:
         """Return the results with a stream of transformed items, and with their columns."""
         return results
 
+    def judge(self, url: str | None) -> RejectedResultsError | None:  # noqa: ARG002
+        """Return an error if the items must not replace the output, after the last one.
+
+        :param url: URL of the output; None if the results are pushed to XCom.
+        """
+        return None
+
+    def quality(self) -> Quality | None:
+        """Return the measurements of the items, for OpenLineage, or None."""
+        return None
+
     def facts(self) -> Mapping[str, Any]:
         """Return facts about the items for XCom, after the last one."""
         return {}
+
+    def replaced(self, files: Sequence[str]) -> None:
+        """Finish after the results have replaced the output.
+
+        :param files: paths of the files of a partitioned output.
+        """
 
     def written(self) -> None:
         """Finish after all items are written."""
