@@ -133,247 +133,123 @@ def _page_job_calls(
 
 
 SEARCH = Endpoint(
-    "search",
-    "POST",
-    "/v2/search",
-    "search",
-    lambda: models.SearchResponse,
-    request=lambda: models.SearchRequest,
-    price=prices.SEARCH,
-    visits="named",
-    service_seconds=service_time.search,
-)
+    "search", "POST", "/v2/search", "search", lambda: models.SearchResponse, lambda: models.SearchRequest,
+    prices.SEARCH, visits="named", service_seconds=service_time.search,
+)  # fmt: skip
 
 DEVELOPER_SEARCH = Endpoint(
-    "developer_search",
-    "POST",
-    "/v2/search/developer",
-    "developer-search",
-    lambda: models.DeveloperSearchResponse,
-    request=lambda: models.DeveloperSearchRequest,
-    price=prices.DEVELOPER_SEARCH,
+    "developer_search", "POST", "/v2/search/developer", "developer-search",
+    lambda: models.DeveloperSearchResponse, lambda: models.DeveloperSearchRequest, prices.DEVELOPER_SEARCH,
     service_seconds=service_time.search,
-)
+)  # fmt: skip
 
 PAPER_SEARCH = Endpoint(
-    "paper_search",
-    "GET",
-    "/v2/search/research/papers",
-    "research",
-    lambda: models.PaperSearchResponse,
-    request=lambda: models.PaperSearchRequest,
-    price=prices.PAPER_SEARCH,
-    service_seconds=service_time.search,
-)
+    "paper_search", "GET", "/v2/search/research/papers", "research", lambda: models.PaperSearchResponse,
+    lambda: models.PaperSearchRequest, prices.PAPER_SEARCH, service_seconds=service_time.search,
+)  # fmt: skip
 PAPER = Endpoint(
-    "paper",
-    "GET",
-    "/v2/search/research/papers/{paper_id}",
-    "one-paper",
-    lambda: models.PaperResponse,
-    request=lambda: models.PaperRequest,
-    price=prices.UNDOCUMENTED,
-    service_seconds=service_time.search,
-)
+    "paper", "GET", "/v2/search/research/papers/{paper_id}", "one-paper", lambda: models.PaperResponse,
+    lambda: models.PaperRequest, prices.UNDOCUMENTED, service_seconds=service_time.search,
+)  # fmt: skip
 SIMILAR_PAPERS = Endpoint(
-    "similar_papers",
-    "GET",
-    "/v2/search/research/papers/{paper_id}/similar",
-    "similar-papers",
-    lambda: models.SimilarPapersResponse,
-    request=lambda: models.SimilarPapersRequest,
-    price=prices.UNDOCUMENTED,
+    "similar_papers", "GET", "/v2/search/research/papers/{paper_id}/similar", "similar-papers",
+    lambda: models.SimilarPapersResponse, lambda: models.SimilarPapersRequest, prices.UNDOCUMENTED,
     service_seconds=service_time.search,
-)
+)  # fmt: skip
 
 GOVERNMENT_SEARCH = Endpoint(
-    "government_search",
-    "POST",
-    "/v2/search/gov",
-    "government-search",
-    lambda: models.GovernmentSearchResponse,
-    request=lambda: models.GovernmentSearchRequest,
-    price=prices.UNDOCUMENTED,
+    "government_search", "POST", "/v2/search/gov", "government-search",
+    lambda: models.GovernmentSearchResponse, lambda: models.GovernmentSearchRequest, prices.UNDOCUMENTED,
     service_seconds=service_time.search,
-)
+)  # fmt: skip
 
 SEARCH_FEEDBACK = Endpoint(
-    "search_feedback",
-    "POST",
-    "/v2/search/{search_id}/feedback",
-    "feedback",
-    lambda: models.FeedbackResponse,
-    request=lambda: models.SearchFeedbackRequest,
-    starts_nothing=True,
-)
+    "search_feedback", "POST", "/v2/search/{search_id}/feedback", "feedback", lambda: models.FeedbackResponse,
+    lambda: models.SearchFeedbackRequest, starts_nothing=True,
+)  # fmt: skip
 FEEDBACK = Endpoint(
-    "feedback",
-    "POST",
-    "/v2/feedback",
-    "feedback",
-    lambda: models.FeedbackResponse,
-    request=lambda: models.FeedbackRequest,
-    starts_nothing=True,
-)
+    "feedback", "POST", "/v2/feedback", "feedback", lambda: models.FeedbackResponse,
+    lambda: models.FeedbackRequest, starts_nothing=True,
+)  # fmt: skip
 PROVIDER_FEEDBACK = Endpoint(
-    "provider_feedback",
-    "POST",
-    "/v2/feedback",
-    "feedback-on-data-providers",
-    lambda: models.FeedbackResponse,
-    request=lambda: models.ProviderFeedbackRequest,
-    starts_nothing=True,
-)
+    "provider_feedback", "POST", "/v2/feedback", "feedback-on-data-providers",
+    lambda: models.FeedbackResponse, lambda: models.ProviderFeedbackRequest, starts_nothing=True,
+)  # fmt: skip
 
 SCRAPE = Endpoint(
-    "scrape",
-    "POST",
-    "/v2/scrape",
-    "scrape",
-    lambda: models.ScrapeResponse,
-    request=lambda: models.ScrapeRequest,
-    price=prices.SCRAPE,
-    visits="named",
-    service_seconds=service_time.scrape,
-)
+    "scrape", "POST", "/v2/scrape", "scrape", lambda: models.ScrapeResponse, lambda: models.ScrapeRequest,
+    prices.SCRAPE, visits="named", service_seconds=service_time.scrape,
+)  # fmt: skip
 GET_SCRAPE = Endpoint("get_scrape", "GET", "/v2/scrape/{scrape_id}", "scrape", lambda: models.ScrapeResponse)
 
 RUN_PROVIDER = Endpoint(
-    "run_provider",
-    "POST",
-    "/v2/scrape",
-    "data-providers",
-    lambda: models.ProviderResponse,
-    request=lambda: models.ProviderRequest,
-    price=prices.PROVIDER,
-    service_seconds=service_time.providers,
+    "run_provider", "POST", "/v2/scrape", "data-providers", lambda: models.ProviderResponse,
+    lambda: models.ProviderRequest, prices.PROVIDER, service_seconds=service_time.providers,
     key_header="x-request-id",
-)
+)  # fmt: skip
 FIND_TOOLS = Endpoint(
-    "find_tools",
-    "POST",
-    "/v2/scrape",
-    "find-tools",
-    lambda: models.ProviderResponse,
-    starts_nothing=True,
+    "find_tools", "POST", "/v2/scrape", "find-tools", lambda: models.ProviderResponse, starts_nothing=True,
     service_seconds=service_time.providers,
-)
+)  # fmt: skip
 """The same endpoint with a call to the catalog, which is free."""
 
 BATCH_SCRAPE_STATUS, BATCH_SCRAPE_DOCUMENTS, CANCEL_BATCH_SCRAPE, BATCH_SCRAPE_ERRORS = _page_job_calls(
     "batch_scrape", "/v2/batch/scrape/{job_id}"
 )
 START_BATCH_SCRAPE = Endpoint(
-    "start_batch_scrape",
-    "POST",
-    "/v2/batch/scrape",
-    "batch-scrape",
-    lambda: models.JobStarted,
-    request=lambda: models.BatchScrapeRequest,
-    price=prices.BATCH_SCRAPE,
-    visits="named",
+    "start_batch_scrape", "POST", "/v2/batch/scrape", "batch-scrape", lambda: models.JobStarted,
+    lambda: models.BatchScrapeRequest, prices.BATCH_SCRAPE, visits="named",
     job=JobEndpoints(BATCH_SCRAPE_STATUS, BATCH_SCRAPE_DOCUMENTS, CANCEL_BATCH_SCRAPE, BATCH_SCRAPE_ERRORS),
     service_seconds=service_time.start,
-)
+)  # fmt: skip
 
 CRAWL_STATUS, CRAWL_DOCUMENTS, CANCEL_CRAWL, CRAWL_ERRORS = _page_job_calls("crawl", "/v2/crawl/{job_id}")
 START_CRAWL = Endpoint(
-    "start_crawl",
-    "POST",
-    "/v2/crawl",
-    "crawl",
-    lambda: models.JobStarted,
-    request=lambda: models.CrawlRequest,
-    price=prices.CRAWL,
-    visits="named",
-    job=JobEndpoints(CRAWL_STATUS, CRAWL_DOCUMENTS, CANCEL_CRAWL, CRAWL_ERRORS),
-    service_seconds=service_time.start,
-    key_header="x-idempotency-key",
-)
+    "start_crawl", "POST", "/v2/crawl", "crawl", lambda: models.JobStarted, lambda: models.CrawlRequest,
+    prices.CRAWL, visits="named", job=JobEndpoints(CRAWL_STATUS, CRAWL_DOCUMENTS, CANCEL_CRAWL, CRAWL_ERRORS),
+    service_seconds=service_time.start, key_header="x-idempotency-key",
+)  # fmt: skip
 ACTIVE_CRAWLS = Endpoint(
     "active_crawls", "GET", "/v2/crawl/active", "crawls-that-run", lambda: models.ActiveCrawls
 )
 CRAWL_PARAMS_PREVIEW = Endpoint(
-    "crawl_params_preview",
-    "POST",
-    "/v2/crawl/params-preview",
-    "preview-of-crawl-options",
-    lambda: models.CrawlParamsResponse,
-    request=lambda: models.CrawlParamsRequest,
-    starts_nothing=True,
+    "crawl_params_preview", "POST", "/v2/crawl/params-preview", "preview-of-crawl-options",
+    lambda: models.CrawlParamsResponse, lambda: models.CrawlParamsRequest, starts_nothing=True,
     service_seconds=service_time.start,
-)
+)  # fmt: skip
 
 MAP = Endpoint(
-    "map",
-    "POST",
-    "/v2/map",
-    "map",
-    lambda: models.MapResponse,
-    request=lambda: models.MapRequest,
-    price=prices.MAP,
-    visits="named",
-    service_seconds=service_time.without_default,
-)
+    "map", "POST", "/v2/map", "map", lambda: models.MapResponse, lambda: models.MapRequest, prices.MAP,
+    visits="named", service_seconds=service_time.without_default,
+)  # fmt: skip
 
 PARSE = Endpoint(
-    "parse",
-    "POST",
-    "/v2/parse",
-    "parse",
-    lambda: models.ScrapeResponse,
-    request=lambda: models.ParseOptions,
-    price=prices.PARSE,
-    visits="none",
-    service_seconds=service_time.without_default,
-)
+    "parse", "POST", "/v2/parse", "parse", lambda: models.ScrapeResponse, lambda: models.ParseOptions,
+    prices.PARSE, visits="none", service_seconds=service_time.without_default,
+)  # fmt: skip
 PARSE_UPLOAD = Endpoint(
-    "parse_upload",
-    "POST",
-    "/v2/parse/upload-url",
-    "parse-by-reference",
-    lambda: models.ParseUploadResponse,
-    request=lambda: models.ParseUploadRequest,
-    price=prices.INCLUDED,
-)
+    "parse_upload", "POST", "/v2/parse/upload-url", "parse-by-reference", lambda: models.ParseUploadResponse,
+    lambda: models.ParseUploadRequest, prices.INCLUDED,
+)  # fmt: skip
 PARSE_BY_REFERENCE = Endpoint(
-    "parse_by_reference",
-    "POST",
-    "/v2/parse",
-    "parse-by-reference",
-    lambda: models.ScrapeResponse,
-    request=lambda: models.ParseReferenceRequest,
-    price=prices.PARSE,
-    visits="none",
-    service_seconds=service_time.without_default,
-    uses_up_body=True,
-)
+    "parse_by_reference", "POST", "/v2/parse", "parse-by-reference", lambda: models.ScrapeResponse,
+    lambda: models.ParseReferenceRequest, prices.PARSE, visits="none",
+    service_seconds=service_time.without_default, uses_up_body=True,
+)  # fmt: skip
 """The same endpoint as `PARSE`, for a file that was uploaded to the storage from `PARSE_UPLOAD`."""
 PARSE_FORMATS = Endpoint(
     "parse_formats", "GET", "/v2/parse/formats", "parse", lambda: models.FileFormatsResponse
 )
 
 EXTRACT_STATUS = Endpoint(
-    "extract_status",
-    "GET",
-    "/v2/extract/{job_id}",
-    "extract",
-    lambda: models.ExtractStatus,
-    judged_by_status=True,
-    ends=endings.EXTRACT,
-)
+    "extract_status", "GET", "/v2/extract/{job_id}", "extract", lambda: models.ExtractStatus,
+    judged_by_status=True, ends=endings.EXTRACT,
+)  # fmt: skip
 START_EXTRACT = Endpoint(
-    "start_extract",
-    "POST",
-    "/v2/extract",
-    "extract",
-    lambda: models.JobStarted,
-    request=lambda: models.ExtractRequest,
-    price=prices.EXTRACT,
-    job=JobEndpoints(EXTRACT_STATUS),
-    service_seconds=service_time.start,
-    ends=endings.EXTRACT,
-)
+    "start_extract", "POST", "/v2/extract", "extract", lambda: models.JobStarted,
+    lambda: models.ExtractRequest, prices.EXTRACT, job=JobEndpoints(EXTRACT_STATUS),
+    service_seconds=service_time.start, ends=endings.EXTRACT,
+)  # fmt: skip
 
 AGENT_STATUS = Endpoint(
     "agent_status", "GET", "/v2/agent/{job_id}", "agent", lambda: models.AgentStatus, judged_by_status=True
@@ -382,147 +258,82 @@ CANCEL_AGENT = Endpoint(
     "cancel_agent", "DELETE", "/v2/agent/{job_id}", "agent", lambda: models.CancelResponse
 )
 START_AGENT = Endpoint(
-    "start_agent",
-    "POST",
-    "/v2/agent",
-    "agent",
-    lambda: models.JobStarted,
-    request=lambda: models.AgentRequest,
-    price=prices.AGENT,
-    job=JobEndpoints(AGENT_STATUS, cancel=CANCEL_AGENT),
-    service_seconds=service_time.start,
-)
+    "start_agent", "POST", "/v2/agent", "agent", lambda: models.JobStarted, lambda: models.AgentRequest,
+    prices.AGENT, job=JobEndpoints(AGENT_STATUS, cancel=CANCEL_AGENT), service_seconds=service_time.start,
+)  # fmt: skip
 LIST_AGENTS = Endpoint("list_agents", "GET", "/v2/agent", "agent-records", lambda: models.AgentRuns)
 AGENT_THREAD = Endpoint(
-    "agent_thread",
-    "GET",
-    "/v2/agent/threads/{thread_id}",
-    "agent-records",
+    "agent_thread", "GET", "/v2/agent/threads/{thread_id}", "agent-records",
     lambda: models.AgentThreadResponse,
-)
+)  # fmt: skip
 AGENT_TRACE = Endpoint(
     "agent_trace", "GET", "/v2/agent/{job_id}/trace", "agent-records", lambda: models.AgentTrace
 )
 AGENT_SNAPSHOT = Endpoint(
-    "agent_snapshot",
-    "GET",
-    "/v2/agent/{job_id}/snapshots/{snapshot_id}",
-    "agent-records",
+    "agent_snapshot", "GET", "/v2/agent/{job_id}/snapshots/{snapshot_id}", "agent-records",
     lambda: models.AgentSnapshot,
-)
+)  # fmt: skip
 
 OPEN_SESSION = Endpoint(
-    "open_session",
-    "POST",
-    "/v2/interact",
-    "session",
-    lambda: models.InteractSession,
-    request=lambda: models.InteractRequest,
-    price=prices.INTERACT,
-    session="opens",
-    service_seconds=service_time.start,
-)
+    "open_session", "POST", "/v2/interact", "session", lambda: models.InteractSession,
+    lambda: models.InteractRequest, prices.INTERACT, session="opens", service_seconds=service_time.start,
+)  # fmt: skip
 LIST_SESSIONS = Endpoint("list_sessions", "GET", "/v2/interact", "session", lambda: models.InteractSessions)
 EXECUTE = Endpoint(
-    "execute",
-    "POST",
-    "/v2/interact/{session_id}/execute",
-    "code",
-    lambda: models.ExecuteResult,
-    request=lambda: models.ExecuteRequest,
-    price=prices.INCLUDED,
-    session="uses",
-    judged_by_status=True,
+    "execute", "POST", "/v2/interact/{session_id}/execute", "code", lambda: models.ExecuteResult,
+    lambda: models.ExecuteRequest, prices.INCLUDED, session="uses", judged_by_status=True,
     service_seconds=service_time.execute,
-)
+)  # fmt: skip
 CLOSE_SESSION = Endpoint(
     "close_session", "DELETE", "/v2/interact/{session_id}", "session", lambda: models.SessionClosed
 )
 REPLAY = Endpoint("replay", "GET", "/v2/interact/{session_id}/replay", "replay", lambda: models.Replay)
 REPLAY_PAGE = Endpoint(
-    "replay_page",
-    "GET",
-    "/v2/interact/{session_id}/replay/{page_id}",
-    "replay",
-    lambda: models.ReplayPlaylist,
-    answers_text=True,
-)
+    "replay_page", "GET", "/v2/interact/{session_id}/replay/{page_id}", "replay",
+    lambda: models.ReplayPlaylist, answers_text=True,
+)  # fmt: skip
 INTERACT_WITH_SCRAPE = Endpoint(
-    "interact_with_scrape",
-    "POST",
-    "/v2/scrape/{scrape_id}/interact",
-    "on-the-page-of-a-scrape",
-    lambda: models.ScrapeInteractResult,
-    request=lambda: models.ScrapeInteractRequest,
-    price=prices.UNDOCUMENTED,
-    judged_by_status=True,
-    service_seconds=service_time.interact,
-)
+    "interact_with_scrape", "POST", "/v2/scrape/{scrape_id}/interact", "on-the-page-of-a-scrape",
+    lambda: models.ScrapeInteractResult, lambda: models.ScrapeInteractRequest, prices.UNDOCUMENTED,
+    judged_by_status=True, service_seconds=service_time.interact,
+)  # fmt: skip
 STOP_INTERACTION_WITH_SCRAPE = Endpoint(
-    "stop_interaction_with_scrape",
-    "DELETE",
-    "/v2/scrape/{scrape_id}/interact",
-    "on-the-page-of-a-scrape",
+    "stop_interaction_with_scrape", "DELETE", "/v2/scrape/{scrape_id}/interact", "on-the-page-of-a-scrape",
     lambda: models.SessionClosed,
-)
+)  # fmt: skip
 
 CREATE_MONITOR = Endpoint(
-    "create_monitor",
-    "POST",
-    "/v2/monitor",
-    "monitor-fields",
-    lambda: models.MonitorResponse,
-    request=lambda: models.MonitorCreateRequest,
-    price=prices.UNDOCUMENTED,
-)
+    "create_monitor", "POST", "/v2/monitor", "monitor-fields", lambda: models.MonitorResponse,
+    lambda: models.MonitorCreateRequest, prices.UNDOCUMENTED,
+)  # fmt: skip
 LIST_MONITORS = Endpoint(
-    "list_monitors", "GET", "/v2/monitor", "reading-and-changing-monitors", lambda: models.MonitorListResponse
-)
+    "list_monitors", "GET", "/v2/monitor", "reading-and-changing-monitors",
+    lambda: models.MonitorListResponse,
+)  # fmt: skip
 GET_MONITOR = Endpoint(
-    "get_monitor",
-    "GET",
-    "/v2/monitor/{monitor_id}",
-    "reading-and-changing-monitors",
+    "get_monitor", "GET", "/v2/monitor/{monitor_id}", "reading-and-changing-monitors",
     lambda: models.MonitorResponse,
-)
+)  # fmt: skip
 UPDATE_MONITOR = Endpoint(
-    "update_monitor",
-    "PATCH",
-    "/v2/monitor/{monitor_id}",
-    "monitor-fields",
-    lambda: models.MonitorResponse,
-    request=lambda: models.MonitorUpdateRequest,
-)
+    "update_monitor", "PATCH", "/v2/monitor/{monitor_id}", "monitor-fields", lambda: models.MonitorResponse,
+    lambda: models.MonitorUpdateRequest,
+)  # fmt: skip
 DELETE_MONITOR = Endpoint(
-    "delete_monitor",
-    "DELETE",
-    "/v2/monitor/{monitor_id}",
-    "reading-and-changing-monitors",
+    "delete_monitor", "DELETE", "/v2/monitor/{monitor_id}", "reading-and-changing-monitors",
     lambda: models.DeleteResponse,
-)
+)  # fmt: skip
 RUN_MONITOR = Endpoint(
-    "run_monitor",
-    "POST",
-    "/v2/monitor/{monitor_id}/run",
-    "checks",
-    lambda: models.MonitorRunResponse,
+    "run_monitor", "POST", "/v2/monitor/{monitor_id}/run", "checks", lambda: models.MonitorRunResponse,
     price=prices.UNDOCUMENTED,
-)
+)  # fmt: skip
 LIST_MONITOR_CHECKS = Endpoint(
-    "list_monitor_checks",
-    "GET",
-    "/v2/monitor/{monitor_id}/checks",
-    "checks",
+    "list_monitor_checks", "GET", "/v2/monitor/{monitor_id}/checks", "checks",
     lambda: models.MonitorCheckListResponse,
-)
+)  # fmt: skip
 GET_MONITOR_CHECK = Endpoint(
-    "get_monitor_check",
-    "GET",
-    "/v2/monitor/{monitor_id}/checks/{check_id}",
-    "checks",
-    lambda: models.MonitorCheckResponse,
-    judged_by_status=True,
-)
+    "get_monitor_check", "GET", "/v2/monitor/{monitor_id}/checks/{check_id}", "checks",
+    lambda: models.MonitorCheckResponse, judged_by_status=True,
+)  # fmt: skip
 
 CREDIT_USAGE = Endpoint(
     "credit_usage", "GET", "/v2/team/credit-usage", "team", lambda: models.CreditUsageResponse
@@ -540,27 +351,18 @@ QUEUE_STATUS = Endpoint("queue_status", "GET", "/v2/team/queue-status", "team", 
 ACTIVITY = Endpoint("activity", "GET", "/v2/team/activity", "team", lambda: models.Activity)
 CONCURRENCY = Endpoint("concurrency", "GET", "/v2/concurrency-check", "team", lambda: models.Concurrency)
 THREAT_POLICY = Endpoint(
-    "threat_policy", "GET", "/v2/team/threat-protection", "threat-policy", lambda: models.ThreatPolicyResponse
-)
-REPLACE_THREAT_POLICY = Endpoint(
-    "replace_threat_policy",
-    "PUT",
-    "/v2/team/threat-protection",
-    "threat-policy",
+    "threat_policy", "GET", "/v2/team/threat-protection", "threat-policy",
     lambda: models.ThreatPolicyResponse,
-    request=lambda: models.ThreatPolicyRequest,
-)
+)  # fmt: skip
+REPLACE_THREAT_POLICY = Endpoint(
+    "replace_threat_policy", "PUT", "/v2/team/threat-protection", "threat-policy",
+    lambda: models.ThreatPolicyResponse, lambda: models.ThreatPolicyRequest,
+)  # fmt: skip
 
 ASK = Endpoint(
-    "ask",
-    "POST",
-    "/v2/support/ask",
-    "support",
-    lambda: models.AskResponse,
-    request=lambda: models.AskRequest,
-    starts_nothing=True,
-    service_seconds=service_time.ask,
-)
+    "ask", "POST", "/v2/support/ask", "support", lambda: models.AskResponse, lambda: models.AskRequest,
+    starts_nothing=True, service_seconds=service_time.ask,
+)  # fmt: skip
 
 
 ENDPOINTS: Mapping[str, Endpoint[Any]] = {
