@@ -224,16 +224,11 @@ INSERTIONS = (
     ),
     (
         f"{PACKAGE}/api/endpoints.py",
-        r"MAP = Endpoint\((?:.*\n)*?\)\n",
+        r"MAP = Endpoint\((?:.*\n)*?\)  # fmt: skip\n",
         """$NAME = Endpoint(
-    "$name",
-    "POST",
-    "$path",
-    "$slug",
-    lambda: models.${Class}Response,
-    request=lambda: models.${Class}Request,
-    price=prices.$NAME,
-)
+    "$name", "POST", "$path", "$slug", lambda: models.${Class}Response, lambda: models.${Class}Request,
+    prices.$NAME,
+)  # fmt: skip
 """,
     ),
     (

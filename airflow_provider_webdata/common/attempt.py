@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from dataclasses import dataclass
 from functools import cached_property
@@ -190,7 +191,8 @@ class Attempt:
         """Store a record, if Airflow has a store."""
         if self.store is not None:
             after = {_AFTER: self.after} if self.after else {}
-            values = storable(msgspec.to_builtins(record))
+            # Airflow's store rejects tuples.
+            values = storable(json.loads(json.dumps(msgspec.to_builtins(record))))
             self.store.set(key, {**values, _CLEARED: self.max_tries, _WRITER: self.number, **after})
 
     def delete(self, key: str) -> None:

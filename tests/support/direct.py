@@ -68,6 +68,11 @@ class KilledError(BaseException):
     """Ends an attempt where a kill would."""
 
 
+def _has_tuple(value: Any) -> bool:
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return isinstance(value, tuple) or any(map(_has_tuple, items))
+
+
 class StateStore:
     """Airflow's task state store, which outlives a try."""
 
@@ -79,6 +84,7 @@ class StateStore:
 
     def set(self, key: str, value: Any) -> None:
         self.values[key] = json.dumps(value)
+        assert not _has_tuple(value), "Airflow's store rejects tuples"
 
     def delete(self, key: str) -> None:
         self.values.pop(key, None)

@@ -51,7 +51,7 @@ PARTS: dict[str, Part] = {
     ),
     "states": Part(("states/*.py",), ("unit/states", "integration/triggers")),
     "runs/jobs/start": Part(
-        ("runs/jobs/lookup.py", "runs/jobs/record.py", "runs/jobs/start.py"),
+        ("runs/jobs/lookup.py", "runs/jobs/start.py", "runs/jobs/state.py"),
         ("unit/tasks/jobs", "integration/operators/test_job_start.py"),
     ),
     "results/tables/load": Part(("results/tables/load.py",), ("unit/results/tables", "integration/tables")),

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
     from airflow_provider_webdata.options import Changes, Checks, Media
     from airflow_provider_webdata.results.columns import Column
+    from airflow_provider_webdata.results.lineage import Quality
     from airflow_provider_webdata.runs.delivery.step import Results
     from airflow_provider_webdata.runs.failures import RejectedResultsError
 
@@ -121,6 +122,11 @@ class Delivery:
         if self.compare is None:
             raise ValueError("The task does not compare")
         return self.compare
+
+    @property
+    def quality(self) -> Quality | None:
+        """The measurements of the items, for OpenLineage."""
+        return next(filter(None, (step.quality() for step in self._steps)), None)
 
     def prepare(self) -> None:
         """Fail before any call is billed.
@@ -208,9 +214,8 @@ class Delivery:
             for step in self._steps:
                 step.replaced(written)
         typed = () if file.format.columns is None else file.columns
-        quality = next(filter(None, (step.quality() for step in self._steps)), None)
         self.written = WrittenFile(
-            url if self.rejection is None else url + QUARANTINE, file.count, file.bytes, typed, quality
+            url if self.rejection is None else url + QUARANTINE, file.count, file.bytes, typed, self.quality
         )
         self._log.info("Wrote %d results, %d bytes, to %s", file.count, file.bytes, self.written.url)
         counts: dict[str, Any] = {"path": url, "count": file.count, "bytes": file.bytes}

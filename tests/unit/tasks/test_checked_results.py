@@ -417,7 +417,7 @@ def test_the_run_before(earlier: Any, items: int | None) -> None:
     result, _, run = delivered(PAGES, checks=Checks(drop_vs_last=1), earlier=earlier)
     told = [
         assertion.expected
-        for assertion in run.delivery.checks.quality.assertions
+        for assertion in run.delivery.quality.assertions
         if assertion.check == "drop_vs_last"
     ]
     assert told == ([] if items is None else [f"at least 0, because the previous run had {items}"])
