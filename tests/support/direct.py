@@ -69,8 +69,13 @@ class KilledError(BaseException):
 
 
 def _has_tuple(value: Any) -> bool:
-    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return isinstance(value, tuple) or any(map(_has_tuple, items))
+    left = [value]
+    while left:
+        value = left.pop()
+        if isinstance(value, tuple):
+            return True
+        left += value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return False
 
 
 class StateStore:

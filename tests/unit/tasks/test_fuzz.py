@@ -107,7 +107,7 @@ START = replace(
     request="digest",
     account="digest",
 )
-JOB = {"maxTries": 1, **msgspec.to_builtins(START), "job_id": "job"}
+JOB = {"maxTries": 1, **json.loads(msgspec.json.encode(START)), "job_id": "job"}
 
 
 @pytest.mark.parametrize("record", [JOB, {**JOB, "job_id": None}], ids=["started", "sent"])
