@@ -26,7 +26,6 @@ from airflow_provider_webdata.runs.failures import (
 from airflow_provider_webdata.runs.kept_records import records_of
 from airflow_provider_webdata.runs.request import checked_extra_body, checked_number, valid_request
 from airflow_provider_webdata.runs.run import Run
-from airflow_provider_webdata.runs.searches.adaptive_limit import AdaptiveLimit
 from airflow_provider_webdata.runs.searches.batch_queries import (
     OPERATION,
     checked_queries,
@@ -178,7 +177,7 @@ class BatchSearchRun(Run):
         patience = settings.client.retry_budget if kept.lasts else task.rate_limit_timeout
         return SearchBatch(
             settings,
-            AdaptiveLimit(min(task.max_concurrency, shared)),
+            min(task.max_concurrency, shared),
             lambda records: kept.save(self._with_stored_media(records)),
             extra_body=extra_body,
             ledger=self.ledger.credits,
