@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow.sdk.exceptions import AirflowFailException
+from msgspec.structs import replace
 
 from airflow_provider_webdata.api import models
 from airflow_provider_webdata.api.endpoints import JOBS, label_of
@@ -25,6 +26,7 @@ from airflow_provider_webdata.runs.request import checked_extra_body, checked_re
 from airflow_provider_webdata.runs.wait import WaitRun, in_worker
 from airflow_provider_webdata.states.deadline import EXECUTION_TIMEOUT
 from airflow_provider_webdata.states.jobs import events_to_ask_for, first_few
+from airflow_provider_webdata.states.outcomes import JobOutcome
 from airflow_provider_webdata.triggers.job import WebDataJobTrigger
 from airflow_provider_webdata.waiting.job_target import JobTarget
 
@@ -44,10 +46,11 @@ if TYPE_CHECKING:
 JOB_WAIT_SECONDS = 86400.0
 
 
-class JobRun(WaitRun):
+class JobRun(WaitRun[JobOutcome]):
     """One attempt of a task that starts a job and waits for it; `runs.jobs.start` guarantees a single start."""
 
     task: WebDataJobOperator
+    outcome_class = JobOutcome
 
     def __init__(self, task: WebDataJobOperator, context: Context) -> None:
         super().__init__(task, context)
@@ -119,39 +122,37 @@ class JobRun(WaitRun):
                 "sets another webhook. Set these fields, remove the webhook, or use Wait(by='polling')"
             )
 
-    def resume(self, event: Mapping[str, Any]) -> Any:
-        """Finish the task after its wait in the triggerer; see `WaitRun.resume`."""
-        if event.get("status") == "timeout":
+    def resume_with(self, outcome: JobOutcome) -> Any:
+        """Finish the task with the outcome of its wait in the triggerer."""
+        if outcome.status == "timeout":
             with self.calling():
-                event = self._at_timeout(event)
-        outcome = event.get("message") or event.get("error") or ""
-        over_limit = event.get("over_limit")
-        if event.get("status") == "done":
-            stopped = over_limit is not None
-            sensor = self._sensor(str(event["job_id"]), may_be_cancelled=stopped)
-            state = "cancelled" if stopped else "billed" if self._bills() else "completed"
-            outcome = f"Job {event['job_id']} was {state}. To get its result, use {sensor}"
+                outcome = self._at_timeout(outcome)
+        remark, used = outcome.message, outcome.over_limit
+        if outcome.status == "done":
+            sensor = self._sensor(outcome.job_id, may_be_cancelled=used is not None)
+            state = "cancelled" if used is not None else "billed" if self._bills() else "completed"
+            remark = f"Job {outcome.job_id} was {state}. To get its result, use {sensor}"
         try:
-            self.read_urls(f". {outcome}")
+            self.read_urls(f". {remark}")
         except AirflowFailException:
-            if over_limit is not None:
+            if used is not None:
                 with self.calling():
-                    self._stop(str(event["job_id"]), over_limit)
+                    self._stop(outcome.job_id, used)
             raise
-        self._count_lost(event)
-        return self.finished(super().resume(event))
+        self._count_lost(outcome)
+        return self.finished(super().resume_with(outcome))
 
     def fail_job(self, text: str) -> NoReturn:
         """Fail the attempt; a retry may start another job."""
         at_limit = self._stop_reason == "credit_limit_reached"
         raise self.explained(AgentLimitError(text) if at_limit else JobFailedError(text))
 
-    def result_of(self, event: Mapping[str, Any]) -> Any:
+    def result_of(self, outcome: JobOutcome) -> Any:
         """Return the result of the job."""
         self._running = None
-        if (used := event.get("over_limit")) is not None:
-            self._stop(str(event["job_id"]), used)
-        return self.deliver_job(event["job_id"])
+        if outcome.over_limit is not None:
+            self._stop(outcome.job_id, outcome.over_limit)
+        return self.deliver_job(outcome.job_id)
 
     def _stop(self, job_id: str, used: float) -> None:
         """Cancel a job that exceeds the task's credit limit; its pages so far are the result."""
@@ -265,7 +266,7 @@ class JobRun(WaitRun):
         if job_id is None:
             self.ledger.credits.settle(self.kind, 0)
         else:
-            self._count_lost({"job_id": job_id, "status": "failed"})
+            self._count_lost(JobOutcome(status="failed", job_id=job_id))
 
     def _show(self, job: TaskJob) -> None:
         self.task.webdata_page = job_page(self.task.webdata_conn_id, self.kind, job.job_id)
@@ -286,7 +287,7 @@ class JobRun(WaitRun):
                 # An earlier attempt cancelled it at the credit limit.
                 self.push(overCreditLimit=True)
                 return self.deliver_job(job.job_id)
-            return self._finish(job.view.event("polling"))
+            return self._finish(job.view.outcome("polling"))
         resumed = start.deadline is not None
         deadline = start.deadline or time.time() + task.wait.seconds(JOB_WAIT_SECONDS)
         if not resumed:
@@ -316,47 +317,44 @@ class JobRun(WaitRun):
         """Credits at which the job is cancelled; None for a job without readable partial results."""
         return None if JOBS[self.kind].documents is None else self.ledger.credits.limit
 
-    def _finish(self, event: Mapping[str, Any]) -> Any:
-        self._count_lost(event)
-        self.judge(event)
-        return self.result_of(event)
+    def _finish(self, outcome: JobOutcome) -> Any:
+        self._count_lost(outcome)
+        self.judge(outcome)
+        return self.result_of(outcome)
 
-    def _count_lost(self, event: Mapping[str, Any]) -> None:
+    def _count_lost(self, outcome: JobOutcome) -> None:
         """Count the cost of a job that failed, was cancelled, or timed out."""
-        job_id = event.get("job_id")
-        if job_id is None or event.get("status") not in {"failed", "timeout"}:
-            return
-        self._stop_reason = self.result(job_id).count_lost().get("stopReason")
+        if outcome.status in {"failed", "timeout"}:
+            self._stop_reason = self.result(outcome.job_id).count_lost().get("stopReason")
 
     # Cancellation.
 
-    def _at_timeout(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _at_timeout(self, outcome: JobOutcome) -> JobOutcome:
         """Return the job's outcome after a wait timeout: it may have ended at the last moment."""
-        if event.get("status") != "timeout":
-            return event
-        job_id = str(event["job_id"])
-        message = str(event["message"])
+        if outcome.status != "timeout":
+            return outcome
+        job_id, message = outcome.job_id, outcome.message
         has_pages = JOBS[self.kind].documents is not None
         try:
             # The end of the attempt is no timeout of the wait: in a worker, Airflow calls `on_kill`.
-            ends_attempt = event.get("by") == EXECUTION_TIMEOUT
+            ends_attempt = outcome.by == EXECUTION_TIMEOUT
             wanted = self.task.wait.cancel_on_kill if ends_attempt else self.task.wait.cancel_on_timeout
             if self._cancel(self.hook, job_id, wanted):
                 if not has_pages:
                     billed = "; its work until then is billed" if self._bills() else ""
-                    outcome = f"The job was cancelled and has no result{billed}"
-                    return {**event, "message": f"{message}. {outcome}"}
+                    text = f"{message}. The job was cancelled and has no result{billed}"
+                    return replace(outcome, message=text)
                 billed = "billed, and " if self._bills() else ""
-                outcome = f"The job was cancelled; its pages so far are {billed}readable for 24 hours"
+                remark = f"The job was cancelled; its pages so far are {billed}readable for 24 hours"
             else:
                 view = poll_job(self.hook, self.kind, job_id)
                 if view.is_over:
-                    return view.event("polling")
-                outcome, has_pages = f"The job {self._continues}", False
+                    return view.outcome("polling")
+                remark, has_pages = f"The job {self._continues}", False
         except WebDataError as error:
-            outcome = f"The job may continue{' and bill' if self._bills() else ''}: {error.brief()}"
+            remark = f"The job may continue{' and bill' if self._bills() else ''}: {error.brief()}"
         sensor = self._sensor(job_id, may_be_cancelled=has_pages)
-        return {**event, "message": f"{message}. {outcome}. To get its result, use {sensor}"}
+        return replace(outcome, message=f"{message}. {remark}. To get its result, use {sensor}")
 
     @property
     def _continues(self) -> str:

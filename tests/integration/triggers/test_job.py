@@ -90,8 +90,8 @@ async def test_a_job_that_is_over_already(service: Any, tools: Any, kind: str, s
     service.set(kind, JOB, state, error="the queue was full")
     event = await tools.event_of(trigger(kind, poll_interval=600.0))
     assert (event["status"], event["job_status"]) == ("done" if state == "completed" else "failed", state)
-    assert ("error" in event) == (state != "completed")
-    assert ("the queue was full" in event.get("error", "")) == (state == "failed")
+    assert ("message" in event) == (state != "completed")
+    assert ("the queue was full" in event.get("message", "")) == (state == "failed")
     assert len(service.looks()) == 1
 
 
@@ -232,7 +232,7 @@ async def test_a_job_that_is_gone(service: Any, tools: Any, monkeypatch: pytest.
     monkeypatch.setattr(subjects, "MISSING_LIMIT", 1.0)
     event = await tools.event_of(trigger("batch_scrape"))
     assert (event["status"], event["verdict"], event["job_id"]) == ("error", "never", JOB)
-    assert "expired" in event["error"]
+    assert "expired" in event["message"]
 
 
 @pytest.mark.rule("job-not-found")
@@ -254,7 +254,7 @@ async def test_the_log_of_a_wait_has_no_secrets_of_urls(service: Any, tools: Any
     service.faults = [(500, {"error": text}, {}), (429, {"error": text}, {"Retry-After": "1"})]
     service.set("crawl", JOB, "failed", error=text)
     event = await tools.event_of(trigger())
-    assert "https://user:***@a.example/?key=***" in event["error"]
+    assert "https://user:***@a.example/?key=***" in event["message"]
     shown = f"{logs} {event}"
     assert "next attempt" in shown
     assert "hush" not in shown
@@ -372,7 +372,7 @@ def test_every_argument_survives() -> None:
 async def test_invalid_arguments_are_named(service: Any, tools: Any, given: Any, word: str) -> None:
     event = await tools.event_of(trigger(**given))
     assert event["status"] == "error"
-    assert word in event["error"]
+    assert word in event["message"]
 
 
 async def test_many_jobs_that_end_together(world: Any, tools: Any) -> None:
