@@ -34,7 +34,7 @@ from airflow_provider_webdata.runs.searches.batch_queries import (
 )
 from airflow_provider_webdata.runs.searches.records import answered, by_search, items_of, with_items
 from airflow_provider_webdata.runs.searches.runner import SearchBatch
-from airflow_provider_webdata.runs.task_ledger import bounded
+from airflow_provider_webdata.runs.task_ledger import Cost, bounded
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
@@ -75,7 +75,7 @@ class BatchSearchRun(Run):
         try:
             self._search(batch, [query for key, query in queries.items() if key not in settled])
         finally:
-            self.ledger.settle(0, self.operation, saved=before)
+            self.ledger.settle(Cost(0, saved=before), self.operation)
             facts = _facts(batch.tally)
             self.push(**facts)
         if batch.rate_limit is not None:

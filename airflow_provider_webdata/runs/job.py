@@ -23,7 +23,8 @@ from airflow_provider_webdata.runs.jobs.start import JobStart, poll_job, record_
 from airflow_provider_webdata.runs.kill import run_outside_handler
 from airflow_provider_webdata.runs.managed_webhook import ManagedWebhook, origin_of
 from airflow_provider_webdata.runs.request import checked_extra_body, checked_request
-from airflow_provider_webdata.runs.wait import WaitRun, in_worker
+from airflow_provider_webdata.runs.task_ledger import Cost
+from airflow_provider_webdata.runs.wait_run import WaitRun, in_worker
 from airflow_provider_webdata.states.deadline import EXECUTION_TIMEOUT
 from airflow_provider_webdata.states.jobs import events_to_ask_for, first_few
 from airflow_provider_webdata.states.outcomes import JobOutcome
@@ -139,7 +140,7 @@ class JobRun(WaitRun[JobOutcome]):
                 with self.calling():
                     self._stop(outcome.job_id, used)
             raise
-        self._count_lost(outcome)
+        self._settle_lost(outcome)
         return self.finished(super().resume_with(outcome))
 
     def fail_job(self, text: str) -> NoReturn:
@@ -186,7 +187,7 @@ class JobRun(WaitRun[JobOutcome]):
         return self.result(job_id).deliver(self.targets(), known, self.covers_all)
 
     def result(self, job_id: str, kind: JobKind | None = None) -> JobResult:
-        """Return the result of this task's job, to count or deliver it.
+        """Return the result of this task's job, to settle or deliver it.
 
         :param kind: kind of the job. Default: the task's.
         """
@@ -240,7 +241,7 @@ class JobRun(WaitRun[JobOutcome]):
             except WebDataError as error:
                 if cost_of_failure(error) is None:
                     # Until the job is found.
-                    self.ledger.settle(None, self.kind, is_repeatable=True)
+                    self.ledger.settle(Cost(None), self.kind, is_repeatable=True)
                 raise
 
         return JobStart(
@@ -266,7 +267,7 @@ class JobRun(WaitRun[JobOutcome]):
         if job_id is None:
             self.ledger.credits.settle(self.kind, 0)
         else:
-            self._count_lost(JobOutcome(status="failed", job_id=job_id))
+            self._settle_lost(JobOutcome(status="failed", job_id=job_id))
 
     def _show(self, job: TaskJob) -> None:
         self.task.webdata_page = job_page(self.task.webdata_conn_id, self.kind, job.job_id)
@@ -318,14 +319,14 @@ class JobRun(WaitRun[JobOutcome]):
         return None if JOBS[self.kind].documents is None else self.ledger.credits.limit
 
     def _finish(self, outcome: JobOutcome) -> Any:
-        self._count_lost(outcome)
+        self._settle_lost(outcome)
         self.judge(outcome)
         return self.result_of(outcome)
 
-    def _count_lost(self, outcome: JobOutcome) -> None:
-        """Count the cost of a job that failed, was cancelled, or timed out."""
+    def _settle_lost(self, outcome: JobOutcome) -> None:
+        """Record the cost of a job that failed, was cancelled, or timed out."""
         if outcome.status in {"failed", "timeout"}:
-            self._stop_reason = self.result(outcome.job_id).count_lost().get("stopReason")
+            self._stop_reason = self.result(outcome.job_id).settle_lost().get("stopReason")
 
     # Cancellation.
 
@@ -380,7 +381,7 @@ class JobRun(WaitRun[JobOutcome]):
         return hook.cancel_job(self.kind, job_id)
 
     def _discard(self, kind: JobKind, job_id: str) -> None:
-        """Cancel a job that this task abandons, like `on_kill`, and count its cost."""
+        """Cancel a job that this task abandons, like `on_kill`, and record its cost."""
         status: Mapping[str, Any] = {}
         try:
             cancels = self.task.wait.cancel_on_kill and JOBS[kind].cancel is not None
@@ -389,7 +390,7 @@ class JobRun(WaitRun[JobOutcome]):
             status = self.hook.job_status(kind, job_id, limit=1).to_wire()
         except WebDataError as error:
             self.log.warning("Job %s could not be cancelled or read: %s", job_id, error.brief())
-        self.result(job_id, kind).count(status)
+        self.result(job_id, kind).settle(status)
 
     def on_kill(self) -> None:
         """Cancel the job: the task was terminated."""

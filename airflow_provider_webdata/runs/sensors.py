@@ -22,7 +22,7 @@ from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.job_kinds import checked_kind
 from airflow_provider_webdata.runs.jobs.results import JobResult
 from airflow_provider_webdata.runs.monitors.check import CheckWaitRun, check_with_pages
-from airflow_provider_webdata.runs.wait import WaitRun, in_worker, with_hub
+from airflow_provider_webdata.runs.wait_run import WaitRun, in_worker, with_hub
 from airflow_provider_webdata.states.check_queue import CheckQueue
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED
 from airflow_provider_webdata.states.outcomes import CheckOutcome, DeliveryOutcome, JobOutcome, OutcomeT
@@ -122,7 +122,7 @@ class JobSensorRun(SensorRun[JobOutcome]):
             self.log.warning("%s. The task returns the pages so far (accept_cancelled=True)", outcome.message)
             return
         if outcome.status == "failed":
-            JobResult(self, self.task, self.task.kind, outcome.job_id).count_lost()
+            JobResult(self, self.task, self.task.kind, outcome.job_id).settle_lost()
         super().judge(outcome)
 
     def result_of(self, outcome: JobOutcome) -> Any:

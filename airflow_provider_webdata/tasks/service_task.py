@@ -130,7 +130,7 @@ class ServiceTask(LiteralText, BaseOperator, metaclass=CheckedArguments):
         return self._run
 
     def execute_complete(self, context: Context, event: Mapping[str, Any]) -> Any:
-        """Resume after the wait. See `runs.wait.WaitRun.resume`."""
+        """Resume after the wait. See `runs.wait_run.WaitRun.resume`."""
         run = self.new_run(context)
         run.is_resumed = True
         return self.finished(lambda: run.resume(event))

@@ -16,7 +16,8 @@ from airflow_provider_webdata.options import REPLICA_WAIT_SECONDS
 from airflow_provider_webdata.runs.failures import CheckFailedError
 from airflow_provider_webdata.runs.intent import Intent
 from airflow_provider_webdata.runs.replica import until_found
-from airflow_provider_webdata.runs.wait import WaitRun, in_worker
+from airflow_provider_webdata.runs.task_ledger import Cost
+from airflow_provider_webdata.runs.wait_run import WaitRun, in_worker
 from airflow_provider_webdata.states.check_queue import CheckQueue
 from airflow_provider_webdata.states.checks import CHANGED_STATUSES, is_change, is_over
 from airflow_provider_webdata.states.jobs import first_few
@@ -129,7 +130,7 @@ def report_credits(run: Run, check_id: str, check: Mapping[str, Any]) -> None:
     used = known_credits(check.get("actualCredits"))
     if used is None and check.get("billingStatus") in _UNBILLED:
         used = 0
-    run.ledger.settle(used, "monitor", call=check_id)
+    run.ledger.settle(Cost(used), "monitor", call=check_id)
 
 
 def check_with_pages(
