@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 UI_PATH = "/webdata-ui"
 """Must not be below the inbox's mount path, which would receive the requests."""
@@ -38,17 +34,6 @@ def task_page(dag_id: str, run_id: str, task_id: str, map_index: int) -> str:
     :param map_index: index of a mapped task; -1 if it is not mapped.
     """
     return _page("task", dag_id=dag_id, run_id=run_id, task_id=task_id, map_index=str(map_index))
-
-
-def event_page(conn_id: str, event: Mapping[str, Any]) -> str:
-    """Return the path of the page for the object in a trigger event, or an empty string."""
-    if delivery_id := event.get("delivery_id"):
-        return delivery_page(int(delivery_id))
-    if check_id := event.get("check_id"):
-        return check_page(conn_id, str(event.get("monitor_id")), str(check_id))
-    if (job_id := event.get("job_id")) and (kind := event.get("kind")):
-        return job_page(conn_id, str(kind), str(job_id))
-    return ""
 
 
 def shown_id(page: str) -> str:

@@ -24,8 +24,8 @@ class WebDataBatchSearchOperator(
     """Send a batch of searches, thousands if necessary, in one task. Bills credits.
 
     All requests are validated before the first is sent. Up to `max_concurrency` searches run concurrently; after a 429,
-    that number is halved and then grows again. If a 429 requests a longer wait than the connection's retry budget, the
-    task is rescheduled, which releases the worker slot, and continues later.
+    no search starts until the requested wait has passed. If it is longer than the connection's retry budget, the task
+    is rescheduled, which releases the worker slot, and continues later.
 
     Each response is stored on arrival, so later attempts are not billed for it again: with `output`, in a folder next
     to it (`<output>.partial`) until the output is complete; otherwise in Airflow's task state store (3.3), up to 16

@@ -26,7 +26,6 @@ from airflow_provider_webdata.runs.failures import (
 from airflow_provider_webdata.runs.kept_records import records_of
 from airflow_provider_webdata.runs.request import checked_extra_body, checked_number, valid_request
 from airflow_provider_webdata.runs.run import Run
-from airflow_provider_webdata.runs.searches.adaptive_limit import AdaptiveLimit
 from airflow_provider_webdata.runs.searches.batch_queries import (
     OPERATION,
     checked_queries,
@@ -35,7 +34,7 @@ from airflow_provider_webdata.runs.searches.batch_queries import (
 )
 from airflow_provider_webdata.runs.searches.records import answered, by_search, items_of, with_items
 from airflow_provider_webdata.runs.searches.runner import SearchBatch
-from airflow_provider_webdata.runs.task_ledger import bounded
+from airflow_provider_webdata.runs.task_ledger import Cost, bounded
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
@@ -76,7 +75,7 @@ class BatchSearchRun(Run):
         try:
             self._search(batch, [query for key, query in queries.items() if key not in settled])
         finally:
-            self.ledger.settle(0, self.operation, saved=before)
+            self.ledger.settle(Cost(0, saved=before), self.operation)
             facts = _facts(batch.tally)
             self.push(**facts)
         if batch.rate_limit is not None:
@@ -178,7 +177,7 @@ class BatchSearchRun(Run):
         patience = settings.client.retry_budget if kept.lasts else task.rate_limit_timeout
         return SearchBatch(
             settings,
-            AdaptiveLimit(min(task.max_concurrency, shared)),
+            min(task.max_concurrency, shared),
             lambda records: kept.save(self._with_stored_media(records)),
             extra_body=extra_body,
             ledger=self.ledger.credits,

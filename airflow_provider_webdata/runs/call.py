@@ -18,9 +18,10 @@ from airflow_provider_webdata.runs.run import Run
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from airflow_provider_webdata.api.models.base import RequestModel, ResponseModel
+    from airflow_provider_webdata.api.models.base import Answer, RequestModel
     from airflow_provider_webdata.runs.delivery.delivery import Value
     from airflow_provider_webdata.runs.delivery.step import Results
+    from airflow_provider_webdata.runs.task_ledger import Cost
     from airflow_provider_webdata.tasks.operator import WebDataOperator
 
     RequestT = TypeVar("RequestT", bound=RequestModel)
@@ -31,19 +32,16 @@ class CallResult:
     """A response, to count and deliver.
 
     :param value: builds the task's XCom, see `Delivery.deliver`.
-    :param used: credits that the service reports; None if it reports none.
     :param answer_id: id of the response, if it has one.
-    :param parts: `formats` and `scraping` of `Ledger.settle`.
     :param pushed: XComs beside the return value.
     :param failure: error that fails the task without a retry, after the results are delivered.
     :param retry: error that fails the attempt before the results are delivered; the next attempt repeats the call.
     """
 
     results: Results
+    cost: Cost
     value: Value | None = None
-    used: Any = None
     answer_id: str | None = None
-    parts: Mapping[str, Any] = field(default_factory=dict)
     pushed: Mapping[str, Any] = field(default_factory=dict)
     failure: CodedError | None = None
     retry: CodedError | None = None
@@ -55,7 +53,7 @@ class BilledCall:
 
     :param extra_body: additional unchecked fields.
     :param send: makes the call.
-    :param read: logs a response, in wire form, and returns its results.
+    :param read: logs a response, and returns its results.
     :param priced: other arguments of `Price.most`.
     :param execution: the id under which the service repeats the call's first response free of charge.
     :param inputs: other inputs of the call, as JSON.
@@ -63,11 +61,20 @@ class BilledCall:
 
     request: RequestModel
     extra_body: Mapping[str, Any] | None
-    send: Callable[[], ResponseModel]
-    read: Callable[[dict[str, Any]], CallResult]
+    send: Callable[[], Answer]
+    read: Callable[[Any], CallResult]
     priced: Mapping[str, Any] = field(default_factory=dict)
     execution: str | None = None
     inputs: Mapping[str, Any] = field(default_factory=dict)
+
+
+def facts_of(answer: Answer) -> dict[str, Any]:
+    """Return a response in wire form, without `success`, and with the number of its skipped entries."""
+    facts = answer.to_wire()
+    facts.pop("success", None)
+    if answer.skipped:
+        facts[SKIPPED] = answer.skipped
+    return facts
 
 
 class CallRun(Run):
@@ -84,10 +91,13 @@ class CallRun(Run):
     model: ClassVar[type[Any]]
     """Model of the request."""
 
+    answer_model: ClassVar[type[Answer]]
+    """Model of the response."""
+
     method: ClassVar[str] = ""
     """The method of the hook that makes the call. Default: the name of the operation."""
 
-    answer: KeptAnswer | None = None
+    kept: KeptAnswer | None = None
 
     @cached_property
     def body(self) -> Mapping[str, Any]:
@@ -100,10 +110,10 @@ class CallRun(Run):
         send = partial(getattr(self.hook, self.method or self.operation), request, extra_body=extra_body)
         return BilledCall(request, extra_body, send, partial(self.read, request))
 
-    def read(self, request: Any, answer: dict[str, Any]) -> CallResult:
+    def read(self, request: Any, answer: Any) -> CallResult:
         """Log a response, and return its results.
 
-        :param answer: the response in wire form.
+        :param answer: an `answer_model`.
         """
         raise NotImplementedError
 
@@ -120,8 +130,8 @@ class CallRun(Run):
         except BaseException as error:
             self._keep(error)
             raise
-        if self.answer is not None:
-            self.answer.delivered()
+        if self.kept is not None:
+            self.kept.delivered()
         return self.finished(result)
 
     def request(self, model: type[RequestT], **priced: Any) -> tuple[RequestT, Mapping[str, Any] | None]:
@@ -144,51 +154,45 @@ class CallRun(Run):
         self.body = body = call.request.to_wire()
         wanted = {self.operation: body, "extra": call.extra_body, **call.inputs}
         account = self.hook.get_settings().client.account
-        kept = self.answer = KeptAnswer(wanted, account, self.delivery.path, self.context, self.log)
+        kept = self.kept = KeptAnswer(
+            wanted, self.answer_model, account, self.delivery.path, self.context, self.log
+        )
 
-        def sent() -> dict[str, Any]:
+        def sent() -> Answer:
             priced_body = {**body, **call.priced}
             with self.ledger.sending(self.operation, priced_body, call.extra_body, execution=call.execution):
-                response = call.send()
-            wire = response.to_wire()
-            if skipped := getattr(response, "skipped", 0):
-                wire[SKIPPED] = skipped
-            return wire
+                return call.send()
 
         answer = kept.or_call(sent, stores=self.delivery.is_more_than_xcom)
-        answer.pop("success", None)
         result = call.read(answer)
-        self.ledger.settle(
-            result.used,
-            self.operation,
-            call=result.answer_id or kept.name,
-            saved=known_credits(result.used) or 0 if kept.is_earlier else 0,
-            execution=call.execution,
-            **result.parts,
-        )
+        cost = result.cost
+        if kept.is_earlier:
+            cost = replace(cost, saved=known_credits(cost.used) or 0)
+        call_id = result.answer_id or kept.name
+        self.ledger.settle(cost, self.operation, call=call_id, execution=call.execution)
         if result.retry is not None:
             # The response has no results to deliver, and the next attempt must not find it.
             kept.delivered()
-            self.answer = None
+            self.kept = None
             raise result.retry
         self.push(**result.pushed)
         results = result.results
-        if answer.get(SKIPPED):
+        if answer.skipped:
             results = replace(results, covers_all=lambda _: False)
         value = self.deliver(results, result.value)
         if result.failure is not None:
             kept.delivered()
-            self.answer = None
+            self.kept = None
             self.refuse_delivered(result.failure, value)
         return value
 
     def _keep(self, error: BaseException) -> None:
         """Store an undelivered response; if that fails, fail the task without a retry."""
-        if self.answer is None or self.answer.answer is None or self.answer.keep():
+        if self.kept is None or self.kept.answer is None or self.kept.keep():
             return
         way_out = "clear the task to make the call again"
         try:
-            self.context["ti"].xcom_push("undelivered", self.storable(self.answer.answer))
+            self.context["ti"].xcom_push("undelivered", self.storable(self.kept.answer.to_wire()))
             way_out = f"the response is in this attempt's XCom 'undelivered': read it there, or {way_out}"
         except Exception as failure:  # noqa: BLE001 - no error here may lead to a retry that bills again
             self.log.warning("Failed to push the response to XCom, too: %s", failure)

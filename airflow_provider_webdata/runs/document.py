@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.errors import InvalidRequestError
-from airflow_provider_webdata.api.models import ParseOptions, ScrapeRequest
+from airflow_provider_webdata.api.models import ParseOptions, ScrapeRequest, ScrapeResponse
 from airflow_provider_webdata.api.models.parse import FILE_EXTENSIONS, MAX_FILE_BYTES, has_known_extension
 from airflow_provider_webdata.api.prices import by_format, page_extras
 from airflow_provider_webdata.common.item_urls import site_failed
@@ -15,11 +15,11 @@ from airflow_provider_webdata.results.storage import check_storage, storage_erro
 from airflow_provider_webdata.runs.cached_pages import CachedPages
 from airflow_provider_webdata.runs.call import BilledCall, CallResult, CallRun
 from airflow_provider_webdata.runs.delivery.step import Results
+from airflow_provider_webdata.runs.task_ledger import Cost
 
 if TYPE_CHECKING:
     from airflow.sdk import ObjectStoragePath
 
-    from airflow_provider_webdata.api.models import ScrapeResponse
     from airflow_provider_webdata.api.models.base import RequestModel
     from airflow_provider_webdata.operators.parse import WebDataParseOperator
     from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
@@ -35,31 +35,30 @@ class DocumentRun(CallRun):
     """
 
     task: WebDataScrapeOperator | WebDataParseOperator
+    answer_model = ScrapeResponse
 
-    def document(self, request: RequestModel, source: str, answer: dict[str, Any]) -> CallResult:
+    def document(self, request: RequestModel, source: str, answer: ScrapeResponse) -> CallResult:
         """Log the document, and return it.
 
         :param source: the document's URL.
-        :param answer: the response, in wire form.
         """
-        document = answer["data"]
+        document = answer.data.to_wire()
         given = document.get("metadata")
         metadata = given if isinstance(given, dict) else {}
         summary = {
             "scrapeId": metadata.get("scrapeId"),
             "creditsUsed": metadata.get("creditsUsed"),
             "statusCode": metadata.get("statusCode"),
-            "warning": answer.get("warning") or document.get("warning"),
+            "warning": answer.warning or document.get("warning"),
         }
         self._report(summary, metadata, source)
         used = known_credits(summary["creditsUsed"])
         formats = by_format(used or 0, 1, page_extras(request.to_wire()))
         return CallResult(
             Results([document], "document", summary, [source], source=source),
+            Cost(used, formats),
             lambda documents, _: documents[0] if documents else None,
-            used,
             summary["scrapeId"],
-            parts={"formats": formats},
             pushed=summary,
         )
 
@@ -98,7 +97,7 @@ class ScrapeRun(DocumentRun):
     operation = "scrape"
     model = ScrapeRequest
 
-    def read(self, request: ScrapeRequest, answer: dict[str, Any]) -> CallResult:
+    def read(self, request: ScrapeRequest, answer: ScrapeResponse) -> CallResult:
         """Log the page."""
         return self.document(request, request.url, answer)
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.operators.extract import WebDataExtractOperator
     from airflow_provider_webdata.runs.jobs.extract_successors import Via
     from airflow_provider_webdata.runs.jobs.results import PageErrors
+    from airflow_provider_webdata.states.outcomes import JobOutcome
 
 
 class ExtractRun(JobRun):
@@ -44,10 +45,10 @@ class ExtractRun(JobRun):
             self.log.warning("via='agent' does not support %s; ignoring", ", ".join(ignored))
         return super().call()
 
-    def resume(self, event: Mapping[str, Any]) -> Any:
-        """Resume after waiting for the event's job."""
-        self.kind = self.operation = event.get("kind", self.kind)
-        return super().resume(event)
+    def resume_with(self, outcome: JobOutcome) -> Any:
+        """Resume after waiting for the outcome's job."""
+        self.kind = self.operation = outcome.kind or self.kind
+        return super().resume_with(outcome)
 
     def request(self) -> tuple[type[RequestModel], Mapping[str, Any]]:
         """Return the request model of `via`, and the request's fields."""

@@ -11,6 +11,7 @@ from airflow_provider_webdata.runs.delivery.step import Results
 from airflow_provider_webdata.runs.job import JobRun
 from airflow_provider_webdata.runs.jobs.site_plan import Site
 from airflow_provider_webdata.runs.request import valid_request
+from airflow_provider_webdata.runs.task_ledger import Cost
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -79,16 +80,16 @@ class IncrementalCrawlRun(JobRun):
             with self.ledger.sending("scrape", request):
                 response = self.hook.scrape(request)
             cost = reported_credits(response) or 1.0
-            self.ledger.settle(cost, "scrape")
+            self.ledger.settle(Cost(cost), "scrape")
             text = response.data.raw_html
             return text if isinstance(text, str) else "", cost
 
         with self.ledger.sending("map", site.request):
             links = [link.url for link in self.hook.map(site.request).links or () if link.url]
-        self.ledger.settle(MAP_CREDITS, "map")
+        self.ledger.settle(Cost(MAP_CREDITS), "map")
         plan = site.plan(links, seen.known.entries, seen.run.moment, scrape, self.log)
         left = len(plan.known)
-        self.ledger.settle(0, "batch_scrape", saved=left)
+        self.ledger.settle(Cost(0, saved=left), "batch_scrape")
         self.log.info(
             "%d pages: %d to scrape, %d known; at least %g credits saved",
             left + len(plan.read),

@@ -6,10 +6,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_provider_webdata.api.endpoints import label_of
 from airflow_provider_webdata.api.errors import trimmed
-from airflow_provider_webdata.api.models import DeveloperSearchRequest, PaperSearchRequest
+from airflow_provider_webdata.api.models import (
+    DeveloperSearchRequest,
+    DeveloperSearchResponse,
+    PaperSearchRequest,
+    PaperSearchResponse,
+)
 from airflow_provider_webdata.api.prices import search_price
-from airflow_provider_webdata.runs.call import CallResult, CallRun
+from airflow_provider_webdata.runs.call import CallResult, CallRun, facts_of
 from airflow_provider_webdata.runs.delivery.step import Results
+from airflow_provider_webdata.runs.task_ledger import Cost
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.operators.developer_search import WebDataDeveloperSearchOperator
@@ -22,15 +28,16 @@ class IndexSearchRun(CallRun):
     kind: ClassVar[str]
     """Of the results, see `results.columns.columns_of`."""
 
-    def read(self, request: Any, answer: dict[str, Any]) -> CallResult:
+    def read(self, request: Any, answer: PaperSearchResponse | DeveloperSearchResponse) -> CallResult:
         """Log the results."""
-        found = answer.pop("results", None) or []
+        facts = facts_of(answer)
+        found = facts.pop("results", None) or []
         name = label_of(self.operation).capitalize()
         self.log.info("%s for %r returned %d results", name, trimmed(request.query), len(found))
         # The service does not report the cost; the documented price is fixed.
-        used = answer.get("creditsUsed", search_price(len(found)))
-        results = Results(found, self.kind, answer, [request.query])
-        return CallResult(results, lambda items, facts: {**facts, "results": items}, used)
+        cost = Cost(facts.get("creditsUsed", search_price(len(found))))
+        results = Results(found, self.kind, facts, [request.query])
+        return CallResult(results, cost, lambda items, facts: {**facts, "results": items})
 
 
 class PaperSearchRun(IndexSearchRun):
@@ -42,6 +49,7 @@ class PaperSearchRun(IndexSearchRun):
     method = "search_papers"
     kind = "paper"
     model = PaperSearchRequest
+    answer_model = PaperSearchResponse
 
 
 class DeveloperSearchRun(IndexSearchRun):
@@ -53,3 +61,4 @@ class DeveloperSearchRun(IndexSearchRun):
     method = "search_developer"
     kind = "developer"
     model = DeveloperSearchRequest
+    answer_model = DeveloperSearchResponse

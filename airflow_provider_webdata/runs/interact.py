@@ -18,6 +18,7 @@ from airflow_provider_webdata.runs.intent import Intent
 from airflow_provider_webdata.runs.kill import run_outside_handler
 from airflow_provider_webdata.runs.request import checked_extra_body, checked_request
 from airflow_provider_webdata.runs.run import Run
+from airflow_provider_webdata.runs.task_ledger import Cost
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -154,13 +155,13 @@ class InteractRun(Run):
 
     def _close_leftovers(self, browser: Browser) -> None:
         for session_id, leftover in browser.close_leftovers().items():
-            self.ledger.settle(leftover.credits_billed, "interact", call=session_id)
+            self.ledger.settle(Cost(leftover.credits_billed), "interact", call=session_id)
 
     def _settle(
         self, outcome: Mapping[str, Any], closed: SessionClosed | None, error: BaseException | None
     ) -> None:
         if closed is not None or outcome["steps"] or outcome.get("sessionId"):
-            self.ledger.settle(outcome["creditsBilled"], "interact", call=outcome.get("sessionId"))
+            self.ledger.settle(Cost(outcome["creditsBilled"]), "interact", call=outcome.get("sessionId"))
         elif error is not None:
             self.ledger.settle_failed(error, "interact")
         else:

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow.sdk.exceptions import AirflowFailException
+from msgspec.structs import replace
 
 from airflow_provider_webdata.api import models
 from airflow_provider_webdata.api.endpoints import JOBS, label_of
@@ -22,9 +23,11 @@ from airflow_provider_webdata.runs.jobs.start import JobStart, poll_job, record_
 from airflow_provider_webdata.runs.kill import run_outside_handler
 from airflow_provider_webdata.runs.managed_webhook import ManagedWebhook, origin_of
 from airflow_provider_webdata.runs.request import checked_extra_body, checked_request
-from airflow_provider_webdata.runs.wait import WaitRun, in_worker
+from airflow_provider_webdata.runs.task_ledger import Cost
+from airflow_provider_webdata.runs.wait_run import WaitRun, in_worker
 from airflow_provider_webdata.states.deadline import EXECUTION_TIMEOUT
 from airflow_provider_webdata.states.jobs import events_to_ask_for, first_few
+from airflow_provider_webdata.states.outcomes import JobOutcome
 from airflow_provider_webdata.triggers.job import WebDataJobTrigger
 from airflow_provider_webdata.waiting.job_target import JobTarget
 
@@ -44,10 +47,11 @@ if TYPE_CHECKING:
 JOB_WAIT_SECONDS = 86400.0
 
 
-class JobRun(WaitRun):
+class JobRun(WaitRun[JobOutcome]):
     """One attempt of a task that starts a job and waits for it; `runs.jobs.start` guarantees a single start."""
 
     task: WebDataJobOperator
+    outcome_class = JobOutcome
 
     def __init__(self, task: WebDataJobOperator, context: Context) -> None:
         super().__init__(task, context)
@@ -119,39 +123,37 @@ class JobRun(WaitRun):
                 "sets another webhook. Set these fields, remove the webhook, or use Wait(by='polling')"
             )
 
-    def resume(self, event: Mapping[str, Any]) -> Any:
-        """Finish the task after its wait in the triggerer; see `WaitRun.resume`."""
-        if event.get("status") == "timeout":
+    def resume_with(self, outcome: JobOutcome) -> Any:
+        """Finish the task with the outcome of its wait in the triggerer."""
+        if outcome.status == "timeout":
             with self.calling():
-                event = self._at_timeout(event)
-        outcome = event.get("message") or event.get("error") or ""
-        over_limit = event.get("over_limit")
-        if event.get("status") == "done":
-            stopped = over_limit is not None
-            sensor = self._sensor(str(event["job_id"]), may_be_cancelled=stopped)
-            state = "cancelled" if stopped else "billed" if self._bills() else "completed"
-            outcome = f"Job {event['job_id']} was {state}. To get its result, use {sensor}"
+                outcome = self._at_timeout(outcome)
+        remark, used = outcome.message, outcome.over_limit
+        if outcome.status == "done":
+            sensor = self._sensor(outcome.job_id, may_be_cancelled=used is not None)
+            state = "cancelled" if used is not None else "billed" if self._bills() else "completed"
+            remark = f"Job {outcome.job_id} was {state}. To get its result, use {sensor}"
         try:
-            self.read_urls(f". {outcome}")
+            self.read_urls(f". {remark}")
         except AirflowFailException:
-            if over_limit is not None:
+            if used is not None:
                 with self.calling():
-                    self._stop(str(event["job_id"]), over_limit)
+                    self._stop(outcome.job_id, used)
             raise
-        self.count_lost(event)
-        return self.finished(super().resume(event))
+        self.settle_lost(outcome)
+        return self.finished(super().resume_with(outcome))
 
     def fail_job(self, text: str) -> NoReturn:
         """Fail the attempt; a retry may start another job."""
         at_limit = self._stop_reason == "credit_limit_reached"
         raise self.explained(AgentLimitError(text) if at_limit else JobFailedError(text))
 
-    def result_of(self, event: Mapping[str, Any]) -> Any:
+    def result_of(self, outcome: JobOutcome) -> Any:
         """Return the result of the job."""
         self._running = None
-        if (used := event.get("over_limit")) is not None:
-            self._stop(str(event["job_id"]), used)
-        return self.deliver_job(event["job_id"])
+        if outcome.over_limit is not None:
+            self._stop(outcome.job_id, outcome.over_limit)
+        return self.deliver_job(outcome.job_id)
 
     def _stop(self, job_id: str, used: float) -> None:
         """Cancel a job that exceeds the task's credit limit; its pages so far are the result."""
@@ -185,7 +187,7 @@ class JobRun(WaitRun):
         return self.result(job_id).deliver(self.targets(), known, self.covers_all)
 
     def result(self, job_id: str, kind: JobKind | None = None) -> JobResult:
-        """Return the result of this task's job, to count or deliver it.
+        """Return the result of this task's job, to settle or deliver it.
 
         :param kind: kind of the job. Default: the task's.
         """
@@ -239,7 +241,7 @@ class JobRun(WaitRun):
                 # An earlier attempt cancelled it at the credit limit.
                 self.push(overCreditLimit=True)
                 return self.deliver_job(job.job_id)
-            return self._finish(job.view.event("polling"))
+            return self._finish(job.view.outcome("polling"))
         resumed = start.deadline is not None
         deadline = start.deadline or time.time() + task.wait.seconds(JOB_WAIT_SECONDS)
         if not resumed:
@@ -269,47 +271,44 @@ class JobRun(WaitRun):
         """Credits at which the job is cancelled; None for a job without readable partial results."""
         return None if JOBS[self.kind].documents is None else self.ledger.credits.limit
 
-    def _finish(self, event: Mapping[str, Any]) -> Any:
-        self.count_lost(event)
-        self.judge(event)
-        return self.result_of(event)
+    def _finish(self, outcome: JobOutcome) -> Any:
+        self.settle_lost(outcome)
+        self.judge(outcome)
+        return self.result_of(outcome)
 
-    def count_lost(self, event: Mapping[str, Any]) -> None:
-        """Count the cost of a job that failed, was cancelled, or timed out."""
-        job_id = event.get("job_id")
-        if job_id is None or event.get("status") not in {"failed", "timeout"}:
-            return
-        self._stop_reason = self.result(job_id).count_lost().get("stopReason")
+    def settle_lost(self, outcome: JobOutcome) -> None:
+        """Record the cost of a job that failed, was cancelled, or timed out."""
+        if outcome.status in {"failed", "timeout"}:
+            self._stop_reason = self.result(outcome.job_id).settle_lost().get("stopReason")
 
     # Cancellation.
 
-    def _at_timeout(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _at_timeout(self, outcome: JobOutcome) -> JobOutcome:
         """Return the job's outcome after a wait timeout: it may have ended at the last moment."""
-        if event.get("status") != "timeout":
-            return event
-        job_id = str(event["job_id"])
-        message = str(event["message"])
+        if outcome.status != "timeout":
+            return outcome
+        job_id, message = outcome.job_id, outcome.message
         has_pages = JOBS[self.kind].documents is not None
         try:
             # The end of the attempt is no timeout of the wait: in a worker, Airflow calls `on_kill`.
-            ends_attempt = event.get("by") == EXECUTION_TIMEOUT
+            ends_attempt = outcome.by == EXECUTION_TIMEOUT
             wanted = self.task.wait.cancel_on_kill if ends_attempt else self.task.wait.cancel_on_timeout
             if self._cancel(self.hook, job_id, wanted):
                 if not has_pages:
                     billed = "; its work until then is billed" if self._bills() else ""
-                    outcome = f"The job was cancelled and has no result{billed}"
-                    return {**event, "message": f"{message}. {outcome}"}
+                    text = f"{message}. The job was cancelled and has no result{billed}"
+                    return replace(outcome, message=text)
                 billed = "billed, and " if self._bills() else ""
-                outcome = f"The job was cancelled; its pages so far are {billed}readable for 24 hours"
+                remark = f"The job was cancelled; its pages so far are {billed}readable for 24 hours"
             else:
                 view = poll_job(self.hook, self.kind, job_id)
                 if view.is_over:
-                    return view.event("polling")
-                outcome, has_pages = f"The job {self._continues}", False
+                    return view.outcome("polling")
+                remark, has_pages = f"The job {self._continues}", False
         except WebDataError as error:
-            outcome = f"The job may continue{' and bill' if self._bills() else ''}: {error.brief()}"
+            remark = f"The job may continue{' and bill' if self._bills() else ''}: {error.brief()}"
         sensor = self._sensor(job_id, may_be_cancelled=has_pages)
-        return {**event, "message": f"{message}. {outcome}. To get its result, use {sensor}"}
+        return replace(outcome, message=f"{message}. {remark}. To get its result, use {sensor}")
 
     @property
     def _continues(self) -> str:
@@ -335,7 +334,7 @@ class JobRun(WaitRun):
         return hook.cancel_job(self.kind, job_id)
 
     def discard(self, kind: JobKind, job_id: str) -> None:
-        """Cancel a job that this task abandons, like `on_kill`, and count its cost."""
+        """Cancel a job that this task abandons, like `on_kill`, and record its cost."""
         status: Mapping[str, Any] = {}
         try:
             cancels = self.task.wait.cancel_on_kill and JOBS[kind].cancel is not None
@@ -344,7 +343,7 @@ class JobRun(WaitRun):
             status = self.hook.job_status(kind, job_id, limit=1).to_wire()
         except WebDataError as error:
             self.log.warning("Job %s could not be cancelled or read: %s", job_id, error.brief())
-        self.result(job_id, kind).count(status)
+        self.result(job_id, kind).settle(status)
 
     def on_kill(self) -> None:
         """Cancel the job: the task was terminated."""
@@ -408,7 +407,7 @@ class _StartCall:
         except WebDataError as error:
             if cost_of_failure(error) is None:
                 # Until the job is found.
-                self._run.ledger.settle(None, self.kind, is_repeatable=True)
+                self._run.ledger.settle(Cost(None), self.kind, is_repeatable=True)
             raise
 
     def discard(self, kind: JobKind, job_id: str) -> None:
@@ -418,7 +417,7 @@ class _StartCall:
         if job_id is None:
             self._run.ledger.credits.settle(self.kind, 0)
         else:
-            self._run.count_lost({"job_id": job_id, "status": "failed"})
+            self._run.settle_lost(JobOutcome(status="failed", job_id=job_id))
 
 
 class CrawlRun(JobRun):

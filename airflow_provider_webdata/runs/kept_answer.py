@@ -6,15 +6,18 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.coded_errors import brief
-from airflow_provider_webdata.runs.kept_records import FileRecords, StoreRecords
+from airflow_provider_webdata.runs.kept_records import FileRecords, StoreRecords, damaged
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from airflow.sdk import Context
 
+    from airflow_provider_webdata.api.models.base import Answer
     from airflow_provider_webdata.runs.kept_records import KeptRecords
 
 
@@ -24,17 +27,27 @@ class KeptAnswer:
     It is stored in Airflow's task state store (3.3) if it fits there, otherwise beside the output.
 
     :param request: the request, as JSON. A stored response is reused only for an equal request.
+    :param model: model of the response.
     :param account: name of the billed account. A response of another account is not reused.
     :param output: URL of the task's output, if any.
-    :ivar answer: the response in wire form, once received.
+    :ivar answer: the response, once received.
     :ivar is_earlier: True if an earlier attempt was billed for the response.
     """
 
-    def __init__(self, request: Any, account: str, output: str | None, context: Context, log: Any) -> None:
+    def __init__(
+        self,
+        request: Any,
+        model: type[Answer],
+        account: str,
+        output: str | None,
+        context: Context,
+        log: Any,
+    ) -> None:
+        self._model = model
         self._stored: KeptRecords | None = None
         self._key = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
         self._log = log
-        self.answer: dict[str, Any] | None = None
+        self.answer: Answer | None = None
         attempt = Attempt(context)
         self._is_first_attempt = attempt.number == 1
         self._places: list[Callable[[], KeptRecords]] = []
@@ -46,10 +59,10 @@ class KeptAnswer:
         self.name = f"{self._key[:16]}/{account}/{attempt.round}"
         """Id of the call, for all attempts until the task is cleared."""
 
-    def or_call(self, call: Callable[[], dict[str, Any]], *, stores: bool = False) -> dict[str, Any]:
+    def or_call(self, call: Callable[[], Answer], *, stores: bool = False) -> Answer:
         """Return the response that an earlier attempt stored, otherwise that of the call.
 
-        :param call: makes the call, and returns its response in wire form.
+        :param call: makes the call.
         :param stores: whether to store the response on receipt, in case the worker is killed. Otherwise, `keep` stores
             it after an error.
         """
@@ -63,12 +76,19 @@ class KeptAnswer:
             self._log.info(
                 "Reusing the response that an earlier attempt received but did not deliver; it is not billed again"
             )
-        # The caller may modify its copy.
-        return dict(self.answer)
+        return self.answer
 
-    def _kept(self) -> dict[str, Any] | None:
+    def _kept(self) -> Answer | None:
         records = (record for place in self._places for record in place().read())
-        return next((record["answer"] for record in records if record["key"] == self._key), None)
+        record = next((record for record in records if record["key"] == self._key), None)
+        if record is None:
+            return None
+        try:
+            answer = self._model.model_validate(record["answer"])
+        except ValidationError as error:
+            raise damaged("its record", brief(error)) from None
+        answer._skipped = record.get("skipped", 0)
+        return answer
 
     def keep(self) -> bool:
         """Store the response, and return whether the next attempt can read it."""
@@ -79,10 +99,13 @@ class KeptAnswer:
         return True
 
     def _store(self) -> bool:
+        if self.answer is None:
+            return False
+        record = {"key": self._key, "answer": self.answer.to_wire(), "skipped": self.answer.skipped}
         for place in self._places:
             try:
                 records = place()
-                records.save([{"key": self._key, "answer": self.answer}])
+                records.save([record])
             except Exception as error:  # noqa: BLE001 - storage backends raise any error, and another backend may work
                 self._log.warning("Failed to store the response for a retry: %s", brief(error))
                 continue

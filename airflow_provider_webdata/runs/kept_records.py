@@ -15,7 +15,7 @@ from typing_extensions import Required, TypedDict
 
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.coded_errors import brief
-from airflow_provider_webdata.common.stored_record import Credits, damage_of
+from airflow_provider_webdata.common.stored_record import Count, Credits, damage_of
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.storage import WholeFile, storage_errors, storage_path
 from airflow_provider_webdata.runs.failures import UndeliveredAnswerError
@@ -34,6 +34,7 @@ Record = dict[str, Any]
 class _Fields(TypedDict, total=False):
     key: Required[str]
     answer: dict[Any, Any]
+    skipped: Count
     query: str
     account: str
     creditsUsed: Credits | None
@@ -93,7 +94,7 @@ class FileRecords:
                     if (record := _read(line, str(part))).pop("account", None) == self._account:
                         yield record
                 if line is None:
-                    raise _damaged(str(part), "it is empty")
+                    raise damaged(str(part), "it is empty")
 
     def save(self, records: list[Record]) -> None:
         """Write a file of records, durable once this returns."""
@@ -134,16 +135,16 @@ class StoreRecords:
             index = {"values": 0, "bytes": 0}
         place = f"the keys {_STORE_KEY}* of the task state store"
         if damage := damage_of(index, _Index):
-            raise _damaged(place, damage)
+            raise damaged(place, damage)
         self._values, self._bytes = index["values"], index["bytes"]
         parts = [store.get(f"{_STORE_KEY}_{number}") for number in range(min(self._values, _MOST_VALUES))]
         if damage := damage_of(parts, list[str]):
-            raise _damaged(place, damage)
+            raise damaged(place, damage)
         text = "".join(parts)
         kept = [_read(line, place) for line in text.splitlines()]
         self._records = [record for record in kept if record.pop("account", None) == account]
         if len(text) != self._bytes:
-            raise _damaged(place, f"{len(text)} characters in place of {self._bytes}")
+            raise damaged(place, f"{len(text)} characters in place of {self._bytes}")
 
     def read(self) -> Iterator[Record]:
         """Yield all records."""
@@ -204,7 +205,7 @@ def _read(line: str | bytes, place: str) -> Record:
         # Not msgspec's decoder, which rejects lone surrogates.
         record: Record = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise _damaged(place, f"{type(error).__name__}: {brief(error)}") from None
+        raise damaged(place, f"{type(error).__name__}: {brief(error)}") from None
     damage = damage_of(record, _Fields)
     if (
         not damage
@@ -213,11 +214,12 @@ def _read(line: str | bytes, place: str) -> Record:
     ):
         damage = "it has no response"
     if damage:
-        raise _damaged(place, damage)
+        raise damaged(place, damage)
     return record
 
 
-def _damaged(place: str, damage: str) -> UndeliveredAnswerError:
+def damaged(place: str, damage: str) -> UndeliveredAnswerError:
+    """Return the error for a stored response that cannot be read."""
     return UndeliveredAnswerError(
         f"The stored response of an earlier attempt is damaged, in {place} ({damage}). To repeat the call, which is "
         "billed again, delete the stored response and clear the task"

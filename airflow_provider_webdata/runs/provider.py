@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from airflow_provider_webdata.api.errors import trimmed
-from airflow_provider_webdata.api.models import ProviderRequest
+from airflow_provider_webdata.api.models import ProviderRequest, ProviderResponse
 from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.hooks.task_metrics import count
 from airflow_provider_webdata.results.provider_records import (
@@ -24,6 +24,7 @@ from airflow_provider_webdata.runs.delivery.step import Results
 from airflow_provider_webdata.runs.failures import TooManyFailuresError, too_many
 from airflow_provider_webdata.runs.jobs.identity import JobIdentity
 from airflow_provider_webdata.runs.request import checked_number
+from airflow_provider_webdata.runs.task_ledger import Cost
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -56,6 +57,7 @@ class ProviderRun(CallRun):
     task: WebDataProviderOperator
 
     operation = "provider"
+    answer_model = ProviderResponse
 
     def billed_call(self) -> BilledCall:
         """Look up the contracts, and return the calls in one request."""
@@ -76,22 +78,21 @@ class ProviderRun(CallRun):
 
     def _read(
         self,
-        answer: dict[str, Any],
+        answer: ProviderResponse,
         inputs: Sequence[str],
         tools: Sequence[DataTool | None],
         request_id: str,
         most_errors: float,
     ) -> CallResult:
-        data = answer.get("data") or {}
-        results: list[dict[str, Any]] = data.get("alexandria") or []
-        self._report(results, data.get("creditsCost"))
+        results = [result.to_wire() for result in answer.data.alexandria]
+        self._report(results, answer.credits_used)
         failed = [result["error"] for result in results if result.get("error")]
         excess = too_many(len(failed), len(results), "calls", most_errors)
         if excess:
             excess += f". The first: {'; '.join(map(_error_text, failed[:_SHOWN_FAILURES]))}"
         summary = {
-            "scrape_id": answer.get("scrape_id"),
-            "creditsUsed": data.get("creditsCost"),
+            "scrape_id": answer.scrape_id,
+            "creditsUsed": answer.credits_used,
             "requestId": request_id,
             "calls": [_without_data(result) for result in results],
             "failed": len(failed),
@@ -109,8 +110,8 @@ class ProviderRun(CallRun):
             )
         return CallResult(
             Results(items, KIND, summary, inputs, covers_all=lambda _: not failed, columns=columns, key=key),
-            used=data.get("creditsCost"),
-            answer_id=answer.get("scrape_id"),
+            Cost(answer.credits_used),
+            answer_id=answer.scrape_id,
             pushed={name: value for name, value in summary.items() if name != "calls"},
             failure=failure,
             retry=retry,

@@ -33,7 +33,7 @@ from airflow_provider_webdata.results.tables.items import urls_of_file
 from airflow_provider_webdata.runs.delivery.delivery import Delivery
 from airflow_provider_webdata.runs.failures import InvalidResultsError, RejectedResultsError
 from airflow_provider_webdata.runs.request import checked_number
-from airflow_provider_webdata.runs.task_ledger import TaskLedger
+from airflow_provider_webdata.runs.task_ledger import Cost, TaskLedger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -206,7 +206,7 @@ class Run:
             self.log.error("%s", problem)
             if isinstance(error, ProcessingContinuesError) and self.ledger.credits.cost(None) is None:
                 error.billed = "The document may be billed"
-                self.ledger.settle(None, self.operation)
+                self.ledger.settle(Cost(None), self.operation)
             return
         self.log.info("%s. Rescheduling the task to %s", reason, end)
         raise AirflowRescheduleException(when) from error  # type: ignore[no-untyped-call]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.errors import trimmed
-from airflow_provider_webdata.api.models import SearchRequest
+from airflow_provider_webdata.api.models import SearchRequest, SearchResponse
 from airflow_provider_webdata.api.prices import by_format, page_extras, search_price
 from airflow_provider_webdata.api.servers import NO_SEARCH, lacks_search
 from airflow_provider_webdata.common.item_urls import unfetched
@@ -14,8 +14,9 @@ from airflow_provider_webdata.common.tagged_items import tagged, untagged
 from airflow_provider_webdata.hooks.task_metrics import count
 from airflow_provider_webdata.results.columns import kind_of_source
 from airflow_provider_webdata.runs.cached_pages import CachedPages
-from airflow_provider_webdata.runs.call import CallResult, CallRun
+from airflow_provider_webdata.runs.call import CallResult, CallRun, facts_of
 from airflow_provider_webdata.runs.delivery.step import Results
+from airflow_provider_webdata.runs.task_ledger import Cost
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,21 +31,22 @@ class SearchRun(CallRun):
 
     operation = "search"
     model = SearchRequest
+    answer_model = SearchResponse
 
-    def read(self, request: SearchRequest, answer: dict[str, Any]) -> CallResult:
+    def read(self, request: SearchRequest, answer: SearchResponse) -> CallResult:
         """Log and count the results."""
-        found = answer.pop("data", None) or {}
-        summary: dict[str, Any] = {"id": None, "creditsUsed": None, "warning": None, **answer}
+        facts = facts_of(answer)
+        found = facts.pop("data")
+        summary: dict[str, Any] = {"id": None, "creditsUsed": None, "warning": None, **facts}
         lists = {kind: given for kind, given in found.items() if isinstance(given, list)}
         counts = {kind: len(given) for kind, given in lists.items()}
         items = [tagged(item, source=kind) for kind, given in lists.items() for item in given]
         if lacks_search(self.hook.get_settings().client.server, {"data": found}):
             self.log.warning("%s", NO_SEARCH)
-        self._report(request, summary, items, counts)
+        self._report(request, answer, items, counts)
         counted: dict[str, Any] = {
-            "used": summary["creditsUsed"],
-            "answer_id": summary["id"],
-            "parts": _parts(request.to_wire(), summary["creditsUsed"], items),
+            "cost": _cost(request.to_wire(), answer.credits_used, items),
+            "answer_id": answer.id,
         }
         if self.delivery.path is not None:
             summary["counts"] = counts
@@ -52,11 +54,11 @@ class SearchRun(CallRun):
         if returns is None:
             return CallResult(
                 Results(items, "search", summary, inputs),
-                lambda emitted, facts: {**_without_count(facts), **_by_source(emitted, found)},
+                value=lambda emitted, facts: {**_without_count(facts), **_by_source(emitted, found)},
                 **counted,
             )
         results = Results(found.get(returns) or [], kind_of_source(returns), summary, inputs)
-        return CallResult(results, self._list_alone, **counted)
+        return CallResult(results, value=self._list_alone, **counted)
 
     def _list_alone(self, items: list[Any], facts: dict[str, Any]) -> list[Any]:
         self.push(**_without_count(facts))
@@ -65,13 +67,13 @@ class SearchRun(CallRun):
     def _report(
         self,
         request: SearchRequest,
-        summary: Mapping[str, Any],
+        answer: SearchResponse,
         items: Sequence[Mapping[str, Any]],
         counts: Mapping[str, int],
     ) -> None:
-        used = known_credits(summary["creditsUsed"])
-        if summary["warning"]:
-            self.log.warning("The service warns: %s", summary["warning"])
+        used = known_credits(answer.credits_used)
+        if answer.warning:
+            self.log.warning("The service warns: %s", answer.warning)
         if failed := unfetched(items):
             self.log.warning(
                 "The pages of %d results could not be fetched: %s",
@@ -85,7 +87,7 @@ class SearchRun(CallRun):
         self.log.info(
             "Search for %s (%s) returned %s%s; credits used: %s",
             repr(trimmed(request.query)),
-            summary["id"] or "without id",
+            answer.id or "without id",
             ", ".join(f"{number} {kind}" for kind, number in counts.items()) or "no results",
             of_cache if cached.count else "",
             "unknown" if used is None else used,
@@ -94,14 +96,13 @@ class SearchRun(CallRun):
             count("webdata.search.results", number, self.context, source=kind)
 
 
-def _parts(body: Mapping[str, Any], used: Any, items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return `scraping`, the credits of scraped results, and `formats`, the part of each format."""
+def _cost(body: Mapping[str, Any], used: float | None, items: Sequence[Mapping[str, Any]]) -> Cost:
     options = body.get("scrapeOptions") or {}
     if not options.get("formats") or used is None:
-        return {}
+        return Cost(used)
     pages = sum("metadata" in item for item in items)
     scraping = max(used - search_price(len(items), body.get("enterprise") or ()), 0)
-    return {"scraping": scraping, "formats": by_format(scraping, pages, page_extras(options))}
+    return Cost(used, by_format(scraping, pages, page_extras(options)), scraping)
 
 
 def _by_source(items: list[dict[str, Any]], found: Mapping[str, Any]) -> dict[str, Any]:

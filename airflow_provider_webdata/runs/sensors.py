@@ -9,6 +9,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow.sdk import PokeReturnValue
+from msgspec.structs import replace
 
 from airflow_provider_webdata.api.errors import (
     InvalidResponseError,
@@ -21,17 +22,16 @@ from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.job_kinds import checked_kind
 from airflow_provider_webdata.runs.jobs.results import JobResult
 from airflow_provider_webdata.runs.monitors.check import CheckWaitRun, check_with_pages
-from airflow_provider_webdata.runs.wait import WaitRun, in_worker, with_hub
+from airflow_provider_webdata.runs.wait_run import WaitRun, in_worker, with_hub
 from airflow_provider_webdata.states.check_queue import CheckQueue
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED
+from airflow_provider_webdata.states.outcomes import CheckOutcome, DeliveryOutcome, JobOutcome, OutcomeT
 from airflow_provider_webdata.waiting.check_target import CheckTarget
 from airflow_provider_webdata.waiting.delivery_target import DeliveryTarget, facts_of
 from airflow_provider_webdata.waiting.job_target import JobTarget
 from airflow_provider_webdata.waiting.wait import look
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from airflow.sdk import Context
 
     from airflow_provider_webdata.sensors.job import WebDataJobSensor
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.waiting.target import Target
 
 
-class SensorRun(WaitRun):
+class SensorRun(WaitRun[OutcomeT]):
     """One attempt of a sensor."""
 
     task: WebDataSensor
@@ -54,12 +54,12 @@ class SensorRun(WaitRun):
         except ArgumentError as error:
             self.refuse(error)
 
-    def look(self) -> dict[str, Any] | None:
-        """Check once, without a trigger; return the event that the trigger would yield, or None."""
+    def look(self) -> OutcomeT | None:
+        """Check once, without a trigger; return the outcome that the trigger would report, or None."""
         return with_hub(self.hook.get_settings(), lambda hub: look(hub, self.target))  # type: ignore[no-any-return]
 
     @cached_property
-    def target(self) -> Target:
+    def target(self) -> Target[OutcomeT]:
         """The target of the wait."""
         raise NotImplementedError
 
@@ -70,10 +70,10 @@ class SensorRun(WaitRun):
         """
         with self.calling():
             try:
-                event = self.look()
-                if event is not None:
-                    self.judge(event)
-                    return PokeReturnValue(is_done=True, xcom_value=self.result_of(event))
+                outcome = self.look()
+                if outcome is not None:
+                    self.judge(outcome)
+                    return PokeReturnValue(is_done=True, xcom_value=self.result_of(outcome))
             except (InvalidResponseError, RequestTimeoutError, ServerError, TransportError) as error:
                 if error.verdict != "unknown":
                     raise
@@ -92,10 +92,11 @@ class SensorRun(WaitRun):
         )
 
 
-class JobSensorRun(SensorRun):
+class JobSensorRun(SensorRun[JobOutcome]):
     """One attempt of a sensor that waits for a job."""
 
     task: WebDataJobSensor
+    outcome_class = JobOutcome
 
     def check(self) -> None:
         """Fail before the wait if rendered arguments are invalid."""
@@ -110,26 +111,26 @@ class JobSensorRun(SensorRun):
             self.refuse("job_id is empty after rendering; set it to a job's id")
 
     @cached_property
-    def target(self) -> Target:
+    def target(self) -> JobTarget:
         """The end of the job."""
         policy = in_worker(self.task.polling_policy)
         return JobTarget(self.task.kind, str(checked_text(self.task.job_id)), policy, self.log)
 
-    def judge(self, event: Mapping[str, Any]) -> None:
+    def judge(self, outcome: JobOutcome) -> None:
         """Return if the job completed, or was cancelled and is accepted; otherwise end the task."""
-        if self.task.accept_cancelled and event.get("job_status") == "cancelled":
-            self.log.warning("%s. The task returns the pages so far (accept_cancelled=True)", event["error"])
+        if self.task.accept_cancelled and outcome.job_status == "cancelled":
+            self.log.warning("%s. The task returns the pages so far (accept_cancelled=True)", outcome.message)
             return
-        if event.get("status") == "failed":
-            JobResult(self, self.task, self.task.kind, event["job_id"]).count_lost()
-        super().judge(event)
+        if outcome.status == "failed":
+            JobResult(self, self.task, self.task.kind, outcome.job_id).settle_lost()
+        super().judge(outcome)
 
-    def result_of(self, event: Mapping[str, Any]) -> Any:
+    def result_of(self, outcome: JobOutcome) -> Any:
         """Return the result of the job."""
-        return self.finished(JobResult(self, self.task, self.task.kind, event["job_id"]).deliver())
+        return self.finished(JobResult(self, self.task, self.task.kind, outcome.job_id).deliver())
 
 
-class CheckSensorRun(CheckWaitRun, SensorRun):
+class CheckSensorRun(CheckWaitRun, SensorRun[CheckOutcome]):
     """One attempt of a sensor that waits for a check."""
 
     task: WebDataMonitorCheckSensor
@@ -146,19 +147,19 @@ class CheckSensorRun(CheckWaitRun, SensorRun):
         queue = CheckQueue(task.criteria, task.after_moment(self.context), checked_text(task.check_id))
         return CheckTarget(task.named_monitor(), queue, in_worker(self.task.polling_policy), self.log)
 
-    def look(self) -> dict[str, Any] | None:
+    def look(self) -> CheckOutcome | None:
         """Check once: poll the service, or with `Wait(by="webhook")` read the inbox first."""
         if self.task.polling_policy.wait_by != "webhook":
             return super().look()
         was_delivered = self._was_delivered()
         if not was_delivered and not self._safety_poll_is_due():
             return None
-        event = super().look()
-        return {**event, "via": "webhook"} if event is not None and was_delivered else event
+        outcome = super().look()
+        return replace(outcome, via="webhook") if outcome is not None and was_delivered else outcome
 
-    def result_of(self, event: Mapping[str, Any]) -> Any:
+    def result_of(self, outcome: CheckOutcome) -> Any:
         """Return the check with the requested pages."""
-        return check_with_pages(self, event, self.task.include_pages)
+        return check_with_pages(self, outcome, self.task.include_pages)
 
     def _was_delivered(self) -> bool:
         task = self.task
@@ -197,13 +198,14 @@ class CheckSensorRun(CheckWaitRun, SensorRun):
         return due
 
 
-class WebhookSensorRun(SensorRun):
+class WebhookSensorRun(SensorRun[DeliveryOutcome]):
     """One attempt of a sensor that waits for a delivery."""
 
     task: WebDataWebhookSensor
+    outcome_class = DeliveryOutcome
 
     @cached_property
-    def target(self) -> Target:
+    def target(self) -> DeliveryTarget:
         """The delivery."""
         task = self.task
         return DeliveryTarget(
@@ -216,10 +218,10 @@ class WebhookSensorRun(SensorRun):
             since=task.after_moment(self.context),
         )
 
-    def result_of(self, event: Mapping[str, Any]) -> Any:
+    def result_of(self, outcome: DeliveryOutcome) -> Any:
         """Return the delivery with its payload."""
         with self.hook.inbox() as inbox:
-            delivery = inbox.fetch(int(event["delivery_id"]))
+            delivery = inbox.fetch(outcome.delivery_id)
         self.log.info("Delivery %s: %s, received at %s", delivery.id, delivery.event, delivery.received_at)
         facts = facts_of(delivery)
         del facts["size"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow_provider_webdata.api.endpoints import PRICES, label_of
@@ -20,6 +21,22 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.prices import Price
 
     RequestT = TypeVar("RequestT", bound=RequestModel)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The cost of a call.
+
+    :param used: credits that the service reports; None, or less than 0: unknown.
+    :param formats: the part of each format; `page` is the base price.
+    :param scraping: the part for scraping search results.
+    :param saved: credits that were not spent.
+    """
+
+    used: Any
+    formats: Mapping[str, float] = field(default_factory=dict)
+    scraping: float = 0
+    saved: float = 0
 
 
 class TaskLedger:
@@ -116,14 +133,31 @@ class TaskLedger:
                 spent,
             )
 
-    def settle(self, used: Any, operation: str, *, execution: str | None = None, **entry: Any) -> None:
+    def settle(
+        self,
+        cost: Cost,
+        operation: str,
+        *,
+        call: str | None = None,
+        execution: str | None = None,
+        is_repeatable: bool = False,
+    ) -> None:
         """Record the cost of a call; push and log the task's credits.
 
-        :param used: credits that the service reports; None, or less than 0, if it reports none.
+        :param call: as in `Ledger.settle`.
         :param execution: as in `reserve`.
-        :param entry: other arguments of `Ledger.settle`.
+        :param is_repeatable: as in `Ledger.settle`.
         """
-        self.credits.settle(execution or operation, used, operation, **entry)
+        self.credits.settle(
+            execution or operation,
+            cost.used,
+            operation,
+            call=call,
+            formats=cost.formats,
+            scraping=cost.scraping,
+            saved=cost.saved,
+            is_repeatable=is_repeatable,
+        )
         self.credits.report()
 
     def settle_failed(

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.common.item_urls import was_fetched
+from airflow_provider_webdata.states.outcomes import CheckOutcome
 from airflow_provider_webdata.states.stored import Stored
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from airflow_provider_webdata.api.models import MonitorCheck, MonitorCheckPage
+    from airflow_provider_webdata.states.outcomes import Via
 
 Choice = Literal["fail", "accept", "wait"]
 """Effect of a failed, partial, or skipped check: the wait fails, accepts it, or continues with the next one."""
@@ -148,21 +150,20 @@ def is_change(page: MonitorCheckPage) -> bool:
     return page.status == "removed" or was_fetched({"statusCode": page.status_code, "error": page.error})
 
 
-def event_of(check: MonitorCheck, decision: Decision, *, monitor_id: str, via: str) -> dict[str, Any]:
-    """Return the trigger event for the check that ends a wait.
+def outcome_of(check: MonitorCheck, decision: Decision, *, monitor_id: str, via: Via) -> CheckOutcome:
+    """Return the outcome of a wait that a check ends.
 
     :param decision: the decision on the check; never `wait`.
-    :param via: source of the check: `webhook` or `polling`.
     """
-    event: dict[str, Any] = {
-        "status": decision.outcome,
-        "check_id": check.id,
-        "monitor_id": check.monitor_id or monitor_id,
-        "check_status": check.status,
-        "via": via,
-    }
-    if decision.outcome == "failed":
-        event["error"] = f"check {check.id} of monitor {event['monitor_id']}: {decision.reason}"
-    elif decision.reason:
-        event["reason"] = decision.reason
-    return event
+    if decision.outcome == "wait":
+        raise AssertionError(f"unreachable: check {check.id} ends no wait")
+    monitor_id = check.monitor_id or monitor_id
+    failed = f"check {check.id} of monitor {monitor_id}: " if decision.outcome == "failed" else ""
+    return CheckOutcome(
+        status=decision.outcome,
+        message=f"{failed}{decision.reason}",
+        via=via,
+        check_id=check.id,
+        monitor_id=monitor_id,
+        check_status=check.status,
+    )

@@ -6,10 +6,14 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from airflow_provider_webdata.states.stored import Stored
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+    from airflow_provider_webdata.states.outcomes import OutcomeT
 
 EXECUTION_TIMEOUT = "execution_timeout"
 """The limit of an attempt, from its first start, including its waits."""
@@ -42,9 +46,9 @@ class WaitDeadline(Stored, frozen=True):
             return self
         return WaitDeadline(max(self.at, time.time() + seconds), self.by)
 
-    def named_in(self, event: dict[str, Any]) -> dict[str, Any]:
-        """Return an event of a wait; that of a timeout names the limit."""
-        if event.get("status") != "timeout":
-            return event
+    def named_in(self, outcome: OutcomeT) -> OutcomeT:
+        """Return the outcome of a wait; that of a timeout names the limit."""
+        if outcome.status != "timeout":
+            return outcome
         limit = " (execution_timeout)" if self.by == EXECUTION_TIMEOUT else ""
-        return {**event, "by": self.by, "message": f"{event['message']}{limit}"}
+        return replace(outcome, by=self.by, message=f"{outcome.message}{limit}")

@@ -9,9 +9,12 @@ import msgspec
 
 from airflow_provider_webdata.common.job_kinds import JobKind  # noqa: TC001 - msgspec reads the annotations
 from airflow_provider_webdata.common.numbers import known_count, known_credits
+from airflow_provider_webdata.states.outcomes import JobOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from airflow_provider_webdata.states.outcomes import Via
 
 JOB_COMPLETED = "completed"
 """The event that reports a completed job, without the prefix."""
@@ -112,25 +115,26 @@ class JobView(msgspec.Struct, frozen=True):
             parts.append(f"{self.credits_used:g} credits used")
         return ", ".join(parts)
 
-    def event(self, via: str) -> dict[str, Any]:
-        """Return the trigger event for a job that has ended.
+    def outcome(self, via: Via) -> JobOutcome:
+        """Return the outcome of a wait for this job, which has ended.
 
-        :param via: source of the state: `webhook` or `polling`.
+        :param via: source of the state.
         """
-        event = {
-            "status": "done" if self.state == "completed" else "failed",
-            "kind": self.kind,
-            "job_id": self.job_id,
-            "job_status": self.state,
-            "via": via,
-        }
+        message = ""
         if self.state == "failed":
-            event["error"] = (
+            message = (
                 f"{name_of(self.kind)} {self.job_id} failed: {self.error or 'the service gives no reason'}"
             )
         elif self.state != "completed":
-            event["error"] = f"{name_of(self.kind)} {self.job_id} was {self.state}"
-        return event
+            message = f"{name_of(self.kind)} {self.job_id} was {self.state}"
+        return JobOutcome(
+            status="done" if self.state == "completed" else "failed",
+            message=message,
+            via=via,
+            kind=self.kind,
+            job_id=self.job_id,
+            job_status=self.state,
+        )
 
 
 class ProgressLog:

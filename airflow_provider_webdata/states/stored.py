@@ -1,4 +1,4 @@
-"""Trigger arguments that Airflow stores as a mapping while the task waits."""
+"""Trigger arguments and outcomes that Airflow stores as a mapping while the task waits."""
 
 from __future__ import annotations
 

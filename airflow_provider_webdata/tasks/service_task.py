@@ -129,11 +129,11 @@ class ServiceTask(LiteralText, BaseOperator, metaclass=CheckedArguments):
         self._run = getattr(import_module(module), name)(self, context)
         return self._run
 
-    def execute_complete(self, context: Context, event: Mapping[str, Any] | None = None) -> Any:
-        """Resume after the wait. See `runs.wait.WaitRun.resume`."""
+    def execute_complete(self, context: Context, event: Mapping[str, Any]) -> Any:
+        """Resume after the wait. See `runs.wait_run.WaitRun.resume`."""
         run = self.new_run(context)
         run.is_resumed = True
-        return self.finished(lambda: run.resume(event or {}))
+        return self.finished(lambda: run.resume(event))
 
     def finished(self, work: Callable[[], Any]) -> Any:
         """Do the work of the current run, and return its result as Airflow can store it.

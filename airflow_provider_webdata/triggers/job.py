@@ -24,10 +24,9 @@ if TYPE_CHECKING:
 class WebDataJobTrigger(WaitTrigger):
     """Waits until a crawl, batch scrape, extract job, or agent run has ended, by webhook, by polling, or both.
 
-    Emits one event with a `status`: `done` (completed) or `failed` (with `error`; `job_status` distinguishes failed
-    from cancelled), both with `kind`, `job_id`, `job_status`, and `via` (`webhook` or `polling`); `timeout`, with a
-    `message` about the last observed state, `kind`, and `job_id`; or `error`, with `error` and its `verdict`. After
-    each poll that shows progress, the trigger logs it in the task's log.
+    Emits one event, a stored `JobOutcome`. Its `status` is `done` (completed), `failed` (`job_status` distinguishes
+    failed from cancelled), `timeout`, or `error`. After each poll that shows progress, the trigger logs it in the
+    task's log.
 
     With `cancel_on_kill`, the job is cancelled if a user ends the waiting task (Airflow 3.3 and later).
 
@@ -64,7 +63,7 @@ class WebDataJobTrigger(WaitTrigger):
         self.cancel_on_kill = cancel_on_kill
         self.credit_limit = credit_limit
 
-    def _target(self) -> Target:
+    def _target(self) -> Target[Any]:
         return JobTarget(
             checked_kind(self.kind),
             self.job_id,

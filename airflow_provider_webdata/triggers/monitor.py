@@ -19,10 +19,8 @@ if TYPE_CHECKING:
 class WebDataMonitorCheckTrigger(WaitTrigger):
     """Waits for a monitor check to end, by webhook, by polling, or both.
 
-    Emits one event with a `status`: `done`, `failed` (with `error`), or `skip`, all with `check_id`, `monitor_id`,
-    `check_status`, and `via` (`webhook` or `polling`); `timeout`, with a `message` about the last observed state; or
-    `error`, with `error` and its `verdict`. Permanent errors end the wait. All other errors are retried until the
-    deadline and logged in the task's log.
+    Emits one event, a stored `CheckOutcome`. Its `status` is `done`, `failed`, `skip`, `timeout`, or `error`. Permanent
+    errors end the wait. All other errors are retried until the deadline and logged in the task's log.
 
     The service has no endpoint to cancel a check, so killing the task leaves the check running.
 
@@ -55,7 +53,7 @@ class WebDataMonitorCheckTrigger(WaitTrigger):
         self.criteria = criteria
         self.check_id = check_id
 
-    def _target(self) -> Target:
+    def _target(self) -> Target[Any]:
         after = self._after() or start_of_run(self.task_instance)
         queue = CheckQueue(CheckCriteria.deserialize(self.criteria), after, self.check_id)
         return CheckTarget(self.monitor_id, queue, PollingPolicy.deserialize(self.policy), self.logger())

@@ -21,7 +21,7 @@ class ResumeTrigger(BaseTrigger):
     """Emits the event of an earlier trigger again at a given time, so the wait is not repeated.
 
     :param when: seconds since the epoch.
-    :param event: the event, JSON-serializable and without secrets.
+    :param event: the event, a stored `WaitOutcome`.
     """
 
     def __init__(self, when: float, event: Mapping[str, Any]) -> None:

@@ -16,10 +16,8 @@ if TYPE_CHECKING:
 class WebDataWebhookTrigger(WaitTrigger):
     """Waits until a delivery that matches all filters given arrives in the inbox.
 
-    Emits one event with a `status`: `done`, with `delivery_id`, `event`, `key`, `job_id`, `monitor_id`, `success`,
-    `received_at`, and `size` of the delivery, whose payload can be read by its id; `timeout`, with a `message` about
-    the last observed state; or `error`, with `error` and its `verdict`. Deliveries that arrived before the trigger
-    started count too.
+    Emits one event, a stored `DeliveryOutcome`. Its `status` is `done`, `timeout`, or `error`. Deliveries that arrived
+    before the trigger started count too.
 
     :param webdata_conn_id: id of a connection of type `webdata`.
     :param key: correlation key, the last part of the URL that received the delivery.
@@ -51,7 +49,7 @@ class WebDataWebhookTrigger(WaitTrigger):
         self.job_id = job_id
         self.monitor_id = monitor_id
 
-    def _target(self) -> Target:
+    def _target(self) -> Target[Any]:
         since = self._after()
         if since is None and self.key is None:
             since = start_of_run(self.task_instance)

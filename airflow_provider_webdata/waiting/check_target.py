@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow_provider_webdata.api.errors import NotFoundError
 from airflow_provider_webdata.api.models import MonitorCheck
 from airflow_provider_webdata.inbox.envelope import first_of
 from airflow_provider_webdata.inbox.reader import Delivery
 from airflow_provider_webdata.inbox.wire import delivery_url
-from airflow_provider_webdata.states.checks import CHECK_COMPLETED, event_of
+from airflow_provider_webdata.states.checks import CHECK_COMPLETED, outcome_of
+from airflow_provider_webdata.states.outcomes import CheckOutcome
 from airflow_provider_webdata.waiting.mailbox import WaitFailedError
 from airflow_provider_webdata.waiting.subjects import MonitorSubject, Unconfirmed
 from airflow_provider_webdata.waiting.subscriptions import Subscription
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
     from airflow_provider_webdata.states.check_queue import CheckQueue
     from airflow_provider_webdata.states.checks import Decision
+    from airflow_provider_webdata.states.outcomes import Via
     from airflow_provider_webdata.waiting.policy import PollingPolicy
 
 CLOCK_TOLERANCE = timedelta(minutes=5)
@@ -33,10 +35,10 @@ class FoundCheck(NamedTuple):
 
     check: MonitorCheck
     decision: Decision
-    via: Literal["webhook", "polling"]
+    via: Via
 
 
-class CheckTarget(Target):
+class CheckTarget(Target[CheckOutcome]):
     """The matching checks of a monitor, one after the other.
 
     A delivery is a hint to poll the monitor. The checks from the service go into a `CheckQueue`, which decides on each
@@ -60,6 +62,7 @@ class CheckTarget(Target):
     )
 
     subject_class = MonitorSubject
+    outcome_class = CheckOutcome
 
     def __init__(self, monitor_id: str, queue: CheckQueue, policy: PollingPolicy, log: Any) -> None:
         super().__init__(log)
@@ -177,9 +180,9 @@ class CheckTarget(Target):
                 return Look()
         return None
 
-    def event(self, found: FoundCheck) -> dict[str, Any]:
-        """Return the event for a matching check."""
-        return event_of(found.check, found.decision, monitor_id=self._monitor_id, via=found.via)
+    def outcome(self, found: FoundCheck) -> CheckOutcome:
+        """Return the outcome for a matching check."""
+        return outcome_of(found.check, found.decision, monitor_id=self._monitor_id, via=found.via)
 
     def remarks(self) -> list[str]:
         """Return the last skipped check."""

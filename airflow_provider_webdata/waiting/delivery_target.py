@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.hooks.webhooks import inbox_address
 from airflow_provider_webdata.inbox.reader import Delivery
+from airflow_provider_webdata.states.outcomes import DeliveryOutcome
 from airflow_provider_webdata.waiting.subscriptions import Subscription
 from airflow_provider_webdata.waiting.target import Look, Target
 
@@ -16,10 +17,12 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
 
 
-class DeliveryTarget(Target):
+class DeliveryTarget(Target[DeliveryOutcome]):
     """The oldest delivery that matches all filters given."""
 
     __slots__ = ("_conn_id", "_found", "_wanted")
+
+    outcome_class = DeliveryOutcome
 
     def __init__(
         self,
@@ -67,13 +70,13 @@ class DeliveryTarget(Target):
         """Return the delivery."""
         return self._found
 
-    def event(self, found: Delivery) -> dict[str, Any]:
-        """Return the event for a delivery."""
-        return {"status": "done", **facts_of(found)}
+    def outcome(self, found: Delivery) -> DeliveryOutcome:
+        """Return the outcome for a delivery."""
+        return DeliveryOutcome(status="done", **facts_of(found))
 
 
 def facts_of(delivery: Delivery) -> dict[str, Any]:
-    """Return the event fields of a delivery, without its payload."""
+    """Return the fields of a delivery in outcomes and asset events, without its payload."""
     return {
         "delivery_id": delivery.id,
         "event": delivery.event,

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from airflow_provider_webdata.inbox.reader import Delivery
 from airflow_provider_webdata.states.jobs import JobView, ProgressLog, last_events, name_of
+from airflow_provider_webdata.states.outcomes import JobOutcome
 from airflow_provider_webdata.waiting.subjects import JobSubject
 from airflow_provider_webdata.waiting.subscriptions import Subscription
 from airflow_provider_webdata.waiting.target import Look, Target, by_webhook, listens, polls
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from airflow_provider_webdata.api.errors import Verdict
     from airflow_provider_webdata.common.job_kinds import JobKind
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
+    from airflow_provider_webdata.states.outcomes import Status
     from airflow_provider_webdata.waiting.policy import PollingPolicy
 
 
-class JobTarget(Target):
+class JobTarget(Target[JobOutcome]):
     """The end of one job.
 
     The service sends no delivery if an entire crawl or batch scrape fails; polling detects this.
@@ -40,6 +43,7 @@ class JobTarget(Target):
     )
 
     subject_class = JobSubject
+    outcome_class = JobOutcome
 
     def __init__(
         self,
@@ -64,11 +68,6 @@ class JobTarget(Target):
 
     def __str__(self) -> str:
         return f"{name_of(self._kind)} {self._job_id}"
-
-    @property
-    def facts(self) -> Mapping[str, str]:  # type: ignore[override]
-        """Values that every event of the wait contains."""
-        return {"kind": self._kind, "job_id": self._job_id}
 
     @property
     def key(self) -> tuple[str, str]:
@@ -109,8 +108,18 @@ class JobTarget(Target):
         exceeds = limit is not None and (view.credits_used or 0) > limit
         return view if view.is_over or exceeds else None
 
-    def event(self, found: JobView) -> dict[str, Any]:
-        """Return the event for a job that has ended or exceeded its credit limit."""
+    def outcome(self, found: JobView) -> JobOutcome:
+        """Return the outcome for a job that has ended or exceeded its credit limit."""
         if found.is_over:
-            return found.event("webhook" if self._is_delivered else "polling")
-        return {**self.facts, "status": "done", "job_status": found.state, "over_limit": found.credits_used}
+            return found.outcome("webhook" if self._is_delivered else "polling")
+        return JobOutcome(
+            status="done",
+            kind=self._kind,
+            job_id=self._job_id,
+            job_status=found.state,
+            over_limit=found.credits_used,
+        )
+
+    def unfinished(self, status: Status, message: str, verdict: Verdict | None = None) -> JobOutcome:
+        """Return the outcome of a wait that ends before the job."""
+        return replace(super().unfinished(status, message, verdict), kind=self._kind, job_id=self._job_id)

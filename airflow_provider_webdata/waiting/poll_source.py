@@ -59,14 +59,14 @@ class PollSource:
         self._list_pages = 0
         self._judging: dict[tuple[str, str], asyncio.Task[bool]] = {}
 
-    def add(self, target: Target) -> Subject:
+    def add(self, target: Target[Any]) -> Subject:
         """Add a target to its subject, and return the subject."""
         if (subject := self.subjects.get(key := target.key)) is None:
             subject = self.subjects[key] = target.subject_class(key)
         subject.targets.add(target)
         return subject
 
-    def follow(self, target: Target) -> None:
+    def follow(self, target: Target[Any]) -> None:
         """Start polling for a target."""
         self.add(target)
         if self._backoff.notice is not None:
@@ -76,7 +76,7 @@ class PollSource:
             self._is_running = True
             self._connection.run(self._run(), f"the poller of connection {self._connection.conn_id!r}")
 
-    def leave(self, target: Target) -> None:
+    def leave(self, target: Target[Any]) -> None:
         """Stop polling for a target."""
         subject = self.subjects.get(target.key)
         if subject is not None:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
 from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.common.dates import utc_text
 from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.hooks.webhooks import can_receive, no_deliveries_reason
+from airflow_provider_webdata.states.outcomes import OutcomeT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from airflow_provider_webdata.api.errors import Verdict
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
+    from airflow_provider_webdata.states.outcomes import Status
     from airflow_provider_webdata.waiting.mailbox import Mailbox
     from airflow_provider_webdata.waiting.policy import PollingPolicy
     from airflow_provider_webdata.waiting.subjects import Subject, SubjectKey
@@ -43,13 +44,13 @@ class Judgment(NamedTuple):
     is_meaningful: bool
 
 
-class Target(ABC):
+class Target(ABC, Generic[OutcomeT]):
     """A job, check, or delivery to wait for. It evaluates the findings of its sources, and can request more."""
 
     __slots__ = ("log", "mailbox", "subscriptions")
 
-    facts: Mapping[str, str] = {}
-    """Values that every event of the wait contains."""
+    outcome_class: type[OutcomeT]
+    """The class of the wait's outcome."""
 
     subject_class: type[Subject]
     """The class of the polled subject; not set if the service is not polled."""
@@ -89,8 +90,12 @@ class Target(ABC):
         """Return the finding that ends the wait, a `Look` or `Judge` request for more information, or None."""
 
     @abstractmethod
-    def event(self, found: Any) -> dict[str, Any]:
-        """Return the event, with its `status`, for a finding from `decide`."""
+    def outcome(self, found: Any) -> OutcomeT:
+        """Return the outcome of the wait for a finding from `decide`."""
+
+    def unfinished(self, status: Status, message: str, verdict: Verdict | None = None) -> OutcomeT:
+        """Return the outcome of a wait that ends without a finding."""
+        return self.outcome_class(status=status, message=message, verdict=verdict)
 
     def remarks(self) -> list[str]:
         """Return additional remarks for the message of a timeout."""

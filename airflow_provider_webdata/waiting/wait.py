@@ -16,28 +16,26 @@ from airflow_provider_webdata.waiting.target import Judge, Judgment, Look, waiti
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from airflow_provider_webdata.states.outcomes import OutcomeT
     from airflow_provider_webdata.waiting.hub import Hub
     from airflow_provider_webdata.waiting.target import Target
 
-    Announce = Callable[[Target, str, float | None], None]
+    Announce = Callable[[Target[Any], str, float | None], None]
     """Logs the first line of a wait, see `waiting_for`."""
-
-    Event = dict[str, Any]
-    """The outcome of a wait, which Airflow stores for the task: JSON, with `status`."""
 
 
 async def wait(
     hub: Hub,
-    target: Target,
+    target: Target[OutcomeT],
     deadline: float | None = None,
     announce: Announce | None = None,
     *,
     at_least_once: bool = False,
-) -> Event:
-    """Wait for a target, and return the event.
+) -> OutcomeT:
+    """Wait for a target, and return the outcome.
 
-    Its `status` is that of the target's own event (`done`, `failed`, or `skip`); `timeout`, with a `message` about the
-    last observed state; or `error`, with `error` and its `verdict`, after a permanent error or a failure of a source.
+    It is `timeout` with the last observed state if the deadline passes, and `error` after a permanent error or a
+    failure of a source.
 
     :param deadline: seconds since the epoch; None: no deadline.
     :param announce: default: log the first line immediately to the target's log.
@@ -49,19 +47,19 @@ async def wait(
     with hub.mailbox(deadline) as target.mailbox:
         try:
             await _begin(hub, target, deadline, announce)
-            return target.event(await next_found(hub, target))
+            return target.outcome(await next_found(hub, target))
         except ExpiredError:
-            if at_least_once and (event := await _first_look(hub, target)):
-                return event
+            if at_least_once and (outcome := await _first_look(hub, target)):
+                return outcome
             message = f"Timed out waiting for {target}: {'; '.join(_seen(hub, target))}"
-            return {"status": "timeout", "message": message, **target.facts}
+            return target.unfinished("timeout", message)
         except WaitFailedError as error:
-            return {**error_event(error), **target.facts}
+            return target.unfinished("error", brief(error), error.verdict)
         finally:
             leave(hub, target)
 
 
-async def _begin(hub: Hub, target: Target, deadline: float | None, announce: Announce | None) -> None:
+async def _begin(hub: Hub, target: Target[Any], deadline: float | None, announce: Announce | None) -> None:
     how = await follow(hub, target)
     if announce is None:
         target.log.info(waiting_for(target, how, deadline))
@@ -69,7 +67,7 @@ async def _begin(hub: Hub, target: Target, deadline: float | None, announce: Ann
         announce(target, how, deadline)
 
 
-async def follow(hub: Hub, target: Target) -> str:
+async def follow(hub: Hub, target: Target[Any]) -> str:
     """Subscribe a target to its sources until `leave`, and return how its end is detected, as text."""
     how, target.subscriptions = target.begin(await hub.connection.settings())
     for subscription in target.subscriptions:
@@ -79,14 +77,14 @@ async def follow(hub: Hub, target: Target) -> str:
     return how
 
 
-def leave(hub: Hub, target: Target) -> None:
+def leave(hub: Hub, target: Target[Any]) -> None:
     """Unsubscribe a target from its sources."""
     for subscription in target.subscriptions:
         hub.inbox.unsubscribe(subscription)
     hub.polls.leave(target)
 
 
-async def next_found(hub: Hub, target: Target) -> Any:
+async def next_found(hub: Hub, target: Target[Any]) -> Any:
     """Return the next finding that ends a wait, as decided by the target.
 
     :raises ExpiredError: the deadline has passed.
@@ -120,7 +118,7 @@ def _judge(hub: Hub, monitor_id: str, judge: Judge, mailbox: Mailbox) -> None:
     hub.polls.judge(monitor_id, judge.check_id).add_done_callback(answer)
 
 
-async def _first_look(hub: Hub, target: Target) -> Event | None:
+async def _first_look(hub: Hub, target: Target[OutcomeT]) -> OutcomeT | None:
     if hub.polls.subjects[target.key].polled_at is not None:
         return None
     try:
@@ -132,8 +130,8 @@ async def _first_look(hub: Hub, target: Target) -> Event | None:
         return None
 
 
-async def look(hub: Hub, target: Target) -> Event | None:
-    """Poll a target once, and return the event, or None if the wait has not ended.
+async def look(hub: Hub, target: Target[OutcomeT]) -> OutcomeT | None:
+    """Poll a target once, and return the outcome, or None if the wait has not ended.
 
     The poll source keeps the target until `leave`, or until the hub closes.
 
@@ -150,10 +148,10 @@ async def look(hub: Hub, target: Target) -> Event | None:
             meaningful = await is_meaningful(hook, target.key[1], decision.check_id)
             target.receive(Judgment(decision.check_id, meaningful))
         if not isinstance(decision, Look):
-            return None if decision is None else target.event(decision)
+            return None if decision is None else target.outcome(decision)
 
 
-async def _poll(hub: Hub, target: Target) -> list[tuple[Any, Any]]:
+async def _poll(hub: Hub, target: Target[Any]) -> list[tuple[Any, Any]]:
     hub.connection.count_poll(target.key[0])
     subject = hub.polls.add(target)
     began = time.monotonic()
@@ -167,15 +165,10 @@ async def _poll(hub: Hub, target: Target) -> list[tuple[Any, Any]]:
         await asyncio.sleep(subjects.MISSING_PAUSE)
 
 
-def _seen(hub: Hub, target: Target) -> Iterator[str]:
+def _seen(hub: Hub, target: Target[Any]) -> Iterator[str]:
     if target.is_polled:
         subject = hub.polls.subjects.get(target.key)
         yield subject.state() if subject is not None else "the service was not polled"
     if target.subscriptions:
         yield hub.inbox.state()
     yield from target.remarks()
-
-
-def error_event(error: WaitFailedError | WebDataError) -> Event:
-    """Return the event for a wait that cannot start or continue."""
-    return {"status": "error", "error": brief(error), "verdict": error.verdict}

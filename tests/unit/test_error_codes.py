@@ -336,10 +336,10 @@ MADE_OF_A_TEXT = {
     ("runs/batch_search.py", "AirflowException"): "the task was terminated",
     ("runs/run.py", "AirflowFailException"): "the text of an error with a code",
     ("runs/load.py", "AirflowFailException"): "the same",
-    ("runs/wait.py", "AirflowFailException"): "the text of a trigger's event, with its code",
-    ("runs/wait.py", "AirflowTaskTimeout"): "the text of an error with a code",
+    ("runs/wait_run.py", "AirflowFailException"): "the text of a trigger's event, with its code",
+    ("runs/wait_run.py", "AirflowTaskTimeout"): "the text of an error with a code",
     (
-        "runs/wait.py",
+        "runs/wait_run.py",
         "AirflowException",
     ): "the text of a trigger's event, with its code unless the trigger crashed",
 }

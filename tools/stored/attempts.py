@@ -149,13 +149,14 @@ def requests() -> dict[str, Any]:
 
 def kept_under(request: Any) -> str:
     """Return the key of the record with a request's response."""
+    from airflow_provider_webdata.api.models.base import Answer
     from airflow_provider_webdata.runs.kept_answer import KeptAnswer
 
     store = StateStore()
     kept = KeptAnswer(  # type: ignore[arg-type]
-        request, "account", None, context_of(TaskInstance(), store), logging.getLogger(__name__)
+        request, Answer, "account", None, context_of(TaskInstance(), store), logging.getLogger(__name__)
     )
-    kept.or_call(dict)
+    kept.or_call(Answer)
     kept.keep()
     key: str = json.loads(store.get("webdata_paid_0"))["key"]
     return key

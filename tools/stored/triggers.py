@@ -10,6 +10,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from msgspec.structs import replace
+
 from tools.stored.examples import CONNECTION_ID, DEADLINE, NOON, delivery
 
 CHECK = {"id": "check", "monitorId": "monitor", "status": "completed", "finishedAt": NOON.isoformat()}
@@ -144,30 +146,38 @@ def mappings() -> dict[str, Any]:
 def events() -> dict[str, Any]:
     """Return the events with which triggers resume tasks."""
     from airflow_provider_webdata.api.models import MonitorCheck
-    from airflow_provider_webdata.runs.wait import _LIMITED_SINCE
-    from airflow_provider_webdata.states.checks import Decision, event_of
+    from airflow_provider_webdata.states.checks import Decision, outcome_of
     from airflow_provider_webdata.states.jobs import JobView
+    from airflow_provider_webdata.states.outcomes import CheckOutcome, DeliveryOutcome, JobOutcome
     from airflow_provider_webdata.waiting.delivery_target import facts_of
-    from airflow_provider_webdata.waiting.mailbox import WaitFailedError
-    from airflow_provider_webdata.waiting.wait import error_event
 
     check = MonitorCheck.model_validate(CHECK)
-    said = {outcome: event_of(check, Decision(outcome, "why" if outcome != "done" else ""), monitor_id="monitor",
-                              via="webhook") for outcome in ("done", "failed", "skip")}  # fmt: skip
-    error = error_event(WaitFailedError("why", "never"))
-    timeout = {"status": "timeout", "message": "Timed out"}
-    job = {"kind": "crawl", "job_id": "job"}
+    decisions = (Decision("done"), Decision("failed", "why"), Decision("skip", "why"))
+    ended = {made.outcome: outcome_of(check, made, monitor_id="monitor", via="webhook") for made in decisions}
     states = {"done": "completed", "failed": "failed", "cancelled": "cancelled"}
-    return {
-        "check": {**said, "error": error, "timeout": timeout},
+    jobs = {name: JobView("crawl", "job", state).outcome("polling") for name, state in states.items()}
+    error: dict[str, Any] = {"status": "error", "message": "why", "verdict": "never"}
+    timeout: dict[str, Any] = {"status": "timeout", "message": "Timed out", "by": "timeout"}
+    job: dict[str, Any] = {"kind": "crawl", "job_id": "job"}
+    outcomes = {
+        "check": {**ended, "error": CheckOutcome(**error), "timeout": CheckOutcome(**timeout)},
         "job": {
-            **{name: JobView("crawl", "job", state).event("polling") for name, state in states.items()},
-            "error": {**error, **job},
-            "timeout": {**timeout, **job},
-            "resumed": {_LIMITED_SINCE: NOON.isoformat(), **JobView("crawl", "job", "completed").event("polling")},
+            **jobs,
+            "error": JobOutcome(**error, **job),
+            "timeout": JobOutcome(**timeout, **job),
+            "over": JobOutcome(status="done", job_status="scraping", over_limit=12.0, **job),
+            "resumed": replace(jobs["done"], limited_since=NOON.isoformat()),
         },
-        "delivery": {"done": {"status": "done", **facts_of(delivery())}, "error": error, "timeout": timeout},
-    }  # fmt: skip
+        "delivery": {
+            "done": DeliveryOutcome(status="done", **facts_of(delivery())),
+            "error": DeliveryOutcome(**error),
+            "timeout": DeliveryOutcome(**timeout),
+        },
+    }
+    return {
+        what: {name: outcome.serialize() for name, outcome in named.items()}
+        for what, named in outcomes.items()
+    }
 
 
 def asset_events() -> dict[str, Any]:

@@ -443,7 +443,7 @@ def _payload_of(row: Any) -> dict[str, Any]:
     if row.name == JOB_COMPLETED:
         view = JobView(row.operation, row.job_id, JOB_COMPLETED)
         return {
-            **view.event("webhook"),
+            **view.outcome("webhook").serialize(),
             **payload,
             "credits_used": facts.get("creditsUsed"),
             "metadata": facts.get("metadata"),

@@ -17,6 +17,7 @@ from airflow_provider_webdata.runs.cached_pages import CachedPages
 from airflow_provider_webdata.runs.delivery.step import MISSING, SKIPPED, Results
 from airflow_provider_webdata.runs.failed_run import suggest_question
 from airflow_provider_webdata.runs.failures import FailureGroups, TooManyFailuresError, too_many
+from airflow_provider_webdata.runs.task_ledger import Cost
 from airflow_provider_webdata.states.jobs import name_of
 
 if TYPE_CHECKING:
@@ -51,10 +52,10 @@ _FACTS = (
 class PageErrors:
     """The pages of a job that failed or have a warning.
 
-    :param count: number of failed pages.
+    :param failed: number of failed pages.
     :param succeeded: number of pages without an error.
     :param robots_blocked: URLs that were not fetched because robots.txt forbids it.
-    :param is_known: False if the service does not list the failed pages; `count` then has those among the documents.
+    :param is_known: False if the service does not list the failed pages; `failed` then has those among the documents.
     :param skipped: entries of the result that are no pages.
     :param delivered: all entries of the result.
     :param pages: the first failed ones, each with `url`, `error` and `code`.
@@ -63,7 +64,7 @@ class PageErrors:
     :param first_warning: the first of these warnings.
     """
 
-    count: int = 0
+    failed: int = 0
     succeeded: int = 0
     robots_blocked: int = 0
     is_known: bool = True
@@ -76,7 +77,7 @@ class PageErrors:
 
     def add_failed(self, url: str | None, error: str | None, code: str | None) -> None:
         """Count a failed page; `code` is the service's code or the site's HTTP status."""
-        self.count += 1
+        self.failed += 1
         # The text may name the page.
         reason = str(code or error or "no reason given")
         if code and error and str(url) not in error:
@@ -105,7 +106,7 @@ class PageErrors:
         """Return the XCom form."""
         if not self.is_known:
             return {"count": None, "robotsBlocked": None, "pages": self.pages}
-        return {"count": self.count, "robotsBlocked": self.robots_blocked, "pages": self.pages}
+        return {"count": self.failed, "robotsBlocked": self.robots_blocked, "pages": self.pages}
 
 
 class JobResult:
@@ -190,8 +191,8 @@ class JobResult:
         results = Results(items, "generic", summary, inputs)
         return self._run.deliver(results, lambda _, facts: {**facts, "data": data})
 
-    def count(self, status: Mapping[str, Any]) -> None:
-        """Count the job's cost so far.
+    def settle(self, status: Mapping[str, Any]) -> None:
+        """Record the job's cost so far.
 
         :param status: the job's status, with wire names.
         """
@@ -202,10 +203,10 @@ class JobResult:
         if isinstance(pages, int) and used:
             formats = by_format(used, pages, self._extras())
         saved = used or 0 if self._is_saved else 0
-        self._run.ledger.settle(used, self._kind, call=self._id, formats=formats, saved=saved)
+        self._run.ledger.settle(Cost(used, formats, saved=saved), self._kind, call=self._id)
 
-    def count_lost(self) -> Mapping[str, Any]:
-        """Count the cost of a job that has no result, push what it found until it stopped, and return its status."""
+    def settle_lost(self) -> Mapping[str, Any]:
+        """Record the cost of a job that has no result, push what it found until it stopped, and return its status."""
         try:
             with self._run.hook as hook:
                 status = hook.job_status(self._kind, self._id, limit=1).to_wire()
@@ -215,15 +216,15 @@ class JobResult:
         if (partial := status.get("partial")) is not None:
             self._run.push(partial=partial)
             self._log.warning("The run's results until it stopped are in XCom 'partial'")
-        self.count(status)
+        self.settle(status)
         return status
 
     def page_summary(self) -> tuple[dict[str, Any], PageErrors]:
-        """Count the cost of a job with pages; return its summary and the listed errors."""
+        """Record the cost of a job with pages; return its summary and the listed errors."""
         status = self._run.hook.job_status(self._kind, self._id, limit=1).to_wire()
         summary: dict[str, Any] = {name: status.get(name) for name in _FACTS if name in status}
         summary["id"] = self._id
-        self.count(summary)
+        self.settle(summary)
         return summary, self._listed_errors()
 
     def documents(self, errors: PageErrors) -> Iterator[dict[str, Any]]:
@@ -276,11 +277,11 @@ class JobResult:
         :param errors: the failed pages.
         """
         most = number("max_error_ratio", self._task.max_error_ratio, 1)
-        excess = too_many(errors.count, errors.count + errors.succeeded, "pages", most or 0)
+        excess = too_many(errors.failed, errors.failed + errors.succeeded, "pages", most or 0)
         fails = most is not None and excess is not None
         for line in errors.groups.lines("page"):
             (self._log.error if fails else self._log.warning)("%s", line)
-        if errors.count and not errors.succeeded and (lack := self._lack(errors.pages[0])):
+        if errors.failed and not errors.succeeded and (lack := self._lack(errors.pages[0])):
             (self._log.error if fails else self._log.warning)(
                 "The server does not support this call: %s", lack
             )
@@ -314,7 +315,7 @@ class JobResult:
         answer.pop("success", None)
         data = answer.pop("data", None)
         summary: dict[str, Any] = {"id": self._id, **answer}
-        self.count(summary)
+        self.settle(summary)
         self.report(summary)
         self._report_approval(summary)
         return self.deliver_data(data, summary, inputs)

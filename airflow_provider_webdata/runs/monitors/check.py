@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 from airflow.sdk.exceptions import AirflowSkipException
+from msgspec.structs import replace
 
 from airflow_provider_webdata.api.errors import NotFoundError, WebDataError
 from airflow_provider_webdata.common.numbers import known_credits
@@ -17,10 +18,12 @@ from airflow_provider_webdata.options import REPLICA_WAIT_SECONDS
 from airflow_provider_webdata.runs.failures import CheckFailedError
 from airflow_provider_webdata.runs.replica import until_found
 from airflow_provider_webdata.runs.state import TaskState
-from airflow_provider_webdata.runs.wait import WaitRun, in_worker
+from airflow_provider_webdata.runs.task_ledger import Cost
+from airflow_provider_webdata.runs.wait_run import WaitRun, in_worker
 from airflow_provider_webdata.states.check_queue import CheckQueue
 from airflow_provider_webdata.states.checks import CHANGED_STATUSES, is_change, is_over
 from airflow_provider_webdata.states.jobs import first_few
+from airflow_provider_webdata.states.outcomes import CheckOutcome
 from airflow_provider_webdata.triggers.monitor import WebDataMonitorCheckTrigger
 from airflow_provider_webdata.waiting.check_target import CheckTarget
 
@@ -45,26 +48,27 @@ class _WaitState(msgspec.Struct, frozen=True):
     deadline: Epoch | None
 
 
-class CheckWaitRun(WaitRun):
+class CheckWaitRun(WaitRun[CheckOutcome]):
     """One attempt of a task that waits for a check, and reports its credits."""
 
-    def judge(self, event: Mapping[str, Any]) -> None:
+    outcome_class = CheckOutcome
+
+    def judge(self, outcome: CheckOutcome) -> None:
         """Return if the check is accepted; otherwise report its credits, and end the task."""
         try:
-            super().judge(event)
+            super().judge(outcome)
         except (AirflowSkipException, CheckFailedError):
-            if "check_id" in event:
-                self._report_unread(event)
+            self._report_unread(outcome.monitor_id, outcome.check_id)
             raise
 
-    def _report_unread(self, event: Mapping[str, Any]) -> None:
+    def _report_unread(self, monitor_id: str, check_id: str) -> None:
         try:
             with self.hook:
-                check = self.hook.get_monitor_check(event["monitor_id"], event["check_id"], limit=1).to_wire()
+                check = self.hook.get_monitor_check(monitor_id, check_id, limit=1).to_wire()
         except WebDataError as error:
-            self.log.warning("The cost of check %s is unknown: %s", event["check_id"], error)
+            self.log.warning("The cost of check %s is unknown: %s", check_id, error)
             check = {}
-        report_credits(self, event["check_id"], check)
+        report_credits(self, check_id, check)
 
 
 class CheckRun(CheckWaitRun):
@@ -97,17 +101,18 @@ class CheckRun(CheckWaitRun):
             }
             self.defer_until(deadline, WebDataMonitorCheckTrigger, trigger_kwargs, resumed=resumed)
         queue = CheckQueue(self.task.criteria, after, check_id)
-        event = self.wait_here(
+        outcome = self.wait_here(
             CheckTarget(monitor_id, queue, in_worker(self.task.polling_policy), self.log), deadline
         )
-        if event["status"] == "timeout":
-            event["message"] += f" ({self.task.wait.seconds(CHECK_WAIT_SECONDS):g} s)"
-        self.judge(event)
-        return self.result_of(event)
+        if outcome.status == "timeout":
+            limit = self.task.wait.seconds(CHECK_WAIT_SECONDS)
+            outcome = replace(outcome, message=f"{outcome.message} ({limit:g} s)")
+        self.judge(outcome)
+        return self.result_of(outcome)
 
-    def result_of(self, event: Mapping[str, Any]) -> Any:
+    def result_of(self, outcome: CheckOutcome) -> Any:
         """Return the check, with wire names, and the requested pages."""
-        return check_with_pages(self, event, self.task.include_pages, self.task.replica_wait)
+        return check_with_pages(self, outcome, self.task.include_pages, self.task.replica_wait)
 
     def _span(self) -> tuple[datetime, float, bool]:
         """Return the start of the wait, its end (seconds since the epoch), and whether it is resumed."""
@@ -132,12 +137,12 @@ def report_credits(run: Run, check_id: str, check: Mapping[str, Any]) -> None:
     used = known_credits(check.get("actualCredits"))
     if used is None and check.get("billingStatus") in _UNBILLED:
         used = 0
-    run.ledger.settle(used, "monitor", call=check_id)
+    run.ledger.settle(Cost(used), "monitor", call=check_id)
 
 
 def check_with_pages(
     run: Run,
-    event: Mapping[str, Any],
+    outcome: CheckOutcome,
     pages: PagesWanted,
     replica_wait: float = REPLICA_WAIT_SECONDS,
 ) -> dict[str, Any]:
@@ -146,12 +151,12 @@ def check_with_pages(
 
     All result pages are fetched. Header values are replaced by `***`.
 
-    :param event: the event that ended the wait.
+    :param outcome: the outcome of the wait.
     :param pages: selects the pages under `pages`; False omits the key.
     :param replica_wait: maximum seconds until the service shows the check as finished.
     """
     hook = run.hook
-    monitor_id, check_id = event["monitor_id"], event["check_id"]
+    monitor_id, check_id = outcome.monitor_id, outcome.check_id
     seen: list[Mapping[str, Any]] = []
     missing: list[NotFoundError] = []
 
@@ -176,8 +181,8 @@ def check_with_pages(
         "Check %s of monitor %s %s (reported by %s)%s",
         check_id,
         monitor_id,
-        found.get("status") or event.get("check_status"),
-        event.get("via"),
+        found.get("status") or outcome.check_status,
+        outcome.via,
         _outcome(found, found.get("pages", seen[-1].get("pages")) or ()),
     )
     return found

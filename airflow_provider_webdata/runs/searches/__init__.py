@@ -1,1 +1,1 @@
-"""Batch search: as many concurrent searches as the service accepts. Each is billed once and fails independently."""
+"""Batch search: concurrent searches. Each is billed once and fails independently."""

@@ -1,4 +1,4 @@
-"""The runner of a batch's searches: as many concurrently as the service accepts, each billed once."""
+"""The runner of a batch's searches: concurrent, each billed once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from airflow_provider_webdata.api.errors import (
     trimmed,
 )
 from airflow_provider_webdata.api.prices import SEARCH
-from airflow_provider_webdata.api.retry import SILENT_PAUSE_SECONDS, is_unreachable
+from airflow_provider_webdata.api.retry import SILENT_PAUSE_SECONDS, is_unreachable, pause_between
 from airflow_provider_webdata.api.servers import NO_SEARCH, lacks_search
 from airflow_provider_webdata.common.item_urls import unfetched
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
     from airflow_provider_webdata.hooks.ledger import Ledger
     from airflow_provider_webdata.runs.kept_records import Record
-    from airflow_provider_webdata.runs.searches.adaptive_limit import AdaptiveLimit
     from airflow_provider_webdata.runs.searches.batch_queries import BatchQuery
 
 log = logging.getLogger(__name__)
@@ -114,14 +113,50 @@ def may_have_been_billed(error: WebDataError, server: Server) -> bool:
     return isinstance(error, InvalidResponseError)
 
 
+class Pause:
+    """The pause of new searches after a 429 or an unreachable service.
+
+    Searches that are in flight continue. A 429 that arrives during the pause can extend it.
+
+    :param clock: returns monotonic seconds.
+    :ivar total: seconds of pauses since the last successful search.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._failed = 0
+        self._until = 0.0
+        self.total = 0.0
+
+    @property
+    def left(self) -> float:
+        """Seconds until the next search may start; 0: now."""
+        return max(self._until - self._clock(), 0.0)
+
+    def succeeded(self) -> None:
+        """Record that a search succeeded."""
+        self._failed = 0
+        self.total = 0.0
+
+    def extend(self, error: WebDataError) -> None:
+        """Pause for the wait that the service specifies, or for a time that grows until a search succeeds."""
+        before = self.left
+        if not before:
+            self._failed += 1
+        # Of the searches in flight at the start of a pause, all may fail.
+        pause = max(before, pause_between(error, self._failed))
+        self._until = self._clock() + pause
+        self.total += pause - before
+
+
 class SearchBatch:
     """The searches of one attempt.
 
-    Searches start in the given order while the adaptive limit and the credits allow it. Each response is saved
+    Searches start in the given order while the concurrency and the credits allow it. Each response is saved
     immediately. If storage is slower than the service, searches wait for it, so that memory holds at most about two
     results per search in flight.
 
-    :param limit: the limit of searches in flight.
+    :param max_concurrency: maximum number of searches in flight.
     :param save: saves records; called in a thread, one call at a time.
     :param extra_body: merged into each request unchecked.
     :param ledger: the credits of the task. A search is settled once its record is saved.
@@ -132,7 +167,7 @@ class SearchBatch:
     def __init__(
         self,
         settings: ConnectionSettings,
-        limit: AdaptiveLimit,
+        max_concurrency: int,
         save: Callable[[list[Record]], None],
         *,
         extra_body: Mapping[str, Any] | None,
@@ -145,7 +180,8 @@ class SearchBatch:
         self.stopped = False
         """True if the task was terminated."""
         self._settings = settings
-        self._limit = limit
+        self._max_concurrency = max_concurrency
+        self._pause = Pause()
         self._keep = save
         self._extra_body = extra_body
         self._ledger = ledger
@@ -201,9 +237,9 @@ class SearchBatch:
         self._pending.extend(queries)
         self._free = self._ledger.left - (0 if self._ledger.is_complete else self._earlier)
         self._total = len(self._pending) + self.tally.settled
-        writer = RecordWriter(self._save, self._limit.limit)
+        writer = RecordWriter(self._save, self._max_concurrency)
         writing = asyncio.create_task(writer.run())
-        hook = AsyncWebDataHook.of(self._settings, retry_budget=0.0, max_concurrency=self._limit.limit)
+        hook = AsyncWebDataHook.of(self._settings, retry_budget=0.0, max_concurrency=self._max_concurrency)
         results: asyncio.Queue[_CallResult] = asyncio.Queue()
         try:
             async with hook:
@@ -241,7 +277,7 @@ class SearchBatch:
             if not in_flight and results.empty():
                 if self._is_over(writer):
                     return
-                await asyncio.sleep(min(self._limit.pause, _WAKE_SECONDS))
+                await asyncio.sleep(min(self._pause.left, _WAKE_SECONDS))
                 continue
             if results.empty():
                 # Wake periodically to check whether a pause is over or the task was terminated.
@@ -253,7 +289,7 @@ class SearchBatch:
                 self._report(len(in_flight))
 
     def _may_begin(self, in_flight: int, writer: RecordWriter) -> bool:
-        if in_flight >= self._limit.limit or self._limit.pause > 0:
+        if in_flight >= self._max_concurrency or self._pause.left > 0:
             return False
         return not self._is_over(writer)
 
@@ -324,15 +360,14 @@ class SearchBatch:
     async def _search(
         self, hook: AsyncWebDataHook, query: BatchQuery, results: asyncio.Queue[_CallResult]
     ) -> None:
-        ticket = self._limit.ticket
         try:
             answer = await hook.search(query.request, extra_body=self._extra_body)
         except asyncio.CancelledError:
             raise
         except BaseException as error:  # noqa: BLE001 - the loop handles every error, including a task timeout
-            results.put_nowait(_CallResult(query, ticket, error=error))
+            results.put_nowait(_CallResult(query, error=error))
         else:
-            results.put_nowait(_CallResult(query, ticket, answer=answer))
+            results.put_nowait(_CallResult(query, answer=answer))
 
     async def _record(self, result: _CallResult, writer: RecordWriter) -> None:
         query, error = result.query, result.error
@@ -342,17 +377,17 @@ class SearchBatch:
         if is_unbilled:
             self._release(query.key, 0)
         if result.answer is not None:
-            self._limit.succeeded(result.ticket)
+            self._pause.succeeded()
             await writer.put(self._count(query, result.answer))
         elif isinstance(error, RateLimitError):
-            self._slow_down(result.ticket, error, error.retry_after)
+            self._slow_down(error)
             self._pending.appendleft(query)
-            if self._limit.paused > self._patience:
+            if self._pause.total > self._patience:
                 self.rate_limit = error
         elif isinstance(error, TransportError) and is_unreachable(error) and self._may_reach_later(query):
-            self._slow_down(result.ticket, error, None)
+            self._slow_down(error)
             self._pending.appendleft(query)
-            if self._limit.paused > self._patience:
+            if self._pause.total > self._patience:
                 self._fatal = self._fatal or error
         elif isinstance(error, WebDataError) and not isinstance(error, _FOR_ALL):
             await self._fail(query, error, writer)
@@ -360,11 +395,11 @@ class SearchBatch:
             self._pending.appendleft(query)
             self._fatal = self._fatal or error
 
-    def _slow_down(self, ticket: int, error: WebDataError, wait: float | None) -> None:
-        before = self._limit.pause
-        self._limit.slow_down(ticket, wait)
+    def _slow_down(self, error: WebDataError) -> None:
+        before = self._pause.left
+        self._pause.extend(error)
         # Many searches in flight receive the same 429.
-        if (pause := self._limit.pause) > SILENT_PAUSE_SECONDS >= before:
+        if (pause := self._pause.left) > SILENT_PAUSE_SECONDS >= before:
             log.warning("%s. Pausing new searches for %.1f s", error.brief(), pause)
 
     def _may_reach_later(self, query: BatchQuery) -> bool:
@@ -404,19 +439,18 @@ class SearchBatch:
 
     def _report(self, in_flight: int) -> None:
         log.info(
-            "%d of %d searches done, %d failed; %g credits; %d in flight of at most %d now",
+            "%d of %d searches done, %d failed; %g credits; %d in flight of at most %d",
             self.tally.done,
             self._total,
             len(self.tally.failed),
             self.tally.credits_used,
             in_flight,
-            self._limit.limit,
+            self._max_concurrency,
         )
 
 
 @dataclass(frozen=True)
 class _CallResult:
     query: BatchQuery
-    ticket: int
     answer: SearchResponse | None = None
     error: BaseException | None = None

@@ -17,11 +17,12 @@ from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.common.storable import storable
 from airflow_provider_webdata.common.worker_exit import seconds_until_resumable
 from airflow_provider_webdata.states.deadline import WaitDeadline
+from airflow_provider_webdata.states.outcomes import WaitOutcome
 from airflow_provider_webdata.triggers.base.announcement import Announcement
 from airflow_provider_webdata.triggers.base.serialization import serialized
 from airflow_provider_webdata.waiting.hub import Hub
 from airflow_provider_webdata.waiting.policy import TIMEOUT_MARGIN_SECONDS
-from airflow_provider_webdata.waiting.wait import error_event, wait
+from airflow_provider_webdata.waiting.wait import wait
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -52,7 +53,7 @@ class WaitTrigger(BaseTrigger):
     serialize = serialized
 
     @abstractmethod
-    def _target(self) -> Target:
+    def _target(self) -> Target[Any]:
         """Return the target of the wait.
 
         :raises ArgumentError: an argument is invalid.
@@ -66,22 +67,19 @@ class WaitTrigger(BaseTrigger):
             try:
                 target = self._target()
                 hub = Hub.of(self.webdata_conn_id)
-                event = await wait(hub, target, self._ends_at(), announcement.announce)
-                event = WaitDeadline.of(self.deadline).named_in(event)
+                outcome: WaitOutcome = await wait(hub, target, self._ends_at(), announcement.announce)
+                outcome = WaitDeadline.of(self.deadline).named_in(outcome)
             except WebDataError as error:
-                event = error_event(error)
+                outcome = WaitOutcome(status="error", message=brief(error), verdict=error.verdict)
             except Exception as error:
                 self.log.exception("The wait ended unexpectedly.")
-                event = {
-                    "status": "error",
-                    "error": f"{type(error).__name__}: {brief(error)}",
-                    "verdict": "unknown",
-                }
-        tags = {"conn_id": self.webdata_conn_id, "kind": self.kind, "status": str(event["status"])}
-        count("webdata.waits", **tags, via=str(event.get("via", "none")))
+                message = f"{type(error).__name__}: {brief(error)}"
+                outcome = WaitOutcome(status="error", message=message, verdict="unknown")
+        tags = {"conn_id": self.webdata_conn_id, "kind": self.kind, "status": outcome.status}
+        count("webdata.waits", **tags, via=outcome.via or "none")
         timing("webdata.wait.duration", time.monotonic() - began, **tags)
         await asyncio.sleep(max(resumable_at - time.monotonic(), 0))
-        yield TriggerEvent(storable(event))  # type: ignore[no-untyped-call]
+        yield TriggerEvent(storable(outcome.serialize()))  # type: ignore[no-untyped-call]
 
     def _hold_back_seconds(self) -> float:
         """Return the seconds to delay the event, because the worker that deferred the task may still be running."""

@@ -420,15 +420,16 @@ def crowded(monkeypatch):
         server.server_close()
 
 
-def test_concurrency_falls_to_the_room_of_the_service(crowded):
-    """It has room for 4; 40 are begun; every search is answered once, and refusals stay the exception."""
+def test_searches_over_the_room_of_the_service_are_repeated(crowded):
+    """It has room for 4; 40 are begun; every search is answered, and none is billed twice."""
     server = crowded(4, waits_for_refusal=True)
     queries = [f"q{number}" for number in range(200)]
     value = execute(queries=queries, max_concurrency=40)
     assert value["done"] == 200
     assert value["failed"] == []
     assert sorted(server.answered) == sorted(queries)
-    assert 0 < server.refused < 200
+    assert value["creditsUsed"] == 400
+    assert server.refused > 0
 
 
 def test_a_connection_limit_holds_within_the_task(crowded):

@@ -28,6 +28,7 @@ from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.runs.failures import CreditLimitError
 from airflow_provider_webdata.runs.jobs import start
+from airflow_provider_webdata.runs.task_ledger import Cost
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support import direct
 from tests.support.direct import StateStore, TaskInstance, context_of, killed_in_a_call
@@ -424,7 +425,7 @@ def test_what_was_known_already_is_saved(here: SandboxServer) -> None:
     ti = TaskInstance()
     task = WebDataCrawlOperator(task_id="t", url="https://a.example/")
     context: Any = context_of(ti, StateStore())
-    task.new_run(context).ledger.settle(0, "crawl", saved=374)
+    task.new_run(context).ledger.settle(Cost(0, saved=374), "crawl")
     assert (ti.xcom["credits"]["used"], ti.xcom["credits"]["saved"]) == (0, 374)
 
 

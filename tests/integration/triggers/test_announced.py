@@ -5,22 +5,17 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 import structlog
 
 from airflow_provider_webdata.api.errors import RateLimitError
-from airflow_provider_webdata.states.checks import CheckCriteria
 from airflow_provider_webdata.triggers.base import announcement
-from airflow_provider_webdata.triggers.job import WebDataJobTrigger
-from airflow_provider_webdata.triggers.monitor import WebDataMonitorCheckTrigger
 from airflow_provider_webdata.triggers.resume import ResumeTrigger
 from airflow_provider_webdata.triggers.webhook import WebDataWebhookTrigger
 from airflow_provider_webdata.waiting.backoff import Backoff
 from airflow_provider_webdata.waiting.mailbox import Notice
-from tests.support.job_service import JobService
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.usefixtures("leftovers")
@@ -28,75 +23,10 @@ pytestmark = pytest.mark.usefixtures("leftovers")
 CONNECTION = "webdata_default"
 JOB = "0b9c1f4e-0000-4000-8000-000000000001"
 END = 1_900_000_000.5
-UNTIL = "until 2030-03-17T17:46:40Z"
-SAFETY = "by webhook, and polling the service every 300 s in case a delivery is lost"
 
 
 def announced(logs: list[Any]) -> list[str]:
     return [entry["event"] for entry in logs if entry["event"].startswith("Waiting for")]
-
-
-def policy(wait_by: str) -> dict[str, Any]:
-    return {"wait_by": wait_by, "poll_interval": 30.0, "safety_poll": 300.0}
-
-
-@pytest.mark.parametrize(
-    ("wait_by", "receives", "reports", "how"),
-    [
-        ("auto", False, False, "polling the service every 30 s"),
-        ("polling", True, True, "polling the service every 30 s"),
-        ("auto", True, True, SAFETY),
-        ("webhook", True, False, SAFETY),
-        (
-            "auto", True, False,
-            "by webhook if the job reports to this Airflow, and polling the service every 30 s",
-        ),
-    ],
-    ids=["no-inbox", "polling", "reports", "webhook", "maybe"],
-)  # fmt: skip
-async def test_job(
-    jobs: JobService,
-    connect: Callable[..., None],
-    inbox: Any,
-    tools: Any,
-    logs: list[Any],
-    wait_by: str,
-    receives: bool,
-    reports: bool,
-    how: str,
-) -> None:
-    connect(jobs.url, **(inbox.extra if receives else {}))
-    jobs.set("crawl", JOB, "scraping")
-    async with tools.waiting(
-        WebDataJobTrigger(CONNECTION, "crawl", JOB, policy(wait_by), reports, deadline=END)
-    ):
-        await until(lambda: announced(logs))
-        assert announced(logs) == [f"Waiting for crawl {JOB}, {how}, {UNTIL}"]
-
-
-@pytest.mark.parametrize(
-    ("wait_by", "how"),
-    [
-        ("polling", "polling the service every 30 s"),
-        ("webhook", SAFETY),
-        ("auto", f"{SAFETY} if the monitor reports to this Airflow, else polling the service every 30 s"),
-    ],
-    ids=["polling", "webhook", "auto"],
-)
-async def test_check(world: Any, tools: Any, logs: list[Any], wait_by: str, how: str) -> None:
-    monitor_id = world.monitor()
-    trigger = WebDataMonitorCheckTrigger(
-        CONNECTION,
-        monitor_id,
-        policy(wait_by),
-        CheckCriteria().serialize(),
-        after="2026-01-31T10:00:00Z",
-        deadline=END,
-    )
-    async with tools.waiting(trigger):
-        what = f"a check of monitor {monitor_id} that finished after 2026-01-31T10:00:00+00:00"
-        await until(lambda: announced(logs))
-        assert announced(logs) == [f"Waiting for {what}, {how}, {UNTIL}"]
 
 
 async def test_delivery(world: Any, tools: Any, logs: list[Any]) -> None:

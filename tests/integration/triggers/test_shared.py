@@ -143,7 +143,7 @@ async def test_the_death_of_the_shared_reader_ends_every_wait(
         await asyncio.to_thread(world.inbox.deliver, delivery(1), "k1")
         events = await asyncio.gather(*tasks)
     assert {event["status"] for event in events} == {"error"}
-    assert all("ended unexpectedly" in event["error"] for event in events)
+    assert all("ended unexpectedly" in event["message"] for event in events)
     monkeypatch.undo()
 
 

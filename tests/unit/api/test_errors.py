@@ -97,5 +97,5 @@ def test_one_line(given: str, line: str) -> None:
 )
 def test_the_error_of_a_job_or_a_check(given: Any, text: str) -> None:
     assert error_text(given) == text
-    event = JobView.of("crawl", "j-1", models.JobStatus(status="failed", error=given)).event("polling")
-    assert event["error"] == f"crawl j-1 failed: {text or 'the service gives no reason'}"
+    outcome = JobView.of("crawl", "j-1", models.JobStatus(status="failed", error=given)).outcome("polling")
+    assert outcome.message == f"crawl j-1 failed: {text or 'the service gives no reason'}"

@@ -15,13 +15,14 @@ from airflow_provider_webdata.states.check_queue import CheckQueue
 from airflow_provider_webdata.states.checks import (
     CheckCriteria,
     Decision,
-    event_of,
     finished_at,
     has_changes,
     is_change,
     is_meaningful_change,
     is_over,
+    outcome_of,
 )
+from airflow_provider_webdata.states.outcomes import CheckOutcome
 
 T0 = datetime(2026, 1, 1, tzinfo=timezone.utc)
 
@@ -235,19 +236,21 @@ def test_when_a_check_ended(fields: Any, expected: int | None) -> None:
 
 
 @pytest.mark.parametrize(
-    "decision,key,text",
+    "decision,message",
     [
-        (Decision("done"), "reason", None),
-        (Decision("done", "it was skipped"), "reason", "it was skipped"),
-        (Decision("skip", "no page"), "reason", "no page"),
-        (Decision("failed", "it failed: boom"), "error", "check c of monitor m: it failed: boom"),
+        (Decision("done"), ""),
+        (Decision("done", "it was skipped"), "it was skipped"),
+        (Decision("skip", "no page"), "no page"),
+        (Decision("failed", "it failed: boom"), "check c of monitor m: it failed: boom"),
     ],
 )
-def test_events(decision: Decision, key: str, text: str | None) -> None:
-    event = event_of(check(), decision, monitor_id="m", via="polling")
-    assert event.get(key) == text
+def test_outcomes(decision: Decision, message: str) -> None:
+    outcome = outcome_of(check(), decision, monitor_id="m", via="polling")
+    assert outcome.message == message
+    event = outcome.serialize()
     common = ("status", "check_id", "monitor_id", "check_status", "via")
     assert [event[name] for name in common] == [decision.outcome, "c", "m", "completed", "polling"]
+    assert CheckOutcome.deserialize({**event, "field_of_a_newer_release": 1}) == outcome
 
 
 @pytest.mark.parametrize(

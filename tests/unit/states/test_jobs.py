@@ -19,6 +19,7 @@ from airflow_provider_webdata.states.jobs import (
     last_events,
     name_of,
 )
+from airflow_provider_webdata.states.outcomes import JobOutcome
 
 
 @pytest.mark.parametrize(
@@ -108,7 +109,7 @@ def test_progress(view: JobView, words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("view", "status", "error"),
+    ("view", "status", "message"),
     [
         (JobView("crawl", "j", "completed"), "done", None),
         (JobView("crawl", "j", "failed", error="blocked"), "failed", "crawl j failed: blocked"),
@@ -116,7 +117,7 @@ def test_progress(view: JobView, words: str) -> None:
         (JobView("agent", "j", "cancelled", error="x"), "failed", "agent run j was cancelled"),
     ],
 )
-def test_event(view: JobView, status: str, error: str | None) -> None:
+def test_outcomes(view: JobView, status: str, message: str | None) -> None:
     expected = {
         "status": status,
         "kind": view.kind,
@@ -124,7 +125,9 @@ def test_event(view: JobView, status: str, error: str | None) -> None:
         "job_status": view.state,
         "via": "webhook",
     }
-    assert view.event("webhook") == expected | ({"error": error} if error else {})
+    stored = view.outcome("webhook").serialize()
+    assert stored == expected | ({"message": message} if message else {})
+    assert JobOutcome.deserialize(stored) == view.outcome("webhook")
 
 
 def test_news_is_logged_at_a_pace(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:

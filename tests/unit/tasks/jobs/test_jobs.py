@@ -100,7 +100,7 @@ def test_page_errors_are_counted_and_the_first_are_listed(kinds: list[str]) -> N
         else:
             found.add_document(documents[kind])
     bad = len(kinds) - kinds.count("good")
-    assert (found.count, found.succeeded) == (bad, kinds.count("good"))
+    assert (found.failed, found.succeeded) == (bad, kinds.count("good"))
     assert len(found.pages) == min(bad, MOST_LISTED)
 
 
@@ -123,7 +123,7 @@ def test_too_many_failures(failed: int, total: int, most: float, exceeds: bool) 
 def test_a_document_that_says_little_is_good(document: dict[str, Any]) -> None:
     found = PageErrors()
     found.add_document(document)
-    assert (found.count, found.succeeded) == (0, 1)
+    assert (found.failed, found.succeeded) == (0, 1)
 
 
 TEXTS = [

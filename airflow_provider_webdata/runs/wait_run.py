@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Generic, NoReturn
 
 from airflow.sdk.exceptions import (
     AirflowException,
@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from airflow_provider_webdata.common.arguments import number
 from airflow_provider_webdata.common.coded_errors import ArgumentError
-from airflow_provider_webdata.common.page_urls import event_page
+from airflow_provider_webdata.common.page_urls import check_page, delivery_page, job_page
 from airflow_provider_webdata.common.remedies import advised
 from airflow_provider_webdata.hooks.task_metrics import count
 from airflow_provider_webdata.runs.event_loop import run_aside
@@ -25,6 +25,7 @@ from airflow_provider_webdata.runs.failed_run import log_last_steps, suggest_que
 from airflow_provider_webdata.runs.failures import CheckFailedError, JobFailedError, WaitTimeoutError
 from airflow_provider_webdata.runs.run import Run
 from airflow_provider_webdata.states.deadline import EXECUTION_TIMEOUT, WaitDeadline
+from airflow_provider_webdata.states.outcomes import CheckOutcome, DeliveryOutcome, JobOutcome, OutcomeT
 from airflow_provider_webdata.triggers.resume import ResumeTrigger
 from airflow_provider_webdata.waiting.hub import Hub
 from airflow_provider_webdata.waiting.policy import TIMEOUT_MARGIN_SECONDS
@@ -34,14 +35,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
 
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
+    from airflow_provider_webdata.states.outcomes import WaitOutcome
     from airflow_provider_webdata.triggers.base.wait_trigger import WaitTrigger
     from airflow_provider_webdata.waiting.policy import PollingPolicy
     from airflow_provider_webdata.waiting.target import Target
 
 LEAST_WAIT_SECONDS = 30.0
 """Minimum time of a wait that is resumed past its deadline, to find events that happened meanwhile."""
-
-_LIMITED_SINCE = "limited_since"
 
 
 def with_hub(settings: ConnectionSettings, work: Callable[[Hub], Coroutine[Any, Any, Any]]) -> Any:
@@ -57,16 +57,16 @@ def with_hub(settings: ConnectionSettings, work: Callable[[Hub], Coroutine[Any, 
     return run_aside(run())
 
 
-class WaitRun(Run):
-    """A task that waits for an event.
+class WaitRun(Run, Generic[OutcomeT]):
+    """A task that waits for a job, check, or delivery."""
 
-    An event is a mapping with `status`: `done`, `skip`, `failed`, `timeout`, or `error`.
-    """
+    outcome_class: type[OutcomeT]
+    """The class of the wait's outcome."""
 
-    def result_of(self, event: Mapping[str, Any]) -> Any:
+    def result_of(self, outcome: OutcomeT) -> Any:
         """Return the task's result.
 
-        :param event: the event that ended the wait; its `status` is `done`.
+        :param outcome: the outcome of the wait; its `status` is `done`.
         """
         raise NotImplementedError
 
@@ -93,54 +93,56 @@ class WaitRun(Run):
     def resume(self, event: Mapping[str, Any]) -> Any:
         """Finish the task after its wait in the triggerer.
 
+        :param event: the stored outcome.
         :raises AirflowSkipException: the check does not meet the sensor's conditions, and `otherwise` is `skip`.
         :raises AirflowFailException: a retry cannot succeed.
         :raises WaitTimeoutError: the wait timed out.
         """
-        self.judge(event)
-        limited_since = event.get(_LIMITED_SINCE)
-        since = datetime.fromisoformat(limited_since) if limited_since else None
+        return self.resume_with(self.outcome_class.deserialize(event))
+
+    def resume_with(self, outcome: OutcomeT) -> Any:
+        """Finish the task with the outcome of its wait."""
+        self.judge(outcome)
+        since = datetime.fromisoformat(outcome.limited_since) if outcome.limited_since else None
         try:
             with self.calling(limited_since=since):
-                return self.result_of(event)
+                return self.result_of(outcome)
         except AirflowRescheduleException as later:
             # A task that Airflow reschedules starts from the beginning, without its XComs and without the event.
-            now = datetime.now(timezone.utc)
+            limited_since = outcome.limited_since or datetime.now(timezone.utc).isoformat()
             when = later.reschedule_date.timestamp()
-            self._defer(ResumeTrigger(when, {_LIMITED_SINCE: now.isoformat(), **event}), when)
+            self._defer(ResumeTrigger(when, replace(outcome, limited_since=limited_since).serialize()), when)
 
-    def judge(self, event: Mapping[str, Any]) -> None:
-        """Return if an event is `done`; otherwise end the task with its status. Log diagnostics of a failed job."""
+    def judge(self, outcome: OutcomeT) -> None:
+        """Return if an outcome is `done`; otherwise end the task with its status. Log diagnostics of a failed job."""
         task = self.task
-        task.webdata_page = event_page(task.webdata_conn_id, event) or task.webdata_page
-        status = event.get("status")
-        text = str(event.get("error") or event.get("message") or event.get("reason") or "")
+        task.webdata_page = _page_of(task.webdata_conn_id, outcome) or task.webdata_page
+        status, text = outcome.status, outcome.message
         if status == "done":
             return
         if status == "skip":
+            check_id = outcome.check_id if isinstance(outcome, CheckOutcome) else ""
             raise AirflowSkipException(
-                f"Check {event.get('check_id')} does not meet the conditions: {text}. The task is skipped "
-                "(otherwise='skip')"
+                f"Check {check_id} does not meet the conditions: {text}. The task is skipped (otherwise='skip')"
             )
         if status == "timeout":
             late = self.explained(WaitTimeoutError(text))
-            if event.get("by") == EXECUTION_TIMEOUT:
+            if outcome.by == EXECUTION_TIMEOUT:
                 # As in a worker, where Airflow retries the task.
                 raise AirflowTaskTimeout(str(late))
             raise late
         if status == "failed":
             self.log.error("%s", text)
-        if status == "failed" and "check_id" in event:
+            if isinstance(outcome, JobOutcome):
+                if outcome.kind == "agent":
+                    log_last_steps(self.hook, outcome.job_id, self.log)
+                suggest_question(self.hook, outcome.job_id, self.log)
+                self.fail_job(text)
             raise self.explained(CheckFailedError(text))
-        if status == "failed":
-            if event.get("kind") == "agent":
-                log_last_steps(self.hook, event["job_id"], self.log)
-            suggest_question(self.hook, event["job_id"], self.log)
-            self.fail_job(text)
         text = advised(text, task.webdata_conn_id)
-        if event.get("verdict") == "never":
+        if outcome.verdict == "never":
             raise AirflowFailException(text)
-        raise AirflowException(text or f"The trigger's event has an unknown status: {dict(event)!r}")
+        raise AirflowException(text or f"The outcome of the wait has an unknown status: {status}")
 
     def fail_job(self, text: str) -> NoReturn:
         """Fail a task whose job failed or was cancelled, without a retry.
@@ -149,14 +151,15 @@ class WaitRun(Run):
         """
         self.refuse(JobFailedError(text))
 
-    def wait_here(self, target: Target, deadline: float) -> dict[str, Any]:
-        """Wait in this worker, and return the event. A wait resumed past its deadline still polls once.
+    def wait_here(self, target: Target[OutcomeT], deadline: float) -> OutcomeT:
+        """Wait in this worker, and return the outcome. A wait resumed past its deadline still polls once.
 
         :param deadline: seconds since the epoch.
         """
         settings = self.hook.get_settings()
         ends = WaitDeadline(deadline).or_earlier(self.execution_deadline)
-        return ends.named_in(with_hub(settings, lambda hub: wait(hub, target, ends.at, at_least_once=True)))
+        outcome: OutcomeT = with_hub(settings, lambda hub: wait(hub, target, ends.at, at_least_once=True))
+        return ends.named_in(outcome)
 
     def check_max_error_ratio(self, given: Any) -> None:
         """Fail the task if its `max_error_ratio` is invalid."""
@@ -171,6 +174,17 @@ class WaitRun(Run):
         timeout = timedelta(seconds=left + TIMEOUT_MARGIN_SECONDS)
         self.task.defer(trigger=trigger, method_name="execute_complete", timeout=timeout)
         raise AssertionError("unreachable: defer() raises")
+
+
+def _page_of(conn_id: str, outcome: WaitOutcome) -> str:
+    """Return the path of the page of an outcome's object, or an empty string."""
+    if isinstance(outcome, JobOutcome) and outcome.kind and outcome.job_id:
+        return job_page(conn_id, outcome.kind, outcome.job_id)
+    if isinstance(outcome, CheckOutcome) and outcome.check_id:
+        return check_page(conn_id, outcome.monitor_id, outcome.check_id)
+    if isinstance(outcome, DeliveryOutcome) and outcome.delivery_id:
+        return delivery_page(outcome.delivery_id)
+    return ""
 
 
 def in_worker(policy: PollingPolicy) -> PollingPolicy:

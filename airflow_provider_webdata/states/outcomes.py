@@ -1,0 +1,84 @@
+"""Outcomes of waits, which Airflow stores as a trigger's event until the task resumes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from airflow_provider_webdata.states.stored import Stored
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from typing_extensions import Self
+
+    from airflow_provider_webdata.api.errors import Verdict
+    from airflow_provider_webdata.common.job_kinds import JobKind
+
+    Via = Literal["webhook", "polling"]
+
+OutcomeT = TypeVar("OutcomeT", bound="WaitOutcome")
+
+Status = Literal["done", "failed", "skip", "timeout", "error"]
+
+
+class WaitOutcome(Stored, frozen=True, kw_only=True):
+    """The outcome of a wait.
+
+    :param status: `done`: the task continues. `failed`: the job or check failed. `skip`: the check does not meet the
+        conditions. `timeout`: the deadline passed. `error`: the wait cannot continue.
+    :param message: the reason, or at a timeout the last observed state; empty if the status is self-explanatory.
+    :param via: how the end was detected.
+    :param verdict: of an `error`.
+    :param by: name of the argument that set the deadline of a `timeout`.
+    :param limited_since: ISO 8601 time at which the service first asked to wait for the result.
+    """
+
+    status: Status
+    message: str = ""
+    via: Via | None = None
+    verdict: Verdict | None = None
+    by: str | None = None
+    limited_since: str | None = None
+
+    @classmethod
+    def deserialize(cls, stored: Mapping[str, Any]) -> Self:
+        """Create an outcome from a stored event.
+
+        Fields of newer releases are ignored: in an upgrade, the triggerer comes before the worker.
+        """
+        known = {name: value for name, value in stored.items() if name in cls.__struct_fields__}
+        return super().deserialize(known)
+
+
+class JobOutcome(WaitOutcome, frozen=True, kw_only=True):
+    """The outcome of a wait for a job.
+
+    :param job_status: state of the job as the service reports it, if it has ended or exceeds its credit limit.
+    :param over_limit: credits used by a running job that exceeds its limit; the status is `done`.
+    """
+
+    kind: JobKind | None = None
+    job_id: str = ""
+    job_status: str | None = None
+    over_limit: float | None = None
+
+
+class CheckOutcome(WaitOutcome, frozen=True, kw_only=True):
+    """The outcome of a wait for a check. Without a check, as at a timeout, `check_id` and `monitor_id` are empty."""
+
+    check_id: str = ""
+    monitor_id: str = ""
+    check_status: str | None = None
+
+
+class DeliveryOutcome(WaitOutcome, frozen=True, kw_only=True):
+    """The outcome of a wait for a delivery, which can be read by its id. Without a delivery, the id is 0."""
+
+    delivery_id: int = 0
+    event: str | None = None
+    key: str | None = None
+    job_id: str | None = None
+    monitor_id: str | None = None
+    success: bool | None = None
+    received_at: str | None = None
+    size: int | None = None
