@@ -7,19 +7,21 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from airflow.cli.simple_table import AirflowConsole
-from airflow.utils import yaml
-from airflow.utils.cli import suppress_logs_and_warning
-from airflow.utils.providers_configuration_loader import providers_configuration_loaded
 from rich.markup import escape
 
+from airflow_provider_webdata.airflow_db.command_line import (
+    AirflowConsole,
+    providers_configuration_loaded,
+    suppress_logs_and_warning,
+    yaml,
+)
+from airflow_provider_webdata.airflow_db.connections import named_connection
+from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
 from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.api.prices import PROVIDER
 from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.common.terminal import terminal_text
 from airflow_provider_webdata.hooks.webdata import WebDataHook
-from airflow_provider_webdata.inbox_server.airflow_connections import named_connection
-from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
 
 if TYPE_CHECKING:
     import argparse

@@ -9,22 +9,22 @@ from contextlib import suppress
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from airflow.cli.simple_table import AirflowConsole
-from airflow.utils import yaml
-from airflow.utils.cli import suppress_logs_and_warning
-from airflow.utils.providers_configuration_loader import providers_configuration_loaded
-from airflow.utils.session import create_session
 from rich.markup import escape
 from sqlalchemy.exc import SQLAlchemyError
 
+from airflow_provider_webdata.airflow_db.command_line import (
+    AirflowConsole,
+    providers_configuration_loaded,
+    suppress_logs_and_warning,
+    yaml,
+)
+from airflow_provider_webdata.airflow_db.connections import named_connection
+from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
+from airflow_provider_webdata.airflow_db.spent import Spent, spent, total
 from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.common.terminal import terminal_text
 from airflow_provider_webdata.hooks.webdata import WebDataHook
-from airflow_provider_webdata.inbox_server.airflow_connections import named_connection
-from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
-
-from .spent import Spent, spent, total
 
 if TYPE_CHECKING:
     import argparse
@@ -44,8 +44,7 @@ def costs(args: argparse.Namespace) -> None:
         raise SystemExit(f"--until must be later than --since (given: {args.until!r} and {args.since!r})")
     unread: Counter[str] = Counter()
     try:
-        with create_session() as session:
-            found = spent(session, args.by, args.dag_id, since, until, args.conn_id, unread)
+        found = spent(args.by, args.dag_id, since, until, args.conn_id, unread)
     except SQLAlchemyError as error:
         raise SystemExit(f"Airflow's metadata database cannot be read: {type(error).__name__}") from None
     service = None if args.conn_id is None else _service(args.conn_id, since, until)

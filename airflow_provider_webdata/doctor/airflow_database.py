@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow.jobs.job import Job, JobState
-from airflow.models.dag import DagModel
-from airflow.models.serialized_dag import SerializedDagModel
-from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.orm import Session
 
+from airflow_provider_webdata.airflow_db.components import tasks_of_dags, triggerers
+from airflow_provider_webdata.airflow_db.database import airflow_engine, store_error
+from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError, TablesMissingError
 from airflow_provider_webdata.common.dates import ago
 from airflow_provider_webdata.common.endings import EXTRACT
 from airflow_provider_webdata.common.links import docs_link
 from airflow_provider_webdata.inbox_server import db_manager
 from airflow_provider_webdata.inbox_server.options import creates_tables
-from airflow_provider_webdata.inbox_server.storage.database import airflow_engine, store_error
-from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError, TablesMissingError
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
 
 from .finding import Finding
@@ -69,12 +65,8 @@ def tables(*, needed: bool = True) -> Finding:
 
 def triggerer() -> Finding:
     """Check that a triggerer runs; without one, deferred tasks never resume."""
-    running = select(Job).where(Job.job_type == "TriggererJob", Job.state == JobState.RUNNING)
     try:
-        with Session(airflow_engine()) as session:
-            jobs = session.scalars(running.order_by(Job.latest_heartbeat.desc())).all()
-            alive = [str(job.hostname) for job in jobs if job.is_alive()]
-            beats = [job.latest_heartbeat for job in jobs if job.latest_heartbeat]
+        alive, last_heartbeat = triggerers()
     except StoreUnavailableError as error:
         return Finding("triggerer", "unknown", error.brief(), _WHERE)
     except SQLAlchemyError as error:
@@ -86,7 +78,7 @@ def triggerer() -> Finding:
         return Finding("triggerer", "wrong", str(reason), _DATABASE)
     if alive:
         return Finding("triggerer", "ok", f"{len(alive)} running ({', '.join(sorted(set(alive))[:5])})")
-    last = f"; the last heartbeat was {ago(beats[0])}" if beats else ""
+    last = f"; the last heartbeat was {ago(last_heartbeat)}" if last_heartbeat else ""
     return Finding(
         "triggerer",
         "wrong",
@@ -104,17 +96,8 @@ def endings(*, hosted: bool) -> Finding:
         return Finding(
             "endings", "ok", "no connection uses the hosted service, which may discontinue operations"
         )
-    active = select(DagModel.dag_id).where(DagModel.is_stale.is_(False))
     try:
-        with Session(airflow_engine()) as session:
-            dag_ids = list(session.scalars(active))
-            latest = SerializedDagModel.get_latest_serialized_dags(dag_ids=dag_ids, session=session)
-            found = [
-                f"{row.dag_id}.{task['task_id']}"
-                for row in latest
-                for task in (item["__var"] for item in (row.data or {}).get("dag", {}).get("tasks", ()))
-                if _uses_extract({**task.get("partial_kwargs", {}), **task})
-            ]
+        found = [f"{dag_id}.{task['task_id']}" for dag_id, task in tasks_of_dags() if _uses_extract(task)]
     except StoreUnavailableError as error:
         return Finding("endings", "unknown", error.brief(), _WHERE)
     except SQLAlchemyError as error:

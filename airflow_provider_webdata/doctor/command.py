@@ -8,9 +8,10 @@ from collections import Counter
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from airflow.utils.cli import suppress_logs_and_warning
-from airflow.utils.providers_configuration_loader import providers_configuration_loaded
-
+from airflow_provider_webdata.airflow_db.command_line import (
+    providers_configuration_loaded,
+    suppress_logs_and_warning,
+)
 from airflow_provider_webdata.common.terminal import terminal_text
 
 from . import examination

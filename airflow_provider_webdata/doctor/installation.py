@@ -6,9 +6,9 @@ import platform
 from typing import Any
 
 import airflow
-from airflow import plugins_manager
 
 from airflow_provider_webdata import __version__
+from airflow_provider_webdata.airflow_db.components import plugin_applications
 from airflow_provider_webdata.common.supported_airflow import require_airflow
 from airflow_provider_webdata.inbox.wire import INBOX_PATH
 
@@ -30,7 +30,7 @@ def versions() -> Finding:
 
 def plugin() -> Finding:
     """Check that Airflow mounts this package's applications, including the inbox, and none hides the inbox."""
-    applications, _ = plugins_manager.get_fastapi_plugins()
+    applications = plugin_applications()
     if _INBOX_MOUNT not in [app["url_prefix"] for app in applications if _is_ours(app)]:
         return Finding(
             "plugin",

@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from airflow.utils.cli import suppress_logs_and_warning
-from airflow.utils.providers_configuration_loader import providers_configuration_loaded
-
+from airflow_provider_webdata.airflow_db.command_line import (
+    providers_configuration_loaded,
+    suppress_logs_and_warning,
+)
 from airflow_provider_webdata.common.coded_errors import brief
 from airflow_provider_webdata.common.terminal import terminal_text
 from airflow_provider_webdata.results.errors import OutputError

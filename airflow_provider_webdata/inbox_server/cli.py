@@ -9,20 +9,20 @@ import sys
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
-from airflow.cli.simple_table import AirflowConsole
-from airflow.utils import yaml
-from airflow.utils.cli import action_cli, suppress_logs_and_warning
-from airflow.utils.providers_configuration_loader import providers_configuration_loaded
 from rich.markup import escape
 
+from airflow_provider_webdata.airflow_db.command_line import (
+    AirflowConsole,
+    action_cli,
+    providers_configuration_loaded,
+    suppress_logs_and_warning,
+    yaml,
+)
+from airflow_provider_webdata.airflow_db.database import airflow_engine
+from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
 from airflow_provider_webdata.inbox.envelope import NotJSONError, parse_body
 from airflow_provider_webdata.inbox_server.options import retention_days
-from airflow_provider_webdata.inbox_server.storage.database import airflow_engine
-from airflow_provider_webdata.inbox_server.storage.errors import (
-    DeliveryNotFoundError,
-    OptionError,
-    StoreUnavailableError,
-)
+from airflow_provider_webdata.inbox_server.storage.errors import DeliveryNotFoundError, OptionError
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
 from airflow_provider_webdata.inbox_server.storage.retention import prune_all
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore

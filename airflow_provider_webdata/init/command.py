@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airflow.configuration import conf
-from airflow.utils.cli import action_cli, suppress_logs_and_warning
-from airflow.utils.providers_configuration_loader import providers_configuration_loaded
 from msgspec.structs import replace
 
+from airflow_provider_webdata.airflow_db.command_line import (
+    action_cli,
+    providers_configuration_loaded,
+    suppress_logs_and_warning,
+)
 from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.api.servers import is_hosted_service
 from airflow_provider_webdata.doctor.airflow_database import tables
@@ -27,8 +30,7 @@ from airflow_provider_webdata.init.example import DAG_ID, ExampleDag
 if TYPE_CHECKING:
     import argparse
 
-    from airflow.models.connection import Connection
-
+    from airflow_provider_webdata.airflow_db.connections import Connection
     from airflow_provider_webdata.api.servers import Kind
 
 _KEY_VARIABLE = "WEBDATA_API_KEY"

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import secrets
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from airflow.configuration import ensure_secrets_loaded
-from airflow.models.connection import Connection
-from airflow.secrets.metastore import MetastoreBackend
-from airflow.utils.session import create_session
-from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
+from airflow_provider_webdata.airflow_db import connections
+from airflow_provider_webdata.airflow_db.connections import Connection
 from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.hooks.connection import settings_of
 from airflow_provider_webdata.hooks.webdata import WebDataHook
@@ -37,16 +33,14 @@ def existing(conn_id: str, *, replace: bool) -> Connection:
         raise ConfigurationError(
             f"--conn-id is {conn_id!r}; an id has at most 250 letters, digits, and the characters _ # ! ( ) - . : / \\"
         )
-    if backend := _backend_with(conn_id):
+    if backend := connections.backend_with(conn_id):
         raise ConfigurationError(
             f"connection {conn_id!r} comes from {backend}, which takes precedence over Airflow's database; remove it "
             "there, or choose another id with --conn-id"
         )
-    with create_session() as session:
-        found: Connection | None = session.scalar(select(Connection).where(Connection.conn_id == conn_id))
-        if found is None:
-            return new
-        session.expunge(found)
+    found = connections.stored_connection(conn_id)
+    if found is None:
+        return new
     if found.conn_type != WebDataHook.conn_type:
         raise ConfigurationError(
             f"connection {conn_id!r} is of type {found.conn_type!r}; choose another id with --conn-id"
@@ -107,8 +101,7 @@ def store(connection: Connection) -> None:
     :raises ConfigurationError: the database refuses it.
     """
     try:
-        with create_session() as session:
-            session.merge(connection)
+        connections.store(connection)
     except SQLAlchemyError as error:
         # The error's text contains the values.
         raise ConfigurationError(
@@ -122,13 +115,3 @@ def address(connection: Connection) -> str | None:
         return settings_of(connection).client.base_url
     except ConfigurationError:
         return None
-
-
-def _backend_with(conn_id: str) -> str | None:
-    """Return the name of the secrets backend, other than Airflow's database, that has the connection."""
-    for backend in ensure_secrets_loaded():
-        # A backend that fails with any error is skipped, as Airflow does.
-        with contextlib.suppress(Exception):
-            if not isinstance(backend, MetastoreBackend) and backend.get_connection(conn_id) is not None:
-                return type(backend).__name__
-    return None
