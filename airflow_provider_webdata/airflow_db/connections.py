@@ -87,22 +87,6 @@ def find_webdata_connection(conn_id: str) -> Connection | None:
     return connection if connection is not None and connection.conn_type == "webdata" else None
 
 
-def named_connection(conn_id: str) -> Connection:
-    """Return the connection of type `webdata` that a command's user named.
-
-    :raises SystemExit: the connection is missing or of another type.
-    :raises StoreUnavailableError: see `find_connection`.
-    """
-    connection = find_connection(conn_id)
-    if connection is None:
-        raise SystemExit(f"Connection {conn_id!r} does not exist. Set --conn-id")
-    if connection.conn_type != "webdata":
-        raise SystemExit(
-            f"Connection {conn_id!r} is of type {connection.conn_type!r}. Set --conn-id to one of type webdata"
-        )
-    return connection
-
-
 def stored_conn_ids(conn_type: str) -> list[str]:
     """Return the ids of the connections of a type in Airflow's database.
 

@@ -70,6 +70,7 @@ def test_every_module_that_needs_airflow_says_so(stub: Path) -> None:
     loaded = {line.split()[1].removeprefix("airflow_provider_webdata.") for line in lines if "LOADED" in line}
     rooms = {
         "airflow_db",
+        "commands",
         "doctor",
         "hooks",
         "inbox_server",

@@ -14,7 +14,7 @@ from airflow_provider_webdata.airflow_db.tasks import TaskName, past_xcoms
 from airflow_provider_webdata.ui.pages.task import _groups
 from airflow_provider_webdata.ui.quality import FACTS, quality_of
 from airflow_provider_webdata.ui.tasks import facts_of, facts_of_run
-from tests.integration.costs.test_command import database, told
+from tests.integration.commands.test_costs import database, told
 from tests.support.airflow_rows import add_task
 
 __all__ = ["database"]
