@@ -64,15 +64,6 @@ def findings(world: World, **options: object) -> list[Finding]:
     return examination.findings([world.conn_id], seconds=PATIENCE, **options)
 
 
-def test_no_problems(world: World) -> None:
-    found = findings(world)
-    assert [finding.check for finding in found] == ALL_CHECKS
-    assert {finding.check: finding.state for finding in found if finding.state != "ok"} == {
-        "entitlements": "unknown"
-    }
-    assert [finding.conn_id for finding in found] == [None] * 5 + [CONNECTION_ID] * 11
-
-
 EXTRACTS = """
 from airflow.sdk import DAG
 from airflow_provider_webdata.operators.extract import WebDataExtractOperator
