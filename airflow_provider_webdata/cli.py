@@ -23,13 +23,7 @@ if TYPE_CHECKING:
 
 _PACKAGE = "airflow_provider_webdata"
 _SANDBOX = f"{_PACKAGE}.sandbox.cli"
-_INBOX = f"{_PACKAGE}.inbox_server.cli"
 _SERVE = f"{_PACKAGE}.inbox_server.serve"
-_INIT = f"{_PACKAGE}.init.command"
-_DOCTOR = f"{_PACKAGE}.doctor.command"
-_COSTS = f"{_PACKAGE}.costs.command"
-_CATALOG = f"{_PACKAGE}.catalog.command"
-_PUBLISH = f"{_PACKAGE}.doctor.publish"
 
 
 class _OwnFlags(Arg):
@@ -190,7 +184,7 @@ def _init() -> ActionCommand:
         description="Prompt for base URL, API key, and webhook URL, test them, find out the kind of server, store the "
         "connection with a new webhook secret, and write an example DAG. The key is read from the environment variable "
         "WEBDATA_API_KEY, a prompt, or standard input. If the test fails, nothing is stored.",
-        func=lazy_load_command(f"{_INIT}.init"),
+        func=_command("init.init"),
         args=(
             *(_NEW_CONN_ID, _BASE_URL, _SERVER, _WEBHOOK_URL, _SKIP_TEST, _DAGS_FOLDER, _NO_EXAMPLE, _FORCE),
             ARG_VERBOSE,
@@ -204,7 +198,7 @@ def _doctor() -> ActionCommand:
         help="Check the installation and the connections",
         description="Check versions, plugin, tables, and triggerer, and for each connection its fields, host, TLS, "
         "key, credits, clock, webhook URL, and readers. Changes nothing. The exit status is 1 if a check fails.",
-        func=lazy_load_command(f"{_DOCTOR}.doctor"),
+        func=_command("doctor.doctor"),
         args=(_CHECKED_CONN_IDS, _JSON, _OFFLINE, ARG_VERBOSE),
     )
 
@@ -216,7 +210,7 @@ def _costs() -> ActionCommand:
         description="Sum the credits that tasks pushed to XCom; with --conn-id, those of one connection, and what the "
         "service billed its team. Airflow keeps the XComs of a run as long as the run; clearing a task replaces its "
         "XComs.",
-        func=lazy_load_command(f"{_COSTS}.costs"),
+        func=_command("costs.costs"),
         args=(_DAG_IDS, _SINCE, _UNTIL, _BY, _BILLED_CONN_ID, ARG_OUTPUT, ARG_VERBOSE),
     )
 
@@ -227,14 +221,14 @@ def _providers() -> tuple[ActionCommand, ...]:
             name="list",
             help="List capabilities of data providers with their prices",
             description="Read the service's catalog. This bills nothing.",
-            func=lazy_load_command(f"{_CATALOG}.list_tools"),
+            func=_command("providers.list_tools"),
             args=(_QUERY, _PROVIDERS, _MOST_TOOLS, _CATALOG_CONN_ID, ARG_OUTPUT, ARG_VERBOSE),
         ),
         ActionCommand(
             name="show",
             help="Show price, options, and columns of a capability, and a task that calls it",
             description="Read the contract of a capability from the service's catalog. This bills nothing.",
-            func=lazy_load_command(f"{_CATALOG}.show_tool"),
+            func=_command("providers.show_tool"),
             args=(_TOOL, _CATALOG_CONN_ID, ARG_OUTPUT, ARG_VERBOSE),
         ),
     )
@@ -246,7 +240,7 @@ def _publish() -> ActionCommand:
         help="Publish results whose checks failed",
         description="Replace a task's output with the results that its checks= rejected. Bills nothing. Run it where "
         "the task writes: for local files, on the worker's machine.",
-        func=lazy_load_command(f"{_PUBLISH}.publish"),
+        func=_command("publish.publish"),
         args=(_REJECTED_PATH, _FORCE_PUBLISH, ARG_VERBOSE),
     )
 
@@ -256,13 +250,13 @@ def _inbox() -> tuple[ActionCommand, ...]:
         ActionCommand(
             name="list",
             help="List deliveries, the newest first",
-            func=lazy_load_command(f"{_INBOX}.list_deliveries"),
+            func=_command("inbox.list_deliveries"),
             args=(_CONN_ID, _EVENT, _KEY, _JOB_ID, _MONITOR_ID, _PAGE_URL, _LIMIT, ARG_OUTPUT, ARG_VERBOSE),
         ),
         ActionCommand(
             name="show",
             help="Show one delivery with its body",
-            func=lazy_load_command(f"{_INBOX}.show_delivery"),
+            func=_command("inbox.show_delivery"),
             args=(_ID, ARG_OUTPUT, ARG_VERBOSE),
         ),
         ActionCommand(
@@ -270,13 +264,13 @@ def _inbox() -> tuple[ActionCommand, ...]:
             help="Replay deliveries to current readers",
             description="Store copies of deliveries as if they were received now. Waiting sensors and triggers treat "
             "them as new.",
-            func=lazy_load_command(f"{_INBOX}.replay_deliveries"),
+            func=_command("inbox.replay_deliveries"),
             args=(_IDS, ARG_VERBOSE),
         ),
         ActionCommand(
             name="prune",
             help="Delete old deliveries",
-            func=lazy_load_command(f"{_INBOX}.prune_deliveries"),
+            func=_command("inbox.prune_deliveries"),
             args=(_OLDER_THAN, _DRY_RUN, ARG_YES, ARG_VERBOSE),
         ),
         ActionCommand(
@@ -286,6 +280,10 @@ def _inbox() -> tuple[ActionCommand, ...]:
             args=(_HOST, _PORT, _CERTIFICATE, _CERTIFICATE_KEY),
         ),
     )
+
+
+def _command(path: str) -> Callable[..., Any]:
+    return lazy_load_command(f"{_PACKAGE}.commands.{path}")
 
 
 def _runner(module: str) -> Callable[[argparse.Namespace], None]:

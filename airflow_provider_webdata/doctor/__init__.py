@@ -1,4 +1,4 @@
-"""Read-only health checks for connections and the installation, and the command that prints the results.
+"""Read-only health checks for connections and the installation.
 
 Each check returns one finding with the next step. `airflow webdata doctor` runs all checks; the pages in Airflow's UI
 run the quick ones (`examination.quick_findings`).

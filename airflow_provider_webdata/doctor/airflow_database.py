@@ -4,26 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow.jobs.job import Job, JobState
-from airflow.models.dag import DagModel
-from airflow.models.serialized_dag import SerializedDagModel
-from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.orm import Session
 
+from airflow_provider_webdata.airflow_db.components import tasks_of_dags, triggerers
+from airflow_provider_webdata.airflow_db.database import airflow_engine, store_error
+from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError, TablesMissingError
 from airflow_provider_webdata.common.dates import ago
 from airflow_provider_webdata.common.endings import EXTRACT
 from airflow_provider_webdata.common.links import docs_link
+from airflow_provider_webdata.hooks.webhooks import can_receive
 from airflow_provider_webdata.inbox_server import db_manager
 from airflow_provider_webdata.inbox_server.options import creates_tables
-from airflow_provider_webdata.inbox_server.storage.database import airflow_engine, store_error
-from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError, TablesMissingError
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
 
-from .finding import Finding
+from .finding import ok, unknown, warning, wrong
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+
+    from airflow_provider_webdata.hooks.connection import ConnectionSettings
+
+    from .finding import Finding
 
 _MOST_TASKS = 10
 _MOST_DELIVERIES = 20
@@ -39,92 +40,64 @@ def tables(*, needed: bool = True) -> Finding:
     try:
         engine = airflow_engine()
     except StoreUnavailableError as error:
-        return Finding("tables", "unknown", error.brief(), _WHERE)
+        return unknown(error.brief(), _WHERE)
     try:
         current = DeliveryStore(engine).revision()
     except StoreUnavailableError as error:
-        return Finding("tables", "wrong", error.brief(), _DATABASE)
+        return wrong(error.brief(), _DATABASE)
     if current == db_manager.revisions()[0]:
-        return Finding("tables", "ok", f"at revision {current}, this package's")
+        return ok(f"at revision {current}, this package's")
     if current and current not in db_manager.revisions():
-        return Finding(
-            "tables",
-            "wrong",
+        return wrong(
             f"at revision {current}, created by a newer airflow-provider-webdata",
             "Install that version here too, or first downgrade the tables with it: "
             + docs_link("webhooks.md#the-tables"),
         )
     seen = f"at the old revision {current}" if current else "missing"
     if creates_tables():
-        return Finding("tables", "ok", f"{seen}; the inbox creates them at its first request")
+        return ok(f"{seen}; the inbox creates them at its first request")
     advice = (
         "Run `airflow db migrate`, or set inbox_create_tables = True in [webdata] of Airflow's configuration."
     )
     if needed:
-        return Finding("tables", "wrong", f"{seen}, so the inbox cannot store deliveries", advice)
-    return Finding(
-        "tables", "warning", f"{seen}; no connection has a Webhook URL, which requires them", advice
-    )
+        return wrong(f"{seen}, so the inbox cannot store deliveries", advice)
+    return warning(f"{seen}; no connection has a Webhook URL, which requires them", advice)
 
 
 def triggerer() -> Finding:
     """Check that a triggerer runs; without one, deferred tasks never resume."""
-    running = select(Job).where(Job.job_type == "TriggererJob", Job.state == JobState.RUNNING)
     try:
-        with Session(airflow_engine()) as session:
-            jobs = session.scalars(running.order_by(Job.latest_heartbeat.desc())).all()
-            alive = [str(job.hostname) for job in jobs if job.is_alive()]
-            beats = [job.latest_heartbeat for job in jobs if job.latest_heartbeat]
+        alive, last_heartbeat = triggerers()
     except StoreUnavailableError as error:
-        return Finding("triggerer", "unknown", error.brief(), _WHERE)
+        return unknown(error.brief(), _WHERE)
     except SQLAlchemyError as error:
         reason = store_error(error)
         if isinstance(reason, TablesMissingError):
-            return Finding(
-                "triggerer", "wrong", "Airflow's own tables are missing", "Run `airflow db migrate`."
-            )
-        return Finding("triggerer", "wrong", str(reason), _DATABASE)
+            return wrong("Airflow's own tables are missing", "Run `airflow db migrate`.")
+        return wrong(str(reason), _DATABASE)
     if alive:
-        return Finding("triggerer", "ok", f"{len(alive)} running ({', '.join(sorted(set(alive))[:5])})")
-    last = f"; the last heartbeat was {ago(beats[0])}" if beats else ""
-    return Finding(
-        "triggerer",
-        "wrong",
+        return ok(f"{len(alive)} running ({', '.join(sorted(set(alive))[:5])})")
+    last = f"; the last heartbeat was {ago(last_heartbeat)}" if last_heartbeat else ""
+    return wrong(
         f"no triggerer is running{last}, so deferred tasks never resume",
         "Start one with `airflow triggerer`. Until then, use deferrable=False, which waits in the worker.",
     )
 
 
-def endings(*, hosted: bool) -> Finding:
-    """List tasks of this installation that use an operation which the hosted service is going to discontinue.
-
-    :param hosted: whether a connection uses the hosted service.
-    """
-    if not hosted:
-        return Finding(
-            "endings", "ok", "no connection uses the hosted service, which may discontinue operations"
-        )
-    active = select(DagModel.dag_id).where(DagModel.is_stale.is_(False))
+def endings(connections: Iterable[ConnectionSettings]) -> Finding:
+    """List tasks of this installation that use an operation which the hosted service is going to discontinue."""
+    if not any(one.client.server.ends_operations for one in connections):
+        return ok("no connection uses the hosted service, which may discontinue operations")
     try:
-        with Session(airflow_engine()) as session:
-            dag_ids = list(session.scalars(active))
-            latest = SerializedDagModel.get_latest_serialized_dags(dag_ids=dag_ids, session=session)
-            found = [
-                f"{row.dag_id}.{task['task_id']}"
-                for row in latest
-                for task in (item["__var"] for item in (row.data or {}).get("dag", {}).get("tasks", ()))
-                if _uses_extract({**task.get("partial_kwargs", {}), **task})
-            ]
+        found = [f"{dag_id}.{task['task_id']}" for dag_id, task in tasks_of_dags() if _uses_extract(task)]
     except StoreUnavailableError as error:
-        return Finding("endings", "unknown", error.brief(), _WHERE)
+        return unknown(error.brief(), _WHERE)
     except SQLAlchemyError as error:
-        return Finding("endings", "unknown", store_error(error).brief(), _DATABASE)
+        return unknown(store_error(error).brief(), _DATABASE)
     if not found:
-        return Finding("endings", "ok", "no task uses an operation that will be discontinued")
+        return ok("no task uses an operation that will be discontinued")
     more = f" and {len(found) - _MOST_TASKS} more" if len(found) > _MOST_TASKS else ""
-    return Finding(
-        "endings",
-        "warning",
+    return warning(
         f"{EXTRACT.operation} is used by {', '.join(sorted(found)[:_MOST_TASKS])}{more}",
         f"{EXTRACT.warning}.",
     )
@@ -136,38 +109,29 @@ def _uses_extract(task: Mapping[str, Any]) -> bool:
     return task.get("task_type") == "WebDataJobSensor" and task.get("kind") == "extract"
 
 
-def last_delivery(conn_id: str, *, receives: bool) -> Finding:
-    """Report the time of a connection's last delivery, and the deliveries that failed to start DAGs.
-
-    :param receives: whether the connection can receive deliveries.
-    """
-    if not receives:
-        return Finding("deliveries", "ok", "none expected: tasks wait by polling", conn_id=conn_id)
+def last_delivery(settings: ConnectionSettings) -> Finding:
+    """Report the time of a connection's last delivery, and the deliveries that failed to start DAGs."""
+    if not can_receive(settings):
+        return ok("none expected: tasks wait by polling")
     try:
         store = DeliveryStore(airflow_engine())
-        found = store.last_received(conn_id)
-        failed = [str(delivery_id) for delivery_id in store.without_event(conn_id)]
+        found = store.last_received(settings.conn_id)
+        failed = [str(delivery_id) for delivery_id in store.without_event(settings.conn_id)]
     except TablesMissingError:
-        return Finding("deliveries", "unknown", "see tables", conn_id=conn_id)
+        return unknown("see tables")
     except StoreUnavailableError as error:
-        return Finding("deliveries", "unknown", error.brief(), _WHERE, conn_id)
+        return unknown(error.brief(), _WHERE)
     if found is None:
-        return Finding(
-            "deliveries",
-            "unknown",
+        return unknown(
             "the inbox has no deliveries yet",
             "Run a task that waits for a job or check by webhook, then run the doctor again.",
-            conn_id,
         )
     if failed:
         ids = " ".join(failed[:_MOST_DELIVERIES])
         more = " Then run the doctor again for the next ones." if len(failed) > _MOST_DELIVERIES else ""
-        return Finding(
-            "deliveries",
-            "wrong",
+        return wrong(
             f"the asset events of {len(failed)} could not be registered, so they started no DAG",
             f"Find the cause in the API server's log, fix it, and run `airflow webdata inbox replay {ids}`.{more}",
-            conn_id,
         )
     when = found.isoformat(sep=" ", timespec="seconds")
-    return Finding("deliveries", "ok", f"the last one arrived {ago(found)} ({when})", conn_id=conn_id)
+    return ok(f"the last one arrived {ago(found)} ({when})")

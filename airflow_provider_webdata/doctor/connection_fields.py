@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from airflow.models.connection import Connection
-from airflow.secrets.environment_variables import CONN_ENV_PREFIX
-from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.orm import Session
 
+from airflow_provider_webdata.airflow_db.connections import (
+    UndecryptableError,
+    conn_ids_in_environment,
+    environment_variable,
+    find_connection,
+    find_webdata_connection,
+    stored_conn_ids,
+)
+from airflow_provider_webdata.airflow_db.database import store_error
+from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
 from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.hooks.connection import settings_of
 from airflow_provider_webdata.hooks.masking import mask
 from airflow_provider_webdata.hooks.webdata import WebDataHook
-from airflow_provider_webdata.inbox_server.airflow_connections import (
-    UndecryptableError,
-    find_connection,
-    find_webdata_connection,
-)
-from airflow_provider_webdata.inbox_server.storage.database import airflow_engine, store_error
-from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
 
 from .finding import Finding
 from .side_by_side import results_of
@@ -61,7 +59,7 @@ def examine(conn_id: str) -> ExaminedConnection:
     except UndecryptableError as error:
         return without_settings(error.brief(), _FERNET)
     except StoreUnavailableError as error:
-        if (variable := f"{CONN_ENV_PREFIX}{conn_id.upper()}") in os.environ:
+        if variable := environment_variable(conn_id):
             # The environment variable exists, but is invalid.
             return without_settings(error.brief(), f"Correct the environment variable {variable}.")
         return without_settings(error.brief(), _BACKENDS, unknown=True)
@@ -125,18 +123,15 @@ def webdata_connections(limit: TimeLimit) -> tuple[list[str], Finding | None]:
 
 
 def _stored() -> list[str]:
-    with Session(airflow_engine()) as session:
-        wanted = select(Connection.conn_id).where(Connection.conn_type == WebDataHook.conn_type)
-        return [str(conn_id) for conn_id in session.scalars(wanted)]
+    return stored_conn_ids(WebDataHook.conn_type)
 
 
 def _in_environment() -> list[str]:
     found = []
-    for name in os.environ:
-        conn_id = name.removeprefix(CONN_ENV_PREFIX).lower()
+    for conn_id in conn_ids_in_environment():
         # Skip invalid variables.
         with contextlib.suppress(StoreUnavailableError):
-            if name.startswith(CONN_ENV_PREFIX) and find_webdata_connection(conn_id):
+            if find_webdata_connection(conn_id):
                 found.append(conn_id)
     return found
 

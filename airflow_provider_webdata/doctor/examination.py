@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
-
-from airflow_provider_webdata.hooks.webhooks import can_receive
+from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeVar
 
 from . import airflow_database, inbox_answer, installation, service_answer
 from .connection_fields import ExaminedConnection, examine, webdata_connections
@@ -23,6 +22,49 @@ SECONDS = 20.0
 
 QUICK_SECONDS = 3.0
 """Time limit of the checks for a page."""
+
+Mode = Literal["all", "offline", "page"]
+"""`offline` sends no request to the service and the inbox; `page` is quick, and sends one to the service."""
+
+SubjectT = TypeVar("SubjectT")
+
+
+class Examined(NamedTuple):
+    """A valid connection, and the seconds in which a check must end."""
+
+    settings: ConnectionSettings
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Check(Generic[SubjectT]):
+    """A check, or several that share one request.
+
+    :param names: names of the findings, in their order.
+    :param run: returns the findings.
+    :param modes: the modes in which it runs.
+    """
+
+    names: tuple[str, ...]
+    run: Callable[[SubjectT], Finding | Sequence[Finding]]
+    modes: tuple[Mode, ...] = ("all", "offline", "page")
+
+
+OF_AIRFLOW: tuple[Check[Sequence[ConnectionSettings]], ...] = (
+    Check(("versions",), lambda _: installation.versions(), ("all", "offline")),
+    Check(("plugin",), lambda _: installation.plugin()),
+    Check(("tables",), lambda valid: airflow_database.tables(needed=any(one.webhook.url for one in valid))),
+    Check(("triggerer",), lambda _: airflow_database.triggerer()),
+    Check(("endings",), airflow_database.endings, ("all", "offline")),
+)
+OF_CONNECTION: tuple[Check[Examined], ...] = (
+    Check(service_answer.CHECKS, lambda one: service_answer.ask(*one, with_queue=True), ("all",)),
+    Check(service_answer.QUICK_CHECKS, lambda one: service_answer.ask(*one)[:-1], ("page",)),
+    Check(("webhook",), lambda one: inbox_answer.webhook(*one), ("all",)),
+    Check(("webhook",), lambda one: inbox_answer.webhook_set(one.settings), ("offline", "page")),
+    Check(("deliveries",), lambda one: airflow_database.last_delivery(one.settings)),
+    Check(("reader",), lambda one: inbox_answer.reader(one.settings), ("all",)),
+)
 
 
 def findings(
@@ -43,43 +85,17 @@ def findings(
         wanted, missing = webdata_connections(TimeLimit(seconds))
         general += [missing] if missing else []
     examined = _examined(wanted, TimeLimit(seconds))
-    needed = any(one.settings and one.settings.webhook.url for one in examined)
-    hosted = any(one.settings and one.settings.client.server.ends_operations for one in examined)
-    groups = [
-        _single("versions", installation.versions),
-        _single("plugin", installation.plugin),
-        _single("tables", partial(airflow_database.tables, needed=needed)),
-        _single("triggerer", airflow_database.triggerer),
-        _single("endings", partial(airflow_database.endings, hosted=hosted)),
-    ]
-    for one in examined:
-        if one.settings:
-            groups += _local(one.settings) if offline else _remote(one.settings, seconds)
-    return _in_order(general, examined, findings_of(groups, TimeLimit(seconds)))
+    return _findings(examined, "offline" if offline else "all", seconds, TimeLimit(seconds), general)
 
 
 def quick_findings(conn_id: str, *, seconds: float = QUICK_SECONDS) -> list[Finding]:
     """Run the quick checks of one connection, for a page. Blocks: call it in a thread.
 
-    These are plugin, tables, triggerer, fields, webhook (configuration only), deliveries, host, tls, key, credits, and
-    clock.
-
     :param seconds: time limit of all checks together.
     :return: the shared findings, followed by those of the connection.
     """
     limit = TimeLimit(seconds)
-    examined = _examined([conn_id], limit)
-    settings = examined[0].settings
-    needed = bool(settings and settings.webhook.url)
-    groups = [
-        _single("plugin", installation.plugin),
-        _single("tables", partial(airflow_database.tables, needed=needed)),
-        _single("triggerer", airflow_database.triggerer),
-    ]
-    if settings:
-        groups.append(_service(settings, limit.left(), service_answer.QUICK_CHECKS))
-        groups += _local(settings)
-    return _in_order([], examined, findings_of(groups, limit))
+    return _findings(_examined([conn_id], limit), "page", limit.left(), limit)
 
 
 def _examined(conn_ids: Sequence[str], limit: TimeLimit) -> list[ExaminedConnection]:
@@ -93,48 +109,27 @@ def _examined(conn_ids: Sequence[str], limit: TimeLimit) -> list[ExaminedConnect
     return examined
 
 
-def _single(name: str, check: Callable[[], Finding], conn_id: str | None = None) -> CheckGroup:
-    return CheckGroup((name,), lambda: [check()], conn_id)
-
-
-def _local(settings: ConnectionSettings) -> list[CheckGroup]:
-    conn_id = settings.conn_id
-    return [
-        _single("webhook", partial(inbox_answer.webhook_set, settings), conn_id),
-        _last_delivery(settings),
-    ]
-
-
-def _remote(settings: ConnectionSettings, seconds: float) -> list[CheckGroup]:
-    conn_id = settings.conn_id
-    return [
-        _service(settings, seconds, service_answer.CHECKS),
-        _single("webhook", partial(inbox_answer.webhook, settings, seconds), conn_id),
-        _last_delivery(settings),
-        _single("reader", partial(inbox_answer.reader, settings), conn_id),
-    ]
-
-
-def _last_delivery(settings: ConnectionSettings) -> CheckGroup:
-    receives = can_receive(settings)
-    check = partial(airflow_database.last_delivery, settings.conn_id, receives=receives)
-    return _single("deliveries", check, settings.conn_id)
-
-
-def _service(settings: ConnectionSettings, seconds: float, names: tuple[str, ...]) -> CheckGroup:
-    def run() -> list[Finding]:
-        answer = service_answer.ask_service(settings, seconds, with_queue="entitlements" in names)
-        return [finding for finding in answer.findings() if finding.check in names]
-
-    return CheckGroup(names, run, settings.conn_id)
-
-
-def _in_order(
-    general: list[Finding], examined: Sequence[ExaminedConnection], made: list[Finding]
+def _findings(
+    examined: Sequence[ExaminedConnection],
+    mode: Mode,
+    seconds: float,
+    limit: TimeLimit,
+    general: Sequence[Finding] = (),
 ) -> list[Finding]:
     """Return all findings grouped by connection, with all secrets removed."""
+    valid = [one.settings for one in examined if one.settings]
+    groups = [
+        CheckGroup(check.names, partial(check.run, valid)) for check in OF_AIRFLOW if mode in check.modes
+    ]
+    groups += [
+        CheckGroup(check.names, partial(check.run, Examined(settings, seconds)), settings.conn_id)
+        for settings in valid
+        for check in OF_CONNECTION
+        if mode in check.modes
+    ]
+    made = findings_of(groups, limit)
     ordered = [*(finding for finding in made if finding.conn_id is None), *general]
     for one in examined:
         ordered += [one.finding, *(finding for finding in made if finding.conn_id == one.conn_id)]
-    secrets = [secret for one in examined if one.settings for secret in one.settings.secrets()]
+    secrets = [secret for settings in valid for secret in settings.secrets()]
     return [finding.without(secrets) for finding in ordered]

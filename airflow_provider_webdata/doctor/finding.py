@@ -16,7 +16,7 @@ State = Literal["ok", "warning", "wrong", "unknown"]
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of one check.
+    """The result of one check. A check returns it without its name and connection, which `examination` adds.
 
     :param check: name of the check, such as `key`.
     :param state: result of the check.
@@ -38,3 +38,23 @@ class Finding:
         """
         seen, advice = without_secrets([self.seen, self.advice or ""], secrets)
         return replace(self, seen=seen, advice=advice or None)
+
+
+def ok(seen: str) -> Finding:
+    """Return the finding of a check that passed."""
+    return Finding("", "ok", seen)
+
+
+def warning(seen: str, advice: str) -> Finding:
+    """Return a finding that works, but is probably unintended."""
+    return Finding("", "warning", seen, advice)
+
+
+def wrong(seen: str, advice: str | None = None) -> Finding:
+    """Return a finding that does not work."""
+    return Finding("", "wrong", seen, advice)
+
+
+def unknown(seen: str, advice: str | None = None) -> Finding:
+    """Return the finding of a check that could not be made."""
+    return Finding("", "unknown", seen, advice)

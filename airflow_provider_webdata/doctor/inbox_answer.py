@@ -27,12 +27,12 @@ from airflow_provider_webdata.inbox.wire import (
     delivery_url,
 )
 
-from .finding import Finding
+from .finding import ok, warning, wrong
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
 
-    from .finding import State
+    from .finding import Finding
 
 _OUTSIDE = f"To try it from outside, see {docs_link('managed.md#check-that-deliveries-arrive')}."
 _NO_DELIVERY = 0
@@ -43,14 +43,10 @@ def webhook_set(settings: ConnectionSettings) -> Finding:
     """Check that the connection is configured for deliveries, without sending a request."""
     webhook = settings.webhook
     if webhook.url is None:
-        return _finding(settings, "ok", "no Webhook URL: tasks wait by polling")
+        return ok("no Webhook URL: tasks wait by polling")
     if can_receive(settings):
-        return _finding(
-            settings, "ok", f"deliveries arrive at {delivery_url(webhook.url, settings.conn_id)}/..."
-        )
-    return _finding(
-        settings,
-        "wrong",
+        return ok(f"deliveries arrive at {delivery_url(webhook.url, settings.conn_id)}/...")
+    return wrong(
         "the Webhook URL is set, but neither Webhook secret nor Signing secret: tasks wait by polling",
         'Set "Webhook secret" to the output of `openssl rand -hex 32`, or clear "Webhook URL".',
     )
@@ -74,12 +70,10 @@ def webhook(settings: ConnectionSettings, seconds: float) -> Finding:
         with http_client(**options, timeout=max(seconds, 0.1) * 0.2) as client:
             stranger = _not_an_inbox(client.post(url))
             if stranger:
-                return _finding(settings, "wrong", f"{shown}: {stranger[0]}", stranger[1])
+                return wrong(f"{shown}: {stranger[0]}", stranger[1])
             return _probed(settings, shown, client, url)
     except httpx.HTTPError as error:
-        return _finding(
-            settings,
-            "wrong",
+        return wrong(
             f"{shown} is unreachable from here: {trimmed(str(error), 200) or type(error).__name__}",
             f'Check "Webhook URL", its certificate, and the proxy in front of Airflow. {_OUTSIDE}',
         )
@@ -124,55 +118,39 @@ def _probed(settings: ConnectionSettings, shown: str, client: httpx.Client, url:
     if status == 200:
         return _answered(settings, shown, probe, body)
     if (status, error) == (401, REFUSED):
-        return _finding(
-            settings,
-            "wrong",
+        return wrong(
             f"{shown}: the inbox refuses this connection's secret or signature",
             'The API server must read the same connection, with the same "Webhook secret", "Signing secret" and '
             f'"Signature header", and the proxy must forward {SECRET_HEADER}. A changed secret takes effect after 30 '
             "seconds.",
         )
     if (status, error) == (400, NOT_JSON):
-        return _finding(
-            settings,
-            "warning",
+        return warning(
             f"{shown}: the inbox accepts the secret, but runs an older version of this package",
             f"Install airflow-provider-webdata {__version__} on the API server too, and restart it.",
         )
     words = f"HTTP {status}" + (f" ({trimmed(error, 100)})" if isinstance(error, str) else "")
-    return _finding(
-        settings,
-        "wrong",
-        f"{shown}: the inbox responded to a probe with {words}",
-        "Check the API server's log.",
-    )
+    return wrong(f"{shown}: the inbox responded to a probe with {words}", "Check the API server's log.")
 
 
 def _answered(settings: ConnectionSettings, shown: str, probe: bytes, body: dict[str, Any]) -> Finding:
     webhook = settings.webhook
     keys = webhook.signing_secrets or webhook.secrets
     if not is_proven(body.get("proofs"), probe, settings.conn_id, keys):
-        return _finding(
-            settings,
-            "wrong",
-            f"{shown}: another server responded, which does not know the secret",
-            'Correct "Webhook URL".',
+        return wrong(
+            f"{shown}: another server responded, which does not know the secret", 'Correct "Webhook URL".'
         )
     if (version := body.get("version")) != __version__:
-        return _finding(
-            settings,
-            "warning",
+        return warning(
             f"{shown}: the inbox responds, but runs version {trimmed(str(version), 50)}; this is {__version__}",
             "Install the same version of airflow-provider-webdata everywhere.",
         )
     if _is_public(settings.client.base_url) and _is_public(webhook.url or "") is False:
-        return _finding(
-            settings,
-            "warning",
+        return warning(
             f"{shown}: the inbox responds, but its address is private",
             f"The service does not deliver to private addresses: use a public URL. {_OUTSIDE}",
         )
-    return _finding(settings, "ok", f"{shown}: the inbox responds and knows the secret")
+    return ok(f"{shown}: the inbox responds and knows the secret")
 
 
 def _headers(settings: ConnectionSettings, probe: bytes) -> dict[str, str]:
@@ -199,24 +177,18 @@ def _is_public(url: str) -> bool | None:
 def reader(settings: ConnectionSettings) -> Finding:
     """Check that a triggerer can read the deliveries: the inbox accepts the connection's tokens."""
     if not can_receive(settings):
-        return Finding("reader", "ok", "not needed: tasks wait by polling", conn_id=settings.conn_id)
+        return ok("not needed: tasks wait by polling")
     try:
         address = inbox_address(settings)
         with InboxReader(address) as inbox:
             inbox.fetch(_NO_DELIVERY)
     except DeliveryGoneError:
         seen = f"the inbox at {address.url} accepts this connection's tokens"
-        return Finding("reader", "ok", seen, conn_id=settings.conn_id)
+        return ok(seen)
     except (InboxError, ConfigurationError) as error:
         seen, _, advice = error.text().partition("; ")
-        return Finding("reader", "wrong", seen, _sentence(advice), settings.conn_id)
-    return Finding(
-        "reader",
-        "wrong",
-        f"the inbox at {address.url} returned a delivery that cannot exist",
-        None,
-        settings.conn_id,
-    )
+        return wrong(seen, _sentence(advice))
+    return wrong(f"the inbox at {address.url} returned a delivery that cannot exist")
 
 
 def _sentence(words: str) -> str | None:
@@ -229,7 +201,3 @@ def _body(response: httpx.Response) -> dict[str, Any]:
     except ValueError:
         return {}
     return body if isinstance(body, dict) else {}
-
-
-def _finding(settings: ConnectionSettings, state: State, seen: str, advice: str | None = None) -> Finding:
-    return Finding("webhook", state, seen, advice, settings.conn_id)

@@ -22,7 +22,7 @@ from airflow_provider_webdata.hooks.diagnosis import credits_left, diagnosis_of
 from airflow_provider_webdata.hooks.probe import probe
 from airflow_provider_webdata.inbox.tokens import LEEWAY
 
-from .finding import Finding
+from .finding import Finding, ok, unknown, warning, wrong
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.api.config import ClientConfig
@@ -91,85 +91,73 @@ class ServiceAnswer:
 
     def findings(self) -> list[Finding]:
         """Return the findings of `CHECKS`, in this order."""
-        made = (
-            *(self._host(), self._tls(), self._key(), self._server()),
-            *(self._credits(), self._clock(), self._entitlements()),
-        )
-        return [replace(finding, conn_id=self.settings.conn_id) for finding in made]
+        quick = (self._host(), self._tls(), self._key(), self._server(), self._credits(), self._clock())
+        return [*quick, self._entitlements()]
 
     @property
     def _failed(self) -> str | None:
         return None if self.failure is None else self.failure.part
 
-    def _wrong(self, check: str, state: State = "wrong") -> Finding:
+    def _failure(self, state: State = "wrong") -> Finding:
         assert self.failure is not None  # noqa: S101
-        return Finding(check, state, self.failure.seen, self.failure.advice)
+        return Finding("", state, self.failure.seen, self.failure.advice)
 
     def _host(self) -> Finding:
         if self._failed in {"host", "service"}:
-            return self._wrong("host")
+            return self._failure()
         if self._failed == "fields":
-            return Finding("host", "unknown", "see tls")
+            return unknown("see tls")
         client = self.settings.client
         if self._failed == "tls":
-            return Finding("host", "ok", f"{client.base_url} is reachable; see tls")
+            return ok(f"{client.base_url} is reachable; see tls")
         way = f" ({self._contact.address})" if self._contact.address else ""
-        return Finding(
-            "host", "ok", f"{client.base_url} responds" + (" through the proxy" if client.proxy else way)
-        )
+        return ok(f"{client.base_url} responds" + (" through the proxy" if client.proxy else way))
 
     def _tls(self) -> Finding:
         # The CA bundle is the only client setting that is not validated earlier.
         if self._failed in {"tls", "fields"}:
-            return self._wrong("tls")
+            return self._failure()
         client = self.settings.client
         parts = urlsplit(client.base_url)
         if parts.scheme == "http":
             if is_loopback(parts.hostname):
-                return Finding("tls", "ok", "plain http within this machine")
-            return Finding(
-                "tls",
-                "warning",
-                "plain http exposes the API key on the network",
-                'Use https in "Base URL".',
-            )
+                return ok("plain http within this machine")
+            return warning("plain http exposes the API key on the network", 'Use https in "Base URL".')
         if not client.verify:
-            return Finding(
-                "tls",
-                "warning",
+            return warning(
                 "the certificate is not verified, so an attacker on the network can read the API key",
                 'Turn on "Verify TLS certificate"; for a private certificate authority, set "CA bundle".',
             )
         if self._contact.tls is None:
-            return Finding("tls", "unknown", "see host")
+            return unknown("see host")
         end = self._contact.certificate_end
         if end is None:
-            return Finding("tls", "ok", self._contact.tls)
+            return ok(self._contact.tls)
         seen = f"{self._contact.tls}, the certificate expires on {end.date().isoformat()}"
         if end - datetime.now(timezone.utc) < timedelta(days=CERTIFICATE_DAYS):
-            return Finding("tls", "warning", seen, "Ask the operator of the service to renew it.")
-        return Finding("tls", "ok", seen)
+            return warning(seen, "Ask the operator of the service to renew it.")
+        return ok(seen)
 
     def _key(self) -> Finding:
         if self._failed == "key":
-            return self._wrong("key")
+            return self._failure()
         if self._failed == "rate":
-            return self._wrong("key", "unknown")
+            return self._failure("unknown")
         if self.found is not None and self.found.accepts_any_key:
-            return Finding("key", "ok", "the server requires no API key")
+            return ok("the server requires no API key")
         if self._failed in {None, "credits", "rights"}:
-            return Finding("key", "ok", "the service accepts the API key")
-        return self._unanswered("key")
+            return ok("the service accepts the API key")
+        return self._unanswered()
 
     def _server(self) -> Finding:
         if self.found is None or self._failed not in {None, "credits"}:
-            return self._unanswered("server")
+            return self._unanswered()
         declared, kind = self.found.server.kind, self.found.kind
         if contradiction := self.found.contradiction:
             seen, _, advice = contradiction.partition(". ")
-            return Finding("server", "wrong", f"{seen[0].lower()}{seen[1:]}", f"{advice}.")
+            return wrong(f"{seen[0].lower()}{seen[1:]}", f"{advice}.")
         if declared is not None:
-            return Finding("server", "ok", declared)
+            return ok(declared)
         if kind == "hosted":
             seen = "the server reports a balance, but no kind is set, so a start cannot be repeated safely"
         else:
@@ -179,42 +167,40 @@ class ServiceAnswer:
             if kind
             else 'Set "Server" to hosted if it bills calls, else to self-hosted.'
         )
-        return Finding("server", "warning", seen, advice)
+        return warning(seen, advice)
 
     def _credits(self) -> Finding:
         if self._failed == "credits":
-            return self._wrong("credits", "unknown")
+            return self._failure("unknown")
         usage = None if self.found is None else self.found.usage
         if usage is None and self.found is not None and self._failed is None:
-            return Finding("credits", "ok", f"the server responds; {NO_BALANCE}")
+            return ok(f"the server responds; {NO_BALANCE}")
         if usage is None:
-            return self._unanswered("credits")
+            return self._unanswered()
         left, plan = usage.remaining_credits, usage.plan_credits
         seen = credits_left(usage).removeprefix("The API key works; ").rstrip(".")
         if left is None:
-            return Finding("credits", "unknown", seen)
+            return unknown(seen)
         advice = (
             f"Buy credits, or wait for the next billing period. For their use, see {docs_link('costs.md')}."
         )
         if left <= 0:
-            return Finding("credits", "wrong", f"{seen}: billed calls fail", advice)
+            return wrong(f"{seen}: billed calls fail", advice)
         if plan and left < FEW_CREDITS * plan:
-            return Finding("credits", "warning", seen, advice)
-        return Finding("credits", "ok", seen)
+            return warning(seen, advice)
+        return ok(seen)
 
     def _clock(self) -> Finding:
         ahead = self._contact.ahead
         if ahead is None:
             if not self._contact.answered:
-                return self._unanswered("clock")
-            return Finding("clock", "unknown", "the service's response has no Date header")
+                return self._unanswered()
+            return unknown("the service's response has no Date header")
         seen = f"the service's clock and this machine's differ by {abs(ahead):.0f} s"
         if abs(ahead) <= LEEWAY:
-            return Finding("clock", "ok", seen)
+            return ok(seen)
         seen = f"the service's clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} this machine's"
-        return Finding(
-            "clock",
-            "warning",
+        return warning(
             seen,
             f"Synchronize this machine's clock with NTP. With a difference of more than {LEEWAY} s, reader tokens and "
             "Retry-After dates from the service are misinterpreted.",
@@ -222,19 +208,17 @@ class ServiceAnswer:
 
     def _entitlements(self) -> Finding:
         if self._failed == "rights":
-            return self._wrong("entitlements")
+            return self._failure()
         if self._failed not in {None, "credits"}:
-            return self._unanswered("entitlements")
+            return self._unanswered()
         pages = self.queue.max_concurrency if self.queue else None
         seen = f"pages scraped concurrently: {pages:g}; " if pages is not None else ""
-        return Finding(
-            "entitlements",
-            "unknown",
+        return unknown(
             f"{seen}the service does not report the team's features",
             "A task that uses a missing feature, such as zeroDataRetention or threatProtection, fails with WD-403.",
         )
 
-    def _unanswered(self, check: str) -> Finding:
+    def _unanswered(self) -> Finding:
         where: dict[str | None, Literal["tls", "key", "entitlements"]] = {
             "tls": "tls",
             "fields": "tls",
@@ -242,11 +226,11 @@ class ServiceAnswer:
             "rate": "key",
             "rights": "entitlements",
         }
-        return Finding(check, "unknown", f"see {where.get(self._failed, 'host')}")
+        return unknown(f"see {where.get(self._failed, 'host')}")
 
 
-def ask_service(settings: ConnectionSettings, seconds: float, *, with_queue: bool = False) -> ServiceAnswer:
-    """Read the team's credits in one attempt.
+def ask(settings: ConnectionSettings, seconds: float, *, with_queue: bool = False) -> list[Finding]:
+    """Read the team's credits in one attempt, and return the findings of `CHECKS`.
 
     :param seconds: time limit, without DNS lookups.
     :param with_queue: whether to read the team's queue too, within the same limit.
@@ -260,11 +244,12 @@ def ask_service(settings: ConnectionSettings, seconds: float, *, with_queue: boo
         found = probe(config, contact.see)
         lacks_balance = found.responds and (found.server.kind != "hosted" or found.contradiction)
         if found.failure is not None and not lacks_balance:
-            return ServiceAnswer(settings, found, diagnosis_of(found.failure), None, contact)
-        return ServiceAnswer(settings, found, None, _queue(config) if with_queue else None, contact)
+            return ServiceAnswer(settings, found, diagnosis_of(found.failure), None, contact).findings()
+        queue = _queue(config) if with_queue else None
+        return ServiceAnswer(settings, found, None, queue, contact).findings()
     except WebDataError as error:
         # The CA bundle cannot be read.
-        return ServiceAnswer(settings, failure=diagnosis_of(error), _contact=contact)
+        return ServiceAnswer(settings, failure=diagnosis_of(error), _contact=contact).findings()
 
 
 def _queue(config: ClientConfig) -> QueueStatus | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextvars
 import logging
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Thread
 from typing import TYPE_CHECKING, TypeVar
 
@@ -38,8 +38,16 @@ class CheckGroup:
     """Checks that share one request or lookup. Without `conn_id`, they concern all connections."""
 
     names: tuple[str, ...]
-    run: Callable[[], list[Finding]]
+    run: Callable[[], Finding | Sequence[Finding]]
     conn_id: str | None = None
+
+    def named(self, found: Finding | Sequence[Finding]) -> list[Finding]:
+        """Return the findings of the checks, in the order of their names, with name and connection."""
+        each = [found] if isinstance(found, Finding) else found
+        return [
+            replace(finding, check=name, conn_id=self.conn_id)
+            for name, finding in zip(self.names, each, strict=True)
+        ]
 
     def unknown(self, error: Exception) -> list[Finding]:
         """Return the findings of checks that raised an error."""
@@ -56,7 +64,7 @@ def findings_of(groups: Sequence[CheckGroup], limit: TimeLimit) -> list[Finding]
     """
     findings: list[Finding] = []
     for group, result in zip(groups, results_of([group.run for group in groups], limit), strict=True):
-        findings += group.unknown(result) if isinstance(result, Exception) else result
+        findings += group.unknown(result) if isinstance(result, Exception) else group.named(result)
     return findings
 
 

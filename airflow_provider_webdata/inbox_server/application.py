@@ -5,15 +5,15 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from airflow._shared.secrets_masker import mask_secret
-
-from airflow_provider_webdata.api.errors import ConfigurationError
-from airflow_provider_webdata.hooks.connection import webhook_settings_of
-from airflow_provider_webdata.hooks.masking import mask
-from airflow_provider_webdata.inbox_server.airflow_connections import (
+from airflow_provider_webdata.airflow_db.connections import (
     UndecryptableError,
     find_webdata_connection,
 )
+from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
+from airflow_provider_webdata.airflow_db.masking import mask_secret
+from airflow_provider_webdata.api.errors import ConfigurationError
+from airflow_provider_webdata.hooks.connection import webhook_settings_of
+from airflow_provider_webdata.hooks.masking import mask
 from airflow_provider_webdata.inbox_server.db_manager import create_tables
 from airflow_provider_webdata.inbox_server.http.app import InboxApplication
 from airflow_provider_webdata.inbox_server.http.auth import Gate
@@ -23,7 +23,6 @@ from airflow_provider_webdata.inbox_server.options import (
     max_body_bytes,
     retention_days,
 )
-from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
 from airflow_provider_webdata.inbox_server.storage.inbox import Inbox
 
 if TYPE_CHECKING:

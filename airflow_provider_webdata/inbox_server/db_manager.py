@@ -15,17 +15,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowException
-from airflow.utils.db import DBLocks, create_global_lock
-from airflow.utils.db_manager import BaseDBManager
 from alembic import command
 from sqlalchemy import exc
 from sqlalchemy.orm import Session
 
+from airflow_provider_webdata.airflow_db.database import airflow_engine, store_error
+from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError, TablesMissingError
+from airflow_provider_webdata.airflow_db.migrations import BaseDBManager, migration_lock
 from airflow_provider_webdata.common.coded_errors import CodedError
 from airflow_provider_webdata.inbox_server.options import creates_tables
 from airflow_provider_webdata.inbox_server.storage import tables
-from airflow_provider_webdata.inbox_server.storage.database import airflow_engine, store_error
-from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError, TablesMissingError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -141,9 +140,7 @@ def create_tables() -> None:
                 log.warning("The inbox continues with unchanged tables: %s", manager.too_new())
                 return
             session.rollback()
-            # Seconds for MySQL, milliseconds for PostgreSQL.
-            timeout = LOCK_SECONDS * (1 if engine.dialect.name == "mysql" else 1000)
-            with _file_lock(engine), create_global_lock(session, DBLocks.MIGRATIONS, timeout):
+            with _file_lock(engine), migration_lock(session, LOCK_SECONDS):
                 if not manager.is_current():
                     manager.upgradedb()
     except exc.SQLAlchemyError as error:

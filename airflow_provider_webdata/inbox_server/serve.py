@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
+from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
 from airflow_provider_webdata.inbox_server.application import create_application
 from airflow_provider_webdata.inbox_server.http.listener import HEADER_BYTES, BoundedServer
 from airflow_provider_webdata.inbox_server.options import retention_days
-from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
 
 if TYPE_CHECKING:
     import argparse

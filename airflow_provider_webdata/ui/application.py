@@ -14,15 +14,15 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from airflow_provider_webdata import __version__
-from airflow_provider_webdata.inbox_server.airflow_connections import is_conn_id
-from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
+from airflow_provider_webdata.airflow_db.connections import is_conn_id
+from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
+from airflow_provider_webdata.airflow_db.visitor import Visitor
 
 from .lookups import Lookups
 from .pages import deliveries, jobs, monitors, overview, task, waits
 from .pages.page import Page
 from .rendering import HEADERS, render
 from .threads import in_thread
-from .visitor import Visitor
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -13,10 +13,12 @@ from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import anyio
-from airflow.utils.session import create_session
 
+from airflow_provider_webdata.airflow_db.connections import find_webdata_connection
+from airflow_provider_webdata.airflow_db.database import airflow_engine
+from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
+from airflow_provider_webdata.airflow_db.spent import spent_by_day
 from airflow_provider_webdata.api.errors import ConfigurationError, WebDataError
-from airflow_provider_webdata.costs.spent import spent_by_day
 from airflow_provider_webdata.doctor.airflow_database import triggerer
 from airflow_provider_webdata.doctor.connection_fields import webdata_connections
 from airflow_provider_webdata.doctor.examination import quick_findings
@@ -24,9 +26,6 @@ from airflow_provider_webdata.doctor.side_by_side import TimeLimit
 from airflow_provider_webdata.hooks.connection import settings_of
 from airflow_provider_webdata.hooks.diagnosis import diagnose
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
-from airflow_provider_webdata.inbox_server.airflow_connections import find_webdata_connection
-from airflow_provider_webdata.inbox_server.storage.database import airflow_engine
-from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
 from airflow_provider_webdata.ui.threads import in_thread
 
@@ -214,9 +213,7 @@ def _dashboard_url(conn_id: str) -> str | None:
 
 def _spent_by_day(since: date) -> tuple[dict[str, dict[date, Counter[str]]], Counter[str]]:
     unread: Counter[str] = Counter()
-    with create_session() as session:
-        found = spent_by_day(session, datetime.combine(since, time(tzinfo=timezone.utc)), unread)
-    return found, unread
+    return spent_by_day(datetime.combine(since, time(tzinfo=timezone.utc)), unread), unread
 
 
 def _conn_ids() -> list[str]:

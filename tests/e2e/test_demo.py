@@ -36,7 +36,7 @@ from tests.support.waiting import PATIENCE, wait_until
 from tests.support.warm import Warm
 
 DEMO_HOMES = HOMES / "of-tests"
-EXAMPLE = REPOSITORY / "airflow_provider_webdata" / "init" / "river_news.py"
+EXAMPLE = REPOSITORY / "airflow_provider_webdata" / "commands" / "river_news.py"
 ENVIRONMENT = {
     # The variables of `make test` are not for the make that the test starts.
     **{name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))},

@@ -11,13 +11,10 @@ import anyio
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 
+from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError, TablesMissingError
 from airflow_provider_webdata.common.coded_errors import brief
 from airflow_provider_webdata.inbox.wire import is_key
-from airflow_provider_webdata.inbox_server.storage.errors import (
-    CursorPastEndError,
-    StoreUnavailableError,
-    TablesMissingError,
-)
+from airflow_provider_webdata.inbox_server.storage.errors import CursorPastEndError
 
 from .connections import Connections
 from .deliveries import Deliveries, DeniedError

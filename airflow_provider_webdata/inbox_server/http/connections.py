@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 import anyio
 import anyio.to_thread
 
-from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
+from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
 
 from .auth import Gate
 from .limits import BusyError, TokenBucket

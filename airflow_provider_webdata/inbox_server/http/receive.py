@@ -14,11 +14,11 @@ import anyio.to_thread
 from starlette.responses import JSONResponse
 
 from airflow_provider_webdata import __version__
+from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
 from airflow_provider_webdata.common.component_metrics import count
 from airflow_provider_webdata.inbox import probe
 from airflow_provider_webdata.inbox.envelope import NotJSONError
 from airflow_provider_webdata.inbox.wire import NOT_JSON, REFUSED
-from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
 from airflow_provider_webdata.inbox_server.storage.records import NewDelivery
 
 from .limits import BodyBudget, TokenBucket

@@ -16,22 +16,20 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from airflow.assets.manager import asset_manager
-from airflow.models.asset import (
-    AssetDagRunQueue,
-    AssetModel,
-    DagScheduleAssetAliasReference,
-    DagScheduleAssetNameReference,
-    DagScheduleAssetReference,
-    DagScheduleAssetUriReference,
-)
-from airflow.models.dag import DagModel
 from pydantic_core import from_json
-from sqlalchemy import and_, bindparam, func, or_, select, update
+from sqlalchemy import and_, bindparam, or_, select, update
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from airflow_provider_webdata.assets.uri import SCHEME, is_meaningful_uri, job_uri, monitor_uri
+from airflow_provider_webdata.airflow_db.assets import SCHEDULED, UNCONSUMED, AssetModel, register_event
+from airflow_provider_webdata.airflow_db.database import (
+    insert_or_ignore,
+    lone_statement,
+    store_error,
+    transaction,
+)
+from airflow_provider_webdata.airflow_db.errors import RefusedError, StoreUnavailableError, TablesMissingError
+from airflow_provider_webdata.assets.uri import is_meaningful_uri, job_uri, monitor_uri
 from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
 from airflow_provider_webdata.common.page_urls import check_page, job_page, page_url
 from airflow_provider_webdata.inbox.envelope import split_event
@@ -39,8 +37,6 @@ from airflow_provider_webdata.states.checks import CHECK_COMPLETED, MEANINGFUL_S
 from airflow_provider_webdata.states.jobs import JOB_COMPLETED, JobView
 
 from . import sequencer
-from .database import insert_or_ignore, lone_statement, store_error, transaction
-from .errors import RefusedError, StoreUnavailableError, TablesMissingError
 from .tables import FAILED, QUEUED, REGISTERED, asset_event, counter, delivery
 
 if TYPE_CHECKING:
@@ -67,36 +63,6 @@ _CURSOR_ROW = 2
 _CHECK = split_event(CHECK_COMPLETED)[1]
 _MONITOR_OPERATIONS = ("", "monitor")
 
-# Excludes assets with a watcher, which handles them. Airflow keeps watchers only for assets with an active DAG, too.
-_SCHEDULED = select(AssetModel).where(
-    AssetModel.uri.startswith(f"{SCHEME}://", autoescape=True),
-    AssetModel.active.has(),
-    AssetModel.scheduled_dags.any(
-        DagScheduleAssetReference.dag.has(DagModel.is_stale.is_(False) & DagModel.is_paused.is_(False))
-    ),
-    ~AssetModel.watchers.any(),
-)
-# A DAG that also waits for other assets may never start its run.
-_SCHEDULED_ON_ONE = (
-    select(DagScheduleAssetReference.dag_id)
-    .group_by(DagScheduleAssetReference.dag_id)
-    .having(func.count() == 1)
-)
-_OTHER_REFERENCES = (
-    DagScheduleAssetAliasReference,
-    DagScheduleAssetNameReference,
-    DagScheduleAssetUriReference,
-)
-_UNCONSUMED = (
-    select(AssetDagRunQueue.asset_id)
-    .join(DagModel, DagModel.dag_id == AssetDagRunQueue.target_dag_id)
-    .where(
-        DagModel.is_stale.is_(False),
-        DagModel.is_paused.is_(False),
-        DagModel.dag_id.in_(_SCHEDULED_ON_ONE),
-        *(DagModel.dag_id.not_in(select(reference.dag_id)) for reference in _OTHER_REFERENCES),
-    )
-)
 _CURSOR = select(counter.c.last_position).where(counter.c.id == _CURSOR_ROW)
 # Locks without a prior read, which SQLite could not upgrade to a write.
 _LOCK = update(counter).where(counter.c.id == _CURSOR_ROW).values(last_position=counter.c.last_position)
@@ -191,7 +157,7 @@ class AssetEvents:
         with lone_statement(self._engine) as connection:
             if connection.execute(_ANY_QUEUED).first() is None:
                 return False
-            uris = connection.scalars(_SCHEDULED.with_only_columns(AssetModel.uri))
+            uris = connection.scalars(SCHEDULED.with_only_columns(AssetModel.uri))
             return _by_connection(uris) != self._scheduled
 
     def _may_start_dag(self, new: NewDelivery) -> bool:
@@ -247,7 +213,7 @@ class AssetEvents:
         with transaction(self._engine) as connection, Session(connection) as session:
             cursor = _locked_cursor(connection)
             end = sequencer.end(connection)
-            assets = {asset.uri: asset for asset in session.scalars(_SCHEDULED)}
+            assets = {asset.uri: asset for asset in session.scalars(SCHEDULED)}
             scheduled = _by_connection(assets)
             rows = _completed_between(connection, scheduled, cursor, end)
             _queue(connection, assets, rows)
@@ -345,8 +311,8 @@ def _register_oldest(
     :param callbacks: extended by the calls to make after the commit.
     :return: the number of events that left the queue, and whether any waits for a DAG.
     """
-    unconsumed = set(session.scalars(_UNCONSUMED))
-    queued = session.execute(_SCHEDULED.add_columns(_OLDEST_QUEUED).where(_OLDEST_QUEUED.is_not(None))).all()
+    unconsumed = set(session.scalars(UNCONSUMED))
+    queued = session.execute(SCHEDULED.add_columns(_OLDEST_QUEUED).where(_OLDEST_QUEUED.is_not(None))).all()
     ready: dict[int, list[AssetModel]] = {}
     for asset, delivery_id in queued:
         if asset.id not in unconsumed:
@@ -371,14 +337,8 @@ def _register(
     :raises SQLAlchemyError: the database is unavailable.
     """
     extra = {"payload": _payload_of(row)}
-    notifications: list[Callable[[], None]] = []
     try:
-        with session.begin_nested():
-            for asset in assets:
-                # Airflow 3.2 ignores the sink and notifies its listeners before the commit.
-                asset_manager.register_asset_change(
-                    asset=asset, extra=extra, session=session, callback_sink=notifications
-                )
+        callbacks.extend(register_event(session, assets, extra))
     except Exception as error:
         if isinstance(error, SQLAlchemyError) and not isinstance(store_error(error), RefusedError):
             raise
@@ -397,7 +357,6 @@ def _register(
             )
         )
         return FAILED
-    callbacks.extend(notifications)
     return REGISTERED
 
 

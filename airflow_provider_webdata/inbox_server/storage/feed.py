@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 import anyio.to_thread
 
-from .errors import StoreUnavailableError
+from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
+
 from .publisher import Waiter
 from .records import StoredPage
 

@@ -6,8 +6,9 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING
 
+from airflow_provider_webdata.airflow_db.database import airflow_engine
+
 from .asset_events import AssetEvents
-from .database import airflow_engine
 from .feed import Feed
 from .publisher import Publisher
 from .retention import keep_pruned

@@ -13,7 +13,9 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from .errors import StoreUnavailableError, TooManyReadersError
+from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
+
+from .errors import TooManyReadersError
 
 if TYPE_CHECKING:
     from .store import DeliveryStore

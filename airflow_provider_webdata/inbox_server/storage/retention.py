@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
-from .errors import StoreUnavailableError
+from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
 
 if TYPE_CHECKING:
     from .store import DeliveryStore

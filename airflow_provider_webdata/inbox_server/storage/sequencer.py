@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import bindparam, func, select, update
 
-from .database import insert_or_ignore
+from airflow_provider_webdata.airflow_db.database import insert_or_ignore
+
 from .tables import counter, delivery
 
 if TYPE_CHECKING:

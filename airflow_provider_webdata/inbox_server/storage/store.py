@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import String, case, column, delete, func, insert, literal, select, table
 
+from airflow_provider_webdata.airflow_db.database import insert_or_ignore, lone_statement, transaction
+from airflow_provider_webdata.airflow_db.errors import RefusedError, TablesMissingError
 from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES
 
 from . import sequencer
-from .database import insert_or_ignore, lone_statement, transaction
-from .errors import CursorPastEndError, DeliveryNotFoundError, RefusedError, TablesMissingError
+from .errors import CursorPastEndError, DeliveryNotFoundError
 from .records import DeliveryFilter, EventCount, NewDelivery, StoredDelivery, StoredPage, page_hash
 from .searches import selection
 from .tables import FAILED, VERSION_TABLE, asset_event, delivery

@@ -15,7 +15,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from .errors import ContendedError, RefusedError, StoreUnavailableError
+from airflow_provider_webdata.airflow_db.errors import ContendedError, RefusedError, StoreUnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

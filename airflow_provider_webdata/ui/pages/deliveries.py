@@ -10,10 +10,10 @@ from urllib.parse import unquote, urlencode
 
 from starlette.exceptions import HTTPException
 
+from airflow_provider_webdata.airflow_db.tasks import TaskName, runs_started_by
 from airflow_provider_webdata.inbox.envelope import NotJSONError, parse_body
 from airflow_provider_webdata.inbox.wire import INBOX_PATH
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
-from airflow_provider_webdata.ui.tasks import TaskName, Wait, runs_started_by
 from airflow_provider_webdata.ui.threads import in_thread
 
 from .owners import delivery_owners, readable_deliveries, task_named
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from airflow_provider_webdata.inbox_server.storage.records import StoredDelivery
+    from airflow_provider_webdata.ui.tasks import Wait
 
     from .page import Page
 

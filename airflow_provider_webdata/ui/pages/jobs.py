@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.exceptions import HTTPException
 
+from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
+from airflow_provider_webdata.airflow_db.tasks import TaskName, starters_of
 from airflow_provider_webdata.api.endpoints import JOBS
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
-from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
 from airflow_provider_webdata.states.jobs import JobView, name_of
 from airflow_provider_webdata.ui.lookups import Found
-from airflow_provider_webdata.ui.tasks import TaskName, starters_of
 from airflow_provider_webdata.ui.threads import in_thread
 
 from .owners import deliveries_of, job_owners

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from cron_descriptor import Options, get_description
 
+from airflow_provider_webdata.airflow_db.tasks import dags_that_pushed
 from airflow_provider_webdata.api.models import StoredWebhook
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.common.numbers import known_credits
@@ -13,7 +14,7 @@ from airflow_provider_webdata.hooks.webhooks import key_of
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
 from airflow_provider_webdata.ui.diffs import lines_of, screenshot_of, values_of
 from airflow_provider_webdata.ui.lookups import Found
-from airflow_provider_webdata.ui.tasks import dags_that_pushed, sum_known
+from airflow_provider_webdata.ui.tasks import sum_known
 from airflow_provider_webdata.ui.threads import in_thread
 
 from .owners import deliveries_of, monitor_owners, task_of_monitor

@@ -7,7 +7,7 @@ from collections import Counter
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
+from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
 from airflow_provider_webdata.ui.spend import Period, spend_of, today
 from airflow_provider_webdata.ui.threads import in_thread
 

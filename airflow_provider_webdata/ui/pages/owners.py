@@ -8,11 +8,12 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.airflow_db.errors import TablesMissingError
+from airflow_provider_webdata.airflow_db.tasks import TaskName, dags_that_pushed
 from airflow_provider_webdata.api.models import StoredWebhook
 from airflow_provider_webdata.inbox.envelope import NotJSONError, parse_body
-from airflow_provider_webdata.inbox_server.storage.errors import TablesMissingError
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
-from airflow_provider_webdata.ui.tasks import TaskName, dags_that_pushed, map_index_of
+from airflow_provider_webdata.ui.tasks import map_index_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence

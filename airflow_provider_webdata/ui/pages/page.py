@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.exceptions import HTTPException
 
+from airflow_provider_webdata.airflow_db.database import airflow_engine
 from airflow_provider_webdata.common.dates import moment
-from airflow_provider_webdata.inbox_server.storage.database import airflow_engine
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
 from airflow_provider_webdata.ui.rendering import in_utc, render
 from airflow_provider_webdata.ui.threads import in_thread
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from airflow_provider_webdata.airflow_db.visitor import Visitor
     from airflow_provider_webdata.ui.lookups import Lookups
-    from airflow_provider_webdata.ui.visitor import Visitor
 
 _LONGEST_PARAMETER = 2000
 _FIRST = datetime(1971, 1, 1, tzinfo=timezone.utc)

@@ -8,22 +8,14 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from airflow_provider_webdata.costs.spent import used_once
-from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
+from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
+from airflow_provider_webdata.airflow_db.spent import used_once
+from airflow_provider_webdata.airflow_db.tasks import TaskName, happened_to, past_xcoms
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
 from airflow_provider_webdata.states.jobs import name_of
 from airflow_provider_webdata.ui.previews import preview
 from airflow_provider_webdata.ui.quality import FACTS, quality_of
-from airflow_provider_webdata.ui.tasks import (
-    TaskName,
-    facts_of,
-    facts_of_run,
-    happened_to,
-    is_number,
-    map_index_of,
-    past_facts,
-    sum_known,
-)
+from airflow_provider_webdata.ui.tasks import facts_of, facts_of_run, is_number, map_index_of, sum_known
 from airflow_provider_webdata.ui.threads import in_thread
 
 from .owners import deliveries_of
@@ -33,8 +25,9 @@ if TYPE_CHECKING:
 
     from starlette.responses import Response
 
+    from airflow_provider_webdata.airflow_db.tasks import Happened
     from airflow_provider_webdata.inbox_server.storage.records import StoredDelivery
-    from airflow_provider_webdata.ui.tasks import Happened, TaskFacts
+    from airflow_provider_webdata.ui.tasks import TaskFacts
 
     from .page import Page
 
@@ -90,7 +83,7 @@ async def page(page: Page) -> Response:
     own = await in_thread(page.visitor.may_read_connection, facts.conn_id)
     steps = await in_thread(_steps, page, facts)
     first = preview(facts.pushed.get("preview"))
-    checked = await in_thread(quality_of, facts, lambda: past_facts(name, FACTS, RUNS))
+    checked = await in_thread(quality_of, facts, lambda: past_xcoms(name, FACTS, RUNS))
     return await page.render(
         "task.html",
         title="Task",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from airflow_provider_webdata.ui.tasks import WAITS_SHOWN, waiting_dags, waits
+from airflow_provider_webdata.airflow_db.tasks import waiting_dags
+from airflow_provider_webdata.ui.tasks import WAITS_SHOWN, waits
 from airflow_provider_webdata.ui.threads import in_thread
 
 if TYPE_CHECKING:

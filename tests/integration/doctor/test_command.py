@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from airflow.cli.cli_parser import get_parser
 
-from airflow_provider_webdata.doctor import command, examination, service_answer
+from airflow_provider_webdata.commands import doctor as command
+from airflow_provider_webdata.doctor import examination, service_answer
 from airflow_provider_webdata.doctor.finding import Finding
 from airflow_provider_webdata.inbox.tokens import LEEWAY
 from tests.integration.doctor.conftest import SECRETS, World

@@ -16,14 +16,14 @@ from typing import Any
 
 import pytest
 
-import airflow_provider_webdata.init
+import airflow_provider_webdata.commands
 from airflow_provider_webdata.get_provider_info import HOSTED_URL
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support.waiting import PATIENCE
 from tests.support.warm import Warm
 
 DRIVER = Path(__file__).with_name("init_driver.py")
-EXAMPLE = (Path(airflow_provider_webdata.init.__file__).parent / "river_news.py").read_text()
+EXAMPLE = (Path(airflow_provider_webdata.commands.__file__).parent / "river_news.py").read_text()
 WRONG_KEY = "wrong-key-4c1f0a7d9b21"
 
 

@@ -9,7 +9,7 @@ import socket
 import subprocess
 from pathlib import Path
 
-import airflow_provider_webdata.init
+import airflow_provider_webdata.commands
 from tests.support.snippets import ROOT, snippets
 from tests.support.waiting import PATIENCE
 
@@ -24,7 +24,7 @@ RUN_ELSEWHERE = {
 
 def test_its_dag_is_the_example_of_init() -> None:
     [dag] = snippets(README)
-    assert dag.code == (Path(airflow_provider_webdata.init.__file__).parent / "river_news.py").read_text()
+    assert dag.code == (Path(airflow_provider_webdata.commands.__file__).parent / "river_news.py").read_text()
 
 
 def test_its_commands_run(environ: dict[str, str], home: Path) -> None:

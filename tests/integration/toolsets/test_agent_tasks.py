@@ -10,7 +10,7 @@ from typing import NamedTuple
 import airflow.sdk.execution_time.context
 import pytest
 
-from airflow_provider_webdata.costs.spent import _credits
+from airflow_provider_webdata.airflow_db.spent import _credits
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.integration.toolsets.test_web_tools import FLOODS, call
 from tests.support.dag_runner import Airflow, Outcome, connection

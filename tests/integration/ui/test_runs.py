@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from airflow import settings
 
-from airflow_provider_webdata.ui import tasks
+from airflow_provider_webdata.airflow_db import tasks
+from airflow_provider_webdata.airflow_db.tasks import TaskName, past_xcoms
 from airflow_provider_webdata.ui.pages.task import _groups
 from airflow_provider_webdata.ui.quality import FACTS, quality_of
-from airflow_provider_webdata.ui.tasks import TaskName, facts_of, facts_of_run, past_facts
-from tests.integration.costs.test_command import database, told
+from airflow_provider_webdata.ui.tasks import facts_of, facts_of_run
+from tests.integration.commands.test_costs import database, told
 from tests.support.airflow_rows import add_task
 
 __all__ = ["database"]
@@ -52,7 +53,7 @@ def test_large_facts_of_earlier_runs_are_not_read(database: None) -> None:
             add_task(session, "past", "t", operator="S", map_index=index, xcoms={"quality": value})
         session.commit()
     names = [TaskName("past", "run", "t", index) for index in range(len(values))]
-    found = [past_facts(name, ("quality",), 9) for name in names]
+    found = [past_xcoms(name, ("quality",), 9) for name in names]
     assert found == [[("run", {"quality": {"items": 1}})], []]
 
 
@@ -71,7 +72,7 @@ def test_a_task_is_compared_with_its_last_runs(database: None) -> None:
         session.commit()
     facts = facts_of(TaskName("c", "manual__2026-01-03", "t"))
     assert facts is not None
-    quality = quality_of(facts, lambda: past_facts(facts.name, FACTS, 30))
+    quality = quality_of(facts, lambda: past_xcoms(facts.name, FACTS, 30))
     assert quality is not None
     assert re.findall(r"<title>([^<]*)</title>", quality.chart) == [
         "2026-01-01: 10 items",
@@ -88,6 +89,6 @@ def test_a_task_is_compared_with_its_last_runs(database: None) -> None:
     coverage = quality.coverage[0]
     assert (coverage.name, coverage.value) == ("json.price", 0.5)
     assert re.findall(r' height="([\d.]+)"/>', coverage.course) == ["20.0", "5.0", "10.0"]
-    newest = quality_of(facts, lambda: past_facts(facts.name, FACTS, 1))
+    newest = quality_of(facts, lambda: past_xcoms(facts.name, FACTS, 1))
     assert newest is not None
     assert (newest.chart, newest.coverage[0].course) == ("", "")

@@ -8,7 +8,6 @@ import pytest
 
 from tools.docs_site import pages
 from tools.docs_site.links import dead_links
-from tools.docs_site.reference import pages as reference_pages
 
 INDEX = """\
 # Title
@@ -112,13 +111,6 @@ def test_paths_of_airflows_own_providers_lead_to_pages() -> None:
     assert found.keys() & pages.ALIASES.keys() == {"sensors/index.md"}
     assert '"0; url=../reference/sensors/index.html"' in found["sensors/index.md"]
     assert "[The page is here](../reference/sensors/index.md)" in found["sensors/index.md"]
-
-
-def test_no_alias_is_dead() -> None:
-    found = pages.collected(reference_pages())
-
-    assert pages.ALIASES.keys() < found.keys()
-    assert {"index.md", "operators/index.md", "security.md", "changelog.md"} < found.keys()
 
 
 def test_writing_leaves_what_has_not_changed_and_removes_what_is_gone(

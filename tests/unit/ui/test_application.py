@@ -10,9 +10,9 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Route
 
+from airflow_provider_webdata.airflow_db.visitor import Visitor
 from airflow_provider_webdata.ui.application import VIEWS, _guarded
 from airflow_provider_webdata.ui.lookups import Lookups
-from airflow_provider_webdata.ui.visitor import Visitor
 
 
 def test_a_busy_server_names_the_time_to_come_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_webdata.airflow_db.tasks import TaskName
 from airflow_provider_webdata.results.lineage import Assertion
 from airflow_provider_webdata.results.preview import preview_row
 from airflow_provider_webdata.ui.previews import preview
 from airflow_provider_webdata.ui.quality import quality_of
-from airflow_provider_webdata.ui.tasks import TaskFacts, TaskName
+from airflow_provider_webdata.ui.tasks import TaskFacts
 
 NESTED = json.loads('{"data":' * 90 + "1" + "}" * 90)
 NAME = TaskName("shop", "scheduled__2026-01-31", "crawl")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow import settings
 from alembic import context
 
+from airflow_provider_webdata.airflow_db.database import airflow_engine, airflow_url
 from airflow_provider_webdata.inbox_server.storage.tables import VERSION_TABLE, metadata
 
 OWN_TABLES = {table.name for table in metadata.tables.values()}
@@ -27,13 +27,11 @@ OPTIONS: dict[str, Any] = {
 }
 
 if context.is_offline_mode():
-    context.configure(url=settings.SQL_ALCHEMY_CONN, literal_binds=True, **OPTIONS)
+    context.configure(url=airflow_url(), literal_binds=True, **OPTIONS)
     with context.begin_transaction():
         context.run_migrations()
 else:
-    if settings.engine is None:
-        raise RuntimeError("This process has no access to Airflow's metadata database")
-    with settings.engine.connect() as connection:
+    with airflow_engine().connect() as connection:
         context.configure(connection=connection, transaction_per_migration=True, **OPTIONS)
         with context.begin_transaction():
             context.run_migrations()

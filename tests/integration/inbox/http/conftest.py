@@ -9,8 +9,9 @@ import pytest
 from airflow.utils.orm_event_handlers import setup_event_handlers
 from sqlalchemy import Engine, create_engine
 
+from airflow_provider_webdata.airflow_db import database
 from airflow_provider_webdata.inbox_server.http import connections, receive
-from airflow_provider_webdata.inbox_server.storage import database, feed
+from airflow_provider_webdata.inbox_server.storage import feed
 from airflow_provider_webdata.inbox_server.storage.tables import metadata
 from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
 from tests.integration.inbox.http.airflow_home import AirflowHome

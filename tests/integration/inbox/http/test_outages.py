@@ -14,9 +14,9 @@ import httpx
 import pytest
 from sqlalchemy import Engine, event
 
+from airflow_provider_webdata.airflow_db import database
+from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
 from airflow_provider_webdata.inbox_server.http.auth import Gate
-from airflow_provider_webdata.inbox_server.storage import database
-from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
 from airflow_provider_webdata.inbox_server.storage.tables import metadata
 from tests.integration.inbox.http.conftest import engine_of
 from tests.integration.inbox.http.served_inbox import ALL_SECRETS, ServedInbox, bearer, gate_of

@@ -17,8 +17,9 @@ from airflow.secrets import BaseSecretsBackend
 from airflow.secrets.environment_variables import EnvironmentVariablesBackend
 from sqlalchemy import Engine
 
+from airflow_provider_webdata.airflow_db import connections as airflow_connections
 from airflow_provider_webdata.inbox.wire import SECRET_HEADER
-from airflow_provider_webdata.inbox_server import airflow_connections, application
+from airflow_provider_webdata.inbox_server import application
 from airflow_provider_webdata.inbox_server.http import connections
 from tests.integration.inbox.http.airflow_home import AirflowHome
 from tests.integration.inbox.http.served_inbox import SECRET, ServedInbox, bearer, event

@@ -14,8 +14,8 @@ import pytest
 from airflow.utils.orm_event_handlers import setup_event_handlers
 from sqlalchemy import Connection, Engine, create_engine, insert, select, text
 
+from airflow_provider_webdata.airflow_db import database as limits
 from airflow_provider_webdata.inbox.envelope import Envelope
-from airflow_provider_webdata.inbox_server.storage import database as limits
 from airflow_provider_webdata.inbox_server.storage import feed
 from airflow_provider_webdata.inbox_server.storage.records import NewDelivery
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore

@@ -36,13 +36,13 @@ from sqlalchemy import delete, event, func, select, update
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
+from airflow_provider_webdata.airflow_db.errors import ContendedError
 from airflow_provider_webdata.assets.job import job_asset
 from airflow_provider_webdata.assets.monitor import monitor_asset
 from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
 from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES
 from airflow_provider_webdata.inbox_server.storage import asset_events
 from airflow_provider_webdata.inbox_server.storage.asset_events import AssetEvents
-from airflow_provider_webdata.inbox_server.storage.errors import ContendedError
 from airflow_provider_webdata.inbox_server.storage.records import NewDelivery
 from airflow_provider_webdata.inbox_server.storage.retention import prune_all
 from airflow_provider_webdata.inbox_server.storage.tables import asset_event
@@ -334,6 +334,7 @@ def test_two_servers_concurrently(airflow: Airflow) -> None:
 DYING = """
 import os, signal, sys
 from sqlalchemy import create_engine
+from airflow.assets import manager
 from airflow.utils.orm_event_handlers import setup_event_handlers
 from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES
 from airflow_provider_webdata.inbox_server.storage import asset_events
@@ -342,13 +343,13 @@ from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
 engine = create_engine(sys.argv[1])
 setup_event_handlers(engine)
 events = asset_events.AssetEvents(engine, DeliveryStore(engine))
-register = asset_events.asset_manager.register_asset_change
+register = manager.asset_manager.register_asset_change
 
 def die(**arguments):
     register(**arguments)
     os.kill(os.getpid(), signal.SIGKILL)
 
-asset_events.asset_manager.register_asset_change = die
+manager.asset_manager.register_asset_change = die
 events.register()
 """
 

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, create_engine
 
-from airflow_provider_webdata.inbox_server.storage.errors import OptionError, TablesMissingError
+from airflow_provider_webdata.airflow_db.errors import TablesMissingError
+from airflow_provider_webdata.inbox_server.storage.errors import OptionError
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter, NewDelivery
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
 from airflow_provider_webdata.inbox_server.storage.tables import metadata

@@ -11,11 +11,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, text
 
-from airflow_provider_webdata.inbox_server.storage.errors import (
-    ContendedError,
-    RefusedError,
-    StoreUnavailableError,
-)
+from airflow_provider_webdata.airflow_db.errors import ContendedError, RefusedError, StoreUnavailableError
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
 from airflow_provider_webdata.inbox_server.storage.tables import metadata

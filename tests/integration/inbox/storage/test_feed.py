@@ -8,13 +8,9 @@ from collections.abc import AsyncIterator
 import pytest
 from sqlalchemy import event
 
+from airflow_provider_webdata.airflow_db.errors import ContendedError, StoreUnavailableError
 from airflow_provider_webdata.inbox_server.storage import publisher as publisher_module
-from airflow_provider_webdata.inbox_server.storage.errors import (
-    ContendedError,
-    CursorPastEndError,
-    StoreUnavailableError,
-    TooManyReadersError,
-)
+from airflow_provider_webdata.inbox_server.storage.errors import CursorPastEndError, TooManyReadersError
 from airflow_provider_webdata.inbox_server.storage.feed import Feed
 from airflow_provider_webdata.inbox_server.storage.inbox import Inbox
 from airflow_provider_webdata.inbox_server.storage.publisher import Publisher

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, Engine, event, select, text
 from sqlalchemy.engine import RootTransaction
 
-from airflow_provider_webdata.inbox_server.storage.database import transaction
-from airflow_provider_webdata.inbox_server.storage.errors import ContendedError, StoreUnavailableError
+from airflow_provider_webdata.airflow_db.database import transaction
+from airflow_provider_webdata.airflow_db.errors import ContendedError, StoreUnavailableError
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter, NewDelivery
 from airflow_provider_webdata.inbox_server.storage.sequencer import assign_positions
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import event, text
 
+from airflow_provider_webdata.airflow_db.errors import RefusedError, StoreUnavailableError
 from airflow_provider_webdata.inbox_server.storage import writer as writers
-from airflow_provider_webdata.inbox_server.storage.errors import RefusedError, StoreUnavailableError
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter, NewDelivery
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
 from airflow_provider_webdata.inbox_server.storage.writer import BATCH_DELIVERIES, Writer

@@ -9,11 +9,11 @@ from collections.abc import Iterable
 
 import pytest
 
+from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
 from airflow_provider_webdata.inbox_server.http import connections
 from airflow_provider_webdata.inbox_server.http.auth import Gate
 from airflow_provider_webdata.inbox_server.http.connections import Connections
 from airflow_provider_webdata.inbox_server.http.limits import BusyError
-from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
 
 SECRET = b"webhook-secret-0123456789abcdef"
 

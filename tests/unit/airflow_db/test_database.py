@@ -7,8 +7,8 @@ from sqlalchemy import exc
 from sqlalchemy.dialects import mysql
 from sqlalchemy.schema import CreateTable
 
-from airflow_provider_webdata.inbox_server.storage.database import insert_or_ignore, store_error
-from airflow_provider_webdata.inbox_server.storage.errors import (
+from airflow_provider_webdata.airflow_db.database import insert_or_ignore, store_error
+from airflow_provider_webdata.airflow_db.errors import (
     ContendedError,
     RefusedError,
     StoreUnavailableError,

@@ -16,7 +16,7 @@ from airflow.models.connection import Connection
 from airflow.models.dag import DagModel
 from fastapi.security import HTTPBearer
 
-from airflow_provider_webdata.inbox_server.airflow_connections import is_conn_id
+from airflow_provider_webdata.airflow_db.connections import is_conn_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

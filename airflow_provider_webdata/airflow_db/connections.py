@@ -1,19 +1,23 @@
-"""Connection lookup that distinguishes missing from unavailable."""
+"""Connections in Airflow's database and secrets backends. Lookup distinguishes missing from unavailable."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
-from typing import TYPE_CHECKING
 
 from airflow.configuration import ensure_secrets_loaded
+from airflow.models.connection import Connection as Connection
 from airflow.models.connection import sanitize_conn_id
+from airflow.secrets.environment_variables import CONN_ENV_PREFIX
+from airflow.secrets.metastore import MetastoreBackend
+from airflow.utils.session import create_session
 from cryptography.fernet import InvalidToken
+from sqlalchemy import select
+from sqlalchemy.orm import Session
 
-from airflow_provider_webdata.inbox_server.storage.database import error_code
-from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
-
-if TYPE_CHECKING:
-    from airflow.models.connection import Connection
+from airflow_provider_webdata.airflow_db.database import airflow_engine, error_code
+from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
 
 _NO_RIGHTS = ("42501", 1142)
 """Error codes of PostgreSQL and MySQL for missing read permission on a table."""
@@ -83,17 +87,53 @@ def find_webdata_connection(conn_id: str) -> Connection | None:
     return connection if connection is not None and connection.conn_type == "webdata" else None
 
 
-def named_connection(conn_id: str) -> Connection:
-    """Return the connection of type `webdata` that a command's user named.
+def stored_conn_ids(conn_type: str) -> list[str]:
+    """Return the ids of the connections of a type in Airflow's database.
 
-    :raises SystemExit: the connection is missing or of another type.
-    :raises StoreUnavailableError: see `find_connection`.
+    :raises StoreUnavailableError: this process has no access to the database.
+    :raises SQLAlchemyError: the database is unavailable.
     """
-    connection = find_connection(conn_id)
-    if connection is None:
-        raise SystemExit(f"Connection {conn_id!r} does not exist. Set --conn-id")
-    if connection.conn_type != "webdata":
-        raise SystemExit(
-            f"Connection {conn_id!r} is of type {connection.conn_type!r}. Set --conn-id to one of type webdata"
-        )
-    return connection
+    with Session(airflow_engine()) as session:
+        wanted = select(Connection.conn_id).where(Connection.conn_type == conn_type)
+        return [str(conn_id) for conn_id in session.scalars(wanted)]
+
+
+def environment_variable(conn_id: str) -> str | None:
+    """Return the name of the environment variable that defines a connection, if it is set."""
+    name = f"{CONN_ENV_PREFIX}{conn_id.upper()}"
+    return name if name in os.environ else None
+
+
+def conn_ids_in_environment() -> list[str]:
+    """Return the ids of the connections of any type, and of invalid ones, in environment variables."""
+    return [
+        name.removeprefix(CONN_ENV_PREFIX).lower() for name in os.environ if name.startswith(CONN_ENV_PREFIX)
+    ]
+
+
+def stored_connection(conn_id: str) -> Connection | None:
+    """Return a connection in Airflow's database, detached from its session, or None."""
+    with create_session() as session:
+        found: Connection | None = session.scalar(select(Connection).where(Connection.conn_id == conn_id))
+        if found is not None:
+            session.expunge(found)
+        return found
+
+
+def store(connection: Connection) -> None:
+    """Insert or update a connection.
+
+    :raises SQLAlchemyError: the database refuses it; the error's text contains the values.
+    """
+    with create_session() as session:
+        session.merge(connection)
+
+
+def backend_with(conn_id: str) -> str | None:
+    """Return the name of the secrets backend, other than Airflow's database, that has the connection."""
+    for backend in ensure_secrets_loaded():
+        # A backend that fails with any error is skipped, as Airflow does.
+        with contextlib.suppress(Exception):
+            if not isinstance(backend, MetastoreBackend) and backend.get_connection(conn_id) is not None:
+                return type(backend).__name__
+    return None

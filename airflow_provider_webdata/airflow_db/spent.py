@@ -11,14 +11,13 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow.models.xcom import XComModel
+from airflow.utils.session import create_session
 from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
 from sqlalchemy import select
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from datetime import date, datetime
-
-    from sqlalchemy.orm import Session
 
 By = Literal["dag", "run", "task"]
 
@@ -78,7 +77,6 @@ class Spent:
 
 
 def spent(
-    session: Session,
     by: By,
     dag_ids: Sequence[str],
     since: datetime,
@@ -96,7 +94,7 @@ def spent(
     """
     found: dict[tuple[Any, ...], Spent] = {}
     jobs: dict[str, float] = {}
-    for row, credits in _reported(session, dag_ids, since, until, unread):
+    for row, credits in _reported(dag_ids, since, until, unread):
         names = {name: getattr(row, name) for name in _NAMES[by]}
         credits = _without_known(credits, jobs)
         if share := 1 if conn_id is None else _shares(credits).get(conn_id, 0):
@@ -104,9 +102,7 @@ def spent(
     return sorted(found.values(), key=lambda one: (-one.used, *map(str, one.names.values())))
 
 
-def spent_by_day(
-    session: Session, since: datetime, unread: Counter[str] | None = None
-) -> dict[str, dict[date, Counter[str]]]:
+def spent_by_day(since: datetime, unread: Counter[str] | None = None) -> dict[str, dict[date, Counter[str]]]:
     """Return credits by connection, day of UTC, and DAG. Those of an unknown connection are under the empty string.
 
     :param since: only credits reported at or after this time.
@@ -114,7 +110,7 @@ def spent_by_day(
     """
     found: dict[str, dict[date, Counter[str]]] = {}
     jobs: dict[str, float] = {}
-    for row, credits in _reported(session, (), since, None, unread):
+    for row, credits in _reported((), since, None, unread):
         day = row.timestamp.astimezone(timezone.utc).date()
         used = _without_known(credits, jobs)["used"]
         for conn_id, share in _shares(credits).items():
@@ -156,7 +152,6 @@ def stored_value(row: Any) -> Any:
 
 
 def _reported(
-    session: Session,
     dag_ids: Sequence[str],
     since: datetime,
     until: datetime | None,
@@ -176,19 +171,20 @@ def _reported(
     wanted = wanted.order_by(XComModel.timestamp, XComModel.task_id, XComModel.map_index)
     if dag_ids:
         wanted = wanted.where(XComModel.dag_id.in_(dag_ids))
-    for row in session.execute(wanted.execution_options(yield_per=_AT_ONCE)):
-        credits, reason = _credits(row.value), ""
-        if credits is None:
-            try:
-                credits = _credits(value := stored_value(row))
-                if credits is None and isinstance(value, str) and "://" in value:
-                    reason = "they are references of an XCom backend that is not configured here"
-            except Exception as error:  # noqa: BLE001 - backends raise any error
-                reason = f"the XCom backend raises {type(error).__name__}"
-        if credits is not None:
-            yield row, credits
-        elif reason and unread is not None:
-            unread[reason] += 1
+    with create_session() as session:
+        for row in session.execute(wanted.execution_options(yield_per=_AT_ONCE)):
+            credits, reason = _credits(row.value), ""
+            if credits is None:
+                try:
+                    credits = _credits(value := stored_value(row))
+                    if credits is None and isinstance(value, str) and "://" in value:
+                        reason = "they are references of an XCom backend that is not configured here"
+                except Exception as error:  # noqa: BLE001 - backends raise any error
+                    reason = f"the XCom backend raises {type(error).__name__}"
+            if credits is not None:
+                yield row, credits
+            elif reason and unread is not None:
+                unread[reason] += 1
 
 
 def _shares(credits: dict[str, Any]) -> dict[str, float]:

@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import re
-import sys
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
-from airflow.cli.simple_table import AirflowConsole
-from airflow.utils import yaml
-from airflow.utils.cli import action_cli, suppress_logs_and_warning
-from airflow.utils.providers_configuration_loader import providers_configuration_loaded
-from rich.markup import escape
-
+from airflow_provider_webdata.airflow_db.database import airflow_engine
+from airflow_provider_webdata.commands.command import command, print_document, print_rows
 from airflow_provider_webdata.inbox.envelope import NotJSONError, parse_body
 from airflow_provider_webdata.inbox_server.options import retention_days
-from airflow_provider_webdata.inbox_server.storage.database import airflow_engine
-from airflow_provider_webdata.inbox_server.storage.errors import (
-    DeliveryNotFoundError,
-    OptionError,
-    StoreUnavailableError,
-)
+from airflow_provider_webdata.inbox_server.storage.errors import DeliveryNotFoundError, OptionError
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
 from airflow_provider_webdata.inbox_server.storage.retention import prune_all
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
@@ -33,12 +22,12 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.inbox_server.storage.records import StoredDelivery
 
+_UNAVAILABLE = "The inbox is unavailable: {}"
 _AGE = re.compile(r"(\d+)\s*([dhm])")
 _UNITS = {"d": "days", "h": "hours", "m": "minutes"}
 
 
-@suppress_logs_and_warning
-@providers_configuration_loaded
+@command(_UNAVAILABLE)
 def list_deliveries(args: argparse.Namespace) -> None:
     """List deliveries, newest first."""
     wanted = DeliveryFilter(
@@ -50,17 +39,14 @@ def list_deliveries(args: argparse.Namespace) -> None:
     )
     if args.limit < 1:
         raise SystemExit(f"--limit must be 1 or more (given: {args.limit})")
-    with _store() as store:
-        found = store.newest(args.conn_id, wanted, args.limit)
-    AirflowConsole().print_as([_shown(_fields(one), args.output) for one in found], args.output)
+    found = DeliveryStore(airflow_engine()).newest(args.conn_id, wanted, args.limit)
+    print_rows([_fields(one) for one in found], args.output)
 
 
-@suppress_logs_and_warning
-@providers_configuration_loaded
+@command(_UNAVAILABLE)
 def show_delivery(args: argparse.Namespace) -> None:
     """Show one delivery with its body."""
-    with _store() as store:
-        delivery = store.get(None, args.id)
+    delivery = DeliveryStore(airflow_engine()).get(None, args.id)
     if delivery is None:
         raise SystemExit(
             f"Delivery {args.id} does not exist. `airflow webdata inbox list` shows the deliveries"
@@ -70,55 +56,38 @@ def show_delivery(args: argparse.Namespace) -> None:
         body = parse_body(delivery.body or b"")
     except NotJSONError:
         body = None
-    if args.output == "json":
-        _write(json.dumps({**fields, "body": body}, indent=2))
-    elif args.output == "yaml":
-        _write(yaml.dump({**fields, "body": body}))
+    if args.output in {"json", "yaml"}:
+        print_document({**fields, "body": body}, args.output)
     else:
-        rows = [{"field": name, "value": value} for name, value in fields.items()]
-        AirflowConsole().print_as([_shown(row, args.output) for row in rows], args.output)
-        _write(json.dumps(body, indent=2))
+        print_rows([{"field": name, "value": value} for name, value in fields.items()], args.output)
+        print_document(body, "json")
 
 
-@action_cli  # type: ignore[untyped-decorator]
-@suppress_logs_and_warning
-@providers_configuration_loaded
-def replay_deliveries(args: argparse.Namespace) -> None:
+@command(_UNAVAILABLE, audited=True)
+def replay_deliveries(args: argparse.Namespace) -> Iterator[str]:
     """Publish deliveries again."""
-    with _store() as store:
-        try:
-            copies = store.replay(args.id)
-        except DeliveryNotFoundError as error:
-            raise SystemExit(f"{error}; no delivery was replayed") from None
-    for original, copy in copies.items():
-        _write(f"Replayed delivery {original} as {copy}")
-
-
-@action_cli  # type: ignore[untyped-decorator]
-@suppress_logs_and_warning
-@providers_configuration_loaded
-def prune_deliveries(args: argparse.Namespace) -> None:
-    """Delete old deliveries."""
-    age = _age(args.older_than)
-    before = datetime.now(timezone.utc) - age
-    since = before.isoformat(timespec="seconds")
-    with _store() as store:
-        count = store.count_before(before)
-        if args.dry_run or not count:
-            _write(f"{count} deliveries were received before {since}; no delivery was deleted")
-            return
-        question = f"Delete {count} deliveries that were received before {since}? (y/n) "
-        if not args.yes and input(question).strip().lower() != "y":
-            raise SystemExit("Cancelled")
-        _write(f"Deleted {prune_all(store, before)} deliveries")
-
-
-@contextlib.contextmanager
-def _store() -> Iterator[DeliveryStore]:
     try:
-        yield DeliveryStore(airflow_engine())
-    except StoreUnavailableError as error:
-        raise SystemExit(f"The inbox is unavailable: {error}") from None
+        copies = DeliveryStore(airflow_engine()).replay(args.id)
+    except DeliveryNotFoundError as error:
+        raise SystemExit(f"{error}; no delivery was replayed") from None
+    for original, copy in copies.items():
+        yield f"Replayed delivery {original} as {copy}"
+
+
+@command(_UNAVAILABLE, audited=True)
+def prune_deliveries(args: argparse.Namespace) -> Iterator[str]:
+    """Delete old deliveries."""
+    before = datetime.now(timezone.utc) - _age(args.older_than)
+    since = before.isoformat(timespec="seconds")
+    store = DeliveryStore(airflow_engine())
+    count = store.count_before(before)
+    if args.dry_run or not count:
+        yield f"{count} deliveries were received before {since}; no delivery was deleted"
+        return
+    question = f"Delete {count} deliveries that were received before {since}? (y/n) "
+    if not args.yes and input(question).strip().lower() != "y":
+        raise SystemExit("Cancelled")
+    yield f"Deleted {prune_all(store, before)} deliveries"
 
 
 def _age(text: str | None) -> timedelta:
@@ -157,14 +126,3 @@ def _fields(delivery: StoredDelivery) -> dict[str, Any]:
         "size": delivery.size,
         "replay_of": delivery.replay_of,
     }
-
-
-def _shown(row: dict[str, Any], output: str) -> dict[str, Any]:
-    """Return a table row, with brackets escaped so that they are not parsed as markup."""
-    if output != "table":
-        return row
-    return {name: escape(value) if isinstance(value, str) else value for name, value in row.items()}
-
-
-def _write(text: str) -> None:
-    sys.stdout.write(f"{text}\n")

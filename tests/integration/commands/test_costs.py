@@ -235,7 +235,7 @@ WRONG = {
         ["--since", "2026-01-01", "--conn-id", "other"],
         "is of type 'http'. Set --conn-id to one of type webdata",
     ),
-    "not reached": (["--since", "2026-01-01", "--conn-id", "away"], "The service's figures cannot be read"),
+    "not reached": (["--since", "2026-01-01", "--conn-id", "away"], "The credits cannot be read"),
 }
 
 

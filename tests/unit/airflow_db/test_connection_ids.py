@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_webdata.inbox_server import airflow_connections
-from airflow_provider_webdata.inbox_server.airflow_connections import find_connection, is_conn_id
+from airflow_provider_webdata.airflow_db import connections
+from airflow_provider_webdata.airflow_db.connections import find_connection, is_conn_id
 
 
 class Backend:
@@ -43,7 +43,7 @@ class Backend:
 )
 def test_ids(monkeypatch: pytest.MonkeyPatch, conn_id: str, valid: bool) -> None:
     backend = Backend()
-    monkeypatch.setattr(airflow_connections, "ensure_secrets_loaded", lambda: [backend])
+    monkeypatch.setattr(connections, "ensure_secrets_loaded", lambda: [backend])
     assert find_connection(conn_id) is None
     assert backend.asked == ([conn_id] if valid else [])
     assert is_conn_id(conn_id) is valid

@@ -1,13 +1,10 @@
-"""The command that publishes quarantined results."""
+"""`airflow webdata publish`: publishes quarantined results."""
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
-from airflow.utils.cli import suppress_logs_and_warning
-from airflow.utils.providers_configuration_loader import providers_configuration_loaded
-
+from airflow_provider_webdata.commands.command import command
 from airflow_provider_webdata.common.coded_errors import brief
 from airflow_provider_webdata.common.terminal import terminal_text
 from airflow_provider_webdata.results.errors import OutputError
@@ -15,11 +12,11 @@ from airflow_provider_webdata.results.quarantine import publish as publish_outpu
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
 
 
-@suppress_logs_and_warning
-@providers_configuration_loaded
-def publish(args: argparse.Namespace) -> None:
+@command()
+def publish(args: argparse.Namespace) -> Iterator[str]:
     """Move quarantined results to the path of their output; exit with 1 if that is impossible.
 
     :param args: path and force.
@@ -32,9 +29,5 @@ def publish(args: argparse.Namespace) -> None:
             "the command again"
         ) from None
     for path in deleted:
-        sys.stdout.write(
-            f"Deleted {terminal_text(path)}, which the run had written and did not write again\n"
-        )
-    sys.stdout.write(
-        f"Published {terminal_text(args.path)}. Mark the task as success to run its downstream tasks\n"
-    )
+        yield f"Deleted {path}, which the run had written and did not write again"
+    yield f"Published {args.path}. Mark the task as success to run its downstream tasks"

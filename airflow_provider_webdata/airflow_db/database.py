@@ -1,4 +1,4 @@
-"""Transactions with timeouts, on any database that Airflow supports, and errors without content in their text."""
+"""Airflow's database: transactions with timeouts, and errors without content in their text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ from airflow import settings
 from sqlalchemy import exc, insert, text
 from sqlalchemy.dialects import postgresql, sqlite
 
-from .errors import ContendedError, RefusedError, StoreUnavailableError, TablesMissingError
+from airflow_provider_webdata.airflow_db.errors import (
+    ContendedError,
+    RefusedError,
+    StoreUnavailableError,
+    TablesMissingError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,6 +52,11 @@ def airflow_engine() -> Engine:
     if settings.engine is None:
         raise StoreUnavailableError("this process has no access to Airflow's metadata database")
     return settings.engine
+
+
+def airflow_url() -> str:
+    """Return the URL of Airflow's metadata database, with its password; empty without access to it."""
+    return settings.SQL_ALCHEMY_CONN or ""
 
 
 @contextlib.contextmanager

@@ -1,0 +1,52 @@
+"""Airflow's components: the applications that the API server mounts, the triggerers, and the DAGs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow import plugins_manager
+from airflow.jobs.job import Job, JobState
+from airflow.models.dag import DagModel
+from airflow.models.serialized_dag import SerializedDagModel
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from airflow_provider_webdata.airflow_db.database import airflow_engine
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+
+def plugin_applications() -> list[dict[str, Any]]:
+    """Return the applications that plugins mount on the API server, in the order in which Airflow mounts them."""
+    applications, _ = plugins_manager.get_fastapi_plugins()
+    return applications
+
+
+def triggerers() -> tuple[list[str], datetime | None]:
+    """Return the hosts of the running triggerers, and the newest heartbeat of any that did not end; None: no heartbeat.
+
+    :raises StoreUnavailableError: this process has no access to the database.
+    :raises SQLAlchemyError: the database is unavailable.
+    """
+    running = select(Job).where(Job.job_type == "TriggererJob", Job.state == JobState.RUNNING)
+    with Session(airflow_engine()) as session:
+        jobs = session.scalars(running.order_by(Job.latest_heartbeat.desc())).all()
+        beats = [job.latest_heartbeat for job in jobs if job.latest_heartbeat]
+        return [str(job.hostname) for job in jobs if job.is_alive()], next(iter(beats), None)
+
+
+def tasks_of_dags() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield DAG id and serialized arguments of each task in the current version of each DAG.
+
+    :raises StoreUnavailableError: this process has no access to the database.
+    :raises SQLAlchemyError: the database is unavailable.
+    """
+    active = select(DagModel.dag_id).where(DagModel.is_stale.is_(False))
+    with Session(airflow_engine()) as session:
+        dag_ids = list(session.scalars(active))
+        for row in SerializedDagModel.get_latest_serialized_dags(dag_ids=dag_ids, session=session):
+            for item in (row.data or {}).get("dag", {}).get("tasks", ()):
+                task = item["__var"]
+                yield row.dag_id, {**task.get("partial_kwargs", {}), **task}

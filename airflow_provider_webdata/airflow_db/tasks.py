@@ -1,0 +1,376 @@
+"""This package's tasks in Airflow's tables: waits, arguments, XComs, logged states, and the runs that they started."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from airflow.models.asset import AssetEvent, AssetWatcherModel
+from airflow.models.dagrun import DagRun
+from airflow.models.log import Log
+from airflow.models.renderedtifields import RenderedTaskInstanceFields
+from airflow.models.taskinstance import TaskInstance
+from airflow.models.trigger import Trigger
+from airflow.models.xcom import XComModel
+from airflow.utils.session import create_session
+from airflow.utils.state import TaskInstanceState
+from sqlalchemy import String, and_, cast, func, label, select
+
+from airflow_provider_webdata.airflow_db.spent import stored_value
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from sqlalchemy.orm import Session
+
+_TRIGGERS = "airflow_provider_webdata.triggers."
+_LONGEST_XCOM = 2**16
+_LONGEST_OF_RUN = 2**13
+_MOST_XCOMS = 5000
+_MOST_HAPPENED = 100
+_MOST_EVENTS = 200
+_EVENT_DELAY = timedelta(hours=1)
+"""Maximum delay between a delivery and its asset event."""
+
+
+class TaskName(NamedTuple):
+    """The key of a task instance."""
+
+    dag_id: str
+    run_id: str
+    task_id: str
+    map_index: int = -1
+
+
+class StoredWait(NamedTuple):
+    """A task that waits for one of this package's triggers.
+
+    :param task: the task.
+    :param classpath: path of the trigger.
+    :param arguments: the trigger's arguments; empty if they cannot be decrypted.
+    :param since: start of the wait.
+    :param until: Airflow's timeout for the wait, if any.
+    """
+
+    task: TaskName
+    classpath: str
+    arguments: dict[str, Any]
+    since: datetime
+    until: datetime | None
+
+
+class StoredTask(NamedTuple):
+    """A task instance, of this package or any other.
+
+    :param name: key of the task instance.
+    :param state: Airflow's state.
+    :param operator: class name of the operator.
+    :param label: rendered `map_index_template` of a mapped task, if any.
+    :param started: start time; None before the start.
+    :param ended: end time; None before the end.
+    :param arguments: rendered template fields.
+    :param wait: current wait of the task, if any.
+    :param pushed: small XComs of the task, by key.
+    """
+
+    name: TaskName
+    state: str | None
+    operator: str | None
+    label: str | None
+    started: datetime | None
+    ended: datetime | None
+    arguments: dict[str, Any]
+    wait: StoredWait | None
+    pushed: dict[str, Any]
+
+
+class Happened(NamedTuple):
+    """An event in the life of a task.
+
+    :param at: time of the event.
+    :param event: one of Airflow's task states, or `sent`.
+    :param attempt: number of the attempt, from 1.
+    """
+
+    at: datetime
+    event: str
+    attempt: int = 1
+
+
+def waiting_dags() -> dict[str, int]:
+    """Return the number of tasks that wait for the service now, by DAG."""
+    statement = (
+        select(TaskInstance.dag_id, func.count())
+        .join(Trigger, Trigger.id == TaskInstance.trigger_id)
+        .where(Trigger.classpath.startswith(_TRIGGERS, autoescape=True))
+        .group_by(TaskInstance.dag_id)
+    )
+    with create_session() as session:
+        return dict(session.execute(statement).tuples().all())
+
+
+def stored_waits(dag_ids: Collection[str], limit: int, offset: int = 0) -> list[StoredWait]:
+    """Return waits of these DAGs, the longest first. The trigger arguments of each must be decrypted."""
+    statement = _waiting().where(TaskInstance.dag_id.in_(dag_ids)).order_by(Trigger.created_date, Trigger.id)
+    with create_session() as session:
+        return _waits(session, statement.limit(limit).offset(offset))
+
+
+def stored_task(name: TaskName, keys: Collection[str]) -> StoredTask | None:
+    """Return a task instance with these XComs, or None if it does not exist."""
+    with create_session() as session:
+        row = session.execute(_tasks().where(*_is(TaskInstance, name))).first()
+        if row is None:
+            return None
+        waiting = _waits(session, _waiting().where(*_is(TaskInstance, name)))
+        pushed = _pushed(session, keys, *_is(XComModel, name))
+        return _stored(row, waiting[0] if waiting else None, pushed.get(name, {}))
+
+
+def stored_tasks(
+    dag_id: str, run_id: str, keys: Collection[str], most: int, most_waits: int
+) -> list[StoredTask]:
+    """Return this package's tasks of a DAG run in the order of their start, and mapped ones by index."""
+    with create_session() as session:
+        rows = session.execute(
+            _tasks()
+            .where(TaskInstance.dag_id == dag_id, TaskInstance.run_id == run_id)
+            .where(cast(RenderedTaskInstanceFields.rendered_fields, String).contains('"webdata_conn_id"'))
+            .order_by(TaskInstance.start_date, TaskInstance.task_id, TaskInstance.map_index)
+            .limit(most)
+        ).all()
+        # In other tasks' fields, the text may be in a nested value.
+        found = {TaskName(*row[:4]): row for row in rows if _rendered(row).get("webdata_conn_id")}
+        if not found:
+            return []
+        waits = _waiting().where(TaskInstance.dag_id == dag_id, TaskInstance.run_id == run_id)
+        waiting = {wait.task: wait for wait in _waits(session, waits.limit(most_waits))}
+        shown = (
+            XComModel.dag_id == dag_id,
+            XComModel.run_id == run_id,
+            XComModel.task_id.in_({name.task_id for name in found}),
+            XComModel.map_index.in_({name.map_index for name in found}),
+        )
+        pushed = _pushed(session, keys, *shown, longest=_LONGEST_OF_RUN)
+        return [_stored(row, waiting.get(name), pushed.get(name, {})) for name, row in found.items()]
+
+
+def happened_to(name: TaskName) -> list[Happened]:
+    """Return the logged states of a task and the start of its job, oldest first."""
+    with create_session() as session:
+        logged = session.execute(
+            select(Log.dttm, Log.event, Log.try_number)
+            .where(*_is(Log, name), Log.event.in_([state.value for state in TaskInstanceState]))
+            .order_by(Log.dttm.desc())
+            .limit(_MOST_HAPPENED)
+        ).all()
+        sent = session.scalar(
+            select(func.min(XComModel.timestamp)).where(
+                *_is(XComModel, name), XComModel.key.in_(("job_id", "check_id"))
+            )
+        )
+    found = [Happened(row.dttm, row.event, row.try_number or 1) for row in logged if row.dttm]
+    if sent is not None:
+        found.append(Happened(sent, "sent", max((one.attempt for one in found), default=1)))
+    return sorted(found)
+
+
+def past_xcoms(name: TaskName, keys: Collection[str], most: int) -> list[tuple[str, dict[str, Any]]]:
+    """Return the task's XComs in the DAG's newest runs, oldest run first.
+
+    :param keys: keys of the XComs.
+    :param most: maximum number of runs.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    with create_session() as session:
+        rows = session.execute(
+            select(XComModel.run_id, XComModel.key, XComModel.value)
+            .join(XComModel.dag_run)
+            .where(
+                XComModel.dag_id == name.dag_id,
+                XComModel.task_id == name.task_id,
+                XComModel.map_index == name.map_index,
+                XComModel.key.in_(keys),
+                _xcom_length() <= _LONGEST_XCOM,
+            )
+            .order_by(DagRun.run_after.desc(), DagRun.id.desc())
+            .limit(most * len(keys))
+        )
+        for row in rows:
+            found.setdefault(row.run_id, {})[row.key] = _decoded(row.value)
+    return list(found.items())[:most][::-1]
+
+
+def starters_of(job_ids: Collection[str]) -> dict[str, TaskName]:
+    """Return the tasks that pushed these job ids to XCom, by job id."""
+    text = cast(XComModel.value, String)
+    statement = select(*_name_columns(XComModel), text.label("text")).where(
+        XComModel.key == "job_id", text.in_(texts := _stored_texts(job_ids))
+    )
+    with create_session() as session:
+        return {texts[row.text]: TaskName(*row[:4]) for row in session.execute(statement)}
+
+
+def dags_that_pushed(key: str, ids: Collection[str]) -> dict[str, set[str]]:
+    """Return the DAGs whose tasks pushed these ids to XCom, by id.
+
+    :param key: key of the XCom, such as `job_id`.
+    """
+    text = cast(XComModel.value, String)
+    statement = (
+        select(text.label("text"), XComModel.dag_id)
+        .where(XComModel.key == key, text.in_(texts := _stored_texts(ids)))
+        .distinct()
+    )
+    found: dict[str, set[str]] = {}
+    if ids:
+        with create_session() as session:
+            for row in session.execute(statement):
+                found.setdefault(texts[row.text], set()).add(row.dag_id)
+    return found
+
+
+def _stored_texts(ids: Collection[str]) -> dict[str, str]:
+    """Return the ids by their possible texts in the database: JSON, or doubly encoded JSON."""
+    return {text: one for one in ids for text in (json.dumps(one), json.dumps(json.dumps(one)))}
+
+
+def runs_started_by(delivery_id: int, job_id: str | None, received_at: datetime) -> list[tuple[str, str]]:
+    """Return DAG id and run id of the DAG runs that a delivery's asset events started."""
+    with create_session() as session:
+        asset_ids = session.scalars(
+            select(AssetWatcherModel.asset_id)
+            .join(Trigger, Trigger.id == AssetWatcherModel.trigger_id)
+            .where(Trigger.classpath.startswith(f"{_TRIGGERS}events.", autoescape=True))
+        ).all()
+        if not asset_ids:
+            return []
+        events = session.scalars(
+            select(AssetEvent)
+            .where(
+                AssetEvent.asset_id.in_(asset_ids),
+                AssetEvent.timestamp >= received_at,
+                AssetEvent.timestamp <= received_at + _EVENT_DELAY,
+            )
+            .order_by(AssetEvent.timestamp)
+            .limit(_MOST_EVENTS)
+        ).all()
+        return [
+            (run.dag_id, run.run_id)
+            for event in events
+            if _concerns(event.extra, delivery_id, job_id)
+            for run in event.created_dagruns
+        ]
+
+
+def _concerns(extra: Any, delivery_id: int, job_id: str | None) -> bool:
+    payload = extra.get("payload") if isinstance(extra, dict) else None
+    if not isinstance(payload, dict):
+        return False
+    return payload.get("delivery_id") == delivery_id or (
+        job_id is not None and payload.get("check_id") == job_id
+    )
+
+
+def _waiting() -> Any:
+    return (
+        select(*_name_columns(TaskInstance), TaskInstance.trigger_timeout, Trigger)
+        .join(Trigger, Trigger.id == TaskInstance.trigger_id)
+        .where(Trigger.classpath.startswith(_TRIGGERS, autoescape=True))
+    )
+
+
+def _waits(session: Session, statement: Any) -> list[StoredWait]:
+    return [
+        StoredWait(
+            TaskName(*row[:4]),
+            row.Trigger.classpath,
+            _arguments(row.Trigger),
+            row.Trigger.created_date,
+            row.trigger_timeout,
+        )
+        for row in session.execute(statement)
+    ]
+
+
+def _arguments(trigger: Trigger) -> dict[str, Any]:
+    try:
+        return dict(trigger.kwargs)
+    except Exception:  # noqa: BLE001
+        # Encrypted with another key.
+        return {}
+
+
+def _tasks() -> Any:
+    return select(
+        *_name_columns(TaskInstance),
+        TaskInstance.state,
+        TaskInstance.operator,
+        label("label", TaskInstance.rendered_map_index),
+        TaskInstance.start_date,
+        TaskInstance.end_date,
+        RenderedTaskInstanceFields.rendered_fields,
+    ).outerjoin(RenderedTaskInstanceFields, _its_rendered_fields())
+
+
+def _rendered(row: Any) -> dict[str, Any]:
+    return row.rendered_fields if isinstance(row.rendered_fields, dict) else {}
+
+
+def _stored(row: Any, wait: StoredWait | None, pushed: dict[str, Any]) -> StoredTask:
+    name, times = TaskName(*row[:4]), (row.start_date, row.end_date)
+    return StoredTask(name, row.state, row.operator, row.label, *times, _rendered(row), wait, pushed)
+
+
+def _pushed(
+    session: Session, keys: Collection[str], *where: Any, longest: int = _LONGEST_XCOM
+) -> dict[TaskName, dict[str, Any]]:
+    """Return XComs of at most `longest` characters by task and key."""
+    rows = session.execute(
+        select(*_name_columns(XComModel), XComModel.key, XComModel.value)
+        .where(*where, XComModel.key.in_(keys), _xcom_length() <= longest)
+        .limit(_MOST_XCOMS)
+    )
+    pushed: dict[TaskName, dict[str, Any]] = {}
+    for row in rows:
+        value = _decoded(row.value)
+        if row.key == "credits" and isinstance(value, str):
+            # Without its credits, the page shows the rest.
+            with contextlib.suppress(Exception):
+                value = stored_value(row)
+        pushed.setdefault(TaskName(*row[:4]), {})[row.key] = value
+    return pushed
+
+
+def _xcom_length() -> Any:
+    return func.length(cast(XComModel.value, String))
+
+
+def _decoded(value: Any) -> Any:
+    # The database's JSON contains either the value or its JSON text.
+    while isinstance(value, str):
+        decoded = value
+        with contextlib.suppress(ValueError):
+            decoded = json.loads(value)
+        if decoded == value:
+            break
+        value = decoded
+    return value
+
+
+def _name_columns(table: Any) -> list[Any]:
+    return [getattr(table, part) for part in TaskName._fields]
+
+
+def _is(table: Any, name: Iterable[Any]) -> list[Any]:
+    return [column == part for column, part in zip(_name_columns(table), name, strict=True)]
+
+
+def _its_rendered_fields() -> Any:
+    table = RenderedTaskInstanceFields
+    # Since Airflow 3.4, each attempt has its own rendered fields.
+    if hasattr(table, "task_instance_id"):
+        return table.task_instance_id == TaskInstance.id
+    return and_(*_is(table, _name_columns(TaskInstance)))

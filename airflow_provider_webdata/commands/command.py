@@ -1,0 +1,94 @@
+"""What all commands share: their decorator, tables and documents, and the connection that the user named."""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from rich.markup import escape
+from sqlalchemy.exc import SQLAlchemyError
+
+from airflow_provider_webdata.airflow_db.command_line import (
+    AirflowConsole,
+    action_cli,
+    providers_configuration_loaded,
+    suppress_logs_and_warning,
+    yaml,
+)
+from airflow_provider_webdata.airflow_db.connections import find_connection
+from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
+from airflow_provider_webdata.api.errors import WebDataError
+from airflow_provider_webdata.common.terminal import terminal_text
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterable, Sequence
+
+    from airflow_provider_webdata.airflow_db.connections import Connection
+
+
+def command(
+    failure: str = "{}", *, audited: bool = False
+) -> Callable[[Callable[[argparse.Namespace], Iterable[str] | None]], Callable[[argparse.Namespace], None]]:
+    """Decorate a function that returns or yields the lines to print.
+
+    Each line is printed immediately, with escaped control characters. Airflow's log is suppressed.
+
+    :param failure: message for an error of the service, a connection, or the database, as a format of its text. The
+        command exits with status 1.
+    :param audited: whether Airflow records the command in its audit log.
+    """
+
+    def decorated(
+        lines_of: Callable[[argparse.Namespace], Iterable[str] | None],
+    ) -> Callable[[argparse.Namespace], None]:
+        @functools.wraps(lines_of)
+        def run(args: argparse.Namespace) -> None:
+            try:
+                for line in lines_of(args) or ():
+                    sys.stdout.write(f"{terminal_text(line)}\n")
+            except SQLAlchemyError as error:
+                # The error's text contains the values.
+                text = f"Airflow's metadata database failed ({type(error).__name__})"
+                raise SystemExit(failure.format(text)) from None
+            except (StoreUnavailableError, WebDataError) as error:
+                raise SystemExit(failure.format(terminal_text(str(error)))) from None
+
+        quiet = suppress_logs_and_warning(providers_configuration_loaded(run))
+        return action_cli(quiet) if audited else quiet  # type: ignore[no-untyped-call]
+
+    return decorated
+
+
+def print_document(document: Any, output: str) -> None:
+    """Print a document as YAML if that is the output, else as JSON."""
+    sys.stdout.write(yaml.dump(document) if output == "yaml" else f"{json.dumps(document, indent=2)}\n")
+
+
+def print_rows(rows: Sequence[dict[str, Any]], output: str) -> None:
+    """Print rows as `table`, `plain`, `json`, or `yaml`. In tables, control characters and markup are escaped."""
+    if output in {"table", "plain"}:
+        marked = escape if output == "table" else str
+        rows = [
+            {name: marked(terminal_text(one)) if isinstance(one, str) else one for name, one in row.items()}
+            for row in rows
+        ]
+    AirflowConsole().print_as([*rows], output)
+
+
+def named_connection(conn_id: str) -> Connection:
+    """Return the connection of type `webdata` that the user named.
+
+    :raises SystemExit: the connection is missing or of another type.
+    :raises StoreUnavailableError: see `find_connection`.
+    """
+    connection = find_connection(conn_id)
+    if connection is None:
+        raise SystemExit(f"Connection {conn_id!r} does not exist. Set --conn-id")
+    if connection.conn_type != "webdata":
+        raise SystemExit(
+            f"Connection {conn_id!r} is of type {connection.conn_type!r}. Set --conn-id to one of type webdata"
+        )
+    return connection

@@ -1,0 +1,237 @@
+"""`airflow webdata init`: prompts for a connection, tests and stores it, and writes an example DAG.
+
+It stores nothing until the key works.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import json
+import os
+import secrets
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from airflow.configuration import conf
+from msgspec.structs import replace
+
+from airflow_provider_webdata.airflow_db import connections
+from airflow_provider_webdata.airflow_db.connections import Connection
+from airflow_provider_webdata.api.errors import ConfigurationError
+from airflow_provider_webdata.api.servers import is_hosted_service
+from airflow_provider_webdata.commands.command import command
+from airflow_provider_webdata.commands.example import DAG_ID, ExampleDag
+from airflow_provider_webdata.doctor.airflow_database import tables
+from airflow_provider_webdata.get_provider_info import HOSTED_URL
+from airflow_provider_webdata.hooks.connection import settings_of
+from airflow_provider_webdata.hooks.probe import probe
+from airflow_provider_webdata.hooks.webdata import WebDataHook
+from airflow_provider_webdata.inbox.wire import delivery_url
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Generator, Iterator
+
+    from airflow_provider_webdata.api.servers import Kind
+
+_KEY_VARIABLE = "WEBDATA_API_KEY"
+_SECRET_BYTES = 32
+_PORTS = {"http": 80, "https": 443}
+
+
+@command("{}\nNothing was stored.", audited=True)
+def init(args: argparse.Namespace) -> Iterator[str]:
+    """Prompt for a connection, test it, store it, and write the example DAG.
+
+    :param args: conn_id, base_url, server, webhook_url, skip_test, dags_folder, no_example, force.
+    """
+    connection = _existing(args.conn_id, replace=args.force)
+    is_new = connection.id is None
+    example = None
+    if not args.no_example:
+        folder = args.dags_folder or conf.get_mandatory_value("core", "dags_folder")
+        example = ExampleDag(Path(folder).expanduser(), args.conn_id)
+        example.check(replace=args.force)
+
+    try:
+        _ask_and_fill_in(connection, args)
+        found = None if args.skip_test else (yield from _tested(connection, args.server))
+    except (KeyboardInterrupt, EOFError):
+        raise SystemExit("\nCancelled; nothing was stored.") from None
+    with contextlib.ExitStack() as undo:
+        part = example.write_part() if example else None
+        if part:
+            undo.callback(part.unlink, missing_ok=True)
+        connections.store(connection)
+        if example and part:
+            part.replace(example.path)
+
+    if found is not None:
+        yield found
+    yield f"Connection {args.conn_id!r} was {'created' if is_new else 'updated'}: {_address(connection)}."
+    if example:
+        yield f"Example DAG: {example.path}"
+        yield f"  Run it once: airflow dags test {DAG_ID}"
+    yield from _about_webhooks(connection)
+    yield "Check the installation: airflow webdata doctor"
+
+
+def _existing(conn_id: str, *, replace: bool) -> Connection:
+    """Return the stored connection with this id, or a new one that is not stored yet.
+
+    :param replace: accept an existing connection.
+    :raises ConfigurationError: the connection cannot be created or updated; the message says what to do instead.
+    """
+    new = Connection(conn_id=conn_id, conn_type=WebDataHook.conn_type)
+    if new.conn_id != conn_id:
+        raise ConfigurationError(
+            f"--conn-id is {conn_id!r}; an id has at most 250 letters, digits, and the characters _ # ! ( ) - . : / \\"
+        )
+    if backend := connections.backend_with(conn_id):
+        raise ConfigurationError(
+            f"connection {conn_id!r} comes from {backend}, which takes precedence over Airflow's database; remove it "
+            "there, or choose another id with --conn-id"
+        )
+    found = connections.stored_connection(conn_id)
+    if found is None:
+        return new
+    if found.conn_type != WebDataHook.conn_type:
+        raise ConfigurationError(
+            f"connection {conn_id!r} is of type {found.conn_type!r}; choose another id with --conn-id"
+        )
+    if not replace:
+        raise ConfigurationError(
+            f"connection {conn_id!r} exists; --force updates its address and key and keeps its other fields, "
+            "--conn-id creates another one"
+        )
+    return found
+
+
+def _ask_and_fill_in(connection: Connection, args: argparse.Namespace) -> None:
+    """Set address, key, server, and webhook URL of a connection, and a webhook secret if it has none.
+
+    Its other fields are unchanged.
+
+    :raises ConfigurationError: a field is missing or invalid; the message names it.
+    """
+    base_url, webhook_url, server = args.base_url, args.webhook_url, args.server
+    if base_url is None:
+        default = _address(connection) or (HOSTED_URL if sys.stdin.isatty() else None)
+        base_url = _asked("Base URL", "--base-url", default)
+    key = _api_key(connection.password, required=is_hosted_service(base_url))
+    if webhook_url is None:
+        question = "Public https address of this Airflow, for webhooks (optional)"
+        webhook_url = _asked(question, "--webhook-url", _webhook_url(connection))
+    extra = {
+        # Keep an existing secret: the webhooks of monitors contain it.
+        "webhook_secret": secrets.token_hex(_SECRET_BYTES),
+        **connection.extra_dejson,
+        "webhook_url": webhook_url,
+    }
+    if server is None and not key and not extra.get("server"):
+        server = "self-hosted"
+    if server is not None:
+        extra["server"] = server
+    connection.host, connection.schema, connection.port = base_url, None, None
+    connection.password = key
+    connection.extra = json.dumps({name: value for name, value in extra.items() if value != ""})
+    parts = urlsplit(settings_of(connection).client.base_url)
+    # Separate, because the form of Airflow 3.3.1 and 3.3.2 tests no connection without a port.
+    connection.port = parts.port or _PORTS[parts.scheme]
+    connection.host = parts._replace(netloc=parts.netloc.removesuffix(f":{connection.port}")).geturl()
+
+
+def _tested(connection: Connection, given: Kind | None) -> Generator[str, None, str]:
+    """Test the connection, set the kind of its server unless it is given, and return what was found.
+
+    :raises ConfigurationError: a hosted server needs a key, which is missing.
+    :raises SystemExit: the connection does not work.
+    """
+    settings = settings_of(connection)
+    yield f"Testing {settings.client.base_url} ..."
+    found = probe(settings.client)
+    if given is None and found.kind is not None and not is_hosted_service(settings.client.base_url):
+        if (before := settings.client.declared) not in (None, found.kind) and connection.password:
+            yield f"The server is {found.kind}, not {before}. The connection was changed."
+        connection.extra = json.dumps({**connection.extra_dejson, "server": found.kind})
+        if not connection.password and found.kind == "hosted":
+            raise ConfigurationError(
+                "the server reports a balance, so it bills calls and needs an API key; enter one, or any text if a "
+                "gateway adds the key"
+            )
+        found = replace(found, server=settings_of(connection).client.server)
+    works, finding = found.message()
+    if given is not None and found.contradiction:
+        # The user insists.
+        return f"Warning: {finding}"
+    if not works:
+        raise SystemExit(f"{finding}\nNothing was stored.")
+    return finding
+
+
+def _asked(what: str, flag: str, default: str | None) -> str:
+    """Return the input from the terminal; the default if it is empty or there is no terminal."""
+    if not sys.stdin.isatty():
+        if default is None:
+            raise ConfigurationError(
+                f"{flag} is missing, and standard input is not a terminal; specify {flag}"
+            )
+        return default
+    entered = input(f"{what} [{default}]: " if default else f"{what}: ").strip()
+    return entered or default or ""
+
+
+def _api_key(stored: str | None, *, required: bool) -> str:
+    """Return the key from the environment, the terminal, or the first line of standard input. It is never shown.
+
+    :param stored: the stored key, kept if the input at the terminal is empty.
+    :param required: whether the server is known to require a key.
+    """
+    key = os.environ.get(_KEY_VARIABLE, "")
+    if not key and sys.stdin.isatty():
+        hint = "not shown"
+        if stored:
+            hint += "; leave empty to keep the current one"
+        elif not required:
+            hint += "; leave empty if the server requires none"
+        key = getpass.getpass(f"API key ({hint}): ") or stored or ""
+    elif not key:
+        key = sys.stdin.readline()
+    if required and not key.strip():
+        raise ConfigurationError(
+            f"the API key is missing; enter it at the prompt, write it to standard input, or set {_KEY_VARIABLE}"
+        )
+    return key.strip()
+
+
+def _address(connection: Connection) -> str | None:
+    """Return the base URL of a connection; None if it is missing or invalid."""
+    try:
+        return settings_of(connection).client.base_url
+    except ConfigurationError:
+        return None
+
+
+def _webhook_url(connection: Connection) -> str:
+    return str(connection.extra_dejson.get("webhook_url") or "")
+
+
+def _about_webhooks(connection: Connection) -> Iterator[str]:
+    url = _webhook_url(connection)
+    yield "Webhooks: the connection has a webhook secret."
+    inbox_tables = tables(needed=bool(url))
+    if inbox_tables.advice:
+        yield f"  The inbox's tables: {inbox_tables.seen}. {inbox_tables.advice}"
+    if url:
+        yield (
+            f"  The service delivers to {delivery_url(url, connection.conn_id)}/...: forward only POST requests for "
+            "that path to this Airflow's API server."
+        )
+    else:
+        yield (
+            "  Without a webhook URL, tasks wait by polling. If the service can reach this Airflow, set its public "
+            "https address: airflow webdata init --force --webhook-url https://..."
+        )
