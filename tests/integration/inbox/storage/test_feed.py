@@ -12,7 +12,6 @@ from sqlalchemy import event
 from airflow_provider_webdata.inbox_server.storage import feed as feeds
 from airflow_provider_webdata.inbox_server.storage.errors import (
     ContendedError,
-    CursorPastEndError,
     StoreUnavailableError,
     TooManyReadersError,
 )
@@ -216,12 +215,6 @@ async def test_the_number_of_waiting_readers_is_limited(
     for task in reading:
         task.cancel()
     feed.close()
-
-
-async def test_a_cursor_beyond_the_end(inbox: Inbox) -> None:
-    for wait in (0.0, LONG):
-        with pytest.raises(CursorPastEndError):
-            await inbox.feed.read(CONN, ALL, 12, wait=wait)
 
 
 async def test_closing_releases_readers(inbox: Inbox, new: NewOne) -> None:

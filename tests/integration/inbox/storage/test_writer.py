@@ -94,12 +94,6 @@ async def retrying(writer: Writer, new: NewDelivery) -> bool:
     return await writer.submit(new)
 
 
-async def test_sequential_deliveries(writer: Writer, sqlite_database: Database, new: NewOne) -> None:
-    same = new()
-    assert [await writer.submit(one) for one in (same, new(), same)] == [True, True, False]
-    assert len(sqlite_database.job_ids()) == 2
-
-
 async def test_many_share_a_commit_and_none_returns_before_it(
     gate: CommitGate, sqlite_database: Database, new: NewOne
 ) -> None:
@@ -115,16 +109,6 @@ async def test_many_share_a_commit_and_none_returns_before_it(
     assert gate.commits <= 2
     assert sqlite_database.job_ids() == [one.envelope.job_id for one in deliveries]
     await writer.close()
-
-
-async def test_an_acknowledged_delivery_is_in_the_database(
-    writer: Writer, sqlite_database: Database, new: NewOne
-) -> None:
-    async def submit(one: NewDelivery) -> bool:
-        await writer.submit(one)
-        return one.envelope.job_id in sqlite_database.job_ids()
-
-    assert all(await asyncio.gather(*(submit(new()) for _ in range(60))))
 
 
 async def test_the_size_of_a_batch_is_limited(gate: CommitGate, new: NewOne) -> None:
