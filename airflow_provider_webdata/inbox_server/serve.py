@@ -61,7 +61,7 @@ def _serve(
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
             # Releases waiting readers; deliveries in flight are stored and acknowledged.
-            application.inbox.publisher.close()
+            application.inbox.feed.close()
             await super().shutdown(sockets)
             await application.inbox.close()
 

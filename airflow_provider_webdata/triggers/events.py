@@ -12,22 +12,23 @@ from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.common.page_urls import check_page, delivery_page, page_url
 from airflow_provider_webdata.inbox.envelope import parse_body
 from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES
-from airflow_provider_webdata.states.checks import CheckCriteria, finished_at
+from airflow_provider_webdata.states.checks import CheckCriteria
 from airflow_provider_webdata.triggers.base.stream_trigger import StreamTrigger
 from airflow_provider_webdata.waiting.delivery_target import facts_of
 from airflow_provider_webdata.waiting.hub import Hub
 from airflow_provider_webdata.waiting.mailbox import WaitFailedError
 from airflow_provider_webdata.waiting.policy import CHECK_POLL_INTERVAL, CHECK_SAFETY_POLL, PollingPolicy
-from airflow_provider_webdata.waiting.streams.check_stream import CheckStream, cursor_behind, is_new
+from airflow_provider_webdata.waiting.streams.check_stream import CheckStream
 from airflow_provider_webdata.waiting.streams.webhook_stream import WebhookStream
 from airflow_provider_webdata.waiting.subscriptions import Subscription
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Sequence
 
     from airflow_provider_webdata.inbox.reader import Delivery
+    from airflow_provider_webdata.waiting.check_target import FoundCheck
     from airflow_provider_webdata.waiting.policy import WaitBy
-    from airflow_provider_webdata.waiting.streams.stream import Joined, Stream, StreamItem
+    from airflow_provider_webdata.waiting.streams.stream import Stream
 
 
 class WebDataWebhookEventTrigger(StreamTrigger):
@@ -72,26 +73,19 @@ class WebDataWebhookEventTrigger(StreamTrigger):
         self.monitor_id = monitor_id
         self.job_id = job_id
         self._subscription = Subscription(
-            key=key, job_id=job_id, monitor_id=monitor_id, events=tuple(events or ())
+            key=key,
+            job_id=job_id,
+            monitor_id=monitor_id,
+            events=tuple(events or ()),
+            since=None if start == "now" else moment(start),
         )
 
-    def shared_stream_key(self) -> Hashable:
-        """Return the stream key. All watchers of a connection share one reader."""
-        return ("webdata deliveries", self.webdata_conn_id)
+    def _stream(self, start: str | None) -> Stream:
+        return WebhookStream(self.webdata_conn_id, start)
 
-    def _stream(self, key: Hashable) -> Stream:
-        return WebhookStream(key, self.webdata_conn_id)
-
-    async def _process(self, item: StreamItem, cursor: Any) -> tuple[Any, dict[str, Any] | None]:
-        delivery: Delivery = item.value
-        if (delivery.position or 0) <= cursor["position"]:
-            return cursor, None
-        received = moment(delivery.received_at)
-        since = moment(cursor.get("since"))
-        fits = self._subscription.fits(delivery, received) and (
-            since is None or received is None or received > since
-        )
-        return item.cursor, payload_of(self.webdata_conn_id, delivery) if fits else None
+    async def _payload(self, delivery: Delivery) -> dict[str, Any] | None:
+        fits = self._subscription.fits(delivery, moment(delivery.received_at))
+        return payload_of(self.webdata_conn_id, delivery) if fits else None
 
 
 class WebDataMonitorCheckEventTrigger(StreamTrigger):
@@ -167,29 +161,18 @@ class WebDataMonitorCheckEventTrigger(StreamTrigger):
         self.only_if_changed = only_if_changed
         self.only_if_meaningful = only_if_meaningful
 
-    def shared_stream_key(self) -> Hashable:
-        """Return the stream key. All watchers of a monitor with the same policy share their polls."""
-        return ("webdata checks", self.webdata_conn_id, self.monitor_id, self._policy)
+    def _stream(self, start: str | None) -> Stream:
+        return CheckStream(self.webdata_conn_id, self.monitor_id, self._policy, start)
 
-    def _stream(self, key: Hashable) -> Stream:
-        return CheckStream(key, self.webdata_conn_id, self.monitor_id, self._policy)
-
-    def _first_cursor(self, joined: Joined) -> Any:
-        return joined.cursor if self.start == "now" else {"after": self.start, "ids": []}
-
-    async def _process(self, item: StreamItem, cursor: Any) -> tuple[Any, dict[str, Any] | None]:
-        monitor_id, (check, _, via) = item.value
-        end = finished_at(check)
-        if end is None or not is_new(cursor, check.id, end):
-            return cursor, None
+    async def _payload(self, value: tuple[str, FoundCheck]) -> dict[str, Any] | None:
+        monitor_id, (check, _, via) = value
         meaningful = (
             await self._meaningful(monitor_id, check.id) if self._criteria.needs_pages(check) else None
         )
         decision = self._criteria.decide(check, meaningful=meaningful)
-        behind = cursor_behind(cursor, check.id, end)
         if decision.outcome != "done":
             self.log.info("Check %s emits no event: %s.", check.id, decision.reason)
-            return behind, None
+            return None
         # Also values that a database rejects are stored.
         written = to_json(check.to_wire(mask_headers=True), inf_nan_mode="null")
         wire = parse_body(written)
@@ -205,7 +188,7 @@ class WebDataMonitorCheckEventTrigger(StreamTrigger):
         }
         if len(written) <= INLINE_BODY_BYTES:
             payload["check"] = wire
-        return behind, payload
+        return payload
 
     async def _meaningful(self, monitor_id: str, check_id: str) -> bool:
         try:

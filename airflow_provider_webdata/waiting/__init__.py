@@ -10,7 +10,7 @@ Concepts:
 - `InboxSource` reads deliveries with one long poll. A delivery is a hint, which the poll source confirms.
 - `Backoff`: pauses and notices while a server is unavailable.
 - `PollingPolicy`: webhook or polling, and the intervals; stored by Airflow.
-- `Stream`: a source shared by asset watchers, each with a cursor that survives restarts.
+- `Stream`: the items of one asset watcher, after a cursor that survives restarts.
 
 Below these: the single poll of a poke, the shared hook of a connection, the polled jobs and monitors, mailboxes and
 their messages, and subscriptions to deliveries.

@@ -1,4 +1,4 @@
-"""The events that one watcher of a shared stream makes of its items."""
+"""The events that a watcher makes of the items of its stream."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from airflow_provider_webdata.triggers.base.stream_trigger import StreamTrigger
-from airflow_provider_webdata.waiting.streams.stream import Joined, StreamItem
+from airflow_provider_webdata.waiting.streams.stream import StreamItem
 
 
-def payloads(trigger: StreamTrigger, cursor: Any, *values: Any) -> list[Any]:
-    """Return the payloads of the events that a trigger makes of the values after a cursor."""
+def payloads(trigger: StreamTrigger, *values: Any) -> list[Any]:
+    """Return the payloads of the events that a trigger makes of a stream's values."""
 
     async def stream() -> AsyncIterator[Any]:
-        yield Joined(None, cursor, reset=True)
         for value in values:
             yield StreamItem(value, cursor={})
 

@@ -245,12 +245,11 @@ def asset_state() -> dict[str, Any]:
     from airflow_provider_webdata.triggers.base.stream_trigger import StreamTrigger
     from airflow_provider_webdata.waiting.streams.check_stream import cursor_behind
     from airflow_provider_webdata.waiting.streams.checkpoint import Checkpoint
-    from airflow_provider_webdata.waiting.streams.webhook_stream import _items
+    from airflow_provider_webdata.waiting.streams.webhook_stream import cursor_at
 
     keys: dict[str, Any] = {}
     for which, trigger in example_triggers():
         if isinstance(trigger, StreamTrigger):
             keys.setdefault(trigger.serialize()[0], {})[which] = Checkpoint(None, trigger.serialize())._key
-    (item,) = _items("3", [delivery()], None)
     check = cursor_behind({"after": "2026-01-31T11:00:00+00:00", "ids": []}, "check", NOON)
-    return {"keys": keys, "delivery": item.cursor, "check": check}
+    return {"keys": keys, "delivery": cursor_at(delivery()), "check": check}

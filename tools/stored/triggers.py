@@ -7,7 +7,6 @@ import importlib
 import inspect
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from msgspec.structs import replace
@@ -185,7 +184,7 @@ def asset_events() -> dict[str, Any]:
     from airflow_provider_webdata.api.models import MonitorCheck
     from airflow_provider_webdata.triggers.events import WebDataMonitorCheckEventTrigger, payload_of
 
-    item: Any = SimpleNamespace(value=("monitor", (MonitorCheck.model_validate(CHECK), None, "polling")))
+    found: Any = ("monitor", (MonitorCheck.model_validate(CHECK), None, "polling"))
     trigger = WebDataMonitorCheckEventTrigger(CONNECTION_ID, "monitor")
-    _, check = asyncio.run(trigger._process(item, {"after": "2026-01-01T00:00:00Z", "ids": []}))
+    check = asyncio.run(trigger._payload(found))
     return {"delivery": payload_of(CONNECTION_ID, delivery()), "check": check}

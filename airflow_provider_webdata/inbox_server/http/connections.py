@@ -10,9 +10,9 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, TypeVar
 
 import anyio
-import anyio.to_thread
 
 from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
+from airflow_provider_webdata.inbox_server.storage.threads import in_thread_within
 
 from .auth import Gate
 from .limits import BusyError, TokenBucket
@@ -141,8 +141,7 @@ class Connections:
 
     async def _in_thread(self, work: Callable[[], _T], threads: anyio.CapacityLimiter) -> _T:
         try:
-            with anyio.fail_after(LOOKUP_TIMEOUT):
-                return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=threads)
+            return await in_thread_within(LOOKUP_TIMEOUT, threads, work)
         except TimeoutError:
             raise StoreUnavailableError(
                 f"the connection lookup timed out after {LOOKUP_TIMEOUT:g} s"

@@ -10,7 +10,6 @@ from airflow_provider_webdata.airflow_db.database import airflow_engine
 
 from .asset_events import AssetEvents
 from .feed import Feed
-from .publisher import Publisher
 from .retention import keep_pruned
 from .store import DeliveryStore
 from .writer import Writer
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Inbox:
-    """The storage API of the routes. Its daemon threads start on demand.
+    """The storage API of the routes, for one event loop. Its tasks start on demand.
 
     :param engine: engine of a database with the tables. Default: Airflow's own.
     :param prepare: creates the tables, if configured; see `DeliveryStore`.
@@ -35,14 +34,13 @@ class Inbox:
     def __init__(self, engine: Engine | None = None, prepare: Callable[[], None] | None = None) -> None:
         engine = engine or airflow_engine()
         self.store = DeliveryStore(engine, prepare)
-        self.publisher = Publisher(self.store)
-        self.feed = Feed(self.store, self.publisher)
+        self.feed = Feed(self.store)
         self.asset_events = AssetEvents(engine, self.store)
         self.writer = Writer(self.store, self._stored)
         self._pruning: asyncio.Task[None] | None = None
 
     def _stored(self, new: list[NewDelivery]) -> None:
-        self.publisher.publish_soon()
+        self.feed.publish_soon()
         self.asset_events.notice(new)
 
     def start_pruning(self, days: float) -> None:
@@ -62,5 +60,5 @@ class Inbox:
             self._pruning.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._pruning
-        self.publisher.close()
+        self.feed.close()
         await self.writer.close()

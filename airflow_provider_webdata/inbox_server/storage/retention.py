@@ -9,9 +9,9 @@ import random
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
-import anyio.to_thread
-
 from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
+
+from .threads import in_thread
 
 if TYPE_CHECKING:
     from .store import DeliveryStore
@@ -44,9 +44,7 @@ async def keep_pruned(store: DeliveryStore, days: float) -> None:
         pause = INTERVAL * random.uniform(0.8, 1.2)  # noqa: S311
         before = datetime.now(timezone.utc) - timedelta(days=days)
         try:
-            deleted = await anyio.to_thread.run_sync(
-                functools.partial(prune_all, store, before), abandon_on_cancel=True
-            )
+            deleted = await in_thread(functools.partial(prune_all, store, before))
         except StoreUnavailableError as error:
             log.warning("Failed to delete old deliveries; retrying later: %s", error)
             continue

@@ -115,7 +115,12 @@ class DeliveryStore:
             return _conn_ids(connection)
 
     def changes(self, since: int, conn_ids: Collection[str]) -> tuple[int, dict[str, int]]:
-        """Publish committed deliveries; return the newest position, and each connection's if it is after `since`."""
+        """Publish committed deliveries; return the newest position, and each connection's if it is after `since`.
+
+        Takes one statement if there are none: then, the newest position is `since`.
+        """
+        if not self.has_news(since):
+            return since, {}
 
         def query(connection: Connection) -> tuple[int, dict[str, int]]:
             end = sequencer.end(connection)

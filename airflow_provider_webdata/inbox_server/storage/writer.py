@@ -7,15 +7,16 @@ next. There is no batching delay: a single delivery is stored immediately.
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import functools
 import logging
-import threading
 import time
-from collections import deque
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+import anyio
+
 from airflow_provider_webdata.airflow_db.errors import ContendedError, RefusedError, StoreUnavailableError
+
+from .threads import in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,8 +38,9 @@ STORE_TIMEOUT = 8.0
 """Timeout of a caller in seconds; the service's timeout is 10."""
 ONE_BY_ONE_SECONDS = 3.0
 """Seconds for retrying a failed batch one delivery at a time."""
-MOST_STUCK_THREADS = 3
-"""Maximum number of threads that may hang in an unresponsive database."""
+MOST_STUCK = 3
+"""Maximum number of batches that may hang in an unresponsive database, while another one is stored."""
+
 
 _Outcome = bool | StoreUnavailableError
 
@@ -48,19 +50,10 @@ class _Waiting(NamedTuple):
     future: asyncio.Future[bool]
 
 
-@dataclass(eq=False)
-class _Thread:
-    """A thread and its state; `busy_since` is 0 while it is idle."""
-
-    busy_since: float = 0.0
-    replaced: bool = False
-    handle: threading.Thread = field(default_factory=threading.Thread)
-
-
 class Writer:
-    """Stores deliveries through one thread; used from event loops.
+    """Stores deliveries, for one event loop.
 
-    :param stored: called in the writer's thread after every commit, with the new deliveries; must not block.
+    :param stored: called after every commit, with the new deliveries; must not block.
     :param timeout: timeout of a caller, in seconds.
     """
 
@@ -74,11 +67,9 @@ class Writer:
         self._store = store
         self._stored = stored
         self._timeout = timeout
-        self._waiting: deque[_Waiting] = deque()
-        self._waiting_bytes = 0
-        self._changed = threading.Condition()
-        self._thread: _Thread | None = None
-        self._stuck: list[_Thread] = []
+        self._queue: asyncio.Queue[_Waiting] = asyncio.Queue()
+        self._queued_bytes = 0
+        self._writing: asyncio.Task[None] | None = None
         self._closing = False
 
     async def submit(self, delivery: NewDelivery) -> bool:
@@ -91,93 +82,76 @@ class Writer:
         :raises StoreUnavailableError: the delivery was not stored, or the outcome is unknown within the timeout. A
             retry is safe.
         """
+        self._raise_if_full(delivery)
+        if self._writing is None:
+            self._writing = asyncio.create_task(self._write(), name="webdata-inbox-writer")
         waiting = _Waiting(delivery, asyncio.get_running_loop().create_future())
-        with self._changed:
-            self._raise_if_full(delivery)
-            self._ensure_thread()
-            self._waiting.append(waiting)
-            self._waiting_bytes += len(delivery.body)
-            self._changed.notify()
+        self._queue.put_nowait(waiting)
+        self._queued_bytes += len(delivery.body)
         try:
             return await asyncio.wait_for(waiting.future, self._timeout)
         except asyncio.TimeoutError:
             raise StoreUnavailableError(f"the database has not responded for {self._timeout:g} s") from None
 
     async def close(self) -> None:
-        """Store the queued deliveries, within `STORE_TIMEOUT`, and stop the thread; `submit` then fails."""
-        with self._changed:
-            self._closing = True
-            thread = self._thread
-            self._changed.notify_all()
-        if thread is not None:
-            await asyncio.get_running_loop().run_in_executor(None, thread.handle.join, STORE_TIMEOUT)
+        """Store the queued deliveries, within `STORE_TIMEOUT`; `submit` then fails."""
+        self._closing = True
+        with anyio.move_on_after(STORE_TIMEOUT):
+            await self._queue.join()
+        if self._writing is not None:
+            self._writing.cancel()
 
     def _raise_if_full(self, delivery: NewDelivery) -> None:
         if self._closing:
             raise StoreUnavailableError("the inbox is closing")
-        too_many = len(self._waiting) >= MOST_WAITING
-        too_large = self._waiting and self._waiting_bytes + len(delivery.body) > MOST_WAITING_BYTES
+        too_many = self._queue.qsize() >= MOST_WAITING
+        too_large = self._queued_bytes and self._queued_bytes + len(delivery.body) > MOST_WAITING_BYTES
         if too_many or too_large:
             raise StoreUnavailableError("too many deliveries are waiting to be stored")
 
-    def _ensure_thread(self) -> None:
-        """Start the thread, or another one if it hangs in a dead connection."""
-        thread = self._thread
-        if thread is not None and thread.handle.is_alive():
-            if not thread.busy_since or time.monotonic() - thread.busy_since <= self._timeout:
-                return
-            self._stuck = [stuck for stuck in self._stuck if stuck.handle.is_alive()]
-            if len(self._stuck) >= MOST_STUCK_THREADS:
-                return
-            log.warning("The database does not respond; trying another connection")
-            thread.replaced = True
-            self._stuck.append(thread)
-        fresh = self._thread = _Thread()
-        # A daemon thread: a hanging database must not prevent the process from exiting.
-        fresh.handle = threading.Thread(
-            target=self._work, args=(fresh,), name="webdata-inbox-writer", daemon=True
-        )
-        fresh.handle.start()
+    async def _write(self) -> None:
+        storing: set[asyncio.Future[list[_Outcome]]] = set()
+        while True:
+            batch = await self._next_batch()
+            stored = in_thread(functools.partial(self._add, [waiting.delivery for waiting in batch]))
+            stored.add_done_callback(functools.partial(self._answer, batch))
+            storing.add(stored)
+            timeout = None if len(storing) > MOST_STUCK else self._timeout
+            done, storing = await asyncio.wait(storing, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+            if not done:
+                log.warning("The database does not respond; trying another connection")
 
-    def _work(self, thread: _Thread) -> None:
-        while batch := self._next_batch(thread):
-            outcomes: list[_Outcome] = [StoreUnavailableError("internal error, see the inbox's log")] * len(
-                batch
-            )
-            try:
-                outcomes = self._add(batch)
-            except BaseException:
-                # On any error, callers must get a result, and later callers must find a thread.
-                log.exception("Failed to store %d deliveries", len(batch))
-            # Callers first: they should not compete with publishing for the GIL.
-            _resolve(batch, outcomes)
-            new = [one.delivery for one, outcome in zip(batch, outcomes, strict=True) if outcome is True]
-            try:
-                if new:
-                    self._stored(new)
-            except BaseException:
-                log.exception("Failed to publish the stored deliveries; retrying with the next delivery")
-
-    def _next_batch(self, thread: _Thread) -> list[_Waiting]:
-        """Wait for and return the next batch; empty when this thread must stop."""
-        batch: list[_Waiting] = []
-        size = 0
-        with self._changed:
-            thread.busy_since = 0.0
-            while not self._waiting and not self._closing and not thread.replaced:
-                self._changed.wait()
-            if thread.replaced:
-                return batch
-            while self._waiting and len(batch) < BATCH_DELIVERIES and size < BATCH_BYTES:
-                batch.append(self._waiting.popleft())
-                size += len(batch[-1].delivery.body)
-            self._waiting_bytes -= size
-            thread.busy_since = time.monotonic()
+    async def _next_batch(self) -> list[_Waiting]:
+        batch = [await self._queue.get()]
+        size = len(batch[0].delivery.body)
+        while not self._queue.empty() and len(batch) < BATCH_DELIVERIES and size < BATCH_BYTES:
+            batch.append(self._queue.get_nowait())
+            size += len(batch[-1].delivery.body)
+        self._queued_bytes -= size
         return batch
 
-    def _add(self, batch: list[_Waiting]) -> list[_Outcome]:
+    def _answer(self, batch: list[_Waiting], stored: asyncio.Future[list[_Outcome]]) -> None:
+        outcomes: list[_Outcome]
+        if error := stored.exception():
+            log.error("Failed to store %d deliveries", len(batch), exc_info=error)
+            outcomes = [StoreUnavailableError("internal error, see the inbox's log")] * len(batch)
+        else:
+            outcomes = stored.result()
+        for waiting, outcome in zip(batch, outcomes, strict=True):
+            self._queue.task_done()
+            if waiting.future.done():
+                continue
+            if isinstance(outcome, StoreUnavailableError):
+                # A separate exception for each caller, because each adds its own traceback.
+                waiting.future.set_exception(type(outcome)(*outcome.args))
+            else:
+                waiting.future.set_result(outcome)
+        if new := [one.delivery for one, outcome in zip(batch, outcomes, strict=True) if outcome is True]:
+            self._stored(new)
+
+    def _add(self, batch: list[NewDelivery]) -> list[_Outcome]:
         try:
-            return [*self._store.add([waiting.delivery for waiting in batch])]
+            return [*self._store.add(batch)]
         except (RefusedError, ContendedError) as error:
             if len(batch) == 1:
                 return [error]
@@ -185,33 +159,12 @@ class Writer:
             return [error] * len(batch)
         # One delivery causes the error: store the others without it.
         deadline = time.monotonic() + ONE_BY_ONE_SECONDS
-        return [self._add_alone(waiting, deadline) for waiting in batch]
+        return [self._add_alone(delivery, deadline) for delivery in batch]
 
-    def _add_alone(self, waiting: _Waiting, deadline: float) -> _Outcome:
+    def _add_alone(self, delivery: NewDelivery, deadline: float) -> _Outcome:
         if time.monotonic() > deadline:
             return StoreUnavailableError("the database is too slow")
         try:
-            return self._store.add([waiting.delivery])[0]
+            return self._store.add([delivery])[0]
         except StoreUnavailableError as error:
             return error
-
-
-def _resolve(batch: list[_Waiting], outcomes: list[_Outcome]) -> None:
-    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[bool], _Outcome]]] = {}
-    for waiting, outcome in zip(batch, outcomes, strict=True):
-        by_loop.setdefault(waiting.future.get_loop(), []).append((waiting.future, outcome))
-    for loop, results in by_loop.items():
-        # If the loop was closed in the meantime, no task waits on it.
-        with contextlib.suppress(RuntimeError):
-            loop.call_soon_threadsafe(_resume, results)
-
-
-def _resume(results: list[tuple[asyncio.Future[bool], _Outcome]]) -> None:
-    for future, outcome in results:
-        if future.done():
-            continue
-        if isinstance(outcome, StoreUnavailableError):
-            # A separate exception for each waiting task, because each adds its own traceback.
-            future.set_exception(type(outcome)(*outcome.args))
-        else:
-            future.set_result(outcome)

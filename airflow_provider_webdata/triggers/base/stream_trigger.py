@@ -1,4 +1,4 @@
-"""Base class of the triggers for asset watchers: shared streams, and cursors that survive a restart."""
+"""Base class of the triggers for asset watchers: one stream each, and cursors that survive a restart."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.common.storable import storable
 from airflow_provider_webdata.triggers.base.serialization import serialized
 from airflow_provider_webdata.waiting.streams.checkpoint import Checkpoint
-from airflow_provider_webdata.waiting.streams.stream import Join, Joined, Joins, unshared
+from airflow_provider_webdata.waiting.streams.stream import Opening, unshared
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Hashable
 
-    from airflow_provider_webdata.waiting.streams.stream import Stream, StreamItem
+    from airflow_provider_webdata.waiting.streams.stream import Stream
 
 HAS_TRIGGER_QUEUES = hasattr(BaseEventTrigger, "queue")
 """Whether Airflow assigns event triggers to triggerers by queue (3.4 and later)."""
@@ -56,60 +56,44 @@ class StreamTrigger(BaseEventTrigger):
         return path, arguments
 
     @abstractmethod
-    def _stream(self, key: Hashable) -> Stream:
-        """Return the stream that this trigger watches."""
+    def _stream(self, start: str | None) -> Stream:
+        """Return the stream that this trigger watches.
 
-    def _first_cursor(self, joined: Joined) -> Any:
-        """Return the first cursor of a new watcher."""
-        return joined.cursor
-
-    @abstractmethod
-    async def _process(self, item: StreamItem, cursor: Any) -> tuple[Any, dict[str, Any] | None]:
-        """Return the cursor after an item, or the same cursor if it was seen before, and the event payload or None."""
+        :param start: where it starts without a stored cursor: an ISO 8601 time, or None for now.
+        """
 
     @abstractmethod
+    async def _payload(self, value: Any) -> dict[str, Any] | None:
+        """Return the payload of the event for an item's value, or None."""
+
     def shared_stream_key(self) -> Hashable:
-        """Return the stream key. Triggers with the same key share a stream."""
+        """Return a key that only this object has. Airflow confirms stored events of triggers with a key."""
+        return id(self)
 
     @classmethod
     def create_shared_stream_producer(cls, kwargs: dict[str, Any]) -> Any:
-        """Return the reader shared by all watchers of the stream (Airflow 3.3)."""
-        trigger = cls(**kwargs)
-        return trigger._stream(trigger.shared_stream_key())
+        """Return the reader of a watcher's stream (Airflow 3.3)."""
+        return cls(**kwargs)._opened()
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Watch an unshared stream: Airflow 3.2 has no shared streams."""
-        key = (self.shared_stream_key(), id(self))
-        async with aclosing(unshared(self._stream(key))) as stream:
-            async for event in self._watch(stream, key):
+        """Watch the stream directly: Airflow 3.2 confirms no events."""
+        async with aclosing(unshared(self._opened())) as stream:
+            async for event in self._watch(stream):
                 yield event
 
     async def filter_shared_stream(self, shared_stream: AsyncIterator[Any]) -> AsyncIterator[TriggerEvent]:
         """Yield this watcher's events."""
-        async for event in self._watch(shared_stream, self.shared_stream_key()):
+        async for event in self._watch(shared_stream):
             yield event
 
-    async def _watch(self, stream: AsyncIterator[Any], key: Hashable) -> AsyncIterator[TriggerEvent]:
-        checkpoint = Checkpoint(getattr(self, "asset_state_store", None), self.serialize())
-        joins = Joins.of(key)
-        join = Join(await checkpoint.read(), None if self.start == "now" else self.start)
-        joins.add(join)
-        cursor: Any = None
-        try:
-            async for item in stream:
-                if isinstance(item, Joined):
-                    if item.joins is None or join in item.joins:
-                        is_known = join.cursor is not None and not item.reset
-                        cursor = join.cursor if is_known else self._first_cursor(item)
-                        await checkpoint.write(cursor)
-                    continue
-                if cursor is None or (item.only is not None and join not in item.only):
-                    continue
-                behind, payload = await self._process(item, cursor)
-                if behind is not cursor:
-                    cursor = behind
-                    item.cursors.append((checkpoint, cursor, payload is not None))
-                if payload is not None:
-                    yield TriggerEvent(storable(payload))  # type: ignore[no-untyped-call]
-        finally:
-            joins.remove(join)
+    def _opened(self) -> Stream:
+        return self._stream(None if self.start == "now" else self.start)
+
+    async def _watch(self, stream: AsyncIterator[Any]) -> AsyncIterator[TriggerEvent]:
+        async for item in stream:
+            if isinstance(item, Opening):
+                checkpoint = Checkpoint(getattr(self, "asset_state_store", None), self.serialize())
+                item.checkpoint.set_result(checkpoint)
+            elif item.value is not None and (payload := await self._payload(item.value)) is not None:
+                item.made_event = True
+                yield TriggerEvent(storable(payload))  # type: ignore[no-untyped-call]

@@ -1,1 +1,1 @@
-"""Event triggers: streams that many asset watchers share, each with its own cursor that survives restarts."""
+"""Event triggers: a stream for each asset watcher, with a cursor that survives restarts."""

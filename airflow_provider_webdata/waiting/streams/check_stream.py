@@ -1,4 +1,4 @@
-"""The finished checks of a monitor, as a stream for asset watchers."""
+"""The finished checks of a monitor, as a stream for an asset watcher."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from airflow.sdk.configuration import conf
 
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.states.check_queue import LATE_CHECKS, CheckQueue
-from airflow_provider_webdata.states.checks import CheckCriteria
+from airflow_provider_webdata.states.checks import CheckCriteria, finished_at
 from airflow_provider_webdata.waiting.check_target import CheckTarget
 from airflow_provider_webdata.waiting.mailbox import WaitFailedError
-from airflow_provider_webdata.waiting.streams.stream import Joined, NewJoinError, Stream, StreamItem
+from airflow_provider_webdata.waiting.streams.stream import Stream, StreamItem
 from airflow_provider_webdata.waiting.wait import follow, leave, next_found
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Hashable
+    from collections.abc import AsyncGenerator
 
     from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
     from airflow_provider_webdata.waiting.hub import Hub
@@ -44,40 +44,34 @@ _EVERY_CHECK = CheckCriteria(on_failed="accept", on_partial="accept", on_skipped
 
 
 class CheckStream(Stream):
-    """Every finished check of a monitor once, with the monitor's id, from the earliest cursor of a watcher.
+    """Every finished check of a monitor once, with the monitor's id.
 
     A cursor is `{"after": ..., "ids": [[id, end], ...]}`: a time, and the checks after it that the watcher has seen.
     """
 
-    def __init__(self, key: Hashable, conn_id: str, monitor: str, policy: PollingPolicy) -> None:
-        super().__init__(key, conn_id)
+    def __init__(self, conn_id: str, monitor: str, policy: PollingPolicy, start: str | None) -> None:
+        super().__init__(conn_id, start)
         self._monitor = monitor
         self._policy = policy
 
-    async def _read(self, hub: Hub, mailbox: Mailbox) -> AsyncGenerator[Any, None]:
-        after: datetime | None = None
+    async def _read(self, hub: Hub, mailbox: Mailbox, cursor: Any) -> AsyncGenerator[StreamItem, None]:
         monitor_id = await _monitor_id(hub, self._monitor)
-        while True:
-            with suppress(NewJoinError):
-                while not (joins := self._joins.pop_all()):
-                    # The stream was opened before its first watcher joined.
-                    await mailbox.get()
-                # Follow the monitor from the earliest cursor of a watcher.
-                begin = datetime.now(timezone.utc) - start_lag()
-                starts = [
-                    moment(join.cursor["after"] if join.cursor else join.start) or begin for join in joins
-                ]
-                queue = CheckQueue(_EVERY_CHECK, min(starts if after is None else [*starts, after]))
-                target = CheckTarget(monitor_id, queue, self._policy, log)
-                target.mailbox = mailbox
-                try:
-                    await follow(hub, target)
-                    yield Joined(frozenset(joins), {"after": begin.isoformat(), "ids": []})
-                    while True:
-                        after = queue.after
-                        yield StreamItem((monitor_id, await next_found(hub, target)))
-                finally:
-                    leave(hub, target)
+        if cursor is None:
+            start = self._start or (datetime.now(timezone.utc) - start_lag()).isoformat()
+            cursor = {"after": start, "ids": []}
+        target = CheckTarget(monitor_id, CheckQueue(_EVERY_CHECK, moment(cursor["after"])), self._policy, log)
+        target.mailbox = mailbox
+        try:
+            await follow(hub, target)
+            yield StreamItem(None, cursor, made_event=True)
+            while True:
+                found = await next_found(hub, target)
+                end = finished_at(found.check)
+                if end is not None and is_new(cursor, found.check.id, end):
+                    cursor = cursor_behind(cursor, found.check.id, end)
+                    yield StreamItem((monitor_id, found), cursor)
+        finally:
+            leave(hub, target)
 
 
 async def _monitor_id(hub: Hub, monitor: str) -> str:

@@ -1,4 +1,4 @@
-"""The deliveries of a connection, as a stream for asset watchers."""
+"""The deliveries of a connection, as a stream for an asset watcher."""
 
 from __future__ import annotations
 
@@ -8,99 +8,61 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_webdata.inbox.reader import END, CursorAheadError
 from airflow_provider_webdata.waiting.inbox_source import FeedPage
 from airflow_provider_webdata.waiting.mailbox import Notice
-from airflow_provider_webdata.waiting.streams.stream import Joined, NewJoinError, Stream, StreamItem
+from airflow_provider_webdata.waiting.streams.stream import Stream, StreamItem
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator
+    from collections.abc import AsyncGenerator
 
     from airflow_provider_webdata.inbox.reader import Delivery
     from airflow_provider_webdata.waiting.hub import Hub
     from airflow_provider_webdata.waiting.mailbox import Mailbox
-    from airflow_provider_webdata.waiting.streams.stream import Join
 
 log = logging.getLogger(__name__)
 
 _PAGE_SIZE = 200
-_BEGINNING = {"page": None, "position": 0}
 
 
 class WebhookStream(Stream):
     """Every delivery of a connection, in the order of the inbox.
 
-    When a watcher joins, the stream rewinds to the watcher's cursor for this watcher only. A cursor is
-    `{"page": ..., "position": ...}`: the inbox's cursor before the page with the last delivery seen, and the position
-    of this delivery. Before the first delivery, `since` may limit the deliveries to later ones.
+    A cursor is `{"after": ...}`: the inbox's cursor after the last delivery seen.
     """
 
-    async def _read(self, hub: Hub, mailbox: Mailbox) -> AsyncGenerator[Any, None]:
+    async def _read(self, hub: Hub, mailbox: Mailbox, cursor: Any) -> AsyncGenerator[StreamItem, None]:
         hub.inbox.watch(mailbox)
         try:
-            async for item in self._answer_joins(hub):
-                yield item
+            if cursor is None:
+                is_now = self._start is None
+                cursor = {"after": (await hub.inbox.page(END)).cursor if is_now else "0"}
             while True:
+                yield StreamItem(None, cursor, made_event=True)
                 try:
-                    received = await mailbox.get()
-                except NewJoinError:
-                    received = None
+                    async for item in self._after(hub, mailbox, int(cursor["after"])):
+                        yield item
                 except CursorAheadError:
-                    received = None
-                    yield Joined(None, _BEGINNING, reset=True)
-                    async for item in _replay(hub, None, None, None):
-                        yield item
-                if isinstance(received, FeedPage):
-                    for item in _items(received.before, received.deliveries, None):
-                        yield item
-                elif isinstance(received, Notice):
-                    received.log_to(log)
-                async for item in self._answer_joins(hub):
-                    yield item
+                    # The inbox was reset.
+                    cursor = {"after": "0"}
         finally:
             hub.inbox.unwatch(mailbox)
 
-    async def _answer_joins(self, hub: Hub) -> AsyncIterator[Any]:
-        joins = self._joins.pop_all()
-        kept = [join for join in joins if join.cursor is not None]
-        new: dict[str | None, list[Join]] = {}
-        for join in joins:
-            if join.cursor is None:
-                new.setdefault(join.start, []).append(join)
-        if kept:
-            oldest = min(kept, key=lambda join: int(join.cursor["position"]))
-            async for item in _go_back(hub, kept, oldest.cursor["page"], None):
-                yield item
-        for start, group in new.items():
-            page = None if start is not None else (await hub.inbox.page(END)).cursor
-            async for item in _go_back(hub, group, page, start):
-                yield item
+    async def _after(self, hub: Hub, mailbox: Mailbox, position: int) -> AsyncGenerator[StreamItem, None]:
+        more = True
+        while more:
+            page = await hub.inbox.page(str(position), limit=_PAGE_SIZE, received_after=self._start)
+            for delivery in page.deliveries:
+                yield StreamItem(delivery, cursor_at(delivery))
+            position, more = int(page.cursor), page.more
+        while True:
+            received = await mailbox.get()
+            if isinstance(received, Notice):
+                received.log_to(log)
+                continue
+            # The first live deliveries may be among the stored ones.
+            for delivery in received.deliveries if isinstance(received, FeedPage) else ():
+                if (delivery.position or 0) > position:
+                    yield StreamItem(delivery, cursor_at(delivery))
 
 
-async def _go_back(hub: Hub, joins: list[Join], page: str | None, since: str | None) -> AsyncIterator[Any]:
-    only = frozenset(joins)
-    try:
-        # This request only checks that the cursor is still valid.
-        await hub.inbox.page(page, limit=1)
-    except CursorAheadError:
-        page = None
-        yield Joined(only, _BEGINNING, reset=True)
-    else:
-        yield Joined(only, {"page": page, "position": 0, "since": since})
-    async for item in _replay(hub, page, since, only):
-        yield item
-
-
-async def _replay(
-    hub: Hub, page: str | None, since: str | None, only: frozenset[Join] | None
-) -> AsyncIterator[Any]:
-    more = True
-    while more:
-        found = await hub.inbox.page(page, limit=_PAGE_SIZE, received_after=since)
-        for item in _items(page, found.deliveries, only):
-            yield item
-        page, more = found.cursor, found.more
-
-
-def _items(page: str | None, deliveries: list[Delivery], only: frozenset[Join] | None) -> list[StreamItem]:
-    return [
-        StreamItem(delivery, {"page": page, "position": delivery.position or 0}, only)
-        for delivery in deliveries
-    ]
+def cursor_at(delivery: Delivery) -> dict[str, str]:
+    """Return the cursor after a delivery: a position is a cursor of the inbox."""
+    return {"after": str(delivery.position)}

@@ -20,7 +20,7 @@ from airflow.sdk.exceptions import (
     TaskDeferred,
 )
 
-from airflow_provider_webdata.api.models import MonitorCheck, ProviderRequest
+from airflow_provider_webdata.api.models import ProviderRequest
 from airflow_provider_webdata.hooks.ledger import Ledger
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.hooks.webhooks import key_of
@@ -41,14 +41,10 @@ from airflow_provider_webdata.states.checks import CheckCriteria
 from airflow_provider_webdata.states.deadline import WaitDeadline
 from airflow_provider_webdata.toolsets.sources import AgentSources
 from airflow_provider_webdata.triggers.base.stream_trigger import StreamTrigger
-from airflow_provider_webdata.triggers.events import (
-    WebDataMonitorCheckEventTrigger,
-    WebDataWebhookEventTrigger,
-)
 from airflow_provider_webdata.waiting.policy import PollingPolicy
+from airflow_provider_webdata.waiting.streams.check_stream import is_new
 from airflow_provider_webdata.waiting.streams.checkpoint import Checkpoint
 from tests.support.direct import StateStore, TaskInstance, context_of
-from tests.support.watchers import payloads
 from tools.stored import attempts, connections
 from tools.stored.examples import CONNECTION_ID, NOON, delivery
 from tools.stored.triggers import attributes
@@ -323,17 +319,7 @@ def test_the_keys_of_cursors(stored: Stored) -> None:
 
 
 def test_cursors_tell_seen_from_new(stored: Stored) -> None:
-    deliveries = WebDataWebhookEventTrigger(CONNECTION_ID)
     cursor = stored["asset_state"]["delivery"]
-    assert query_of(f"after={cursor['page']}".encode()).after == 3
-    for position, makes_event in ((cursor["position"], False), (cursor["position"] + 1, True)):
-        value = msgspec.structs.replace(delivery(), position=position)
-        assert len(payloads(deliveries, cursor, value)) == makes_event
-
-    checks = WebDataMonitorCheckEventTrigger(CONNECTION_ID, "monitor")
-    for check_id, makes_event in (("check", False), ("another", True)):
-        check = MonitorCheck.model_validate(
-            {"id": check_id, "status": "completed", "finishedAt": NOON.isoformat()}
-        )
-        value = ("monitor", (check, None, "polling"))
-        assert len(payloads(checks, stored["asset_state"]["check"], value)) == makes_event
+    assert query_of(f"after={cursor['after']}".encode()).after == delivery().position
+    for check_id, is_seen in (("check", True), ("another", False)):
+        assert is_new(stored["asset_state"]["check"], check_id, NOON) is not is_seen

@@ -17,7 +17,7 @@ from airflow_provider_webdata.triggers.events import (
     WebDataWebhookEventTrigger,
 )
 from airflow_provider_webdata.waiting.streams import check_stream, stream
-from airflow_provider_webdata.waiting.streams.stream import Joined
+from airflow_provider_webdata.waiting.streams.stream import StreamItem
 
 try:
     from airflow.triggers.shared_stream import DEFAULT_SUBSCRIBER_QUEUE_MAX, SharedStreamManager
@@ -70,14 +70,14 @@ class Triggerer:
         ]
 
     def _noting(self, watch: Any) -> Any:
-        """Count the watchers that have joined their stream."""
+        """Count the watchers whose stream has its first cursor."""
 
         async def noted(raw: Any) -> Any:
             async for item in raw:
                 yield item
-                self.joined += isinstance(item, Joined)
+                self.joined += isinstance(item, StreamItem) and item.value is None
 
-        return lambda raw, key: watch(noted(raw), key)
+        return lambda raw: watch(noted(raw))
 
     async def _run(self, number: int, trigger: Any) -> None:
         if self._manager is None:
@@ -177,7 +177,7 @@ async def test_a_restart_loses_nothing_and_repeats_nothing(world: Any, tools: An
     async with running(for_deliveries(), tools=tools, store=store) as first:
         await deliver(world, 1, 2)
         await tools.until(lambda: len(first.events[0]) == 2)
-        await tools.until(lambda: any(value["position"] for value in store.values.values()))
+        await tools.until(lambda: _kept(store) > 0)
         await tools.until(lambda: _kept(store) == _newest(world))
     await deliver(world, 3, 4)
     async with running(for_deliveries(), tools=tools, store=store) as second:
@@ -199,7 +199,7 @@ async def test_events_that_airflow_has_not_stored_are_repeated(world: Any, tools
 
 
 @needs_shared_streams
-async def test_watchers_that_restart_together_continue_at_the_oldest_cursor(world: Any, tools: Any) -> None:
+async def test_watchers_continue_at_their_own_cursors(world: Any, tools: Any) -> None:
     store = Store()
     one, two = for_deliveries(), for_deliveries(events=["page"])
     for watcher, number in ((one, 1), (two, 2)):
@@ -207,7 +207,7 @@ async def test_watchers_that_restart_together_continue_at_the_oldest_cursor(worl
             await deliver(world, number)
             await tools.until(lambda: bool(triggerer.events[0]))
             await tools.until(lambda: len(store.values) == number)  # noqa: B023
-            await tools.until(lambda: _newest(world) in {int(c["position"]) for c in store.values.values()})
+            await tools.until(lambda: _newest(world) in {int(c["after"]) for c in store.values.values()})
     async with running(
         for_deliveries(), for_deliveries(events=["page"]), tools=tools, store=store
     ) as triggerer:
@@ -218,28 +218,27 @@ async def test_watchers_that_restart_together_continue_at_the_oldest_cursor(worl
 
 
 @needs_shared_streams
-async def test_a_watcher_that_joins_late_continues_at_its_cursor(world: Any, tools: Any) -> None:
+async def test_an_inbox_that_was_reset(world: Any, tools: Any) -> None:
+    """Its cursors begin again: watchers read it from its beginning, whether or not they ran meanwhile."""
+
+    def reset() -> None:
+        world.inbox.stop()
+        world.inbox.reset()
+        world.inbox.start()
+
     store = Store()
-    one, two = for_deliveries(), for_deliveries(events=["page"])
-    async with running(one, two, tools=tools, store=store) as triggerer:
+    async with running(for_deliveries(), tools=tools, store=store) as first:
         await deliver(world, 1)
-        await tools.until(lambda: all(len(events) == 1 for events in triggerer.events))
-        await tools.until(lambda: all(value["position"] for value in store.values.values()))
-    async with running(for_deliveries(), tools=tools, store=store) as triggerer:
-        await deliver(world, 2, 3)
-        await tools.until(lambda: len(triggerer.events[0]) == 2)
-        late = Triggerer.__new__(Triggerer)
-        late.events, late.storing, late._manager = [[], []], True, triggerer._manager
-        again = for_deliveries(events=["page"])
-        again.asset_state_store = store
-        task = asyncio.create_task(late._run(1, again))
-        await tools.until(lambda: len(late.events[1]) == 2)
-        await deliver(world, 4)
-        await tools.until(lambda: len(late.events[1]) == 3 and len(triggerer.events[0]) == 3)
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-    assert numbers(late.events[1]) == [2, 3, 4]
-    assert numbers(triggerer.events[0]) == [2, 3, 4], "the others see nothing twice"
+        await tools.until(lambda: len(first.events[0]) == 1)
+        await asyncio.to_thread(reset)
+        await deliver(world, 2)
+        await tools.until(lambda: len(first.events[0]) == 2)
+        await tools.until(lambda: _kept(store) == _newest(world))
+    await asyncio.to_thread(reset)
+    async with running(for_deliveries(), tools=tools, store=store) as second:
+        await deliver(world, 3)
+        await tools.until(lambda: second.events[0])
+    assert numbers(first.events[0] + second.events[0]) == [1, 2, 3]
 
 
 async def test_events_of_large_deliveries_are_references(world: Any, tools: Any) -> None:
@@ -268,7 +267,7 @@ async def test_more_than_airflow_queues_for_a_watcher(
 
 def _kept(store: Store) -> int:
     (cursor,) = store.values.values()
-    return int(cursor["position"])
+    return int(cursor["after"])
 
 
 def _newest(world: Any) -> int:
@@ -375,7 +374,6 @@ def test_arguments_survive_and_hash_alike(trigger: Any) -> None:
     assert again.serialize() == (path, kwargs)
     assert path == f"airflow_provider_webdata.triggers.events.{type(trigger).__name__}"
     assert BaseEventTrigger.hash(path, kwargs) == BaseEventTrigger.hash(*again.serialize())
-    assert again.shared_stream_key() == trigger.shared_stream_key()
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,5 @@ def test_header_values_of_a_check_do_not_go_into_asset_events() -> None:
             "targetResults": [{"scrapeOptions": {"headers": {"X-Key": "hush"}}}],
         }
     )
-    cursor = {"after": "2026-01-01T00:00:00Z", "ids": []}
-    (payload,) = payloads(trigger, cursor, ("m", (check, None, "polling")))
+    (payload,) = payloads(trigger, ("m", (check, None, "polling")))
     assert payload["check"]["targetResults"] == [{"scrapeOptions": {"headers": {"X-Key": "***"}}}]

@@ -113,7 +113,7 @@ class ServedInbox:
                 changes.enter_context(mock.patch.multiple(connections, **_ENDLESS_LOOKUPS))
                 changes.enter_context(mock.patch.multiple(receive, **_ENDLESS_REFUSALS))
             self.application = InboxApplication(self.inbox, gate, most_bytes=most_bytes)
-        self._serving = Serving(self.application)
+        self._serving = Serving(self.application, close=self.inbox.close)
         self.port, self.url = self._serving.port, self._serving.url
         self.http = httpx.Client(base_url=self.url, timeout=PATIENCE, trust_env=False, verify=False)
 
@@ -123,8 +123,7 @@ class ServedInbox:
 
     def __exit__(self, *_: object) -> None:
         self.http.close()
-        self.inbox.publisher.close()
-        self._serving.stop()
+        self._serving.stop(at_once=True)
 
     def deliver(
         self,
@@ -152,7 +151,7 @@ class ServedInbox:
 
     def wait_for_readers(self, count: int = 1) -> None:
         """Return when exactly `count` readers wait for deliveries."""
-        assert wait_until(lambda: len(self.inbox.publisher.waiters) == count, pause=0.005)
+        assert wait_until(lambda: len(self.inbox.feed.readers) == count, pause=0.005)
 
     @property
     def bodies(self) -> BodyBudget:

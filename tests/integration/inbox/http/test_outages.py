@@ -5,14 +5,11 @@ from __future__ import annotations
 import contextlib
 import logging
 import sqlite3
-import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import httpx
 import pytest
-from sqlalchemy import Engine, event
+from sqlalchemy import Engine
 
 from airflow_provider_webdata.airflow_db import database
 from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
@@ -79,27 +76,6 @@ def test_a_locked_database(
         assert len(served.rows("secret")) == 2
     assert "Failed to store a delivery" in caplog.text
     assert not [secret for secret in ALL_SECRETS if secret in caplog.text]
-
-
-def test_a_short_lock(sqlite_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Deliveries wait until another writer has finished."""
-    monkeypatch.setattr(database, "FILE_LOCK_SECONDS", PATIENCE)
-    writes = threading.Event()
-
-    @event.listens_for(sqlite_engine, "before_cursor_execute")
-    def _(*call: Any) -> None:
-        if not call[2].startswith(("SELECT", "PRAGMA")):
-            writes.set()
-
-    with ServedInbox(sqlite_engine) as served, ThreadPoolExecutor(5) as pool:
-        with locked(sqlite_engine):
-            waiting = [
-                pool.submit(served.deliver, "secret", body(webhookId=f"w-{number}")) for number in range(5)
-            ]
-            assert writes.wait(PATIENCE)
-            assert not any(one.done() for one in waiting)
-        assert [one.result().json() for one in waiting] == [{"status": "stored"}] * 5
-        assert len(served.rows("secret")) == 5
 
 
 def test_no_tables_yet(sqlite_engine: Engine, caplog: pytest.LogCaptureFixture) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
@@ -25,9 +23,7 @@ from tests.integration.inbox.http.served_inbox import (
     bearer,
     event,
     fresh,
-    signature,
 )
-from tests.support.service import SIGNATURE_HEADER
 from tests.support.tables import each_row
 from tests.support.waiting import PATIENCE
 
@@ -158,29 +154,13 @@ STOCK: dict[str, tuple[str | None, dict[str, Any]]] = {
 FILTERS: list[tuple[dict[str, list[str]], str]] = [
     ({}, "abcdefg"),
     ({"keys": ["k1"]}, "ab"),
-    ({"keys": ["K1"]}, "f"),
     ({"keys": ["k1", "k3"]}, "abg"),
-    ({"keys": ["k"]}, ""),
-    ({"keys": ["k%"]}, ""),
-    ({"keys": ["k_"]}, ""),
-    ({"job_ids": ["c1"]}, "ab"),
     ({"job_ids": ["c1", "j1"]}, "abd"),
     ({"monitor_ids": ["m2"]}, "c"),
     ({"keys": ["k2"], "job_ids": ["j1"], "monitor_ids": ["m1"]}, "abcd"),
     ({"events": ["monitor.check.completed"]}, "ac"),
-    ({"events": ["check.completed"]}, "ac"),
-    ({"events": ["page"]}, "b"),
-    ({"events": ["monitor.page"]}, "b"),
-    ({"events": ["Monitor.page"]}, "f"),
-    ({"events": ["crawl.completed"]}, "de"),
-    ({"events": ["completed"]}, "de"),
-    ({"events": ["batch_scrape.completed"]}, "e"),
-    ({"events": ["unheard.completed"]}, ""),
     ({"events": ["page", "completed"]}, "bde"),
-    ({"events": ["check.completed"], "keys": ["k1"]}, "a"),
     ({"events": ["check.completed"], "keys": ["k1"], "job_ids": ["c2"]}, "ac"),
-    ({"events": ["crawl.completed"], "monitor_ids": ["m1"]}, ""),
-    ({"events": ["nothing"]}, ""),
     ({"keys": [f"no-{number}" for number in range(900)] + ["k2"]}, "c"),
 ]  # fmt: skip
 QUERY_NAMES = {"keys": "key", "job_ids": "job_id", "monitor_ids": "monitor_id", "events": "event"}
@@ -205,34 +185,18 @@ def _names(answer: httpx.Response) -> str:
     return "".join(record["body"]["name"] for record in answer.json()["deliveries"])
 
 
-def test_a_filtered_cursor_advances(on_sqlite: ServedInbox) -> None:
-    conn_id = fill(on_sqlite, 3)
-    answer = on_sqlite.read(conn_id, job_id="none")
-    assert job_ids_in(answer) == []
-    assert job_ids_in(on_sqlite.read(conn_id, after=answer.json()["cursor"])) == []
-
-
 def test_received_after(on_sqlite: ServedInbox) -> None:
     conn_id = fill(on_sqlite, 3)
-    moments = [record["received_at"] for record in on_sqlite.read(conn_id).json()["deliveries"]]
-    assert len(set(moments)) == 3
-    for number, moment in enumerate(moments):
-        later = (datetime.fromisoformat(moment) + timedelta(microseconds=1)).isoformat()
-        zoned = datetime.fromisoformat(moment).astimezone(timezone(timedelta(hours=5))).isoformat()
-        zulu = moment.replace("+00:00", "Z")
-        for given, count in (
-            (moment, 3 - number),
-            (later, 2 - number),
-            (zoned, 3 - number),
-            (zulu, 3 - number),
-        ):
-            assert len(job_ids_in(on_sqlite.read(conn_id, received_after=given))) == count
-            found = on_sqlite.http.post(
-                f"/webdata/deliveries/{conn_id}/search",
-                json={"received_after": given, "keys": None, "after": None, "limit": None},
-                headers=bearer(conn_id),
-            )
-            assert len(job_ids_in(found)) == count
+    moment = on_sqlite.read(conn_id).json()["deliveries"][1]["received_at"]
+    zoned = datetime.fromisoformat(moment).astimezone(timezone(timedelta(hours=5))).isoformat()
+    for given in (moment, zoned, moment.replace("+00:00", "Z")):
+        assert job_ids_in(on_sqlite.read(conn_id, received_after=given)) == ["job-1", "job-2"]
+        found = on_sqlite.http.post(
+            f"/webdata/deliveries/{conn_id}/search",
+            json={"received_after": given, "keys": None, "after": None, "limit": None},
+            headers=bearer(conn_id),
+        )
+        assert job_ids_in(found) == ["job-1", "job-2"]
 
 
 def test_a_waiting_reader_is_woken(served: ServedInbox) -> None:
@@ -244,16 +208,6 @@ def test_a_waiting_reader_is_woken(served: ServedInbox) -> None:
         served.deliver(fresh("secret"), event(id="of another connection"))
         served.deliver(conn_id, event(id="late"))
         assert job_ids_in(waiting.result()) == ["late"]
-
-
-def test_waiting_with_a_filter(on_sqlite: ServedInbox) -> None:
-    conn_id = fill(on_sqlite, 1)
-    with ThreadPoolExecutor() as pool:
-        waiting = pool.submit(on_sqlite.read, conn_id, wait=30, job_id="wanted")
-        on_sqlite.wait_for_readers()
-        on_sqlite.deliver(conn_id, event(id="unwanted"))
-        on_sqlite.deliver(conn_id, event(id="wanted"))
-        assert job_ids_in(waiting.result()) == ["wanted"]
 
 
 def test_a_wait_without_deliveries(on_sqlite: ServedInbox) -> None:
@@ -272,17 +226,6 @@ def test_readers_that_leave_are_forgotten(on_sqlite: ServedInbox) -> None:
             with pytest.raises(httpx.ReadTimeout):
                 client.get(f"/webdata/deliveries/{conn_id}?wait=30", headers=bearer(conn_id))
     on_sqlite.wait_for_readers(0)
-
-
-def test_many_waiting_readers(on_sqlite: ServedInbox) -> None:
-    """Waiting needs no thread: one delivery wakes 50 readers, and other requests are served meanwhile."""
-    conn_id = fill(on_sqlite, 0)
-    with ThreadPoolExecutor(50) as pool:
-        waiting = [pool.submit(on_sqlite.read, conn_id, wait=30) for _ in range(50)]
-        on_sqlite.wait_for_readers(50)
-        assert job_ids_in(on_sqlite.read(fill(on_sqlite, 2))) == ["job-0", "job-1"]
-        on_sqlite.deliver(conn_id, event(id="late"))
-        assert [job_ids_in(one.result()) for one in waiting] == [["late"]] * 50
 
 
 def test_waiting_readers_of_one_connection_are_limited(
@@ -342,16 +285,11 @@ TOKENS: list[tuple[str, str, Callable[[], dict[str, str]], bool]] = [
     ("the scheme alone", "secret-t", lambda: authorization("Bearer"), False),
     ("the secret itself", "secret-t", lambda: authorization(f"Bearer {SECRET}"), False),
     ("the secret as in a delivery", "secret-t", lambda: {SECRET_HEADER: SECRET}, False),
-    ("by another secret", "secret-t", lambda: bearer("secret-t", STRANGE), False),
-    ("of another connection", "secret-t", lambda: bearer("secret-u"), False),
-    ("expired", "secret-t", lambda: bearer("secret-t", now=time.time() - 3600), False),
     ("no text", "secret-t", lambda: authorization("Bearer \u00e9\u00ff"), False),
-    ("rotation: the new secret", "rotating-t", lambda: bearer("rotating-t"), True),
     ("rotation: the previous secret", "rotating-t", lambda: bearer("rotating-t", PREVIOUS_SECRET), True),
     ("a connection that signs", "signed-t", lambda: bearer("signed-t", SIGNING_SECRET), True),
     ("both secrets: the one that signs", "both-t", lambda: bearer("both-t", SIGNING_SECRET), True),
     ("both secrets: the one that a delivery carries", "both-t", lambda: bearer("both-t"), False),
-    ("an empty secret", "open-t", lambda: bearer("open-t", ""), False),
     ("a connection without secrets", "open-t", lambda: bearer("open-t"), False),
     ("no such connection", "unknown-t", lambda: bearer("unknown-t"), False),
 ]
@@ -438,44 +376,3 @@ def test_malformed_searches(on_sqlite: ServedInbox, body: bytes, named: str) -> 
     )
     assert answer.status_code == 400, answer.text
     assert named in answer.json()["error"]
-
-
-def test_reading_of_a_signed_connection(on_sqlite: ServedInbox) -> None:
-    conn_id, body = fresh("signed"), event(id="signed")
-    on_sqlite.deliver(conn_id, body, {SIGNATURE_HEADER: signature(body)})
-    assert job_ids_in(on_sqlite.read(conn_id, bearer(conn_id, SIGNING_SECRET))) == ["signed"]
-
-
-def test_nothing_is_skipped_under_load(served: ServedInbox) -> None:
-    """A reader that follows eight senders sees each delivery once."""
-    conn_id = fresh("secret")
-    ended = threading.Event()
-
-    def send(sender: int) -> None:
-        with httpx.Client(base_url=served.url, timeout=PATIENCE) as client:
-            for number in range(10):
-                answer = client.post(
-                    f"/webdata/inbox/{conn_id}/k",
-                    content=event(id=f"{sender}-{number}"),
-                    headers={SECRET_HEADER: SECRET},
-                )
-                assert answer.json() == {"status": "stored"}
-
-    def follow() -> list[str]:
-        seen: list[str] = []
-        cursor = "0"
-        while True:
-            over = ended.is_set()
-            answer = served.read(conn_id, after=cursor, limit=7)
-            seen += job_ids_in(answer)
-            cursor = answer.json()["cursor"]
-            if over and not answer.json()["deliveries"]:
-                return seen
-
-    with ThreadPoolExecutor(9) as pool:
-        following = pool.submit(follow)
-        for sending in [pool.submit(send, sender) for sender in range(8)]:
-            sending.result()
-        ended.set()
-        seen = following.result()
-    assert sorted(seen) == sorted(f"{sender}-{number}" for sender in range(8) for number in range(10))
