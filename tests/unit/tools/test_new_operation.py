@@ -27,7 +27,8 @@ TESTS = (
 def tree(tmp_path: Path) -> Path:
     for path in PATHS:
         if (ROOT / path).is_dir():
-            shutil.copytree(ROOT / path, tmp_path / path, ignore=shutil.ignore_patterns("__pycache__"))
+            # With its bytecode, which is valid for the copies.
+            shutil.copytree(ROOT / path, tmp_path / path)
         else:
             shutil.copy(ROOT / path, tmp_path / path)
     return tmp_path
