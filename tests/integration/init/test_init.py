@@ -227,6 +227,7 @@ class Prompted:
         return bool(found)
 
 
+@pytest.mark.timeout(600)
 def test_at_a_terminal_it_asks_and_its_dag_runs(
     terminal: Terminal, environ: dict[str, str], sandbox: SandboxServer, warm: Warm
 ) -> None:

@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import airflow_provider_webdata.init
 from tests.support.snippets import ROOT, snippets
 from tests.support.waiting import PATIENCE
@@ -41,6 +43,7 @@ sys.exit(warm.start(["-m", "airflow", *sys.argv[1:]], env=os.environ, **streams)
 """
 
 
+@pytest.mark.timeout(600)
 def test_its_commands_run(environ: dict[str, str], home: Path, warm: Warm) -> None:
     commands = [line for block in snippets(README, "sh") for line in block.code.splitlines()]
     elsewhere = {name: [line for line in commands if line.startswith(name)] for name in RUN_ELSEWHERE}
