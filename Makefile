@@ -106,7 +106,7 @@ fuzz: $(VENV)/.installed-dev
 	@FUZZ_SEED=$(SEED) FUZZ_FACTOR=$(or $(FACTOR),20) $(BIN)/python -m pytest -q -k fuzz tests/integration/ui tests/integration/toolsets tests/unit/tasks/test_fuzz.py
 
 stalls: $(VENV)/.installed-dev services
-	@$(BIN)/python -m tools.stalls --mean $(MEAN) --most $(MOST) $(if $(SEED),--seed $(SEED)) --log build/stalls.log -- $(BIN)/python -m pytest -q $(PARALLEL) $(or $(ARGS),tests)
+	@$(BIN)/python -m tools.stalls --mean $(MEAN) --most $(MOST) $(if $(SEED),--seed $(SEED)) --log build/stalls.log -- $(BIN)/python -m pytest -q --timeout 900 $(PARALLEL) $(or $(ARGS),tests)
 
 acceptance: $(VENV)/.installed
 	@$(BIN)/python -m tools.acceptance

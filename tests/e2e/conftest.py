@@ -99,6 +99,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return (DATABASES.index(database), order)
 
     items.sort(key=place)
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.timeout(900))
 
 
 # Stopped with the last of these tests: an idle Airflow takes a tenth of the machine from the tests after them.

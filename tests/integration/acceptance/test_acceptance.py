@@ -118,6 +118,7 @@ def _status(program: Program, log: Path) -> int:
     raise AssertionError(log.read_text(errors="replace")[-5000:])
 
 
+@pytest.mark.timeout(600)
 def test_everything_works_on_a_hosted_server(ended: dict[str, Ended]) -> None:
     run = ended["hosted"]
     assert run.reasons("failed") == {}

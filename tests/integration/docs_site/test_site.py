@@ -14,6 +14,7 @@ from tests.support.snippets import ROOT
 from tests.support.warm import Warm, airflow_environ
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.skipif(
     sys.version_info < (3, 11), reason="what builds the site needs Python 3.11; see pyproject.toml"
 )

@@ -7,8 +7,6 @@ import os
 import pty
 import re
 import select
-import signal
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -181,16 +179,26 @@ def test_a_connection_of_another_type_is_left_alone(terminal: Terminal) -> None:
     assert refused["connections"] == added["connections"]
 
 
+# A test run in the background ignores interrupts, and so would all that it starts.
+AT_A_TERMINAL = """
+import fcntl, runpy, signal, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.argv = ["airflow", "webdata", "init"]
+runpy.run_module("airflow", run_name="__main__")
+"""
+
+
 class Prompted:
     """`airflow webdata init` at a terminal of its own."""
 
-    def __init__(self, environ: dict[str, str]) -> None:
+    def __init__(self, environ: dict[str, str], warm: Warm) -> None:
         self.shown = ""
-        self._pid, self._terminal = pty.fork()
-        if self._pid == 0:
-            # A test run in the background ignores interrupts, and so would all that it starts.
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
-            os.execve(sys.executable, [sys.executable, "-m", "airflow", "webdata", "init"], environ)
+        self._terminal, theirs = pty.openpty()
+        streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
+        self._program = warm.start(["-c", AT_A_TERMINAL], env=environ, session=True, **streams)
+        os.close(theirs)
+        self._program.begin()
 
     def answer(self, prompt: str, text: str) -> None:
         """Wait for a prompt, and enter a line."""
@@ -205,7 +213,7 @@ class Prompted:
         while self._read():
             pass
         os.close(self._terminal)
-        return os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+        return self._program.wait(PATIENCE)
 
     def _read(self) -> bool:
         ready, _, _ = select.select([self._terminal], [], [], PATIENCE)
@@ -219,16 +227,17 @@ class Prompted:
         return bool(found)
 
 
+@pytest.mark.timeout(600)
 def test_at_a_terminal_it_asks_and_its_dag_runs(
     terminal: Terminal, environ: dict[str, str], sandbox: SandboxServer, warm: Warm
 ) -> None:
-    given_up = Prompted(environ)
+    given_up = Prompted(environ, warm)
     given_up.answer(f"Base URL [{HOSTED_URL}]: ", f"{sandbox.url}\n")
     given_up.answer("API key (not shown; leave empty if the server requires none): ", "\x03")
     assert given_up.end() == 1
     assert "Cancelled; nothing was stored." in given_up.shown
 
-    prompted = Prompted(environ)
+    prompted = Prompted(environ, warm)
     prompted.answer(f"Base URL [{HOSTED_URL}]: ", f"{sandbox.url}\n")
     prompted.answer("API key (not shown; leave empty if the server requires none): ", f"{sandbox.api_key}\n")
     prompted.answer("for webhooks (optional): ", "\n")

@@ -7,11 +7,15 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 import airflow_provider_webdata.commands
 from tests.support.snippets import ROOT, snippets
 from tests.support.waiting import PATIENCE
+from tests.support.warm import Warm
 
 README = ROOT / "README.md"
 RUN_ELSEWHERE = {
@@ -27,7 +31,20 @@ def test_its_dag_is_the_example_of_init() -> None:
     assert dag.code == (Path(airflow_provider_webdata.commands.__file__).parent / "river_news.py").read_text()
 
 
-def test_its_commands_run(environ: dict[str, str], home: Path) -> None:
+# The installed command, whose start without Airflow imported is part of `make first-steps`.
+AIRFLOW = f"""#!{sys.executable}
+import os, sys
+from pathlib import Path
+sys.path.insert(0, {str(ROOT)!r})
+from tests.support.warm import Warm
+streams = {{"stdin": 0, "stdout": 1, "stderr": 2}}
+warm = Warm(Path(os.environ["WARM"]))
+sys.exit(warm.start(["-m", "airflow", *sys.argv[1:]], env=os.environ, **streams).wait())
+"""
+
+
+@pytest.mark.timeout(600)
+def test_its_commands_run(environ: dict[str, str], home: Path, warm: Warm) -> None:
     commands = [line for block in snippets(README, "sh") for line in block.code.splitlines()]
     elsewhere = {name: [line for line in commands if line.startswith(name)] for name in RUN_ELSEWHERE}
     assert all(elsewhere.values()), "what is said to be run elsewhere is not in the README"
@@ -36,6 +53,12 @@ def test_its_commands_run(environ: dict[str, str], home: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
     script = "\n".join(["set -e", *here]).replace("8900", port)
+
+    airflow = home / "bin" / "airflow"
+    airflow.parent.mkdir()
+    airflow.write_text(AIRFLOW)
+    airflow.chmod(0o755)
+    environ = {**environ, "PATH": f"{airflow.parent}{os.pathsep}{environ['PATH']}", "WARM": str(warm.open())}
 
     output = home / "output"
     with output.open("w") as file:

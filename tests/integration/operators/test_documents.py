@@ -1,8 +1,7 @@
-"""Flat documents, and files by partition."""
+"""Flat documents."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOp
 from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.options import Output, Wait
 from airflow_provider_webdata.sandbox.server import SandboxServer
-from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from tests.support import direct
 
 
@@ -36,17 +34,6 @@ def batch(**arguments: Any) -> Any:
     ).value
 
 
-def test_partitions(tmp_path: Path) -> None:
-    result = batch(output=Output(f"file://{tmp_path}/pages.jsonl", partition_by="host"))
-    assert (result["path"], result["count"]) == (f"file://{tmp_path}/pages.files.json", 2)
-    assert [entry["partition"] for entry in result["files"]] == [
-        {"host": "one.example"},
-        {"host": "two.example"},
-    ]
-    page = json.loads((tmp_path / "host=two.example" / "pages.jsonl").read_text())
-    assert page["metadata"]["title"] == "two"
-
-
 def test_flat_documents() -> None:
     ids = []
     for _ in range(2):
@@ -57,17 +44,6 @@ def test_flat_documents() -> None:
         ids.append({row["id"] for row in found})
     assert ids[0] == ids[1]
     assert len(ids[0]) == 2
-
-
-def test_flat_documents_of_a_finished_job() -> None:
-    job_id = batch()["id"]
-    sensor = WebDataJobSensor(
-        task_id="t", kind="batch_scrape", job_id=job_id, deferrable=False, output=Output(documents=True)
-    )
-    assert {row["url"] for row in direct.run(sensor).value["data"]} == {
-        "https://one.example/",
-        "https://two.example/",
-    }
 
 
 def test_an_edited_file_keeps_its_id(tmp_path: Path) -> None:

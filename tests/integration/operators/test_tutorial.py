@@ -81,6 +81,7 @@ def this_day() -> date:
     return today(300)
 
 
+@pytest.mark.timeout(600)
 def test_each_step_runs(
     this_day: date, airflow: Airflow, sandbox: SandboxServer, inbox: InboxServer, tables: Path
 ) -> None:

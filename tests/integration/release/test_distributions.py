@@ -95,6 +95,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     return Built(folder / "dist", tree, paths)
 
 
+@pytest.mark.timeout(600)
 def test_wheel(built: Built) -> None:
     info = f"{STEM}.dist-info"
     own = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE"}
@@ -138,6 +139,7 @@ assert (folder / "sandbox" / "web" / "river.example" / "index.html").is_file()
 """
 
 
+@pytest.mark.timeout(600)
 def test_installed(built: Built, tmp_path: Path) -> None:
     """With the installed dependencies, in place of the installed package."""
     site = tmp_path / "site"

@@ -101,6 +101,7 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path)
 
 
+@pytest.mark.timeout(600)
 def test_a_project_as_documented(project: Project, migrated_database: MigratedDatabase) -> None:
     project.write(DOCUMENTED)
     project.write(

@@ -61,8 +61,6 @@ def test_a_negative_price_is_unknown() -> None:
     ("caps", "tool", "words"),
     [
         ({"max_credits": 4}, HISTORY, "4 of max_credits=4 are left"),
-        ({"max_credits": 99}, "market-prices/prices/live", "only its response states the price"),
-        ({"max_calls": 0}, HISTORY, "max_calls=0 is reached"),
         ({"allowed_domains": ["river.example"]}, HISTORY, "the call may visit any domain"),
         ({}, "episode-index/episodes/search", "HTTP 403"),
         ({}, "firecrawl/terms/accept", "is not a tool id returned by find_data"),

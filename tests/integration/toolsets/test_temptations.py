@@ -129,14 +129,6 @@ def test_spending_ends_at_the_cap(obey: Any, sandbox: Any, toolset: Any) -> None
     assert len(sandbox.control.requests("/v2/scrape")) == 1 + 7
 
 
-def test_calls_end_at_the_cap(obey: Any, sandbox: Any) -> None:
-    orders = [call("web_search", query=f"river {number}") for number in range(12)]
-    sandbox.control.set_page(START, markdown="\n".join(orders), title="Start")
-    _, *told = results(obey(call("read_page", url=START), WebDataToolset(max_calls=4)))
-    assert len(sandbox.control.requests()) == 4
-    assert sum("max_calls=4 is reached" in str(text) for text in told) == 9
-
-
 def test_only_the_given_tools_exist(obey: Any, sandbox: Any) -> None:
     sandbox.control.set_page(START, markdown=call("web_search", query="river"), title="Start")
     seen = obey(call("read_page", url=START), WebDataToolset(tools=["read_page"]))

@@ -20,7 +20,7 @@ from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from airflow_provider_webdata.toolsets import sources
 from airflow_provider_webdata.toolsets.webdata import WebDataToolset
-from tests.support.direct import StateStore, TaskInstance, context_of, killed_in_a_call
+from tests.support.direct import StateStore, TaskInstance, context_of
 from tests.support.fault_server import FaultServer, answer
 from tests.support.service import connection_text
 
@@ -297,21 +297,6 @@ def test_without_task_state_each_attempt_counts_by_itself(obey: Any, sandbox: An
     assert len(sandbox.control.requests("/v2/scrape")) == 2
 
 
-def test_what_nobody_can_tell_the_cost_of_is_counted_as_unknown(
-    obey: Any, monkeypatch: pytest.MonkeyPatch, attempt: Any
-) -> None:
-    server = FaultServer([answer(500, '{"success": false, "error": "no"}')])
-    monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url))
-    ti = attempt()
-    (told,) = results(obey(call("read_page", url=FLOODS), WebDataToolset()))
-    server.close()
-    assert json.loads(told) == {
-        "failed": "read_page: HTTP 500",
-        "untrusted": {"error": "scrape: HTTP 500: no"},
-    }
-    assert (ti.xcom["credits"]["unknown"], ti.xcom["creditsUsed"]) == (1, 0)
-
-
 def test_a_server_that_does_not_bill_spends_no_credits(
     obey: Any, monkeypatch: pytest.MonkeyPatch, attempt: Any
 ) -> None:
@@ -403,22 +388,6 @@ def test_each_toolset_has_its_own_cap_in_all_attempts(obey: Any, sandbox: Any, a
     assert market.endswith("4 of max_credits=6 are left")
 
 
-def test_calls_at_once_are_held_and_counted_together(sandbox: Any, attempt: Any) -> None:
-    ti = attempt()
-
-    def at_once(messages: list[Any], info: Any) -> ModelResponse:
-        if len(messages) > 1:
-            return ModelResponse(parts=[TextPart("done")])
-        urls = [f"https://river.example/{number}" for number in range(8)]
-        return ModelResponse(parts=[ToolCallPart("read_page", {"url": url}) for url in urls])
-
-    Agent(FunctionModel(at_once), toolsets=[WebDataToolset(max_credits=10)]).run_sync("go")
-    sent = len(sandbox.control.requests("/v2/scrape"))
-    # Two that may cost 5 fit at once; more, where one has ended by then, for it costs 1.
-    assert 2 <= sent <= 6
-    assert ti.xcom["creditsUsed"] == len(ti.xcom["sources"]) == sent
-
-
 def test_equal_calls_share_one(sandbox: Any, attempt: Any) -> None:
     """At once, and again later."""
     ti = attempt()
@@ -442,17 +411,6 @@ def test_equal_calls_share_one(sandbox: Any, attempt: Any) -> None:
         "/v2/search",
     ]
     assert ti.xcom["creditsUsed"] == 1 + 5 + 1 + 2
-
-
-def test_a_killed_attempt_leaves_what_it_may_have_spent(obey: Any, sandbox: Any, attempt: Any) -> None:
-    for number in range(1, 5):
-        ti = attempt(number, max_tries=9)
-        with killed_in_a_call(ti.store):
-            obey(call("read_page", url=f"{FLOODS}?{number}"), WebDataToolset(max_credits=20))
-    attempt(5, max_tries=9)
-    (told,) = results(obey(call("read_page", url=f"{FLOODS}?5"), WebDataToolset(max_credits=20)))
-    assert told.endswith("0 of max_credits=20 are left")
-    assert len(sandbox.control.requests("/v2/scrape")) == 4
 
 
 def test_long_results_are_cut(obey: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -309,19 +308,3 @@ async def test_a_file_is_read_in_blocks_and_not_in_the_event_loop() -> None:
     assert [len(block) async for block in found.ablocks()] == [multipart.BLOCK_BYTES] * 2 + [1]
     assert set(file.asked) == {multipart.BLOCK_BYTES}
     assert threading.get_ident() not in file.threads
-
-
-async def test_the_loop_runs_while_a_slow_file_is_read() -> None:
-    """The file returns its block only after the loop has run another task."""
-    done = threading.Event()
-
-    class Slow(Gone):
-        def read(self, size: int) -> Any:
-            assert done.wait(30)
-            return super().read(size)
-
-    async def other() -> None:
-        done.set()
-
-    content, _ = await asyncio.gather(collected(upload(Slow(b"x")).ablocks()), other())
-    assert content == b"x"

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import signal
 import sqlite3
-import subprocess
-import sys
 import threading
 import uuid
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -48,6 +46,7 @@ from airflow_provider_webdata.inbox_server.storage.retention import prune_all
 from airflow_provider_webdata.inbox_server.storage.tables import asset_event
 from airflow_provider_webdata.triggers.events import WebDataMonitorCheckEventTrigger
 from tests.support.waiting import wait_until
+from tests.support.warm import Warm, airflow_environ
 
 from .conftest import Database
 
@@ -354,13 +353,13 @@ events.register()
 """
 
 
-def test_a_server_killed_between_the_delivery_and_the_event(airflow: Airflow) -> None:
+def test_a_server_killed_between_the_delivery_and_the_event(
+    airflow: Airflow, warm: Warm, tmp_path: Path
+) -> None:
     airflow.schedule(monitor_asset(MONITOR))
     airflow.store.add([completed("c-1"), completed("c-2")])
     url = airflow.engine.url.render_as_string(hide_password=False)
-    killed = subprocess.run(
-        [sys.executable, "-c", DYING, url], env=os.environ, capture_output=True, text=True
-    )
+    killed = warm.run(["-c", DYING, url], env=airflow_environ(tmp_path))
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert airflow.checks() == []
     airflow.run_all(airflow.events())

@@ -12,7 +12,7 @@ from tests.support.examples import examples
 from tests.support.request_fields import alias, drawn, request_endpoints
 
 
-@examples(4)
+@examples(2)
 @given(data=st.data())
 def test_a_valid_request_survives_the_wire(data: st.DataObject) -> None:
     model = data.draw(st.sampled_from([*request_endpoints()]))

@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 
 from airflow_provider_webdata.api import models as m
 from airflow_provider_webdata.api.errors import InvalidRequestError
+from tests.support.examples import examples
 from tests.unit.api.models.tables import SECRET
 
 any_code = st.text(st.characters(codec="utf-8"), min_size=1)
 
 
 @pytest.mark.rule("code-text")
+@examples(0.4)
 @given(value=any_code, ends=st.sampled_from(["", "ä", "𐍈"]))
 def test_code_is_measured_in_bytes(value: str, ends: str) -> None:
     """Filled up to the limit it passes, and one byte more is one too many."""
