@@ -116,8 +116,8 @@ def get_provider_info() -> dict[str, Any]:
         # Airflow omits it if common-messaging is not installed.
         "queues": ["airflow_provider_webdata.queues.inbox.WebDataMessageQueueProvider"],
         "extra-links": [
-            "airflow_provider_webdata.tasks.links.PageLink",
-            "airflow_provider_webdata.tasks.links.DashboardLink",
+            "airflow_provider_webdata.base.links.PageLink",
+            "airflow_provider_webdata.base.links.DashboardLink",
         ],
         "connection-types": [
             {

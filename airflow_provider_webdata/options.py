@@ -22,7 +22,7 @@ import msgspec
 from airflow_provider_webdata.common.arguments import count_or_share, whole_number
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import is_literal
-from airflow_provider_webdata.common.structs import nondefault_fields
+from airflow_provider_webdata.states.structs import nondefault_fields
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -109,11 +109,11 @@ class Output(Option):
 
     def __post_init__(self) -> None:
         if self.partition_by is not None or self.emit_partitions is not None:
-            from airflow_provider_webdata.results.partitions import checked_partition
+            from airflow_provider_webdata.results.files.partitions import checked_partition
 
             self.partition_by = checked_partition(self.partition_by, self.emit_partitions, self.path)
         if isinstance(self.path, str) and is_literal(self.path):
-            from airflow_provider_webdata.results.formats import format_of
+            from airflow_provider_webdata.results.files.formats import format_of
 
             format_of(self.path)
 

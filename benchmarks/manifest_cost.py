@@ -16,9 +16,9 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+from airflow_provider_webdata.results.files.output import OutputFile
 from airflow_provider_webdata.results.manifest.comparison import Comparison
 from airflow_provider_webdata.results.manifest.folder import ManifestFolder, Run
-from airflow_provider_webdata.results.output import OutputFile
 from benchmarks.peak_memory import resident
 
 SIZES = {"pages of 3 kB": 10_000, "links": 1_000_000}

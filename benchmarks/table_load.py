@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import psycopg2
 
 from airflow_provider_webdata.results.columns import columns_of
-from airflow_provider_webdata.results.output import OutputFile
+from airflow_provider_webdata.results.files.output import OutputFile
 from tests.support.postgres import Postgres
 
 ROWS = 100_000

@@ -1,6 +1,7 @@
 """Rules for the literal arguments of a DAG file, as plain data derived from the request models.
 
-`tools/operator_fields.py` writes them to `tasks/field_rules.json`. `tasks/literal_check.py` explains each rule.
+`tools/operator_fields.py` writes them to `base/arguments/field_rules.json`. The module `base/arguments/literal_check.py`
+explains each rule.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from airflow_provider_webdata.api.models.base import RequestModel
 from airflow_provider_webdata.api.models.monitor import ScrapeTarget
 from airflow_provider_webdata.api.models.schedule import MonitorSchedule
 from airflow_provider_webdata.api.models.webhook import WebhookConfig
-from airflow_provider_webdata.tasks.literal_check import TEXT_CHECKS, snake_case
+from airflow_provider_webdata.base.arguments.literal_check import TEXT_CHECKS, snake_case
 
 Rule = tuple[Any, ...]
 

@@ -66,7 +66,7 @@ from typing import Any
 from airflow_provider_webdata.api.models import ${Class}Request
 from airflow_provider_webdata.api.prices import $NAME
 from airflow_provider_webdata.runs.call import CallResult, CallRun
-from airflow_provider_webdata.runs.delivery.step import Results
+from airflow_provider_webdata.runs.publishing.step import Results
 
 
 class ${Class}Run(CallRun):
@@ -91,7 +91,7 @@ from __future__ import annotations
 from typing import Any
 
 from airflow_provider_webdata.options import Output
-from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator, checked_limit
+from airflow_provider_webdata.base.operator import RequestFields, WebDataOperator, checked_limit
 
 
 class WebData${Class}Operator(

@@ -9,7 +9,7 @@ the assignments are between a line `# fields of <Model>, ...` and a line `# end 
 
 Types are loose: a template renders to text, so numbers and switches accept text too, and an object is any mapping.
 
-The rules for literal arguments are written to `tasks/field_rules.json`; see `tools/field_rules.py`.
+The rules for literal arguments are written to `base/arguments/field_rules.json`; see `tools/field_rules.py`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from airflow_provider_webdata.api import models
 from airflow_provider_webdata.api.models.base import RequestModel
 from airflow_provider_webdata.api.models.fields import JsonSchema
-from airflow_provider_webdata.tasks.operator import TEMPLATED_OPTIONS, RequestFields
+from airflow_provider_webdata.base.operator import TEMPLATED_OPTIONS, RequestFields
 from tools.field_rules import SHORT_FORMS, field_rules
 from tools.option_arguments import OPTIONS
 
@@ -287,7 +287,7 @@ def main(arguments: list[str] | None = None) -> int:
     check = parser.parse_args(arguments).check
     outdated = 0
     mistakes: dict[str, None] = {}
-    rules = OPERATORS.parent / "tasks" / "field_rules.json"
+    rules = OPERATORS.parent / "base" / "arguments" / "field_rules.json"
     known = sorted({*models_of_operators()} & {*models.__all__})
     wanted: dict[Path, str] = {rules: field_rules(known)}
     for path in sorted(OPERATORS.rglob("*.py")):

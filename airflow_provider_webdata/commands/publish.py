@@ -8,7 +8,7 @@ from airflow_provider_webdata.commands.command import command
 from airflow_provider_webdata.common.coded_errors import brief
 from airflow_provider_webdata.common.terminal import terminal_text
 from airflow_provider_webdata.results.errors import OutputError
-from airflow_provider_webdata.results.quarantine import publish as publish_output
+from airflow_provider_webdata.results.files.quarantine import publish as publish_output
 
 if TYPE_CHECKING:
     import argparse

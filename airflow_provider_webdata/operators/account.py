@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from airflow_provider_webdata.base.operator import WebDataOperator
 from airflow_provider_webdata.options import Checks, Output, one_of
-from airflow_provider_webdata.tasks.operator import WebDataOperator
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.base.job_operator import WebDataJobOperator
+from airflow_provider_webdata.base.operator import RequestFields, checked_limit
 from airflow_provider_webdata.options import Checks, Media, Output, Schema
-from airflow_provider_webdata.tasks.job_operator import WebDataJobOperator
-from airflow_provider_webdata.tasks.operator import RequestFields, checked_limit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.base.operator import RequestFields, WebDataOperator, checked_limit
 from airflow_provider_webdata.common.arguments import whole_number
 from airflow_provider_webdata.options import Changes, Checks, Media, Output, Schema
-from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator, checked_limit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -92,7 +92,7 @@ class WebDataBatchSearchOperator(
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
 
-    run = "airflow_provider_webdata.runs.batch_search:BatchSearchRun"
+    run = "airflow_provider_webdata.runs.searches.batch_search:BatchSearchRun"
     template_fields: Sequence[str] = (
         *WebDataOperator.template_fields,
         "queries",

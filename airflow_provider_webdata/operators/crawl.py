@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.api.path_filters import globs, literal_filters, matches_start
+from airflow_provider_webdata.base.job_operator import WebDataJobOperator
+from airflow_provider_webdata.base.operator import RequestFields, checked_limit
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import is_literal
-from airflow_provider_webdata.common.path_filters import globs, literal_filters, matches_start
 from airflow_provider_webdata.options import Changes, Checks, Media, Output, Schema
-from airflow_provider_webdata.tasks.job_operator import WebDataJobOperator
-from airflow_provider_webdata.tasks.operator import RequestFields, checked_limit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -71,7 +71,7 @@ class WebDataCrawlOperator(
     :param kwargs: arguments of `WebDataJobOperator`, `WebDataOperator`, and `BaseOperator`.
     """
 
-    run = "airflow_provider_webdata.runs.job:CrawlRun"
+    run = "airflow_provider_webdata.runs.jobs.job:CrawlRun"
     job_kind: JobKind = "crawl"
 
     def __init__(

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.exceptions import AirflowProviderDeprecationWarning
 
+from airflow_provider_webdata.base.job_operator import WebDataJobOperator
+from airflow_provider_webdata.base.operator import RequestFields, checked_limit
 from airflow_provider_webdata.common import endings
 from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.options import Checks, Media, Output, Schema, one_of
 from airflow_provider_webdata.runs.jobs.extract_successors import KINDS, Via
-from airflow_provider_webdata.tasks.job_operator import WebDataJobOperator
-from airflow_provider_webdata.tasks.operator import RequestFields, checked_limit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -75,7 +75,7 @@ class WebDataExtractOperator(
     :param kwargs: arguments of `WebDataJobOperator`, `WebDataOperator`, and `BaseOperator`.
     """
 
-    run = "airflow_provider_webdata.runs.extract:ExtractRun"
+    run = "airflow_provider_webdata.runs.jobs.extract:ExtractRun"
     job_kind: JobKind = "extract"
     # The doctor reads this argument from the serialized DAG, which contains only templated arguments.
     template_fields: Sequence[str] = (*WebDataJobOperator.template_fields, "via")

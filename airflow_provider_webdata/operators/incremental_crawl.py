@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.base.job_operator import WebDataJobOperator
+from airflow_provider_webdata.base.operator import RequestFields, checked_limit
 from airflow_provider_webdata.common.arguments import seconds, whole_number
 from airflow_provider_webdata.options import Changes, Checks, Media, Output, Schema
-from airflow_provider_webdata.tasks.job_operator import WebDataJobOperator
-from airflow_provider_webdata.tasks.operator import RequestFields, checked_limit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -96,7 +96,7 @@ class WebDataIncrementalCrawlOperator(
     :param kwargs: arguments of `WebDataJobOperator`, `WebDataOperator`, and `BaseOperator`.
     """
 
-    run = "airflow_provider_webdata.runs.incremental_crawl:IncrementalCrawlRun"
+    run = "airflow_provider_webdata.runs.jobs.incremental_crawl:IncrementalCrawlRun"
     job_kind: JobKind = "batch_scrape"
     template_fields: Sequence[str] = (
         *WebDataJobOperator.template_fields,

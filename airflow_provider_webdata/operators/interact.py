@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.base.operator import RequestFields, WebDataOperator, checked_limit
 from airflow_provider_webdata.common.coded_errors import ArgumentError
-from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator, checked_limit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -59,7 +59,7 @@ class WebDataInteractOperator(
         the session or, with `scrape_id`, into the request of each step.
     """
 
-    run = "airflow_provider_webdata.runs.interact:InteractRun"
+    run = "airflow_provider_webdata.runs.pages.interact:InteractRun"
     template_fields: Sequence[str] = (
         *WebDataOperator.template_fields,
         "steps",

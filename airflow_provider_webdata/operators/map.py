@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from airflow_provider_webdata.api.path_filters import globs, literal_filters
+from airflow_provider_webdata.base.operator import RequestFields, WebDataOperator, checked_limit
 from airflow_provider_webdata.common.coded_errors import ArgumentError
-from airflow_provider_webdata.common.path_filters import globs, literal_filters
 from airflow_provider_webdata.options import Changes, Checks, Output, one_of, writes_file
-from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator, checked_limit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -57,7 +57,7 @@ class WebDataMapOperator(
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
 
-    run = "airflow_provider_webdata.runs.site_map:MapRun"
+    run = "airflow_provider_webdata.runs.pages.site_map:MapRun"
 
     def __init__(
         self,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from airflow_provider_webdata.base.operator import RequestFields, WebDataOperator, checked_limit
 from airflow_provider_webdata.options import Checks, Media, Output, Schema, one_of
-from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator, checked_limit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -68,7 +68,7 @@ class WebDataParseOperator(
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
 
-    run = "airflow_provider_webdata.runs.document:ParseRun"
+    run = "airflow_provider_webdata.runs.pages.document:ParseRun"
     template_fields: Sequence[str] = (*WebDataOperator.template_fields, "file", "filename")
 
     def __init__(

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from airflow.sdk import BaseOperator
 
+from airflow_provider_webdata.base.arguments.checked_arguments import CheckedArguments
+from airflow_provider_webdata.base.arguments.literal_text import LiteralText
 from airflow_provider_webdata.common.arguments import as_list, count_or_share
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.options import one_of
-from airflow_provider_webdata.tasks.checked_arguments import CheckedArguments
-from airflow_provider_webdata.tasks.literal_text import LiteralText
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -125,7 +125,7 @@ class WebDataToTableOperator(LiteralText, BaseOperator, metaclass=CheckedArgumen
 
         :raises ArgumentError: a path is not a results file, or the list is empty.
         """
-        from airflow_provider_webdata.results.formats import LIST_SUFFIX, QUARANTINE, SUFFIXES
+        from airflow_provider_webdata.results.files.formats import LIST_SUFFIX, QUARANTINE, SUFFIXES
 
         given = [None] if self.path is None else as_list(self.path)
         paths = [str(one.get("path") if isinstance(one, dict) else one) for one in given]

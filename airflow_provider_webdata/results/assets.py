@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_webdata.common.page_urls import page_url, task_page
 from airflow_provider_webdata.common.storable import storable
 from airflow_provider_webdata.results.errors import OutputError
-from airflow_provider_webdata.results.partitions import NO_VALUE, partition_files
+from airflow_provider_webdata.results.files.partitions import NO_VALUE, partition_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.common.tagged_items import tagged
 from airflow_provider_webdata.results.columns import CHANGES, EXTRA, Column, ColumnType, columns_of
+from airflow_provider_webdata.results.tagged_items import tagged
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.common.run_span import run_span, time_zone_of
-from airflow_provider_webdata.runs.delivery.step import Results
+from airflow_provider_webdata.runs.publishing.step import Results
 from airflow_provider_webdata.runs.run import Run
 from airflow_provider_webdata.states.check_listing import CheckListing
 from airflow_provider_webdata.states.checks import finished_at, is_over

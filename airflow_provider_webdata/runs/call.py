@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from airflow_provider_webdata.api.endpoints import label_of
 from airflow_provider_webdata.common.coded_errors import CodedError, brief
 from airflow_provider_webdata.common.numbers import known_credits
-from airflow_provider_webdata.runs.delivery.step import SKIPPED
 from airflow_provider_webdata.runs.failures import UndeliveredAnswerError
-from airflow_provider_webdata.runs.kept_answer import KeptAnswer
+from airflow_provider_webdata.runs.money.paid_response import KeptAnswer
+from airflow_provider_webdata.runs.publishing.step import SKIPPED
 from airflow_provider_webdata.runs.request import checked_extra_body, checked_request, request_body
 from airflow_provider_webdata.runs.run import Run
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from airflow_provider_webdata.api.models.base import Answer, RequestModel
-    from airflow_provider_webdata.runs.delivery.delivery import Value
-    from airflow_provider_webdata.runs.delivery.step import Results
-    from airflow_provider_webdata.runs.task_ledger import Cost
-    from airflow_provider_webdata.tasks.operator import WebDataOperator
+    from airflow_provider_webdata.base.operator import WebDataOperator
+    from airflow_provider_webdata.runs.money.task_ledger import Cost
+    from airflow_provider_webdata.runs.publishing.publication import Value
+    from airflow_provider_webdata.runs.publishing.step import Results
 
     RequestT = TypeVar("RequestT", bound=RequestModel)
 

@@ -13,8 +13,8 @@ from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.hooks.connection import ConnectionMissingError
 from airflow_provider_webdata.results.assets import annotate_outlets
 from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.results.files.partitions import files_of
 from airflow_provider_webdata.results.lineage import load_lineage
-from airflow_provider_webdata.results.partitions import files_of
 from airflow_provider_webdata.results.tables.layout import LOAD_ID, LOADED_AT, table_name
 from airflow_provider_webdata.results.tables.load import Source, database_of, dataset_of_table, load_files
 

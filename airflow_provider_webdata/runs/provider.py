@@ -20,11 +20,11 @@ from airflow_provider_webdata.results.provider_records import (
     records_of,
 )
 from airflow_provider_webdata.runs.call import BilledCall, CallResult, CallRun
-from airflow_provider_webdata.runs.delivery.step import Results
 from airflow_provider_webdata.runs.failures import TooManyFailuresError, too_many
 from airflow_provider_webdata.runs.jobs.identity import JobIdentity
+from airflow_provider_webdata.runs.money.task_ledger import Cost
+from airflow_provider_webdata.runs.publishing.step import Results
 from airflow_provider_webdata.runs.request import checked_number
-from airflow_provider_webdata.runs.task_ledger import Cost
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -27,23 +27,23 @@ from airflow_provider_webdata.common.storable import storable
 from airflow_provider_webdata.common.worker_exit import seconds_until_resumable
 from airflow_provider_webdata.options import RATE_LIMIT_TIMEOUT_SECONDS, Option
 from airflow_provider_webdata.results.errors import OutputError
-from airflow_provider_webdata.results.preview import PREVIEW
+from airflow_provider_webdata.results.pages.preview import PREVIEW
 from airflow_provider_webdata.results.tables.errors import TableError
 from airflow_provider_webdata.results.tables.items import urls_of_file
-from airflow_provider_webdata.runs.delivery.delivery import Delivery
 from airflow_provider_webdata.runs.failures import InvalidResultsError, RejectedResultsError
+from airflow_provider_webdata.runs.money.task_ledger import Cost, TaskLedger
+from airflow_provider_webdata.runs.publishing.publication import Delivery
 from airflow_provider_webdata.runs.request import checked_number
-from airflow_provider_webdata.runs.task_ledger import Cost, TaskLedger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from airflow.sdk import Context
 
+    from airflow_provider_webdata.base.service_task import ServiceTask
     from airflow_provider_webdata.hooks.webdata import WebDataHook
-    from airflow_provider_webdata.runs.delivery.delivery import Value
-    from airflow_provider_webdata.runs.delivery.step import Results
-    from airflow_provider_webdata.tasks.service_task import ServiceTask
+    from airflow_provider_webdata.runs.publishing.publication import Value
+    from airflow_provider_webdata.runs.publishing.step import Results
 
 ErrorT = TypeVar("ErrorT", bound=CodedError)
 

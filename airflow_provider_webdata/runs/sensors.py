@@ -34,10 +34,10 @@ from airflow_provider_webdata.waiting.wait import look
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+    from airflow_provider_webdata.base.sensor import WebDataSensor
     from airflow_provider_webdata.sensors.job import WebDataJobSensor
     from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
     from airflow_provider_webdata.sensors.webhook import WebDataWebhookSensor
-    from airflow_provider_webdata.tasks.sensor import WebDataSensor
     from airflow_provider_webdata.waiting.target import Target
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.exceptions import AirflowProviderDeprecationWarning
 
+from airflow_provider_webdata.base.sensor import WebDataSensor
 from airflow_provider_webdata.common import endings
 from airflow_provider_webdata.common.arguments import checked_text, number
 from airflow_provider_webdata.common.coded_errors import ArgumentError
@@ -14,7 +15,6 @@ from airflow_provider_webdata.common.job_kinds import checked_kind
 from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.common.page_urls import job_page
 from airflow_provider_webdata.options import Checks, Media, Output, Schema, Wait
-from airflow_provider_webdata.tasks.sensor import WebDataSensor
 from airflow_provider_webdata.waiting.policy import JOB_POLL_INTERVAL, JOB_SAFETY_POLL
 
 if TYPE_CHECKING:

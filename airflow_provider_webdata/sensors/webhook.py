@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.base.sensor import SinceSensor
 from airflow_provider_webdata.common.arguments import as_list, checked_text
 from airflow_provider_webdata.common.page_urls import monitor_page
-from airflow_provider_webdata.tasks.sensor import SinceSensor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

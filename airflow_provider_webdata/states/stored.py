@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from airflow_provider_webdata.common.coded_errors import CodedError
-from airflow_provider_webdata.common.structs import nondefault_fields
+from airflow_provider_webdata.states.structs import nondefault_fields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

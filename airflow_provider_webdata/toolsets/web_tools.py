@@ -22,7 +22,7 @@ from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.hooks.once import Once
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
 from airflow_provider_webdata.results.encoding import json_text
-from airflow_provider_webdata.results.storage import WholeFile, storage_path
+from airflow_provider_webdata.results.files.storage import WholeFile, storage_path
 from airflow_provider_webdata.results.tombstones import marked
 from airflow_provider_webdata.toolsets.page_text import part_of
 

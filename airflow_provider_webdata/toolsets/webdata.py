@@ -38,7 +38,7 @@ from airflow_provider_webdata.hooks.call_guard import CallGuard
 from airflow_provider_webdata.hooks.ledger import Ledger
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.results.errors import OutputError
-from airflow_provider_webdata.results.storage import check_folder
+from airflow_provider_webdata.results.files.storage import check_folder
 from airflow_provider_webdata.toolsets.sources import AgentSources, sources_of_attempt
 from airflow_provider_webdata.toolsets.web_tools import WebTools
 

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow_provider_webdata.common.dates import moment
-from airflow_provider_webdata.results.preview import ROWS, preview_row
+from airflow_provider_webdata.results.pages.preview import ROWS, preview_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

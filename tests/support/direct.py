@@ -22,7 +22,7 @@ from airflow.sdk.exceptions import (
     TaskDeferred,
 )
 
-from airflow_provider_webdata.tasks.service_task import HAS_RETRY_POLICIES
+from airflow_provider_webdata.base.service_task import HAS_RETRY_POLICIES
 
 
 @dataclass

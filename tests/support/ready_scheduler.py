@@ -12,7 +12,7 @@ import sys
 import airflow.__main__
 
 # Subpackages that tasks use.
-ROOMS = ("api", "hooks", "operators", "results", "sensors", "tasks", "triggers", "waiting")
+ROOMS = ("api", "base", "hooks", "operators", "results", "sensors", "triggers", "waiting")
 
 # DAG files do not see the other modules here.
 sys.path.pop(0)

@@ -56,11 +56,11 @@ UNCODED_RAISES = {
     "hooks/calls.py": "an endpoint without a body, which no method passes one",
     "results/columns.py": "a kind of item, which operators name",
     "results/manifest/folder.py": "a damaged record, which its reader reports",
-    "results/csv_rows.py": "a damaged file, which the load reports",
-    "results/parquet.py": "the same",
-    "results/output.py": "a file that is written before it is opened",
-    "results/partitions.py": "a file that is written before it is opened",
-    "runs/delivery/delivery.py": "a task that does not compare, whose caller does not ask for it",
+    "results/files/csv_rows.py": "a damaged file, which the load reports",
+    "results/files/parquet.py": "the same",
+    "results/files/output.py": "a file that is written before it is opened",
+    "results/files/partitions.py": "a file that is written before it is opened",
+    "runs/publishing/publication.py": "a task that does not compare, whose caller does not ask for it",
     "states/check_queue.py": "a moment without a time zone, which no caller makes",
 }
 """`ValueError` and `TypeError` that no user can cause."""
@@ -182,7 +182,7 @@ def test_checks_of_arguments_raise_errors_with_a_code() -> None:
         *(
             "operators",
             "sensors",
-            "tasks",
+            "base",
             "triggers",
             "waiting",
             "hooks",
@@ -336,7 +336,7 @@ WITHOUT_CODE = {
 """Classes without a code that are raised, and what they are or become."""
 
 MADE_OF_A_TEXT = {
-    ("runs/batch_search.py", "AirflowException"): "the task was terminated",
+    ("runs/searches/batch_search.py", "AirflowException"): "the task was terminated",
     ("runs/run.py", "AirflowFailException"): "the text of an error with a code",
     ("runs/load.py", "AirflowFailException"): "the same",
     ("runs/wait_run.py", "AirflowFailException"): "the text of a trigger's event, with its code",

@@ -15,7 +15,7 @@ from airflow.sdk.definitions._internal.templater import FILTERS
 
 from airflow_provider_webdata.api.config import ClientConfig
 from airflow_provider_webdata.api.errors import ConfigurationError
-from airflow_provider_webdata.results.formats import FORMATS
+from airflow_provider_webdata.results.files.formats import FORMATS
 
 DOCS = Path(__file__).parents[2] / "docs"
 SERVICE = (DOCS / "service.md").read_text(encoding="utf-8")

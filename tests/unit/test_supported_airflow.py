@@ -78,7 +78,7 @@ def test_every_module_that_needs_airflow_says_so(stub: Path) -> None:
         "operators",
         "plugin",
         "sensors",
-        "tasks",
+        "base",
         "toolsets",
         "triggers",
         "ui",

@@ -115,7 +115,7 @@ RECORDS = [
 def kept_records() -> dict[str, Any]:
     """Return billed but undelivered results, in the task state store and in files beside the output."""
     from airflow_provider_webdata.api.models import SearchRequest
-    from airflow_provider_webdata.runs.kept_records import FileRecords, StoreRecords
+    from airflow_provider_webdata.runs.money.paid_records import FileRecords, StoreRecords
     from airflow_provider_webdata.runs.searches.batch_queries import BatchQuery
     from airflow_provider_webdata.runs.searches.records import ambiguous_record, answer_record
 
@@ -150,7 +150,7 @@ def requests() -> dict[str, Any]:
 def kept_under(request: Any) -> str:
     """Return the key of the record with a request's response."""
     from airflow_provider_webdata.api.models.base import Answer
-    from airflow_provider_webdata.runs.kept_answer import KeptAnswer
+    from airflow_provider_webdata.runs.money.paid_response import KeptAnswer
 
     store = StateStore()
     kept = KeptAnswer(  # type: ignore[arg-type]

@@ -86,10 +86,10 @@ def own_connection() -> Iterator[None]:
 
 def paths() -> dict[str, Any]:
     """Return everything stored or configured by path or name alone."""
+    from airflow_provider_webdata.base.links import LINKS
+    from airflow_provider_webdata.base.retry_policy import WebDataRetryPolicy
     from airflow_provider_webdata.get_provider_info import get_provider_info
     from airflow_provider_webdata.plugin import WebDataPlugin
-    from airflow_provider_webdata.tasks.links import LINKS
-    from airflow_provider_webdata.tasks.retry_policy import WebDataRetryPolicy
 
     info = get_provider_info()
     (kind,) = info["connection-types"]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from airflow_provider_webdata.base.arguments.monitor_arguments import checked_events, checked_pages
+from airflow_provider_webdata.base.links import LINKS
+from airflow_provider_webdata.base.operator import RequestFields, WebDataOperator
+from airflow_provider_webdata.base.service_task import is_deferrable
 from airflow_provider_webdata.common.arguments import seconds
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.options import REPLICA_WAIT_SECONDS, Wait, one_of
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED, CheckCriteria
-from airflow_provider_webdata.tasks.links import LINKS
-from airflow_provider_webdata.tasks.monitor_arguments import checked_events, checked_pages
-from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator
-from airflow_provider_webdata.tasks.service_task import is_deferrable
 from airflow_provider_webdata.waiting.policy import CHECK_POLL_INTERVAL, CHECK_SAFETY_POLL
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow_provider_webdata.tasks.monitor_operator import ExistingMonitorOperator
+from airflow_provider_webdata.base.monitor_operator import ExistingMonitorOperator
 
 
 class WebDataDeleteMonitorOperator(ExistingMonitorOperator):

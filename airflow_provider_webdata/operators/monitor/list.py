@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.tasks.operator import WebDataOperator
+from airflow_provider_webdata.base.operator import WebDataOperator
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from airflow_provider_webdata.base.arguments.monitor_arguments import checked_events, checked_pages
+from airflow_provider_webdata.base.monitor_operator import ExistingMonitorOperator
+from airflow_provider_webdata.base.service_task import is_deferrable
 from airflow_provider_webdata.options import Wait, one_of
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED, CheckCriteria
-from airflow_provider_webdata.tasks.monitor_arguments import checked_events, checked_pages
-from airflow_provider_webdata.tasks.monitor_operator import ExistingMonitorOperator
-from airflow_provider_webdata.tasks.service_task import is_deferrable
 from airflow_provider_webdata.waiting.policy import CHECK_POLL_INTERVAL, CHECK_SAFETY_POLL
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.tasks.monitor_operator import ExistingMonitorOperator
-from airflow_provider_webdata.tasks.operator import RequestFields
+from airflow_provider_webdata.base.monitor_operator import ExistingMonitorOperator
+from airflow_provider_webdata.base.operator import RequestFields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -24,9 +24,9 @@ from typing_extensions import Required, TypedDict
 from airflow_provider_webdata.common.stored_record import damage_of
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.results.files.storage import WholeFile, compressed, storage_path
 from airflow_provider_webdata.results.manifest.entries import Entry, decoded, encoded
 from airflow_provider_webdata.results.manifest.plan import Plan
-from airflow_provider_webdata.results.storage import WholeFile, compressed, storage_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

@@ -20,7 +20,7 @@ except ImportError as error:
         "driver of the destination"
     ) from error
 
-from airflow_provider_webdata.results.parquet import arrow_type
+from airflow_provider_webdata.results.files.parquet import arrow_type
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence

@@ -71,7 +71,7 @@ class DuckDB(StagingDatabase):
         return count
 
     def _insert_arrow(self, layout: Layout, batch: list[Values], pa: Any) -> None:
-        from airflow_provider_webdata.results.parquet import arrow_type
+        from airflow_provider_webdata.results.files.parquet import arrow_type
 
         arrays = [
             pa.array([values[place] for values in batch], type=arrow_type(column.type))

@@ -22,12 +22,12 @@ from airflow_provider_webdata.results.columns import (
     kind_of_names,
     row_maker,
 )
-from airflow_provider_webdata.results.formats import format_of, is_compressed
+from airflow_provider_webdata.results.files.formats import format_of, is_compressed
+from airflow_provider_webdata.results.files.partitions import files_of
+from airflow_provider_webdata.results.files.storage import storage_error, storage_errors, storage_path
 from airflow_provider_webdata.results.manifest.comparison import CHANGES
 from airflow_provider_webdata.results.manifest.urls import is_canonical
-from airflow_provider_webdata.results.partitions import files_of
 from airflow_provider_webdata.results.result_schema import ERRORS, NOT_VALIDATED
-from airflow_provider_webdata.results.storage import storage_error, storage_errors, storage_path
 from airflow_provider_webdata.results.tables.errors import TableError
 from airflow_provider_webdata.results.tables.layout import url_column
 from airflow_provider_webdata.results.tombstones import MARK
@@ -63,7 +63,7 @@ Row = dict[str, Any]
 class ResultsFile:
     """A results file, open for reading; use it as a context manager.
 
-    :param url: path or URL, see `results.storage.storage_path`.
+    :param url: path or URL, see `results.files.storage.storage_path`.
     :param kind: kind of the items, see `results.columns.columns_of`; None: detected from the items, or from the names
         of the columns.
     :param schema: schema by which the items were validated; its properties become columns.

@@ -13,20 +13,20 @@ from airflow_provider_webdata.common.arguments import number
 from airflow_provider_webdata.common.item_urls import page_problem, site_failed, was_fetched
 from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.hooks.task_metrics import count
-from airflow_provider_webdata.runs.cached_pages import CachedPages
-from airflow_provider_webdata.runs.delivery.step import MISSING, SKIPPED, Results
 from airflow_provider_webdata.runs.failed_run import suggest_question
 from airflow_provider_webdata.runs.failures import FailureGroups, TooManyFailuresError, too_many
-from airflow_provider_webdata.runs.task_ledger import Cost
+from airflow_provider_webdata.runs.money.task_ledger import Cost
+from airflow_provider_webdata.runs.pages.cached_pages import CachedPages
+from airflow_provider_webdata.runs.publishing.step import MISSING, SKIPPED, Results
 from airflow_provider_webdata.states.jobs import name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from airflow_provider_webdata.base.job_operator import WebDataJobOperator
     from airflow_provider_webdata.common.job_kinds import JobKind
     from airflow_provider_webdata.runs.run import Run
     from airflow_provider_webdata.sensors.job import WebDataJobSensor
-    from airflow_provider_webdata.tasks.job_operator import WebDataJobOperator
 
 MOST_LISTED = 100
 """Maximum page errors to list; all are counted."""

@@ -16,9 +16,9 @@ from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.hooks.webhooks import can_receive, no_deliveries_reason
 from airflow_provider_webdata.options import REPLICA_WAIT_SECONDS
 from airflow_provider_webdata.runs.failures import CheckFailedError
+from airflow_provider_webdata.runs.money.task_ledger import Cost
 from airflow_provider_webdata.runs.replica import until_found
 from airflow_provider_webdata.runs.state import TaskState
-from airflow_provider_webdata.runs.task_ledger import Cost
 from airflow_provider_webdata.runs.wait_run import WaitRun, in_worker
 from airflow_provider_webdata.states.check_queue import CheckQueue
 from airflow_provider_webdata.states.checks import CHANGED_STATUSES, is_change, is_over

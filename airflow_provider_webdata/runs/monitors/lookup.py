@@ -10,9 +10,9 @@ from airflow_provider_webdata.runs.replica import until_found, until_visible
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.api.models import Monitor
+    from airflow_provider_webdata.base.monitor_operator import ExistingMonitorOperator
     from airflow_provider_webdata.hooks.webdata import WebDataHook
     from airflow_provider_webdata.runs.run import Run
-    from airflow_provider_webdata.tasks.monitor_operator import ExistingMonitorOperator
 
 
 def monitors_named(hook: WebDataHook, name: str) -> list[Monitor]:

@@ -12,7 +12,7 @@ from airflow_provider_webdata.common.coded_errors import brief
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from airflow_provider_webdata.runs.kept_records import Record
+    from airflow_provider_webdata.runs.money.paid_records import Record
 
 log = logging.getLogger(__name__)
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.numbers import known_credits
-from airflow_provider_webdata.common.tagged_items import tagged, untagged
+from airflow_provider_webdata.results.tagged_items import tagged, untagged
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from airflow_provider_webdata.runs.kept_records import Record
+    from airflow_provider_webdata.runs.money.paid_records import Record
     from airflow_provider_webdata.runs.searches.batch_queries import BatchQuery
 
 

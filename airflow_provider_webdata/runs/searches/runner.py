@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.servers import Server
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
     from airflow_provider_webdata.hooks.ledger import Ledger
-    from airflow_provider_webdata.runs.kept_records import Record
+    from airflow_provider_webdata.runs.money.paid_records import Record
     from airflow_provider_webdata.runs.searches.batch_queries import BatchQuery
 
 log = logging.getLogger(__name__)

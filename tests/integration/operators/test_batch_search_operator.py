@@ -22,10 +22,10 @@ from airflow.sdk.exceptions import (
 )
 
 from airflow_provider_webdata.api.errors import WebDataError
+from airflow_provider_webdata.base.service_task import HAS_RETRY_POLICIES
 from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 from airflow_provider_webdata.results.tables.items import ResultsFile
 from airflow_provider_webdata.sandbox.server import SandboxServer
-from airflow_provider_webdata.tasks.service_task import HAS_RETRY_POLICIES
 from tests.support import direct
 from tests.support.direct import StateStore, TaskInstance, context_of
 from tests.support.fault_server import FaultServer, answer, hang_up

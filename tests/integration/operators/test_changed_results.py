@@ -21,7 +21,7 @@ from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
 from airflow_provider_webdata.options import Changes, Output, Wait
-from airflow_provider_webdata.results.formats import SUFFIXES
+from airflow_provider_webdata.results.files.formats import SUFFIXES
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support import direct
 from tests.support.direct import Outcome, StateStore

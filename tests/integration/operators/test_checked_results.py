@@ -12,7 +12,7 @@ from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.options import Checks, Output, Wait
-from airflow_provider_webdata.results.quarantine import publish
+from airflow_provider_webdata.results.files.quarantine import publish
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.integration.results.conftest import CONNECTION, bucket, s3_client, s3_connection, s3_server
 from tests.support import direct

@@ -17,9 +17,9 @@ from airflow.sdk import DeadlineReference
 from airflow.sdk.module_loading import import_string
 from pyarrow import parquet
 
+from airflow_provider_webdata.base.service_task import HAS_RETRY_POLICIES
 from airflow_provider_webdata.common.supported_airflow import PARTITION_EVENTS, airflow_release
 from airflow_provider_webdata.sandbox.server import SandboxServer
-from airflow_provider_webdata.tasks.service_task import HAS_RETRY_POLICIES
 from tests.integration.operators.test_documentation import empty
 from tests.support.airflow_features import HAS_LOOPS
 from tests.support.dag_runner import Airflow, Outcome, connection

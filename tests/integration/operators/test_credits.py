@@ -28,7 +28,7 @@ from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.runs.failures import CreditLimitError
 from airflow_provider_webdata.runs.jobs import start
-from airflow_provider_webdata.runs.task_ledger import Cost
+from airflow_provider_webdata.runs.money.task_ledger import Cost
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support import direct
 from tests.support.direct import StateStore, TaskInstance, context_of, killed_in_a_call

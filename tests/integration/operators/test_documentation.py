@@ -12,8 +12,8 @@ from typing import Any
 import pendulum
 import pytest
 
+from airflow_provider_webdata.base.service_task import HAS_RETRY_POLICIES
 from airflow_provider_webdata.sandbox.server import SandboxServer
-from airflow_provider_webdata.tasks.service_task import HAS_RETRY_POLICIES
 from tests.integration.results.conftest import s3_client, s3_connection, s3_server
 from tests.support.dag_runner import Airflow, Outcome, connection
 from tests.support.snippets import PAGES, Snippet, name_of, snippets

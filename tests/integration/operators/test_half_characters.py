@@ -8,7 +8,7 @@ import pytest
 from pyarrow import parquet
 
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
-from airflow_provider_webdata.results.formats import SUFFIXES
+from airflow_provider_webdata.results.files.formats import SUFFIXES
 from tests.support import direct
 from tests.support.fault_server import FaultServer, answer
 from tests.support.service import connection_text

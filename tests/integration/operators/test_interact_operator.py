@@ -13,8 +13,8 @@ from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.api.models import InteractRequest
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.operators.interact import WebDataInteractOperator
-from airflow_provider_webdata.runs.browser import SessionBrowser
 from airflow_provider_webdata.runs.intent import Intent
+from airflow_provider_webdata.runs.pages.browser import SessionBrowser
 from tests.support import direct
 from tests.support.direct import StateStore, TaskInstance, context_of
 from tests.support.fault_server import FaultServer, answer, hang_up
@@ -255,7 +255,7 @@ def test_closed_when_a_step_is_not_answered(here, connect, fault, step):
 @pytest.mark.parametrize("fault", ["connection closed", "answer lost", "no JSON"])
 def test_a_session_whose_opening_was_not_answered_is_found_and_closed(here, fault, monkeypatch):
     """The one that was opened since; others belong to others. It is opened once."""
-    monkeypatch.setattr("airflow_provider_webdata.runs.browser._LOST_SECONDS", 0.5)
+    monkeypatch.setattr("airflow_provider_webdata.runs.pages.browser._LOST_SECONDS", 0.5)
     with WebDataHook() as hook:
         other = hook.open_session({"ttl": 600}).id
     here.control.clear_requests()
@@ -269,7 +269,7 @@ def test_a_session_whose_opening_was_not_answered_is_found_and_closed(here, faul
 
 def test_of_several_new_sessions_none_is_closed(connect_to, caplog, monkeypatch):
     """One of them may be ours, the others are not; the log names them."""
-    monkeypatch.setattr("airflow_provider_webdata.runs.browser._LOST_SECONDS", 0.5)
+    monkeypatch.setattr("airflow_provider_webdata.runs.pages.browser._LOST_SECONDS", 0.5)
     listed = json.dumps({"success": True, "sessions": [{"id": "s-1"}, {"id": "s-2"}]})
     server = FaultServer([answer(body='{"success": true, "sessions": []}'), hang_up, answer(body=listed)])
     connect_to(server)
@@ -326,7 +326,7 @@ def test_a_kill_closes_the_browser_while_code_runs(here, form):
 @pytest.mark.parametrize("fault", ["delay", "lost"])
 def test_a_kill_while_the_session_is_being_opened(here, fault, monkeypatch):
     """Its id is not known yet: it is closed as soon as it is, or found where no answer comes."""
-    monkeypatch.setattr("airflow_provider_webdata.runs.browser._LOST_SECONDS", 0.5)
+    monkeypatch.setattr("airflow_provider_webdata.runs.pages.browser._LOST_SECONDS", 0.5)
     here.control.add_fault("delay", path=OPEN, method="POST", seconds=4)
     if fault == "lost":
         here.control.add_fault("drop_after_work", path=OPEN, method="POST")

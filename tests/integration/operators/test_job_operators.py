@@ -14,15 +14,15 @@ import pytest
 from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_provider_webdata.api.models import CrawlRequest
+from airflow_provider_webdata.base.service_task import HAS_RETRY_POLICIES
 from airflow_provider_webdata.operators.agent import WebDataAgentOperator
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.extract import WebDataExtractOperator
 from airflow_provider_webdata.options import Changes, Wait
-from airflow_provider_webdata.runs import kill
+from airflow_provider_webdata.runs import outside_handler as kill
 from airflow_provider_webdata.runs.failures import JobFailedError, WaitTimeoutError
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
-from airflow_provider_webdata.tasks.service_task import HAS_RETRY_POLICIES
 from tests.support import direct
 from tests.support.dag_runner import Airflow, Outcome, connection
 from tests.support.direct import StateStore, TaskInstance, context_of

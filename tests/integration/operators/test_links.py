@@ -167,7 +167,7 @@ def test_stored_with_the_dag() -> None:
     both = {"Web Data": "webdata_page", **dashboard}
     assert found == {"search": dashboard, "crawl": both, "each": both, "keep": both, "sense": both}
     assert [path.rpartition(".")[0] for path in get_provider_info()["extra-links"]] == [
-        "airflow_provider_webdata.tasks.links"
+        "airflow_provider_webdata.base.links"
     ] * 2
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from airflow.sdk.exceptions import AirflowFailException
 
+from airflow_provider_webdata.base.service_task import HAS_RETRY_POLICIES
 from airflow_provider_webdata.operators.agent import WebDataAgentOperator
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
@@ -21,10 +22,9 @@ from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.results.errors import StorageError
-from airflow_provider_webdata.runs import kept_records
-from airflow_provider_webdata.runs.delivery.delivery import Delivery
-from airflow_provider_webdata.runs.delivery.keep_media import KeepMedia
-from airflow_provider_webdata.tasks.service_task import HAS_RETRY_POLICIES
+from airflow_provider_webdata.runs.money import paid_records as kept_records
+from airflow_provider_webdata.runs.publishing.keep_media import KeepMedia
+from airflow_provider_webdata.runs.publishing.publication import Delivery
 from tests.support.direct import StateStore, TaskInstance, context_of
 from tests.support.fault_server import FaultServer, answer
 from tests.support.service import connection_text

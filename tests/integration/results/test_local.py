@@ -24,9 +24,9 @@ from hypothesis import strategies as st
 
 from airflow_provider_webdata.results.columns import EXTRA, Column, columns_of
 from airflow_provider_webdata.results.errors import OutputError, StorageError
-from airflow_provider_webdata.results.formats import FORMATS, SUFFIXES
-from airflow_provider_webdata.results.output import OutputFile, check_output
-from airflow_provider_webdata.results.partitions import files_of
+from airflow_provider_webdata.results.files.formats import FORMATS, SUFFIXES
+from airflow_provider_webdata.results.files.output import OutputFile, check_output
+from airflow_provider_webdata.results.files.partitions import files_of
 from airflow_provider_webdata.results.tables.items import ResultsFile
 from tests.support.rows import item_of
 from tests.support.tables import each_row
@@ -304,7 +304,7 @@ def test_killed_while_writing(tmp_path, warm, end):
     code = """
         import os, sys
         from airflow_provider_webdata.results.columns import columns_of
-        from airflow_provider_webdata.results.output import OutputFile
+        from airflow_provider_webdata.results.files.output import OutputFile
         with OutputFile(sys.argv[1], columns_of("document")) as file:
             file.write({"markdown": os.urandom(512 * 1024).hex()} for _ in range(20))
             print("written", flush=True)
@@ -335,7 +335,7 @@ def test_memory_does_not_grow_with_the_items(tmp_path, warm, end):
     code = """
         import resource, sys
         from airflow_provider_webdata.results.columns import columns_of
-        from airflow_provider_webdata.results.output import OutputFile
+        from airflow_provider_webdata.results.files.output import OutputFile
         page = {"markdown": "0123456789abcdef" * 4096, "metadata": {"url": "https://x.example/"}}
         def written(count):
             with OutputFile(sys.argv[1], columns_of("document")) as file:

@@ -18,8 +18,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from airflow_provider_webdata.common.hosts import addresses_for
-from airflow_provider_webdata.results.media import MediaReport, keep_media
-from airflow_provider_webdata.results.media_fetch import MAX_REDIRECTS, MediaSettings
+from airflow_provider_webdata.results.media.copies import MediaReport, keep_media
+from airflow_provider_webdata.results.media.fetch import MAX_REDIRECTS, MediaSettings
 from tests.integration.results.media_server import MediaServer, first, redirect, serve, status, unannounced
 from tests.support.fault_server import FaultServer, answer
 from tests.support.tables import each_row

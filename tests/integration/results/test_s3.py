@@ -17,9 +17,9 @@ from botocore.exceptions import ClientError
 
 from airflow_provider_webdata.results.columns import columns_of
 from airflow_provider_webdata.results.errors import OutputError, StorageError
-from airflow_provider_webdata.results.output import OutputFile, check_output
-from airflow_provider_webdata.results.partitions import PartitionedOutput, files_of
-from airflow_provider_webdata.results.quarantine import discard, publish, quarantined_at
+from airflow_provider_webdata.results.files.output import OutputFile, check_output
+from airflow_provider_webdata.results.files.partitions import PartitionedOutput, files_of
+from airflow_provider_webdata.results.files.quarantine import discard, publish, quarantined_at
 from tests.support.fault_server import FaultServer, answer
 from tests.support.tables import each_row
 from tests.support.warm import airflow_environ
@@ -121,7 +121,7 @@ def test_killed_while_writing(s3_client, bucket, s3_connection, warm, tmp_path):
     code = """
         import os, sys
         from airflow_provider_webdata.results.columns import columns_of
-        from airflow_provider_webdata.results.output import OutputFile
+        from airflow_provider_webdata.results.files.output import OutputFile
         with OutputFile(sys.argv[1], columns_of("document")) as file:
             file.write({"markdown": os.urandom(512 * 1024).hex()} for _ in range(20))
             print("written", flush=True)

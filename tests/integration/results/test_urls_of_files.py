@@ -9,8 +9,8 @@ import pytest
 
 from airflow_provider_webdata.common.item_urls import urls_in
 from airflow_provider_webdata.results.columns import CHANGES, columns_of
-from airflow_provider_webdata.results.formats import SUFFIXES
-from airflow_provider_webdata.results.output import OutputFile
+from airflow_provider_webdata.results.files.formats import SUFFIXES
+from airflow_provider_webdata.results.files.output import OutputFile
 from airflow_provider_webdata.results.tables.items import urls_of_file
 from airflow_provider_webdata.results.tombstones import Tombstone
 

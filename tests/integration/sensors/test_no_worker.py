@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_webdata.tasks.service_task import HAS_RETRY_POLICIES
+from airflow_provider_webdata.base.service_task import HAS_RETRY_POLICIES
 from tests.support.dag_runner import connection
 from tests.support.waiting import wait_until
 from tests.support.warm import airflow_environ

@@ -31,7 +31,7 @@ from airflow_provider_webdata.operators.monitor import WebDataRunMonitorOperator
 from airflow_provider_webdata.operators.provider import WebDataProviderOperator
 from airflow_provider_webdata.runs.intent import Intent
 from airflow_provider_webdata.runs.jobs.state import NOT_STARTED, StartState
-from airflow_provider_webdata.runs.kept_records import FileRecords, StoreRecords
+from airflow_provider_webdata.runs.money.paid_records import FileRecords, StoreRecords
 from airflow_provider_webdata.runs.searches.records import answered
 from airflow_provider_webdata.runs.state import TaskState
 from airflow_provider_webdata.sensors.job import WebDataJobSensor

@@ -21,7 +21,7 @@ from airflow.providers.sqlite.hooks.sqlite import SqliteHook
 from airflow.sdk import Connection
 
 from airflow_provider_webdata.results.columns import columns_of
-from airflow_provider_webdata.results.output import OutputFile
+from airflow_provider_webdata.results.files.output import OutputFile
 from tests.support.postgres import Postgres
 
 

@@ -26,11 +26,11 @@ from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
 from airflow_provider_webdata.results.columns import CHANGES, columns_of
 from airflow_provider_webdata.results.encoding import json_text
-from airflow_provider_webdata.results.formats import FORMATS, SUFFIXES
-from airflow_provider_webdata.results.output import OutputFile
-from airflow_provider_webdata.results.partitions import PartitionedOutput
+from airflow_provider_webdata.results.files.formats import FORMATS, SUFFIXES
+from airflow_provider_webdata.results.files.output import OutputFile
+from airflow_provider_webdata.results.files.partitions import PartitionedOutput
+from airflow_provider_webdata.results.pages.retrieval import KIND, flat_document, flat_documents
 from airflow_provider_webdata.results.result_schema import ResultSchema
-from airflow_provider_webdata.results.retrieval import KIND, flat_document, flat_documents
 from airflow_provider_webdata.results.tables.database import Database
 from airflow_provider_webdata.results.tables.errors import TableError
 from airflow_provider_webdata.results.tables.items import ResultsFile

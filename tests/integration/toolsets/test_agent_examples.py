@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from airflow._shared.module_loading import find_path_from_directory
 
-from airflow_provider_webdata.tasks.service_task import HAS_RETRY_POLICIES
+from airflow_provider_webdata.base.service_task import HAS_RETRY_POLICIES
 from tests.support.dag_runner import Airflow, Outcome, connection
 
 EXAMPLES = Path(__file__).parents[3] / "example_dags" / "agents"

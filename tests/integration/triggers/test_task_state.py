@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
-from airflow_provider_webdata.tasks.service_task import HAS_RETRY_POLICIES
+from airflow_provider_webdata.base.service_task import HAS_RETRY_POLICIES
 from airflow_provider_webdata.triggers.job import WebDataJobTrigger
 from tests.support.job_service import JobService
 

@@ -22,7 +22,7 @@ from airflow_provider_webdata.common import http_clients
 from airflow_provider_webdata.common.http_clients import UnreadableProxyError
 from airflow_provider_webdata.inbox.reader.client import AsyncInboxReader, InboxReader
 from airflow_provider_webdata.inbox.reader.protocol import InboxAddress
-from airflow_provider_webdata.results.media_fetch import MediaFetcher, MediaSettings
+from airflow_provider_webdata.results.media.fetch import MediaFetcher, MediaSettings
 from tests.support.fault_server import API_KEY, FaultServer, answer
 
 USAGE = '{"success": true, "data": {"remainingCredits": 5}}'

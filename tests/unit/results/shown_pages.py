@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from airflow_provider_webdata.results.substitute_pages import Kind
+from airflow_provider_webdata.results.pages.substitutes import Kind
 
 
 class Shown(NamedTuple):

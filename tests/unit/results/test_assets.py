@@ -20,7 +20,7 @@ from airflow_provider_webdata.results.assets import (
 )
 from airflow_provider_webdata.results.columns import columns_of
 from airflow_provider_webdata.results.errors import OutputError
-from airflow_provider_webdata.results.partitions import NO_VALUE, PartitionedOutput
+from airflow_provider_webdata.results.files.partitions import NO_VALUE, PartitionedOutput
 
 FACTS = {"path": "s3://b/x.jsonl", "count": 3, "creditsUsed": 2, "warning": None}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_provider_webdata.results.media_types import extension_of, type_of
+from airflow_provider_webdata.results.media.kinds import extension_of, type_of
 from tests.support.tables import each_row
 
 PNG = b"\x89PNG\r\n\x1a\n........"

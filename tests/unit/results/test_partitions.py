@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_provider_webdata.results import partitions
 from airflow_provider_webdata.results.assets import partition_key
 from airflow_provider_webdata.results.columns import columns_of
 from airflow_provider_webdata.results.errors import OutputError
-from airflow_provider_webdata.results.formats import SUFFIXES
-from airflow_provider_webdata.results.partitions import (
+from airflow_provider_webdata.results.files import partitions
+from airflow_provider_webdata.results.files.formats import SUFFIXES
+from airflow_provider_webdata.results.files.partitions import (
     PartitionedOutput,
     files_of,
     host_of,

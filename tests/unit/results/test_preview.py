@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from airflow_provider_webdata.results.preview import preview_row
+from airflow_provider_webdata.results.pages.preview import preview_row
 
 
 def test_a_row_is_what_xcom_holds() -> None:

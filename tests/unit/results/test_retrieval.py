@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from airflow_provider_webdata.common.item_urls import url_of
 from airflow_provider_webdata.results.columns import columns_of
 from airflow_provider_webdata.results.encoding import json_text
-from airflow_provider_webdata.results.retrieval import KIND, flat_documents
+from airflow_provider_webdata.results.pages.retrieval import KIND, flat_documents
 from airflow_provider_webdata.results.tombstones import MARK, Tombstone, marked
 from tests.support.rows import item_of, row
 from tests.support.tables import each_row

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_provider_webdata.results.substitute_pages import RULES, substitute_kind
+from airflow_provider_webdata.results.pages.substitutes import RULES, substitute_kind
 from tests.unit.results.shown_pages import INSTEAD, PAGES, page
 
 DOCS = (Path(__file__).parents[3] / "docs" / "checks.md").read_text(encoding="utf-8")

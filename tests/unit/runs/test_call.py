@@ -13,12 +13,12 @@ from airflow.sdk.exceptions import AirflowFailException
 from airflow.sdk.execution_time.context import OutletEventAccessors
 
 from airflow_provider_webdata import runs
+from airflow_provider_webdata.base.operator import WebDataOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.options import Media, Output
 from airflow_provider_webdata.runs.call import CallRun
-from airflow_provider_webdata.runs.delivery.step import Results
+from airflow_provider_webdata.runs.publishing.step import Results
 from airflow_provider_webdata.runs.run import Run
-from airflow_provider_webdata.tasks.operator import WebDataOperator
 
 ITEMS = [{"url": f"https://x.example/{n}", "title": "X"} for n in range(3)]
 SUMMARY = {"id": "s-1", "creditsUsed": 2}

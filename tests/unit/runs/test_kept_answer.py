@@ -9,8 +9,8 @@ import pytest
 
 from airflow_provider_webdata.api.models import SearchResponse
 from airflow_provider_webdata.runs.failures import UndeliveredAnswerError
-from airflow_provider_webdata.runs.kept_answer import KeptAnswer
-from airflow_provider_webdata.runs.kept_records import StoreRecords
+from airflow_provider_webdata.runs.money.paid_records import StoreRecords
+from airflow_provider_webdata.runs.money.paid_response import KeptAnswer
 from tests.support.direct import StateStore, TaskInstance, context_of
 
 WIRE = {

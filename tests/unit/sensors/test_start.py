@@ -10,13 +10,13 @@ from uuid import uuid4
 import pytest
 from airflow.sdk import DAG, XComArg, task
 
+from airflow_provider_webdata.base.service_task import HAS_RETRY_POLICIES
 from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.operators.monitor import WebDataRunMonitorOperator
 from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
 from airflow_provider_webdata.sensors.webhook import WebDataWebhookSensor
-from airflow_provider_webdata.tasks.service_task import HAS_RETRY_POLICIES
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_webdata.runs.cached_pages import CachedPages
+from airflow_provider_webdata.runs.pages.cached_pages import CachedPages
 
 
 def page(state: Any = "hit", **age: float) -> dict[str, Any]:

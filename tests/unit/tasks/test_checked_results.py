@@ -25,9 +25,9 @@ from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
 from airflow_provider_webdata.options import Changes, Checks, Output, Schema
 from airflow_provider_webdata.results.errors import OutputError
-from airflow_provider_webdata.results.quarantine import publish
+from airflow_provider_webdata.results.files.quarantine import publish
 from airflow_provider_webdata.results.tables.items import ResultsFile
-from airflow_provider_webdata.runs.delivery.step import Results
+from airflow_provider_webdata.runs.publishing.step import Results
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from tests.support.direct import TaskInstance, context_of
 from tests.support.tables import each_row
@@ -224,7 +224,7 @@ def test_what_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_without_checks_nothing_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("airflow_provider_webdata.runs.delivery.check.substitute_kind", None)
+    monkeypatch.setattr("airflow_provider_webdata.runs.publishing.quality.substitute_kind", None)
     assert delivered(PAGES)[0]["data"] == PAGES
     assert not {"quality", "qualityRejected"} & delivered(PAGES)[1].keys()
 

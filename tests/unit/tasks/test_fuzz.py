@@ -21,11 +21,11 @@ from msgspec.structs import replace
 from airflow_provider_webdata.common.coded_errors import CodedError
 from airflow_provider_webdata.hooks.ledger import Ledger
 from airflow_provider_webdata.operators.monitor import WebDataRunMonitorOperator
+from airflow_provider_webdata.results.files.partitions import PartitionedOutput, files_of
 from airflow_provider_webdata.results.manifest.entries import Entry
 from airflow_provider_webdata.results.manifest.folder import ManifestFolder, Run
-from airflow_provider_webdata.results.partitions import PartitionedOutput, files_of
 from airflow_provider_webdata.runs.jobs.state import NOT_STARTED, StartState
-from airflow_provider_webdata.runs.kept_records import FileRecords, StoreRecords
+from airflow_provider_webdata.runs.money.paid_records import FileRecords, StoreRecords
 from airflow_provider_webdata.runs.searches.records import by_search, items_of
 from airflow_provider_webdata.runs.state import TaskState
 from airflow_provider_webdata.toolsets.sources import AgentSources

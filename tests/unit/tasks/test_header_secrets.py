@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_webdata.tasks.header_secrets import header_values, secrets_in_urls
+from airflow_provider_webdata.base.arguments.header_secrets import header_values, secrets_in_urls
 
 VALUES = [
     ({"headers": {"X-Key": "secret-1"}}, ["secret-1"]),

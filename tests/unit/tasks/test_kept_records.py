@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from airflow_provider_webdata.runs import kept_records
 from airflow_provider_webdata.runs.failures import UndeliveredAnswerError
-from airflow_provider_webdata.runs.kept_records import (
+from airflow_provider_webdata.runs.money import paid_records as kept_records
+from airflow_provider_webdata.runs.money.paid_records import (
     FileRecords,
     StoreRecords,
     records_of,

@@ -13,7 +13,6 @@ from pydantic import BaseModel
 
 from airflow_provider_webdata.api.errors import InvalidRequestError
 from airflow_provider_webdata.common.arguments import as_list
-from airflow_provider_webdata.common.tagged_items import tagged, untagged
 from airflow_provider_webdata.operators.agent import WebDataAgentOperator
 from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
@@ -29,6 +28,7 @@ from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
 from airflow_provider_webdata.options import Media, Output
+from airflow_provider_webdata.results.tagged_items import tagged, untagged
 from airflow_provider_webdata.runs.request import checked_number, request_body
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor

@@ -12,12 +12,12 @@ from airflow.sdk import BaseOperator
 from airflow_provider_webdata.api import errors
 from airflow_provider_webdata.api.query import QueryError
 from airflow_provider_webdata.api.retry import reschedule_delay
+from airflow_provider_webdata.base import retry_policy
+from airflow_provider_webdata.base.retry_policy import POLICIES_RESCHEDULE, WebDataRetryPolicy
+from airflow_provider_webdata.base.service_task import HAS_RETRY_POLICIES
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.options import RATE_LIMIT_TIMEOUT_SECONDS
-from airflow_provider_webdata.tasks import retry_policy
-from airflow_provider_webdata.tasks.retry_policy import POLICIES_RESCHEDULE, WebDataRetryPolicy
-from airflow_provider_webdata.tasks.service_task import HAS_RETRY_POLICIES
 
 
 def api(cls, status, **more):

@@ -12,16 +12,16 @@ from airflow.sdk.exceptions import AirflowFailException
 from airflow.serialization.serialized_objects import DagSerialization
 from pydantic import BaseModel
 
-from airflow_provider_webdata.common.tagged_items import untagged
 from airflow_provider_webdata.operators.agent import WebDataAgentOperator
 from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.options import Schema
+from airflow_provider_webdata.results.tagged_items import untagged
 from airflow_provider_webdata.results.tombstones import Tombstone
-from airflow_provider_webdata.runs.delivery.step import Results
 from airflow_provider_webdata.runs.jobs.results import JobResult
+from airflow_provider_webdata.runs.publishing.step import Results
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from tests.support.direct import TaskInstance, context_of
 from tests.support.service import connection_text

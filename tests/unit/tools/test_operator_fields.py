@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_webdata.tasks.operator import RequestFields
+from airflow_provider_webdata.base.operator import RequestFields
 from tools import operator_fields
 from tools.field_rules import field_rules
 from tools.operator_fields import FieldsError, loose_type, main, parameters, rewritten
@@ -146,7 +146,7 @@ def test_command(
     file = folder / "preview.py"
     file.write_text(source)
     monkeypatch.setattr(operator_fields, "OPERATORS", folder)
-    rules = folder.parent / "tasks" / "field_rules.json"
+    rules = folder.parent / "base" / "arguments" / "field_rules.json"
     rules.parent.mkdir()
     rules.write_text(field_rules(["CrawlParamsRequest"]) if source == WRITTEN else "")
     assert main(arguments) == code

@@ -9,7 +9,7 @@ import pytest
 
 from airflow_provider_webdata.airflow_db.tasks import TaskName
 from airflow_provider_webdata.results.lineage import Assertion
-from airflow_provider_webdata.results.preview import preview_row
+from airflow_provider_webdata.results.pages.preview import preview_row
 from airflow_provider_webdata.ui.previews import preview
 from airflow_provider_webdata.ui.quality import quality_of
 from airflow_provider_webdata.ui.tasks import TaskFacts

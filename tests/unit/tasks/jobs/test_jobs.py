@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_webdata.api import models
+from airflow_provider_webdata.base.job_operator import WebDataJobOperator
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
 from airflow_provider_webdata.inbox.wire import is_key
@@ -23,7 +24,6 @@ from airflow_provider_webdata.runs.failures import too_many
 from airflow_provider_webdata.runs.jobs.identity import JobIdentity
 from airflow_provider_webdata.runs.jobs.results import MOST_LISTED, PageErrors, texts
 from airflow_provider_webdata.states.jobs import events_to_ask_for, last_events
-from airflow_provider_webdata.tasks.job_operator import WebDataJobOperator
 
 OPERATORS: list[tuple[type[WebDataJobOperator], dict[str, Any]]] = [
     (WebDataBatchScrapeOperator, {"urls": ["https://example.com/"]}),

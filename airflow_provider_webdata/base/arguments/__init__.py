@@ -1,0 +1,1 @@
+"""Checks of arguments while a DAG file is parsed, with the rules as data."""

@@ -1,0 +1,120 @@
+"""Argument checks while the DAG file is parsed: unknown arguments, and literals that violate a field's rule."""
+
+from __future__ import annotations
+
+import inspect
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import XComArg
+from airflow.sdk.bases.operator import BaseOperatorMeta
+from pydantic import ValidationError
+
+from airflow_provider_webdata.base.arguments.literal_check import RULES, may_be_wrong
+from airflow_provider_webdata.common.coded_errors import MissingArgumentError, UnknownArgumentError
+from airflow_provider_webdata.common.literals import is_literal
+from airflow_provider_webdata.common.spelling import nearest
+from airflow_provider_webdata.options import Option
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+
+class CheckedArguments(BaseOperatorMeta):
+    """Metaclass of the service's tasks. Only a metaclass sees arguments that Airflow refuses before `__init__`."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:  # noqa: N805
+        """Create a task.
+
+        :raises UnknownArgumentError: an argument does not exist; the message suggests the nearest one.
+        :raises MissingArgumentError: a required argument is missing.
+        :raises ArgumentError: a literal argument is invalid.
+        """
+        with naming_arguments(cls, kwargs):
+            task = super().__call__(*args, **kwargs)
+        # A mapped task checks its arguments at run time, before it sends a request.
+        if "_airflow_from_mapped" not in kwargs:
+            task.check_literals()
+            for option in vars(task).values():
+                if isinstance(option, Option):
+                    option.check_task(task)
+                    XComArg.apply_upstream_relationship(
+                        task, [getattr(option, name) for name in option.template_fields]
+                    )
+        return task
+
+
+# Argument names of other clients and providers: the argument that the operator must have, and the hint.
+_SYNONYMS = {
+    **dict.fromkeys(("max_results", "max_pages", "num_results", "page_limit"), ("limit", "write limit=...")),
+    "firecrawl_conn_id": ("webdata_conn_id", "write webdata_conn_id=..."),
+    **{label: ("extra_body", f"write extra_body={{'{label}': ...}}") for label in ("origin", "integration")},
+    "queries": ("query", "use WebDataBatchSearchOperator for several queries"),
+}
+
+
+@contextmanager
+def naming_arguments(cls: type, given: Mapping[str, Any]) -> Iterator[None]:
+    """Replace Airflow's errors about unknown and missing arguments with errors that have a code."""
+    try:
+        yield
+    except TypeError as error:
+        if text := _unknown(cls, given):
+            raise UnknownArgumentError(text) from error
+        if str(error).startswith("missing keyword argument"):
+            raise MissingArgumentError(f"{cls.__name__} {given.get('task_id')!r}: {error}") from error
+        raise
+
+
+def _unknown(cls: type, given: Mapping[str, Any]) -> str:
+    """Return an error message about unknown arguments, or an empty string."""
+    known = {
+        name
+        for base in cls.__mro__
+        if base is not object and "__init__" in vars(base)
+        for name in inspect.signature(vars(base)["__init__"]).parameters
+    } - {"self", "args", "kwargs"}
+    unknown = [name for name in given if name not in known and not name.startswith("_")]
+    lines = []
+    for name in unknown:
+        near = nearest(name, known)
+        hint = f"did you mean {near!r}?" if near else ""
+        argument, advice = _SYNONYMS.get(name, ("", ""))
+        if argument in known:
+            hint = advice
+        elif "scrape_options" in known and name in RULES["ScrapeOptions"]:
+            hint = f"write scrape_options={{{name!r}: ...}}"
+        lines.append(f"unknown argument {name!r}" + (f"; {hint}" if hint else ""))
+    return f"{cls.__name__} {given.get('task_id')!r}: {', '.join(lines)}" if lines else ""
+
+
+def literal_problems(model: str, fields: Mapping[str, Any]) -> Collection[str]:
+    """Return the problems of the literal fields of a request, without rules between fields.
+
+    The models are imported only if a field may be invalid: the import takes a hundred times longer than this check.
+
+    :param fields: arguments by their Python names.
+    """
+    rules = RULES[model]
+    suspects = {name for name, value in fields.items() if may_be_wrong(rules.get(name, ()), value)}
+    # `ignore_invalid_urls` decides whether a URL may be any text, and its value may not be known yet.
+    if not is_literal(fields.get("ignore_invalid_urls")):
+        suspects.discard("urls")
+    if not suspects:
+        return ()
+    from airflow_provider_webdata.api import models
+    from airflow_provider_webdata.api.errors import InvalidRequestError
+
+    request: Any = getattr(models, model)
+    names = {field.alias: name.rstrip("_") for name, field in request.model_fields.items()}
+
+    def is_meant(issue: Mapping[str, Any]) -> bool:
+        first = str(issue["loc"][0]) if issue["loc"] else ""
+        return names.get(first, first).rstrip("_") in suspects and is_literal(issue["input"])
+
+    known = {name: value for name, value in fields.items() if name in suspects or is_literal(value)}
+    try:
+        request.model_validate(known)
+    except ValidationError as error:
+        return InvalidRequestError.from_validation_error(model, error, request, is_meant).problems
+    return ()

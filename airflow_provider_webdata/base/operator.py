@@ -1,0 +1,211 @@
+"""Base class of the service's operators, which builds a request from their arguments."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import msgspec
+
+from airflow_provider_webdata.base.arguments.checked_arguments import literal_problems
+from airflow_provider_webdata.base.arguments.literal_check import RULES
+from airflow_provider_webdata.base.returned_files import results_of
+from airflow_provider_webdata.base.service_task import ServiceTask
+from airflow_provider_webdata.common.arguments import number
+from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.common.item_urls import urls_in
+from airflow_provider_webdata.common.literals import templates_of_none
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from airflow.sdk import Context
+
+
+class RequestFields(msgspec.Struct):
+    """The arguments of an operator that are fields of its request.
+
+    `tools/operator_fields.py` writes the parameters, their documentation, and their assignments into the operator.
+
+    :param model: name of the request model in `api.models`.
+    :param own: arguments of the operator that are not request fields.
+    :param without: fields that the operator does not accept.
+    :param defaults: default values that the operator sends in place of the service's own defaults.
+    :param options: option arguments that the operator accepts, of `output`, `media`, `changes`, `result_schema`,
+        `checks`, and `credit_limit`.
+    """
+
+    model: str
+    own: Collection[str] = ()
+    without: Collection[str] = ()
+    defaults: Mapping[str, Any] = {}
+    options: Collection[str] = ()
+
+
+TEMPLATED_OPTIONS = {
+    # Every Airflow operator has an attribute `output`, which represents its XCom.
+    "output": "output_to",
+    "media": "media",
+    "changes": "changes",
+    "credit_limit": "credit_limit",
+}
+"""Templated attributes of the option arguments, by argument; `tools/option_arguments.py` has the others."""
+
+
+class WebDataOperator(ServiceTask):
+    """Base class of the service's operators. A subclass sets its `run`.
+
+    Invalid input fails the task before any request and without a retry. A 429 that outlasts the connection's retry
+    budget releases the worker slot: the task is rescheduled to the time requested by the service, without using up an
+    attempt. Permanent errors fail the task immediately. All other errors are retried according to the task's settings.
+
+    :param extra_body: merged into the request unchecked, for fields of the service that this provider does not support
+        yet (templated). Not for operators whose request has no body.
+    :param kwargs: arguments of `ServiceTask` and `BaseOperator`.
+    """
+
+    template_fields_renderers: ClassVar[dict[str, str]] = {}
+    ui_color = "#d9ecf2"
+
+    request_model: ClassVar[str]
+    """Name of the request's model in `api.models`."""
+
+    request_fields: ClassVar[Sequence[str]] = ()
+    """Arguments that become fields of the request, by their Python names."""
+
+    for_many: ClassVar[Mapping[str, str]] = {}
+    """Alternatives for arguments that accept one value, for users who pass a list."""
+
+    _unusable: Sequence[str] = ()
+
+    def __init_subclass__(cls, *, fields: RequestFields | None = None, **kwargs: Any) -> None:
+        """Register the fields of a request, as in `fields=RequestFields("SearchRequest")`.
+
+        All arguments in the signature of `__init__`, except its own, become `request_fields` and are templated. Lists
+        and mappings are displayed as JSON.
+        """
+        super().__init_subclass__(**kwargs)
+        if fields is None:
+            return
+        types: dict[str, str] = cls.__init__.__annotations__
+        cls.request_model = fields.model
+        own = {*fields.own, *fields.options, "kwargs", "return"}
+        cls.request_fields = tuple(name for name in types if name not in own)
+        rendered = tuple(TEMPLATED_OPTIONS[name] for name in fields.options if name in TEMPLATED_OPTIONS)
+        cls.template_fields = (*cls.template_fields, "extra_body", *cls.request_fields, *rendered)
+        structured = [name for name in cls.template_fields if _is_structured(types.get(name, ""))]
+        structured += ["extra_body", *(name for name in rendered if name != "credit_limit")]
+        cls.template_fields_renderers = {**cls.template_fields_renderers, **dict.fromkeys(structured, "json")}
+
+    def __init__(self, *, extra_body: Mapping[str, Any] | str | None = None, **kwargs: Any) -> None:
+        if extra_body is not None and not self.request_fields:
+            raise ArgumentError(
+                f"{type(self).__name__} sends no body, so extra_body would have no effect; remove it"
+            )
+        super().__init__(**kwargs)
+        self.extra_body = extra_body
+
+    def execute(self, context: Context) -> Any:
+        """Call the service. `runs.run.Run.calling` documents the handling of failures."""
+        run = self.new_run(context)
+        if problems := [*self._unusable, *self.missing(context)]:
+            run.refuse("; ".join(problems))
+        run.read_urls()
+        return self.finished(run.execute)
+
+    def missing(self, context: Context) -> list[str]:
+        """Return a problem for each required field that is None, else for other arguments that need a value.
+
+        :param context: the task's context.
+        """
+        index = getattr(context.get("ti"), "map_index", None)
+        where = "" if index is None or index < 0 else f" at map index {index}"
+        others = ", ".join(sorted(self.upstream_task_ids)) or (
+            "the list that is mapped over" if where else ""
+        )
+        required = RULES[self.request_model].get("", ("required",))[1:] if self.request_fields else ()
+        return [
+            f"{name} is None{where}: "
+            + (f"its value comes from {source}. Return a value there" if source else "pass a value")
+            for name in required
+            if name in self.request_fields and getattr(self, name) is None
+            for source in (self._sources.get(name, others),)
+        ] or super().missing(context)
+
+    def check_literals(self) -> None:
+        """Check the literal arguments while the DAG file is parsed.
+
+        :raises ArgumentError: an argument violates a rule of its field. Rules between fields are checked at run time.
+        """
+        if not self.request_fields:
+            return
+        fields = self.given()
+        problems = (
+            self.lists_for_text(fields)
+            or literal_problems(self.request_model, fields)
+            or self.contradictions(fields)
+        )
+        if problems:
+            lines = "".join(f"\n  - {problem}" for problem in problems)
+            raise ArgumentError(f"{type(self).__name__} {self.task_id!r} is invalid:{lines}")
+
+    def contradictions(self, fields: Mapping[str, Any]) -> Sequence[str]:  # noqa: ARG002
+        """Return contradictions between literal arguments.
+
+        :param fields: fields of the request, by their Python names.
+        """
+        return ()
+
+    def lists_for_text(self, fields: Mapping[str, Any]) -> list[str]:
+        """Return the problems of arguments that must be one text but are lists.
+
+        :param fields: fields of the request, by their Python names.
+        """
+        rules = RULES[self.request_model]
+        return [
+            f"{name}: must be one text (given: {type(value).__name__} of {len(value)}). For one task per item, use "
+            f".partial(...).expand({name}=[...])"
+            + (f"; for one task with all items, {self.for_many[name]}" if name in self.for_many else "")
+            for name, value in fields.items()
+            if isinstance(value, (list, tuple, set)) and rules.get(name, ("",))[0] == "text"
+        ]
+
+    def rendered(self, written: Mapping[str, Any]) -> None:
+        """Record fields without a usable value, and replace results of another task by their URLs.
+
+        :param written: the fields before rendering.
+        """
+        problems: list[str] = []
+        for name in {"url", "urls"} & {*written}:
+            value, paths = results_of(self, name, written[name], getattr(self, name))
+            # Without its URLs, the argument names no file either.
+            setattr(self, name, None if paths else urls_in(value))
+            problems += [
+                f"{name}: a result has no URL, and its `path` ({path[:200]!r}) is content, not a file of results. "
+                f"Pass what the task with `output` returned: {name}=task.output"
+                for path in paths[:1]
+            ]
+        self._unusable = problems or [
+            f"{name}: the template {template!r} rendered to None, which would be sent as text. Provide a value, for "
+            "example with `| default('...', true)`, or omit the argument"
+            for name, value in written.items()
+            for template in templates_of_none(value, getattr(self, name))
+        ]
+
+    def given(self) -> dict[str, Any]:
+        """Return the request fields that are not None, by their Python names."""
+        return {name: value for name in self.request_fields if (value := getattr(self, name)) is not None}
+
+
+def checked_limit(credit_limit: float | str | None) -> float | str | None:
+    """Validate the argument `credit_limit`.
+
+    :param credit_limit: credits, or a template.
+    :raises ArgumentError: the value is neither.
+    """
+    if not isinstance(credit_limit, str):
+        number("credit_limit", credit_limit)
+    return credit_limit
+
+
+def _is_structured(annotation: str) -> bool:
+    return "Mapping[" in annotation or "Sequence[" in annotation

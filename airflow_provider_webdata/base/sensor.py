@@ -1,0 +1,194 @@
+"""Base classes of the sensors: start in the triggerer, deferral, and results."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from airflow.sdk import BaseSensorOperator
+from airflow.sdk.exceptions import (
+    AirflowRescheduleException,
+    AirflowSensorTimeout,
+    AirflowSkipException,
+    AirflowTaskTimeout,
+)
+
+from airflow_provider_webdata.base.links import LINKS
+from airflow_provider_webdata.base.service_task import HAS_RETRY_POLICIES, ServiceTask, is_deferrable
+from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.common.dates import moment
+from airflow_provider_webdata.common.literals import is_literal
+from airflow_provider_webdata.common.worker_exit import seconds_until_resumable
+from airflow_provider_webdata.states.deadline import EXECUTION_TIMEOUT, WaitDeadline
+from airflow_provider_webdata.waiting.policy import TIMEOUT_MARGIN_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from airflow.sdk import BaseOperatorLink, Context
+    from airflow.sdk.bases.sensor import PokeReturnValue
+
+TRIGGERS_KNOW_THEIR_RUN = HAS_RETRY_POLICIES
+"""Whether a trigger that starts without a worker knows the start of its DAG run (Airflow 3.3 and later)."""
+
+_RULE_FOR_AFTER = "must be a time in ISO 8601, such as 2026-01-31T10:00:00Z"
+
+
+class WebDataSensor(ServiceTask, BaseSensorOperator):
+    """Base class of the service's sensors.
+
+    :param deferrable: whether to wait in the triggerer, without occupying a worker slot. Default: Airflow's own setting
+        `[operators] default_deferrable`. A deferrable sensor without templates in its arguments starts directly in the
+        triggerer and uses no worker slot until it has a result.
+    :param kwargs: arguments of `ServiceTask` and Airflow's `BaseSensorOperator`. `timeout` is wall-clock time in
+        seconds from the start of each attempt. `soft_fail=True` skips the task if the wait times out; every other error
+        fails it.
+    """
+
+    operator_extra_links: Collection[BaseOperatorLink] = LINKS
+    ui_color = "#d9ecf2"
+
+    trigger_class: ClassVar[str]
+    """Import path of the trigger that waits. A DAG file is parsed faster without importing it."""
+
+    def __init__(self, *, deferrable: bool | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.deferrable = is_deferrable(deferrable)
+
+    def trigger_kwargs(self) -> dict[str, Any]:
+        """Return the trigger's arguments except `deadline` and those from `since`."""
+        raise NotImplementedError
+
+    def since(self, context: Context | None) -> dict[str, Any]:  # noqa: ARG002
+        """Return the trigger's arguments that define the earliest time of a match.
+
+        :param context: the task's context; None: the task starts in the triggerer.
+        """
+        return {}
+
+    def show_page(self) -> None:
+        """Set `webdata_page` to the page of the object in the rendered arguments, if any."""
+
+    def start_in_triggerer(self, *, knows_when: bool, unless: bool = False) -> None:
+        """Let the scheduler start this task in the triggerer if possible. Must be the last call in `__init__`.
+
+        :param knows_when: whether the arguments define the earliest time of a match, without the DAG run's start.
+        :param unless: whether the sensor must start in a worker for another reason.
+        """
+        given = [getattr(self, name) for name in self.template_fields]
+        runs_code_first = (
+            self.on_execute_callback
+            or self._pre_execute_hook
+            or type(self).execute is not WebDataSensor.execute
+            or type(self).pre_execute is not BaseSensorOperator.pre_execute
+        )
+        if (
+            not self.deferrable
+            or unless
+            or runs_code_first
+            or not all(map(is_literal, given))
+            or not (knows_when or TRIGGERS_KNOW_THEIR_RUN)
+        ):
+            return
+        from airflow.triggers.base import StartTriggerArgs
+
+        limit, ends = timedelta(seconds=self.timeout), {}
+        if self.execution_timeout is not None and self.execution_timeout < limit:
+            limit, ends = self.execution_timeout, {"deadline": WaitDeadline(by=EXECUTION_TIMEOUT).serialize()}
+        self.start_from_trigger = True
+        self.start_trigger_args = StartTriggerArgs(
+            trigger_cls=self.trigger_class,
+            trigger_kwargs={**self.trigger_kwargs(), **self.since(None), **ends},
+            next_method="execute_complete",
+            next_kwargs=None,
+            timeout=limit + timedelta(seconds=TIMEOUT_MARGIN_SECONDS),
+        )
+
+    def execute(self, context: Context) -> Any:
+        """Wait in the triggerer or in this worker."""
+        run = self.new_run(context)
+        if problems := self.missing(context):
+            run.refuse("; ".join(problems))
+        run.check()
+        self.show_page()
+        if self.deferrable:
+            run.wait_in_triggerer()
+        return self.finished(partial(self._skipping_timeouts, super().execute, context))
+
+    def _get_next_poke_interval(self, *args: Any, **kwargs: Any) -> float:
+        interval = super()._get_next_poke_interval(*args, **kwargs)
+        return max(interval, seconds_until_resumable()) if self.reschedule else interval
+
+    def poke(self, context: Context) -> bool | PokeReturnValue:
+        """Poll once."""
+        run = self.new_run(context) if self._run is None else self._run
+        done: bool | PokeReturnValue = run.poke()
+        return done
+
+    def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Context) -> Any:
+        """Resume after the trigger; see `ServiceTask.execute_complete`."""
+        self.show_page()
+        return self._skipping_timeouts(super().resume_execution, next_method, next_kwargs, context)
+
+    def _skipping_timeouts(self, act: Any, *args: Any) -> Any:
+        """Call a function, and undo Airflow's conversion of its error into a skip, unless the wait timed out."""
+        try:
+            return act(*args)
+        except AirflowTaskTimeout as late:
+            if not self.soft_fail:
+                raise
+            self.log.warning("%s. The task is skipped (soft_fail=True)", late)
+            raise AirflowSkipException(str(late)) from None
+        except AirflowSkipException as skip:
+            cause = skip.__cause__
+            if cause is None:
+                raise
+            is_timeout = isinstance(cause, (AirflowSensorTimeout, AirflowTaskTimeout))
+            if isinstance(cause, (AirflowRescheduleException, AirflowSkipException)) or (
+                self.soft_fail and not is_timeout
+            ):
+                raise cause from None
+            flag = "soft_fail" if self.soft_fail else "never_fail"
+            self.log.warning("%s. The task is skipped (%s=True)", cause, flag)
+            raise
+
+
+class SinceSensor(WebDataSensor):
+    """Base class of the sensors for events after a given time.
+
+    :param after: accept only later events: ISO 8601 text or a datetime (templated). Default: the start of the DAG run,
+        which is the same for every attempt, so events before the start of the wait are found too.
+    :param kwargs: arguments of `WebDataSensor`.
+    """
+
+    def __init__(self, *, after: str | datetime | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.after = after
+        if is_literal(after) and after and _moment(after) is None:
+            raise ArgumentError(f"after {_RULE_FOR_AFTER} (given: {after!r})")
+
+    def since(self, context: Context | None) -> dict[str, Any]:
+        """Return `after`. In a trigger that starts without a worker, None means the start of the DAG run."""
+        if context is not None:
+            return {"after": self.after_moment(context).isoformat()}
+        found = _moment(self.after) if self.after else None
+        return {"after": found.isoformat() if found else None}
+
+    def after_moment(self, context: Context) -> datetime:
+        """Return the earliest time of a match, which is the same for every attempt.
+
+        :raises ArgumentError: `after` is not a valid time.
+        """
+        if self.after:
+            found = _moment(self.after)
+            if found is None:
+                raise ArgumentError(f"after {_RULE_FOR_AFTER} (given: {self.after!r})")
+            return found
+        dag_run = context.get("dag_run")
+        start: datetime | None = getattr(dag_run, "start_date", None)
+        return start or datetime.now(timezone.utc)
+
+
+def _moment(after: str | datetime) -> datetime | None:
+    return moment(after.isoformat() if isinstance(after, datetime) else str(after))

@@ -1,0 +1,223 @@
+"""Base class of all tasks that call the service: hook, run, and masking."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from airflow.sdk import BaseOperator, XComArg
+from airflow.sdk.configuration import conf
+from airflow.sdk.exceptions import AirflowFailException, AirflowSensorTimeout, AirflowSkipException
+
+from airflow_provider_webdata.base.arguments.checked_arguments import CheckedArguments, naming_arguments
+from airflow_provider_webdata.base.arguments.literal_text import LiteralText
+from airflow_provider_webdata.base.links import DashboardLink
+from airflow_provider_webdata.common.arguments import seconds
+from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.options import RATE_LIMIT_TIMEOUT_SECONDS, Option
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Sequence
+    from datetime import timedelta
+
+    import jinja2
+    from airflow.sdk import BaseOperatorLink, Context
+
+    from airflow_provider_webdata.hooks.webdata import WebDataHook
+
+_FINAL = (AirflowFailException, AirflowSensorTimeout, AirflowSkipException, ArgumentError)
+
+HAS_RETRY_POLICIES = hasattr(BaseOperator, "retry_policy")
+"""Whether this Airflow supports retry policies (3.3 and later)."""
+
+SUBJECTS = frozenset(
+    (
+        "check_id",
+        "file",
+        "job_id",
+        "monitor_id",
+        "monitor_name",
+        "queries",
+        "scrape_id",
+        "steps",
+        "url",
+        "urls",
+    )
+)
+"""Arguments that must not be None if they come from another task: without them a task would do something else."""
+
+
+class ServiceTask(LiteralText, BaseOperator, metaclass=CheckedArguments):
+    """Base class of the service's operators and sensors.
+
+    :param webdata_conn_id: id of a connection of type `webdata` (templated).
+    :param rate_limit_timeout: seconds, or a timedelta, for which an attempt may be rescheduled while the service
+        responds with 429, or with 503 and `Retry-After`, or cannot be reached, counted from the first time; then the
+        attempt fails. 0: never reschedule. Default: 6 hours, and 1 hour for a service that cannot be reached.
+    :param multiple_outputs: whether to push each value of a returned mapping as a separate XCom under its key, for
+        example for `crawl.output["path"]`. Default: true.
+    :param kwargs: arguments of Airflow's own base class. `retry_policy` is `WebDataRetryPolicy` by default.
+    """
+
+    template_fields: Sequence[str] = ("webdata_conn_id",)
+    operator_extra_links: Collection[BaseOperatorLink] = (DashboardLink(),)
+
+    run: ClassVar[str] = ""
+    """Import path of the class that executes the task, as in `package.module:Class`."""
+
+    webdata_page = ""
+    """Path of the page of the task's job, monitor, check, or delivery, once known; see `page_urls`."""
+
+    def __init__(
+        self,
+        *,
+        webdata_conn_id: str = "webdata_default",
+        rate_limit_timeout: float | timedelta = RATE_LIMIT_TIMEOUT_SECONDS,
+        multiple_outputs: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(multiple_outputs=multiple_outputs, **kwargs)
+        if HAS_RETRY_POLICIES and self.retry_policy is None:
+            from airflow_provider_webdata.base.retry_policy import WebDataRetryPolicy
+
+            self.retry_policy = WebDataRetryPolicy()
+        self.webdata_conn_id = webdata_conn_id
+        self.rate_limit_timeout = seconds("rate_limit_timeout", rate_limit_timeout, zero=True)
+
+    @classmethod
+    def partial(cls, **kwargs: Any) -> Any:
+        """Return Airflow's partial operator.
+
+        :raises UnknownArgumentError: an argument does not exist; the message suggests the nearest one.
+        """
+        with naming_arguments(cls, kwargs):
+            return super().partial(**kwargs)
+
+    def check_literals(self) -> None:
+        """Check the literal arguments while the DAG file is parsed."""
+
+    def given(self) -> dict[str, Any]:
+        """Return the request fields that are not None, by their Python names."""
+        return {}
+
+    _sources: Mapping[str, str] = {}
+
+    def missing(self, context: Context) -> list[str]:  # noqa: ARG002
+        """Return a problem for each required argument without a value.
+
+        :param context: the task's context.
+        """
+        return [
+            f"{name} is None: its value comes from {source}. Return a value there"
+            for name, source in self._sources.items()
+            if name in SUBJECTS and getattr(self, name) is None
+        ]
+
+    def rendered(self, written: Mapping[str, Any]) -> None:
+        """Process the rendered fields of the request.
+
+        :param written: the fields before rendering.
+        """
+
+    _run: Any = None
+
+    def new_run(self, context: Context) -> Any:
+        """Return the run of an attempt."""
+        module, _, name = self.run.partition(":")
+        self._run = getattr(import_module(module), name)(self, context)
+        return self._run
+
+    def execute_complete(self, context: Context, event: Mapping[str, Any]) -> Any:
+        """Resume after the wait. See `runs.wait_run.WaitRun.resume`."""
+        run = self.new_run(context)
+        run.is_resumed = True
+        return self.finished(lambda: run.resume(event))
+
+    def finished(self, work: Callable[[], Any]) -> Any:
+        """Do the work of the current run, and return its result as Airflow can store it.
+
+        Disables `multiple_outputs` if the result is not a mapping, and records that the attempt has ended, unless
+        Airflow may run the task again.
+        """
+        run = self._run
+        try:
+            result = run.storable(work())
+            self.multiple_outputs = self.multiple_outputs and isinstance(result, Mapping)
+            run.refuse_unmappable(result)
+        except Exception as error:
+            if isinstance(error, _FINAL) or getattr(error, "verdict", None) == "never":
+                run.attempt.end()
+            raise
+        run.attempt.end()
+        return result
+
+    def on_kill(self) -> None:
+        """Clean up after a user has ended the task."""
+        if self._run is not None:
+            self._run.on_kill()
+
+    @cached_property
+    def hook(self) -> WebDataHook:
+        """The hook of the task's connection."""
+        from airflow_provider_webdata.hooks.webdata import WebDataHook
+
+        return WebDataHook(self.webdata_conn_id)
+
+    def post_execute(self, context: Context, result: Any = None) -> None:
+        """Link the asset events of the task's outlets to the task's page."""
+        if self.webdata_page:
+            from airflow_provider_webdata.results.assets import link_outlets
+
+            link_outlets(context, self.webdata_page)
+        super().post_execute(context, result)
+
+    def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any | None:  # noqa: ARG002
+        """Return the lineage of the task. The OpenLineage listener calls this if it is installed."""
+        from airflow_provider_webdata.results.lineage import operator_lineage
+
+        delivery = getattr(self._run, "delivery", None)
+        inputs, written = ((), None) if delivery is None else (delivery.inputs, delivery.written)
+        return operator_lineage(inputs, written, self.webdata_conn_id, self.webdata_page)
+
+    def _do_render_template_fields(
+        self,
+        parent: Any,
+        template_fields: Iterable[str],
+        context: Context,
+        jinja_env: jinja2.Environment,
+        seen_oids: set[int],
+    ) -> None:
+        if parent is not self:
+            # A nested call for an option.
+            super()._do_render_template_fields(parent, template_fields, context, jinja_env, seen_oids)
+            return
+        from airflow_provider_webdata.base.arguments.header_secrets import mask_secrets
+
+        # Airflow renders options in place, and the task that it runs is a shallow copy.
+        for name in template_fields:
+            if isinstance(option := getattr(self, name, None), Option):
+                setattr(self, name, option.copy())
+        written = self.given()
+        self._sources = {
+            name: " and ".join(
+                f"XCom {key!r} of task {task.task_id!r}" for task, key in value.iter_references()
+            )
+            for name in template_fields
+            if isinstance(value := getattr(self, name, None), XComArg)
+        }
+        # Airflow calls every callable with the context; a pydantic model is a value.
+        fields = [name for name in template_fields if not isinstance(getattr(self, name, None), type)]
+        super()._do_render_template_fields(parent, fields, context, jinja_env, seen_oids)
+        # Airflow stores the rendered fields next, so its masker must already know the secrets.
+        mask_secrets({name: getattr(self, name) for name in self.template_fields})
+        self.rendered(written)
+
+
+def is_deferrable(given: bool | None) -> bool:
+    """Return whether a task waits in the triggerer.
+
+    :param given: the argument `deferrable`; None: Airflow's `[operators] default_deferrable`.
+    """
+    return conf.getboolean("operators", "default_deferrable", fallback=False) if given is None else given

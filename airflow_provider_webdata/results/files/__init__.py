@@ -1,0 +1,1 @@
+"""Files of results, whole or absent, in all formats."""

@@ -1,0 +1,1 @@
+"""Copies of media, which the service links for a limited time."""

@@ -1,0 +1,252 @@
+"""Streaming download of media files with type and size checks. Their hosts receive no data of the service."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import ssl
+import threading
+import time
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING
+from urllib.parse import unquote_to_bytes
+
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+
+from airflow_provider_webdata.common.coded_errors import CodedError
+from airflow_provider_webdata.common.hosts import HostRefusedError, addresses_for, goes_through_proxy
+from airflow_provider_webdata.common.http_clients import http_client
+from airflow_provider_webdata.common.http_library import httpx
+from airflow_provider_webdata.results.files.storage import WholeFile
+from airflow_provider_webdata.results.media.kinds import FIRST_BYTES, MediaKind, sniffed, type_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from airflow.sdk import ObjectStoragePath
+
+MAX_REDIRECTS = 5
+_GONE = frozenset({403, 404, 410})
+_TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
+
+
+class MediaError(CodedError):
+    """A media file could not be kept. Other files are not affected."""
+
+    help_code = "WD-015"
+
+
+class _TransientError(MediaError):
+    """The same request may succeed shortly."""
+
+
+@dataclass(frozen=True)
+class MediaSettings:
+    """Settings for fetching media.
+
+    :param max_bytes: maximum size of a file.
+    :param concurrency: maximum number of files fetched concurrently.
+    :param timeout: timeout in seconds for connecting and for each read.
+    :param max_seconds: maximum seconds for one file in total.
+    :param attempts: maximum requests for a file if its host is unreachable or overloaded.
+    :param verify: whether TLS certificates are verified.
+    :param ca_file: path of a CA bundle that replaces the default one.
+    :param proxy: URL of an HTTP proxy.
+    :param hosts: names or addresses of non-public hosts that are allowed; see `hosts.normal_host`.
+    :param keep_svg: whether an SVG is kept as an image; it may contain scripts.
+    """
+
+    max_bytes: int = 500 * 2**20
+    concurrency: int = 4
+    timeout: float = 30.0
+    max_seconds: float = 1800.0
+    attempts: int = 3
+    verify: bool = True
+    ca_file: str | None = None
+    proxy: str | None = None
+    hosts: frozenset[str] = frozenset()
+    keep_svg: bool = False
+
+
+@dataclass(frozen=True)
+class StoredMedia:
+    """A kept file, with its size in bytes."""
+
+    url: str
+    content_type: str
+    size: int
+
+
+class MediaFetcher:
+    """Fetches media files over separate connections, without the service's key, cookies, and headers."""
+
+    def __init__(self, settings: MediaSettings) -> None:
+        self._settings = settings
+        self._stopped = threading.Event()
+        verify = ssl.create_default_context(cafile=settings.ca_file) if settings.ca_file else settings.verify
+        self._http = http_client(
+            verify=verify if settings.verify else False,
+            proxy=settings.proxy,
+            timeout=settings.timeout,
+            follow_redirects=False,
+            # Requests address hosts by IP. Without keep-alive, a connection verified for one host serves no other.
+            limits=httpx.Limits(max_connections=settings.concurrency, max_keepalive_connections=0),
+            headers={"User-Agent": "airflow-provider-webdata", "Accept": "*/*"},
+        )
+
+    def stop(self) -> None:
+        """Stop the downloads in other threads at their next chunk."""
+        self._stopped.set()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def keep(self, link: str, kind: MediaKind, path_for: Callable[[str], ObjectStoragePath]) -> StoredMedia:
+        """Fetch a link, or decode its embedded content, and store the file.
+
+        :param link: an http(s) URL, a `data:` URL, or base64 text.
+        :param path_for: returns the file's path for its content type.
+        :raises MediaError: the file cannot be kept; the message has the reason.
+        """
+        if not link.startswith(("http://", "https://")):
+            declared, content = decoded(link)
+            return self._store(declared, iter([content]), kind, path_for)
+        attempts = Retrying(
+            retry=retry_if_exception_type((_TransientError, httpx.TransportError)),
+            stop=stop_after_attempt(self._settings.attempts),
+            wait=wait_random_exponential(multiplier=0.2, max=5),
+            reraise=True,
+        )
+        try:
+            return attempts(self._fetch, link, kind, path_for)
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise MediaError(f"could not be fetched: {type(error).__name__}: {error}") from error
+
+    def _fetch(self, link: str, kind: MediaKind, path_for: Callable[[str], ObjectStoragePath]) -> StoredMedia:
+        deadline = time.monotonic() + self._settings.max_seconds
+        with self._answer(link) as response:
+            announced = response.headers.get("content-length", "")
+            if announced.isdigit() and int(announced) > self._settings.max_bytes:
+                raise MediaError(f"has {announced} bytes, more than the {self._settings.max_bytes} allowed")
+            # Without a chunk size: a host that sends byte by byte would never fill a chunk.
+            chunks = self._in_time(response.iter_bytes(), deadline)
+            return self._store(response.headers.get("content-type", ""), chunks, kind, path_for)
+
+    @contextmanager
+    def _answer(self, link: str) -> Iterator[httpx.Response]:
+        url = httpx.URL(link)
+        for _ in range(MAX_REDIRECTS + 1):
+            with closing(self._asked(url)) as response:
+                # Do not send a host's cookies to another.
+                self._http.cookies.clear()
+                if not response.has_redirect_location:
+                    _check_status(response)
+                    yield response
+                    return
+                onward = url.join(response.headers["location"])
+            if onward.scheme not in {"http", "https"} or (url.scheme == "https" and onward.scheme == "http"):
+                raise MediaError(f"redirects from {url.scheme} to {onward.scheme}, which is not followed")
+            url = onward
+        raise MediaError(f"redirects more than {MAX_REDIRECTS} times")
+
+    def _asked(self, url: httpx.URL) -> httpx.Response:
+        """Request a file from an allowed address of the host."""
+        is_proxied = goes_through_proxy(url, self._settings.proxy)
+        try:
+            addresses = addresses_for(url, self._settings.hosts)
+        except HostRefusedError as error:
+            raise MediaError(
+                f"is not fetched: {error}. To allow the host, add it to the connection's media_hosts"
+            ) from None
+        except OSError as error:
+            # Only the proxy may be able to resolve the name, and then decides.
+            if not is_proxied:
+                raise _TransientError(
+                    f"could not be fetched: {url.host} cannot be resolved: {error}"
+                ) from error
+            addresses = []
+        if is_proxied:
+            return self._http.send(self._http.build_request("GET", url), stream=True)
+        for address in addresses[:-1]:
+            with suppress(httpx.ConnectError, httpx.ConnectTimeout):
+                return self._http.send(self._request(url, address), stream=True)
+        return self._http.send(self._request(url, addresses[-1]), stream=True)
+
+    def _request(self, url: httpx.URL, address: str) -> httpx.Request:
+        # Send the host name, and verify the certificate for it.
+        return self._http.build_request(
+            "GET",
+            url.copy_with(host=address),
+            headers={"Host": url.netloc.decode("ascii")},
+            extensions={"sni_hostname": url.raw_host.decode("ascii")},
+        )
+
+    def _in_time(self, chunks: Iterator[bytes], deadline: float) -> Iterator[bytes]:
+        for chunk in chunks:
+            if self._stopped.is_set():
+                raise MediaError("was not fetched because the task is ending")
+            if time.monotonic() > deadline:
+                raise MediaError(f"took longer than {self._settings.max_seconds:g} seconds")
+            yield chunk
+
+    def _store(
+        self,
+        declared: str,
+        chunks: Iterator[bytes],
+        kind: MediaKind,
+        path_for: Callable[[str], ObjectStoragePath],
+    ) -> StoredMedia:
+        first = b""
+        for chunk in chunks:
+            first += chunk
+            if len(first) >= FIRST_BYTES:
+                break
+        if not first:
+            raise MediaError("is empty")
+        content_type = type_of(declared, first, kind, keep_svg=self._settings.keep_svg)
+        if content_type is None:
+            begins = sniffed(first) or "an unknown type"
+            raise MediaError(
+                f"is not of kind {kind}: its Content-Type is {declared or 'missing'!r}, and its first bytes "
+                f"show {begins}"
+            )
+        path = path_for(content_type)
+        with WholeFile(path) as file:
+            for chunk in chain([first], chunks):
+                if file.bytes + len(chunk) > self._settings.max_bytes:
+                    raise MediaError(f"has more than the {self._settings.max_bytes} bytes allowed")
+                file.write(chunk)
+        return StoredMedia(str(path), content_type, file.bytes)
+
+
+def _check_status(response: httpx.Response) -> None:
+    status = response.status_code
+    if status in _GONE:
+        raise MediaError(f"is gone (HTTP {status}): the link has expired, or never worked")
+    if status in _TRANSIENT:
+        raise _TransientError(f"could not be fetched: HTTP {status}")
+    if status != 200:
+        raise MediaError(f"could not be fetched: HTTP {status}")
+
+
+def decoded(link: str) -> tuple[str, bytes]:
+    """Return the content type and the bytes of a `data:` URL or base64 text.
+
+    :raises MediaError: the link is neither.
+    """
+    if link.startswith("data:"):
+        head, comma, body = link[5:].partition(",")
+        if not comma:
+            raise MediaError("is a data: URL without content")
+        if not head.endswith(";base64"):
+            return head, unquote_to_bytes(body)
+        content_type, text = head.removesuffix(";base64"), unquote_to_bytes(body)
+    else:
+        content_type, text = "", link.encode("ascii", "replace")
+    try:
+        return content_type, base64.b64decode(b"".join(text.split()), validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise MediaError("is neither an http(s) or data: URL nor base64 text") from error

@@ -1,0 +1,100 @@
+"""An incremental crawl: scrapes only the new and stale pages of a site."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.api.models import BatchScrapeRequest
+from airflow_provider_webdata.api.prices import MAP_CREDITS, reported_credits
+from airflow_provider_webdata.runs.jobs.job import JobRun
+from airflow_provider_webdata.runs.jobs.site_plan import Site
+from airflow_provider_webdata.runs.money.task_ledger import Cost
+from airflow_provider_webdata.runs.publishing.step import Results
+from airflow_provider_webdata.runs.request import valid_request
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from airflow_provider_webdata.api.models.base import RequestModel
+    from airflow_provider_webdata.operators.incremental_crawl import WebDataIncrementalCrawlOperator
+    from airflow_provider_webdata.results.manifest.plan import Plan
+
+
+class IncrementalCrawlRun(JobRun):
+    """One attempt of a task that plans which pages of a site to scrape, and scrapes them in one batch."""
+
+    task: WebDataIncrementalCrawlOperator
+
+    def check(self) -> None:
+        """Fail the task before any call is billed; the map is billed before the batch."""
+        super().check()
+        valid_request(self.task, BatchScrapeRequest, self.start_name, self._fields([self.task.url]))
+
+    def start_and_wait(self) -> Any:
+        """Plan the crawl, scrape its pages, and return the results."""
+        if self.plan.read:
+            return super().start_and_wait()
+        results = Results(
+            [], "document", {"id": None, "creditsUsed": 0}, [self.task.url], self.plan.known, self.covers_all
+        )
+        return self.deliver(results)
+
+    def request(self) -> tuple[type[RequestModel], Mapping[str, Any]]:
+        """Return the model of the request, and its fields without a managed webhook."""
+        return BatchScrapeRequest, self._fields(self.plan.read or [self.task.url])
+
+    def covers_all(self, count: int) -> bool:  # noqa: ARG002
+        """Return whether the map listed the whole site."""
+        return self.plan.is_whole
+
+    def known_pages(self) -> Sequence[str]:
+        """Return the keys of the skipped pages, whose known content remains valid."""
+        return self.plan.known
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The crawl plan: an earlier attempt's, or a new one."""
+        seen = self.delivery.seen
+        plan = seen.folder.plan_of(seen.run)
+        if plan is None:
+            plan = self._new_plan()
+            seen.folder.write_plan(seen.run, plan)
+        return plan
+
+    def _fields(self, urls: Sequence[str]) -> dict[str, Any]:
+        return {**self.task.given(), "urls": urls}
+
+    def _new_plan(self) -> Plan:
+        task, seen = self.task, self.delivery.seen
+        site = Site(
+            task.url,
+            task.map_options or {},
+            task.sitemap_url,
+            task.max_sitemaps,
+            task.refresh_after,
+            seen.changes.ignore_query,
+        )
+
+        def scrape(request: dict[str, Any]) -> tuple[str, float]:
+            with self.ledger.sending("scrape", request):
+                response = self.hook.scrape(request)
+            cost = reported_credits(response) or 1.0
+            self.ledger.settle(Cost(cost), "scrape")
+            text = response.data.raw_html
+            return text if isinstance(text, str) else "", cost
+
+        with self.ledger.sending("map", site.request):
+            links = [link.url for link in self.hook.map(site.request).links or () if link.url]
+        self.ledger.settle(Cost(MAP_CREDITS), "map")
+        plan = site.plan(links, seen.known.entries, seen.run.moment, scrape, self.log)
+        left = len(plan.known)
+        self.ledger.settle(Cost(0, saved=left), "batch_scrape")
+        self.log.info(
+            "%d pages: %d to scrape, %d known; at least %g credits saved",
+            left + len(plan.read),
+            len(plan.read),
+            left,
+            max(0, left - plan.credits),
+        )
+        return plan

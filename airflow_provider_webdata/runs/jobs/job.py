@@ -1,0 +1,442 @@
+"""A job: started once for all attempts of the task, awaited, and its result delivered."""
+
+from __future__ import annotations
+
+import time
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from airflow.sdk.exceptions import AirflowFailException
+from msgspec.structs import replace
+
+from airflow_provider_webdata.api import models
+from airflow_provider_webdata.api.endpoints import JOBS, label_of
+from airflow_provider_webdata.api.errors import WebDataError
+from airflow_provider_webdata.api.prices import page_extras
+from airflow_provider_webdata.common.arguments import checked_text
+from airflow_provider_webdata.common.page_urls import job_page
+from airflow_provider_webdata.hooks.call_guard import cost_of_failure
+from airflow_provider_webdata.hooks.calls import body_for
+from airflow_provider_webdata.runs.failures import AgentLimitError, JobFailedError
+from airflow_provider_webdata.runs.jobs.results import JobResult, texts
+from airflow_provider_webdata.runs.jobs.start import JobStart, poll_job, record_stop, was_started_before
+from airflow_provider_webdata.runs.managed_webhook import ManagedWebhook, origin_of
+from airflow_provider_webdata.runs.money.task_ledger import Cost
+from airflow_provider_webdata.runs.outside_handler import run_outside_handler
+from airflow_provider_webdata.runs.request import checked_extra_body, checked_request
+from airflow_provider_webdata.runs.wait_run import WaitRun, in_worker
+from airflow_provider_webdata.states.deadline import EXECUTION_TIMEOUT
+from airflow_provider_webdata.states.jobs import events_to_ask_for, first_few
+from airflow_provider_webdata.states.outcomes import JobOutcome
+from airflow_provider_webdata.triggers.job import WebDataJobTrigger
+from airflow_provider_webdata.waiting.job_target import JobTarget
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from airflow.sdk import Context
+
+    from airflow_provider_webdata.api.models import JobStarted
+    from airflow_provider_webdata.api.models.base import RequestModel
+    from airflow_provider_webdata.base.job_operator import WebDataJobOperator
+    from airflow_provider_webdata.common.job_kinds import JobKind
+    from airflow_provider_webdata.hooks.webdata import WebDataHook
+    from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
+    from airflow_provider_webdata.runs.jobs.state import TaskJob
+
+JOB_WAIT_SECONDS = 86400.0
+
+
+class JobRun(WaitRun[JobOutcome]):
+    """One attempt of a task that starts a job and waits for it; `runs.jobs.start` guarantees a single start."""
+
+    task: WebDataJobOperator
+    outcome_class = JobOutcome
+
+    def __init__(self, task: WebDataJobOperator, context: Context) -> None:
+        super().__init__(task, context)
+        self.kind: JobKind = task.job_kind
+        self.operation = self.kind
+        self._running: str | None = None
+        self._stop_reason: str | None = None
+        self._killed = False
+
+    # Hooks for subclasses.
+
+    def request(self) -> tuple[type[RequestModel], Mapping[str, Any]]:
+        """Return the model of the request, and its fields without a managed webhook."""
+        return getattr(models, self.task.request_model), self.task.given()
+
+    @cached_property
+    def body(self) -> Mapping[str, Any]:
+        """The request without a managed webhook, in wire form."""
+        model, fields = self.request()
+        return body_for(model, fields, self.start_name).to_wire()
+
+    def targets(self) -> list[str]:
+        """Return the URLs or texts that identify the job in the listings of the service."""
+        _, fields = self.request()
+        return [text for name in ("urls", "prompt") for text in texts(fields.get(name))]
+
+    def covers_all(self, count: int) -> bool:  # noqa: ARG002
+        """Return whether a job with this number of pages saw the whole site."""
+        return True
+
+    def known_pages(self) -> Sequence[str]:
+        """Return the keys of existing pages that were not requested."""
+        return ()
+
+    # The task.
+
+    def call(self) -> Any:
+        """Start the job, or find an earlier attempt's, and return its result or its id.
+
+        :raises AirflowRescheduleException: the service asks to wait, or does not list a possible earlier job yet.
+        :raises UncertainStartError: an earlier attempt may have started a job that cannot be found.
+        :raises JobFailedError: the job failed or was cancelled; a retry starts another job.
+        """
+        self.ledger.push_earlier()
+        self.check()
+        return self.start_and_wait()
+
+    def start_and_wait(self) -> Any:
+        """Start the job, or find an earlier attempt's, and wait for it."""
+        start = JobStart(_StartCall(self), self.context, self.log)
+        job = start.find_or_start()
+        self._running = job.job_id
+        if self._killed:
+            self._cancel_killed()
+        self._show(job)
+        if not self.task.wait_for_completion:
+            return job.job_id
+        return self._wait(start, job)
+
+    def check(self) -> None:
+        """Fail the task before any call is billed."""
+        task = self.task
+        self.check_max_error_ratio(self.task.max_error_ratio)
+        waits_for_delivery = task.wait_for_completion and task.polling_policy.wait_by == "webhook"
+        if waits_for_delivery and not self.managed_webhook().wanted:
+            self.refuse(
+                "Wait(by='webhook') requires a job that reports to this Airflow, but connection "
+                f"{task.webdata_conn_id!r} has no webhook_url with a webhook_secret or signing_secret, or the task "
+                "sets another webhook. Set these fields, remove the webhook, or use Wait(by='polling')"
+            )
+
+    def resume_with(self, outcome: JobOutcome) -> Any:
+        """Finish the task with the outcome of its wait in the triggerer."""
+        if outcome.status == "timeout":
+            with self.calling():
+                outcome = self._at_timeout(outcome)
+        remark, used = outcome.message, outcome.over_limit
+        if outcome.status == "done":
+            sensor = self._sensor(outcome.job_id, may_be_cancelled=used is not None)
+            state = "cancelled" if used is not None else "billed" if self._bills() else "completed"
+            remark = f"Job {outcome.job_id} was {state}. To get its result, use {sensor}"
+        try:
+            self.read_urls(f". {remark}")
+        except AirflowFailException:
+            if used is not None:
+                with self.calling():
+                    self._stop(outcome.job_id, used)
+            raise
+        self.settle_lost(outcome)
+        return self.finished(super().resume_with(outcome))
+
+    def fail_job(self, text: str) -> NoReturn:
+        """Fail the attempt; a retry may start another job."""
+        at_limit = self._stop_reason == "credit_limit_reached"
+        raise self.explained(AgentLimitError(text) if at_limit else JobFailedError(text))
+
+    def result_of(self, outcome: JobOutcome) -> Any:
+        """Return the result of the job."""
+        self._running = None
+        if outcome.over_limit is not None:
+            self._stop(outcome.job_id, outcome.over_limit)
+        return self.deliver_job(outcome.job_id)
+
+    def _stop(self, job_id: str, used: float) -> None:
+        """Cancel a job that exceeds the task's credit limit; its pages so far are the result."""
+        record_stop(self.context)
+        try:
+            stopped = self._cancel(self.hook, job_id, True)
+        except WebDataError:
+            self.log.error(
+                "Job %s continues and bills. It has used %g credits, more than credit_limit=%s, and could not be "
+                "cancelled. A retry cancels it; without a retry, call WebDataHook(%r).cancel_job(%r, %r)",
+                job_id,
+                used,
+                self.task.credit_limit,
+                self.task.webdata_conn_id,
+                self.kind,
+                job_id,
+            )
+            raise
+        self.log.warning(
+            "Job %s has used %g credits, more than credit_limit=%s: it %s. The task returns the pages so far",
+            job_id,
+            used,
+            self.task.credit_limit,
+            "was cancelled" if stopped else "ended before it could be cancelled",
+        )
+        self.push(overCreditLimit=True)
+
+    def deliver_job(self, job_id: str) -> Any:
+        """Deliver the result of the job, and return the task's XCom."""
+        known = self.known_pages() if getattr(self.task, "changes", None) is not None else ()
+        return self.result(job_id).deliver(self.targets(), known, self.covers_all)
+
+    def result(self, job_id: str, kind: JobKind | None = None) -> JobResult:
+        """Return the result of this task's job, to settle or deliver it.
+
+        :param kind: kind of the job. Default: the task's.
+        """
+        return JobResult(
+            self,
+            self.task,
+            kind or self.kind,
+            job_id,
+            extras=self._page_extras,
+            is_saved=was_started_before(self.context),
+        )
+
+    @property
+    def start_name(self) -> str:
+        """Name of the start in errors."""
+        return label_of(f"start_{self.kind}")
+
+    def _page_extras(self) -> Mapping[str, int]:
+        body = self.body
+        options = body.get("scrapeOptions", body)
+        return page_extras(options, zero_data_retention=bool(body.get("zeroDataRetention")))
+
+    def managed_webhook(self, origin: Mapping[str, str] | None = None) -> ManagedWebhook:
+        """Return the managed webhook of the job.
+
+        :param origin: the DAG and the task, for its metadata.
+        """
+        attach, has_own = self.task.attach_webhook, self.task.given().get("webhook") is not None
+        if attach and has_own:
+            self.refuse("attach_webhook=True and webhook are mutually exclusive; remove one of them")
+        if attach is None and has_own:
+            attach = False
+        return ManagedWebhook(self.hook.get_settings(), attach, events_to_ask_for(self.kind), origin)
+
+    def _show(self, job: TaskJob) -> None:
+        self.task.webdata_page = job_page(self.task.webdata_conn_id, self.kind, job.job_id)
+        values: dict[str, Any] = {"job_id": job.job_id}
+        if job.invalid_urls:
+            values["invalidURLs"] = job.invalid_urls
+            self.log.warning(
+                "The service dropped %d invalid URLs: %s",
+                len(job.invalid_urls),
+                first_few([str(url) for url in job.invalid_urls]),
+            )
+        self.push(**values)
+
+    def _wait(self, start: JobStart, job: TaskJob) -> Any:
+        task = self.task
+        if job.view is not None and job.view.is_over:
+            if job.view.state == "cancelled":
+                # An earlier attempt cancelled it at the credit limit.
+                self.push(overCreditLimit=True)
+                return self.deliver_job(job.job_id)
+            return self._finish(job.view.outcome("polling"))
+        resumed = start.deadline is not None
+        deadline = start.deadline or time.time() + task.wait.seconds(JOB_WAIT_SECONDS)
+        if not resumed:
+            start.set_deadline(deadline)
+        if task.deferrable:
+            trigger_kwargs = {
+                "webdata_conn_id": task.webdata_conn_id,
+                "kind": self.kind,
+                "job_id": job.job_id,
+                "policy": task.polling_policy.serialize(),
+                "reports": job.reports,
+                "cancel_on_kill": task.wait.cancel_on_kill,
+                "credit_limit": self._watched_limit,
+            }
+            self.defer_until(deadline, WebDataJobTrigger, trigger_kwargs, resumed=resumed)
+        target = JobTarget(
+            self.kind,
+            job.job_id,
+            in_worker(self.task.polling_policy),
+            self.log,
+            credit_limit=self._watched_limit,
+        )
+        return self._finish(self._at_timeout(self.wait_here(target, deadline)))
+
+    @property
+    def _watched_limit(self) -> float | None:
+        """Credits at which the job is cancelled; None for a job without readable partial results."""
+        return None if JOBS[self.kind].documents is None else self.ledger.credits.limit
+
+    def _finish(self, outcome: JobOutcome) -> Any:
+        self.settle_lost(outcome)
+        self.judge(outcome)
+        return self.result_of(outcome)
+
+    def settle_lost(self, outcome: JobOutcome) -> None:
+        """Record the cost of a job that failed, was cancelled, or timed out."""
+        if outcome.status in {"failed", "timeout"}:
+            self._stop_reason = self.result(outcome.job_id).settle_lost().get("stopReason")
+
+    # Cancellation.
+
+    def _at_timeout(self, outcome: JobOutcome) -> JobOutcome:
+        """Return the job's outcome after a wait timeout: it may have ended at the last moment."""
+        if outcome.status != "timeout":
+            return outcome
+        job_id, message = outcome.job_id, outcome.message
+        has_pages = JOBS[self.kind].documents is not None
+        try:
+            # The end of the attempt is no timeout of the wait: in a worker, Airflow calls `on_kill`.
+            ends_attempt = outcome.by == EXECUTION_TIMEOUT
+            wanted = self.task.wait.cancel_on_kill if ends_attempt else self.task.wait.cancel_on_timeout
+            if self._cancel(self.hook, job_id, wanted):
+                if not has_pages:
+                    billed = "; its work until then is billed" if self._bills() else ""
+                    text = f"{message}. The job was cancelled and has no result{billed}"
+                    return replace(outcome, message=text)
+                billed = "billed, and " if self._bills() else ""
+                remark = f"The job was cancelled; its pages so far are {billed}readable for 24 hours"
+            else:
+                view = poll_job(self.hook, self.kind, job_id)
+                if view.is_over:
+                    return view.outcome("polling")
+                remark, has_pages = f"The job {self._continues}", False
+        except WebDataError as error:
+            remark = f"The job may continue{' and bill' if self._bills() else ''}: {error.brief()}"
+        sensor = self._sensor(job_id, may_be_cancelled=has_pages)
+        return replace(outcome, message=f"{message}. {remark}. To get its result, use {sensor}")
+
+    @property
+    def _continues(self) -> str:
+        return "continues and bills" if self._bills() else "continues"
+
+    def _sensor(self, job_id: str, *, may_be_cancelled: bool) -> str:
+        """Return the call that creates a sensor for the result of the job."""
+        more = ", accept_cancelled=True" if may_be_cancelled else ""
+        return (
+            f"WebDataJobSensor(task_id='result', webdata_conn_id={self.task.webdata_conn_id!r}, kind={self.kind!r}, "
+            f"job_id={job_id!r}{more})"
+        )
+
+    def _cancel(self, hook: WebDataHook, job_id: str, wanted: bool) -> bool:
+        """Cancel a job if wanted; return whether this call ended it."""
+        if not wanted:
+            return False
+        if JOBS[self.kind].cancel is None:
+            self.log.warning(
+                "Extract job %s %s: the service cannot cancel extract jobs", job_id, self._continues
+            )
+            return False
+        return hook.cancel_job(self.kind, job_id)
+
+    def discard(self, kind: JobKind, job_id: str) -> None:
+        """Cancel a job that this task abandons, like `on_kill`, and record its cost."""
+        status: Mapping[str, Any] = {}
+        try:
+            cancels = self.task.wait.cancel_on_kill and JOBS[kind].cancel is not None
+            if cancels and self.hook.cancel_job(kind, job_id):
+                self.log.info("Job %s was cancelled", job_id)
+            status = self.hook.job_status(kind, job_id, limit=1).to_wire()
+        except WebDataError as error:
+            self.log.warning("Job %s could not be cancelled or read: %s", job_id, error.brief())
+        self.result(job_id, kind).settle(status)
+
+    def on_kill(self) -> None:
+        """Cancel the job: the task was terminated."""
+        self._killed = True
+        if self._running is not None:
+            run_outside_handler(self._cancel_killed)
+
+    def _cancel_killed(self) -> None:
+        job_id, self._running = self._running, None
+        if job_id is None or not self.task.wait.cancel_on_kill:
+            return
+        try:
+            # The signal may interrupt a call of the task's own hook.
+            with self.hook.sibling() as hook:
+                done = self._cancel(hook, job_id, True)
+        except WebDataError as error:
+            self.log.warning(
+                "Job %s %s: it could not be cancelled (%s)", job_id, self._continues, error.brief()
+            )
+        else:
+            self.log.info(
+                "Job %s %s", job_id, "was cancelled" if done else "ended before it could be cancelled"
+            )
+
+
+class _StartCall:
+    """The call that starts a run's job; see `JobCall`. The request is checked once, and limited before each try."""
+
+    def __init__(self, run: JobRun) -> None:
+        model, given = run.request()
+        self._run = run
+        self._request = self._limited = checked_request(
+            run.task, model, run.start_name, given, map_index=run.attempt.map_index
+        )
+        self._extra_body = checked_extra_body(run.task, run.start_name)
+        run.body = body = self._request.to_wire()
+        self.hook, self.kind = run.hook, run.kind
+        self.targets: Sequence[str] = run.targets()
+        self.webhook = run.managed_webhook(origin_of(run.context))
+        # A webhook has no effect on a job's result.
+        self.request: Mapping[str, Any] = {
+            **{name: value for name, value in body.items() if name != "webhook"},
+            "extra_body": self._extra_body,
+        }
+
+    def check(self) -> None:
+        ledger = self._run.ledger
+        self._limited = ledger.held(self.kind, self._request, ledger.credits.left)
+        ledger.reserve(self.kind, self._limited.to_wire(), self._extra_body)
+
+    def send(self, webhook: Mapping[str, Any] | None, idempotency_key: str | None) -> JobStarted:
+        request = self._limited
+        if webhook is not None:
+            request = body_for(
+                type(self._request), {**request.to_wire(), "webhook": webhook}, self._run.start_name
+            )
+        start: Callable[..., JobStarted] = getattr(self.hook, f"start_{self.kind}")
+        own_key = {} if idempotency_key is None else {"idempotency_key": idempotency_key}
+        try:
+            return start(request, extra_body=self._extra_body, **own_key)
+        except WebDataError as error:
+            if cost_of_failure(error) is None:
+                # Until the job is found.
+                self._run.ledger.settle(Cost(None), self.kind, is_repeatable=True)
+            raise
+
+    def discard(self, kind: JobKind, job_id: str) -> None:
+        self._run.discard(kind, job_id)
+
+    def settle(self, job_id: str | None) -> None:
+        if job_id is None:
+            self._run.ledger.credits.settle(self.kind, 0)
+        else:
+            self._run.settle_lost(JobOutcome(status="failed", job_id=job_id))
+
+
+class CrawlRun(JobRun):
+    """One attempt of a task that crawls a site."""
+
+    task: WebDataCrawlOperator
+
+    def check(self) -> None:
+        """Fail the task before any call is billed, also if it has no page limit."""
+        super().check()
+        if checked_text(self.task.limit) is None:
+            self.refuse(
+                "limit is empty after rendering. Without it, the service crawls up to 10,000 pages; set a number"
+            )
+
+    def targets(self) -> list[str]:
+        """Return the URLs or texts that identify the job in the listings of the service."""
+        return [self.task.url]
+
+    def covers_all(self, count: int) -> bool:
+        """Return whether a crawl with this number of pages saw the whole site."""
+        return count < int(self.task.limit)

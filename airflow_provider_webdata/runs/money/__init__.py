@@ -1,0 +1,1 @@
+"""What a task is billed: its ledger, and responses that are already billed."""

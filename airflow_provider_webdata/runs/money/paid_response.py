@@ -1,0 +1,126 @@
+"""A billed but undelivered response, stored for the task's next attempt."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from airflow_provider_webdata.common.attempt import Attempt
+from airflow_provider_webdata.common.coded_errors import brief
+from airflow_provider_webdata.runs.money.paid_records import FileRecords, StoreRecords, damaged
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from airflow.sdk import Context
+
+    from airflow_provider_webdata.api.models.base import Answer
+    from airflow_provider_webdata.runs.money.paid_records import KeptRecords
+
+
+class KeptAnswer:
+    """The response of a task's one call.
+
+    It is stored in Airflow's task state store (3.3) if it fits there, otherwise beside the output.
+
+    :param request: the request, as JSON. A stored response is reused only for an equal request.
+    :param model: model of the response.
+    :param account: name of the billed account. A response of another account is not reused.
+    :param output: URL of the task's output, if any.
+    :ivar answer: the response, once received.
+    :ivar is_earlier: True if an earlier attempt was billed for the response.
+    """
+
+    def __init__(
+        self,
+        request: Any,
+        model: type[Answer],
+        account: str,
+        output: str | None,
+        context: Context,
+        log: Any,
+    ) -> None:
+        self._model = model
+        self._stored: KeptRecords | None = None
+        self._key = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
+        self._log = log
+        self.answer: Answer | None = None
+        attempt = Attempt(context)
+        self._is_first_attempt = attempt.number == 1
+        self._places: list[Callable[[], KeptRecords]] = []
+        if (store := attempt.store) is not None:
+            self._places.append(lambda: StoreRecords(store, account))
+        if output is not None:
+            self._places.append(lambda: FileRecords(output, context, account))
+        self.is_earlier = False
+        self.name = f"{self._key[:16]}/{account}/{attempt.round}"
+        """Id of the call, for all attempts until the task is cleared."""
+
+    def or_call(self, call: Callable[[], Answer], *, stores: bool = False) -> Answer:
+        """Return the response that an earlier attempt stored, otherwise that of the call.
+
+        :param call: makes the call.
+        :param stores: whether to store the response on receipt, in case the worker is killed. Otherwise, `keep` stores
+            it after an error.
+        """
+        self.answer = None if self._is_first_attempt else self._kept()
+        self.is_earlier = self.answer is not None
+        if self.answer is None:
+            self.answer = call()
+            if stores:
+                self._store()
+        else:
+            self._log.info(
+                "Reusing the response that an earlier attempt received but did not deliver; it is not billed again"
+            )
+        return self.answer
+
+    def _kept(self) -> Answer | None:
+        records = (record for place in self._places for record in place().read())
+        record = next((record for record in records if record["key"] == self._key), None)
+        if record is None:
+            return None
+        try:
+            answer = self._model.model_validate(record["answer"])
+        except ValidationError as error:
+            raise damaged("its record", brief(error)) from None
+        answer._skipped = record.get("skipped", 0)
+        return answer
+
+    def keep(self) -> bool:
+        """Store the response, and return whether the next attempt can read it."""
+        if not self.is_earlier and self._stored is None and not self._store():
+            return False
+        if not self.is_earlier:
+            self._log.info("Stored the response: the next attempt delivers it without being billed again")
+        return True
+
+    def _store(self) -> bool:
+        if self.answer is None:
+            return False
+        record = {"key": self._key, "answer": self.answer.to_wire(), "skipped": self.answer.skipped}
+        for place in self._places:
+            try:
+                records = place()
+                records.save([record])
+            except Exception as error:  # noqa: BLE001 - storage backends raise any error, and another backend may work
+                self._log.warning("Failed to store the response for a retry: %s", brief(error))
+                continue
+            if records.lasts:
+                self._stored = records
+                return True
+        return False
+
+    def delivered(self) -> None:
+        """Delete the stored response."""
+        try:
+            if self._stored is not None:
+                self._stored.forget()
+            if not self._is_first_attempt:
+                for place in self._places:
+                    place().forget()
+        except Exception as error:  # noqa: BLE001 - the result is delivered despite any storage error
+            self._log.warning("Failed to delete the stored response: %s", brief(error))

@@ -1,0 +1,1 @@
+"""Runs that read pages, and browser sessions."""

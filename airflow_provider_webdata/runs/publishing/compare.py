@@ -1,0 +1,236 @@
+"""Comparison with earlier runs; see `options.Changes`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk.exceptions import AirflowSkipException
+
+from airflow_provider_webdata.common.arguments import checked_text, removal_limit
+from airflow_provider_webdata.common.run_span import run_span, time_zone_of
+from airflow_provider_webdata.hooks.task_metrics import gauge
+from airflow_provider_webdata.results.columns import CHANGES as COLUMNS
+from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.results.files.storage import check_folder, storage_error
+from airflow_provider_webdata.results.manifest.comparison import CHANGES, Comparison
+from airflow_provider_webdata.results.manifest.content import compared
+from airflow_provider_webdata.results.manifest.folder import ManifestFolder, Run
+from airflow_provider_webdata.results.tagged_items import tagged
+from airflow_provider_webdata.results.tombstones import Tombstone
+from airflow_provider_webdata.runs.publishing.step import MISSING, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from airflow.sdk import Context
+
+    from airflow_provider_webdata.options import Changes
+    from airflow_provider_webdata.results.manifest.folder import Known
+    from airflow_provider_webdata.runs.publishing.step import Results
+
+
+class Compare(Step):
+    """Compares items with the manifest and writes the next one.
+
+    :ivar changes: the option.
+    """
+
+    needs_minutes = True
+    reports_missing = True
+
+    def __init__(self, changes: Changes, context: Context, log: Any) -> None:
+        self.changes = changes
+        self._context = context
+        self._log = log
+        self.run = run_of(context)
+        self._flowing: list[bool] = []
+        self._facts: dict[str, Any] = {}
+
+    @cached_property
+    def folder(self) -> ManifestFolder:
+        """The folder of the manifests."""
+        return ManifestFolder(str(self.changes.manifest), shared=self.changes.shared)
+
+    @cached_property
+    def known(self) -> Known:
+        """The pages that earlier runs saw. A worker that resumes the task after a wait reads them again.
+
+        :raises OutputError: the manifest cannot be read.
+        """
+        known = self.folder.known_before(self.run, self._is_consumed)
+        if known.ignored:
+            self._log.warning(
+                "Downstream tasks have not succeeded in %s, so this run emits the same pages again",
+                ", ".join(known.ignored.values()),
+            )
+        if len(known.files) > 1:
+            self._log.warning(
+                "%d runs wrote to %s at the same time. This run compares with the pages of all of them (%s)",
+                len(known.files),
+                self.folder.url,
+                ", ".join(known.files),
+            )
+        return known
+
+    def prepare(self) -> None:
+        """Fail if the folder is unreadable or belongs to another task; otherwise claim it."""
+        folder = self.changes.manifest
+        if checked_text(folder) is None:
+            raise OutputError(f"changes must name a folder (given after rendering: {folder!r})")
+        if self.changes.commit == "downstream" and not self._consumers():
+            raise OutputError(
+                "Changes(commit='downstream') needs a task downstream of this one: add the task that consumes the "
+                "results, or remove `commit`"
+            )
+        check_folder(self.folder.url)
+        try:
+            self.known  # noqa: B018 - an unreadable manifest fails before any call is billed
+            self.folder.claim(self.run)
+        except OSError as error:
+            raise storage_error(self.folder.url, error, "read") from error
+
+    def transform(self, results: Results) -> Results:
+        """Return the emitted items with their `change`, then the removed pages, and the columns of the manifest."""
+        return replace(results, items=self._emitted(results), tag_columns=(*COLUMNS, *results.tag_columns))
+
+    def _emitted(self, results: Results) -> Iterator[Any]:
+        changes, log = self.changes, self._log
+        compare = compared(changes.compare, results.kind)
+        self._by = by = compare if isinstance(compare, str) else ",".join(compare)
+        if others := sorted(self.known.compares - {by}):
+            log.warning(
+                "Earlier runs compared by %s, this run by %s. Known pages may count as changed once",
+                " and ".join(others),
+                by,
+            )
+        self._comparison = comparison = Comparison(
+            self.known.entries,
+            self.run.stored_moment,
+            compare,
+            ignore_query=changes.ignore_query,
+            key=results.key,
+        )
+        for item in results.items:
+            change, page, is_repeated = comparison.change_of(item)
+            flows = changes.emit == "all" or (change in ("new", "changed") and not is_repeated)
+            self._flowing.append(flows)
+            if flows:
+                # Do not overwrite with None an item's own field of this name.
+                is_told = page is not None or "page" in item
+                yield tagged(item, change=change, **({"page": page} if is_told else {}))
+        comparison.leave(results.known)
+        most = removal_limit(changes.max_removed, comparison.known)
+        if self._saw_all(results):
+            for key, entry in comparison.removed(changes.removed_after, most).items():
+                if changes.emit == "changed":
+                    yield Tombstone(
+                        results.kind,
+                        change="removed",
+                        page=key,
+                        url=key,
+                        lastSeen=entry.last_seen,
+                    )
+        if comparison.repeated:
+            log.info("%d results repeat a page of this run, and count once", comparison.repeated)
+        counts = comparison.counts
+        self._facts = {
+            name: counts[name] for name in CHANGES if name != "known" or counts[name] or results.known
+        }
+        if comparison.known and not (self._flowing or results.known):
+            self._facts["knownBefore"] = comparison.known
+            log.warning(
+                "This run has no results, but earlier runs saw %d pages. Check the site and the task's filters",
+                comparison.known,
+            )
+        if comparison.held_back:
+            self._facts["heldBack"] = comparison.held_back
+            log.warning(
+                "%d of %d known pages are missing, but max_removed allows %d: no page is removed. Check the site; "
+                "if the pages are gone, raise Changes(max_removed=) for one run",
+                comparison.held_back,
+                comparison.known,
+                most,
+            )
+
+    def in_place(self, items: Iterable[Any]) -> Iterator[Any]:
+        """Yield the emitted items, and None in place of the others.
+
+        :param items: the emitted items.
+        """
+        flowing = iter(items)
+        for flows in self._flowing:
+            yield next(flowing) if flows else None
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return the counts."""
+        return {"changes": self._facts}
+
+    def written(self) -> None:
+        """Write the manifest of this run."""
+        items = len(self._flowing) + self._comparison.counts["known"]
+        # Until the downstream tasks consume this run, the next one compares with the same files.
+        consumers, needed = (
+            (self._consumers(), self.known.files) if self.changes.commit == "downstream" else ((), ())
+        )
+        path = self.folder.write(self.run, self.known, self._comparison.entries(), self._by, items, consumers)
+        self.folder.tidy(self.run, self.changes.keep, needed)
+        for change in CHANGES:
+            gauge("webdata.changes", self._comparison.counts[change], self._context, change=change)
+        self._log.info(
+            "%d results are new, %d changed, %d unchanged, %d removed, %d failed. Wrote the manifest to %s",
+            *map(self._facts.get, ("new", "changed", "same", "removed", "failed")),
+            path,
+        )
+
+    def verdict(self) -> None:
+        """Skip the task if nothing changed and `on_unchanged` says so."""
+        changed = any(map(self._facts.get, ("new", "changed", "removed")))
+        if self.changes.on_unchanged == "skip" and not changed:
+            empty = self._facts.get("knownBefore")
+            raise AirflowSkipException(
+                f"No results, but earlier runs saw {empty} pages"
+                if empty
+                else "No page is new, changed, or removed since the last run"
+            )
+
+    def _consumers(self) -> set[str]:
+        relatives = self._context["ti"].task.get_flat_relatives()
+        return {task.task_id for task in relatives if not task.is_teardown}
+
+    def _is_consumed(self, dag_id: str, run_id: str, consumers: Sequence[str]) -> bool:
+        found = self._context["ti"].get_task_states(dag_id, task_ids=[*consumers], run_ids=[run_id])
+        # Airflow may have deleted the run, and a DAG author may have removed a task.
+        states = found.get(run_id, {}).values()
+        return all(state in ("success", "skipped", "removed") for state in states)
+
+    def _saw_all(self, results: Results) -> bool:
+        """Return whether pages that this run did not see may be gone."""
+        summary, count = results.summary, len(self._flowing)
+        if self.changes.shared or results.kind.startswith("search"):
+            return False
+        # The job logs missing pages itself.
+        if summary.get("status", "completed") != "completed" or summary.get(MISSING):
+            return False
+        total = summary.get("total")
+        if not results.covers_all(max(count, total) if isinstance(total, int) else count):
+            self._log.warning(
+                "The result may be incomplete: it reached its limit, or parts of it failed or are unknown. Pages that "
+                "this run did not see do not count as removed. If the limit was reached, raise it"
+            )
+            return False
+        # If no page could be read, the site is down. A job lists pages that were not fetched as errors.
+        counts = self._comparison.counts
+        failed = counts["failed"] or (summary.get("errors") or {}).get("count")
+        return bool(counts["new"] or counts["changed"] or counts["same"]) or not failed
+
+
+def run_of(context: Context) -> Run:
+    """Return a task's run, with the time that orders runs."""
+    ti = context["ti"]
+    # Files of older releases, which ignored partitions, have their run's due time and stay in that order. A run may
+    # then compare with an older run, or with none, and count pages as new or changed once. No page counts as
+    # removed by this, since only known pages can be removed.
+    _, moment = run_span(context["dag_run"], time_zone_of(context.get("dag")))
+    return Run(moment, ti.dag_id, ti.run_id, ti.task_id, -1 if ti.map_index is None else ti.map_index)

@@ -1,0 +1,96 @@
+"""Media of items, downloaded before their links expire; see `options.Media`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.common.arguments import checked_text
+from airflow_provider_webdata.common.hosts import url_host
+from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.results.files.storage import check_folder
+from airflow_provider_webdata.results.media.copies import REPORTED_ERRORS, MediaReport, keep_media
+from airflow_provider_webdata.results.media.fetch import MediaSettings
+from airflow_provider_webdata.runs.publishing.step import Step
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from airflow_provider_webdata.hooks.connection import ConnectionSettings
+    from airflow_provider_webdata.options import Media
+    from airflow_provider_webdata.runs.publishing.step import Results
+
+
+class KeepMedia(Step):
+    """Downloads media to a folder and replaces their links."""
+
+    pushes_facts = False
+    needs_minutes = True
+
+    def __init__(self, media: Media, connection: Callable[[], ConnectionSettings], log: Any) -> None:
+        self._media = media
+        self._connection = connection
+        self._log = log
+        self._report = MediaReport()
+
+    @property
+    def folder(self) -> str:
+        """Path or URL of the folder."""
+        return str(self._media.folder)
+
+    def prepare(self) -> None:
+        """Check the folder."""
+        if checked_text(self._media.folder) is None:
+            raise OutputError(f"media must name a folder (given after rendering: {self._media.folder!r})")
+        check_folder(str(self._media.folder))
+
+    def transform(self, results: Results) -> Results:
+        """Return the items with their media links replaced, a few at a time."""
+        items = results.items
+        items = self._counted(items) if results.media_kept else self.keep(items, self._report)
+        return replace(results, items=items)
+
+    def keep(self, items: Iterable[Any], report: MediaReport | None = None) -> Iterator[Any]:
+        """Yield items with their media links replaced.
+
+        :param items: a part of the results.
+        :param report: counts of kept and failed files, updated.
+        """
+        return keep_media(items, str(self._media.folder), self.settings(), report)
+
+    def settings(self) -> MediaSettings:
+        """Return the settings for fetching media."""
+        connection = self._connection()
+        client = connection.client
+        return MediaSettings(
+            max_bytes=int(self._media.max_mb * 2**20),
+            concurrency=self._media.concurrency,
+            verify=client.verify,
+            ca_file=client.ca_file,
+            proxy=client.proxy,
+            hosts=connection.media_hosts | {url_host(client.base_url) or ""},
+            keep_svg=self._media.keep_svg,
+        )
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return the counts."""
+        return {"media": self._report.to_wire()}
+
+    def written(self) -> None:
+        """Log the counts."""
+        report = self._report
+        if report.failed:
+            self._log.warning("%d media files were not kept: %s", report.failed, "; ".join(report.errors))
+        self._log.info("Kept %d media files, %d bytes, in %s", report.kept, report.bytes, self._media.folder)
+
+    def _counted(self, items: Iterable[Any]) -> Iterator[Any]:
+        report = self._report
+        for item in items:
+            for kept in item.get("keptMedia") or ():
+                if "error" in kept:
+                    report.failed += 1
+                    report.errors = [*report.errors, str(kept["error"])][:REPORTED_ERRORS]
+                else:
+                    report.kept += 1
+                    report.bytes += kept.get("bytes") or 0
+            yield item

@@ -1,0 +1,244 @@
+"""Delivery of results to XCom or a file, through the steps of the task's options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.common.attempt import Attempt
+from airflow_provider_webdata.common.item_urls import url_of
+from airflow_provider_webdata.common.run_span import run_span, time_zone_of
+from airflow_provider_webdata.options import Output, Schema
+from airflow_provider_webdata.results.assets import (
+    annotate_outlets,
+    check_partition_outlets,
+    emit_partitions,
+)
+from airflow_provider_webdata.results.columns import columns_of
+from airflow_provider_webdata.results.encoding import json_text
+from airflow_provider_webdata.results.files.formats import QUARANTINE
+from airflow_provider_webdata.results.files.output import OutputFile, check_output
+from airflow_provider_webdata.results.files.partitions import PartitionedOutput, list_url
+from airflow_provider_webdata.results.lineage import WrittenFile
+from airflow_provider_webdata.results.pages.preview import ROWS, preview_row
+from airflow_provider_webdata.results.pages.retrieval import KIND as DOCUMENTS
+from airflow_provider_webdata.results.pages.retrieval import flat_documents
+from airflow_provider_webdata.results.xcom import warn_if_large
+from airflow_provider_webdata.runs.publishing.compare import Compare
+from airflow_provider_webdata.runs.publishing.keep_media import KeepMedia
+from airflow_provider_webdata.runs.publishing.quality import Check
+from airflow_provider_webdata.runs.publishing.step import Step
+from airflow_provider_webdata.runs.publishing.validate import Validate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from airflow.sdk import Context
+
+    from airflow_provider_webdata.hooks.connection import ConnectionSettings
+    from airflow_provider_webdata.options import Changes, Checks, Media
+    from airflow_provider_webdata.results.columns import Column
+    from airflow_provider_webdata.results.lineage import Quality
+    from airflow_provider_webdata.runs.failures import RejectedResultsError
+    from airflow_provider_webdata.runs.publishing.step import Results
+
+    Value = Callable[[list[Any], dict[str, Any]], Any]
+
+
+class Flatten(Step):
+    """Flattens pages, search results, and links to documents; see `options.Output`."""
+
+    def __init__(self, log: Any) -> None:
+        self._log = log
+
+    def transform(self, results: Results) -> Results:
+        """Return the documents."""
+        if results.kind in ("generic", "provider_record"):
+            self._log.warning(
+                "Output(documents=True) has no effect: the results are not pages, search results, or links"
+            )
+            return results
+        items = flat_documents(results.items, results.source)
+        return replace(results, items=items, kind=DOCUMENTS, columns=columns_of(DOCUMENTS))
+
+
+class Delivery:
+    """The delivery of one attempt's results.
+
+    :param task: the operator or sensor, whose options select the destination.
+    :param connection: reads the settings of the task's connection.
+    :param request: returns the request in wire form. Results must match its schema if the task has none.
+    :ivar path: path or URL of the file; None: the results go to XCom.
+    :ivar facts: facts about the items for XCom, after `deliver`.
+    :ivar preview: the first rows of the file, shortened.
+    :ivar rejection: the error if results fail the checks, after `deliver`.
+    :ivar written: the written file; None: the results are in XCom.
+    :ivar inputs: the query or the URLs, for OpenLineage.
+    """
+
+    def __init__(
+        self,
+        task: Any,
+        context: Context,
+        connection: Callable[[], ConnectionSettings],
+        request: Callable[[], Mapping[str, Any]],
+    ) -> None:
+        self.context = context
+        self._log = log = task.log
+        self._output: Output = getattr(task, "output_to", None) or Output()
+        media: Media | None = getattr(task, "media", None)
+        changes: Changes | None = getattr(task, "changes", None)
+        checks: Checks | None = getattr(task, "checks", None)
+        self.path = None if self._output.path is None else str(self._output.path)
+        self.compare = None if changes is None else Compare(changes, context, log)
+        is_list = self.path is not None and self._output.partition_by is not None
+        target = list_url(str(self.path)) if is_list else self.path
+        quality = None if checks is None else Check(checks, context, log, self.compare, target)
+        self.media = None if media is None else KeepMedia(media, connection, log)
+        steps = (
+            quality,
+            self.compare,
+            Validate(getattr(task, "result_schema", None) or Schema(), request, log),
+            self.media,
+            Flatten(log) if self._output.documents else None,
+        )
+        self._steps: Sequence[Step] = [step for step in steps if step is not None]
+        self.facts: dict[str, Any] = {}
+        self.preview: Sequence[Mapping[str, Any]] = ()
+        self.rejection: RejectedResultsError | None = None
+        self.written: WrittenFile | None = None
+        self.inputs: Sequence[str] = ()
+
+    @property
+    def is_more_than_xcom(self) -> bool:
+        """Whether results are written, compared, checked, or have media, which may take minutes."""
+        return self.path is not None or any(step.needs_minutes for step in self._steps)
+
+    @property
+    def seen(self) -> Compare:
+        """The comparison with earlier runs, for a task that has one."""
+        if self.compare is None:
+            raise ValueError("The task does not compare")
+        return self.compare
+
+    @property
+    def quality(self) -> Quality | None:
+        """The measurements of the items, for OpenLineage."""
+        return next(filter(None, (step.quality() for step in self._steps)), None)
+
+    def prepare(self) -> None:
+        """Fail before any call is billed.
+
+        :raises OutputError: an option is invalid.
+        """
+        if self.path is not None:
+            check_output(self.path)
+        if self._output.emit_partitions is not None:
+            check_partition_outlets(self.context)
+        # The comparison claims its folder after all other checks.
+        for step in reversed(self._steps):
+            step.prepare()
+
+    def deliver(self, results: Results, value: Value | None = None) -> Any:
+        """Deliver results and return the XCom.
+
+        With a file, the items are written one at a time, and the XCom is the summary with `path`, `count`, and `bytes`.
+        Otherwise it is the value that `value` returns, or the summary with `count` and the items under `data`; a
+        warning about a large XCom recommends `output`. Rejected results are written to the quarantine only.
+
+        :param value: builds the XCom from the items and the facts (the summary, `count`, `media`, ...).
+        """
+        self.inputs = tuple(results.inputs)
+        for step in self._steps:
+            results = step.transform(results)
+        data: list[Any] = []
+        if self.path is None:
+            data = [*results.items]
+            self.rejection = self._judged(None)
+            counts: Mapping[str, Any] = {"count": len(data)}
+        else:
+            counts = self._write(self.path, results)
+        # An agent may answer with text only.
+        reported = results.summary.get("message") or any(step.reports_missing for step in self._steps)
+        if not counts["count"] and not reported:
+            self._log.warning("There are no results")
+        facts = {**results.summary, **counts}
+        for step in self._steps:
+            found = step.facts()
+            facts |= found
+            if step.pushes_facts:
+                self.facts |= found
+        if self.path is not None:
+            result: Any = facts
+        else:
+            build = None if results.kind == DOCUMENTS else value
+            result = {**facts, "data": data} if build is None else build(data, facts)
+            warn_if_large(result, self._log)
+        if self.rejection is not None:
+            return result
+        if self._output.emit_partitions is not None:
+            emit_partitions(self.context, facts)
+        else:
+            annotate_outlets(self.context, facts)
+        for step in self._steps:
+            step.written()
+        return result
+
+    def verdict(self) -> None:
+        """Fail or skip the task after its results are delivered.
+
+        :raises CodedError: the results cannot be accepted.
+        :raises AirflowSkipException: nothing changed.
+        """
+        if self.rejection is not None:
+            raise self.rejection
+        for step in reversed(self._steps):
+            step.verdict()
+
+    def _write(self, path: str, results: Results) -> dict[str, Any]:
+        """Write the items, and return the facts about the files for XCom."""
+        items = _located(results)
+        columns = (*(results.columns or columns_of(results.kind)), *results.tag_columns)
+        with self._opened(path, columns) as file:
+            first = [*islice(items, ROWS)]
+            self.preview = [preview_row(item) for item in first]
+            file.write(chain(first, items))
+            self.rejection = self._judged(file.url)
+            if self.rejection is not None:
+                file.quarantine()
+        url = file.url
+        if self.rejection is None:
+            written = [entry["path"] for entry in file.files] if isinstance(file, PartitionedOutput) else []
+            for step in self._steps:
+                step.replaced(written)
+        typed = () if file.format.columns is None else file.columns
+        self.written = WrittenFile(
+            url if self.rejection is None else url + QUARANTINE, file.count, file.bytes, typed, self.quality
+        )
+        self._log.info("Wrote %d results, %d bytes, to %s", file.count, file.bytes, self.written.url)
+        counts: dict[str, Any] = {"path": url, "count": file.count, "bytes": file.bytes}
+        return {**counts, "files": file.files} if isinstance(file, PartitionedOutput) else counts
+
+    def _opened(self, path: str, columns: tuple[Column, ...]) -> OutputFile | PartitionedOutput:
+        if self._output.partition_by is None:
+            return OutputFile(path, columns, judged=any(step.holds_back for step in self._steps))
+        start, _ = run_span(self.context["dag_run"], time_zone_of(self.context.get("dag")))
+        day = start.date().isoformat()
+        run = json_text(Attempt(self.context).instance)
+        return PartitionedOutput(path, columns, self._output.partition_by, day, run)
+
+    def _judged(self, url: str | None) -> RejectedResultsError | None:
+        return next(filter(None, [step.judge(url) for step in self._steps]), None)
+
+
+def _located(results: Results) -> Iterator[Any]:
+    """Yield the items; a page without a URL gets its source as `sourceURL`, the key of its row in tables."""
+    for item in results.items:
+        if results.kind == "document" and results.source is not None and url_of(item) is None:
+            metadata = item.get("metadata")
+            kept = metadata if isinstance(metadata, Mapping) else {}
+            yield {**item, "metadata": {**kept, "sourceURL": results.source}}
+        else:
+            yield item

@@ -1,0 +1,336 @@
+"""Checks that results must pass before they are committed; see `options.Checks`."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from jsonschema import Draft202012Validator
+
+from airflow_provider_webdata.common.attempt import Attempt
+from airflow_provider_webdata.common.dates import moment, span
+from airflow_provider_webdata.common.item_urls import site_failed, url_of
+from airflow_provider_webdata.common.numbers import known_credits
+from airflow_provider_webdata.hooks.task_metrics import count, gauge
+from airflow_provider_webdata.results.encoding import json_text
+from airflow_provider_webdata.results.files.formats import QUARANTINE
+from airflow_provider_webdata.results.files.quarantine import discard, quarantined_at
+from airflow_provider_webdata.results.files.storage import check_file
+from airflow_provider_webdata.results.item_paths import at_path
+from airflow_provider_webdata.results.lineage import Assertion, Quality
+from airflow_provider_webdata.results.pages.substitutes import is_page, substitute_kind
+from airflow_provider_webdata.runs.failures import RejectedResultsError
+from airflow_provider_webdata.runs.publishing.compare import run_of
+from airflow_provider_webdata.runs.publishing.step import Step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from airflow.sdk import Context
+
+    from airflow_provider_webdata.options import Checks
+    from airflow_provider_webdata.results.manifest.folder import Run
+    from airflow_provider_webdata.runs.publishing.compare import Compare
+    from airflow_provider_webdata.runs.publishing.step import Results
+
+FACTS = "quality"
+"""XCom key of the measurements."""
+
+_MOST_FIELDS = 50
+_LONGEST_FIELD = 64
+
+
+class Check(Step):
+    """Measures items as they stream, and judges them after the last one.
+
+    :param checks: the operator's `checks`.
+    :param compare: the comparison with earlier runs, if any.
+    :param output: URL of the output, or of the list of a partitioned one; None: the results go to XCom.
+    """
+
+    needs_minutes = True
+
+    def __init__(
+        self, checks: Checks, context: Context, log: Any, compare: Compare | None, output: str | None
+    ) -> None:
+        self.checks = checks
+        self._context = context
+        self._log = log
+        self._compare = compare
+        self._output = output
+        self._rejected_at: datetime | None = None
+        """Time of the quarantine of an earlier attempt or run."""
+        self._fields = [*(checks.coverage or ())]
+        self._found: Counter[str] = Counter()
+        """Counts: `items`, `known`, `pages`, `repeated`, and `old`."""
+        self._filled: Counter[str] = Counter(dict.fromkeys(self._fields, 0))
+        self._blocked: Counter[str] = Counter()
+        self._mistyped: Counter[str] = Counter()
+        self._examples: dict[tuple[str, str | None], str] = {}
+        """The first failed result by check and field, without its content, for the log and XCom."""
+        self._assertions: list[Assertion] = []
+        self._credits: float | None = None
+        self._unfinished = ""
+        self._is_rejected = False
+
+    @property
+    def holds_back(self) -> bool:
+        """True if failed results are held back."""
+        return self.checks.on_fail == "fail"
+
+    def prepare(self) -> None:
+        """Fail if rejected results could not be written."""
+        if self._output is not None and self.holds_back:
+            check_file(self._output + QUARANTINE)
+
+    def transform(self, results: Results) -> Results:
+        """Return the results unchanged, and measure their items as they stream."""
+        if self._output is not None:
+            self._rejected_at = quarantined_at(self._output)
+        return replace(results, items=self._measured(results))
+
+    def _measured(self, results: Results) -> Iterator[Any]:
+        seen: set[int] = set()
+        for item in results.items:
+            self._measure(item, seen)
+            yield item
+        self._found["known"] = len(results.known)
+        if number := results.summary.get("notBegun"):
+            self._unfinished = f"{number} searches not started"
+        elif results.summary.get("status") == "cancelled":
+            self._unfinished = "a job canceled at the limit"
+        used = known_credits(results.summary.get("creditsUsed"))
+        if used is not None and self._found["items"]:
+            self._credits = round(used / self._found["items"], 4)
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return the measurements. Rejected ones have another key, because later runs must not compare with them."""
+        run, items = run_of(self._context), self._found["items"]
+        facts = {
+            "items": items + self._found["known"],
+            "pages": self._found["pages"],
+            "blocked": dict(self._blocked),
+            "coverage": {field: round(filled / items, 4) for field, filled in self._filled.items() if items},
+            "creditsPerItem": self._credits,
+            "failed": [assertion._asdict() for assertion in self._failed],
+            "until": run.stored_moment,
+            "mapIndex": run.map_index,
+            "hasLogicalDate": self._has_logical_date,
+        }
+        return {f"{FACTS}Rejected" if self._is_rejected else FACTS: facts}
+
+    def quality(self) -> Quality:
+        """Return the measurements."""
+        return Quality(self._found["items"], dict(self._filled), self._assertions)
+
+    def judge(self, url: str | None) -> RejectedResultsError | None:
+        """Judge the items, log and count the outcome; return an error if they must not replace the output."""
+        self._assertions = [*self._judged()]
+        if self.holds_back:
+            for assertion in self._failed:
+                name = (
+                    assertion.check if assertion.field is None else f"{assertion.check} of {assertion.field}"
+                )
+                self._log.error(
+                    "Check %s failed: expected %s, got %s", name, assertion.expected, assertion.actual
+                )
+        self._report()
+        if not self._failed:
+            return None
+        listed = "; ".join(
+            f"{assertion.name}: expected {assertion.expected}, got {assertion.actual}"
+            for assertion in self._failed
+        )
+        text = f"{len(self._failed)} of {len(self._assertions)} checks failed: {listed}"
+        if not self.holds_back:
+            self._log.warning("%s. The results are delivered anyway because of Checks(on_fail='warn')", text)
+            return None
+        accept = (
+            "The results are in XCom; to accept them anyway, mark the task as success"
+            if url is None
+            else f"{url} is unchanged, and the results are in quarantine beside it ({QUARANTINE}). To accept them "
+            f"anyway, run: airflow webdata publish {shlex.quote(url)}"
+        )
+        self._log.error("%s", accept)
+        self._is_rejected = True
+        return RejectedResultsError(f"{text}. {accept}; to request them again, clear the task")
+
+    def replaced(self, files: Sequence[str]) -> None:
+        """Delete the quarantine that these results replace."""
+        if self._output is not None:
+            discard(self._output, self._rejected_at, files, json_text(Attempt(self._context).instance))
+
+    @property
+    def _failed(self) -> list[Assertion]:
+        return [assertion for assertion in self._assertions if not assertion.passed]
+
+    def _measure(self, item: Mapping[str, Any], seen: set[int]) -> None:
+        checks, found = self.checks, self._found
+        found["items"] += 1
+        metadata = item.get("metadata")
+        # The content of an error page is not the data.
+        is_failed = isinstance(metadata, Mapping) and site_failed(metadata)
+        for field, value in item.items():
+            is_shown = field in self._filled or (
+                len(self._filled) < _MOST_FIELDS and len(field) <= _LONGEST_FIELD
+            )
+            if is_shown and field not in self._fields:
+                self._filled[field] += not (is_failed and _is_content(field)) and _has_content(value)
+        for field in self._fields:
+            has_value = not (is_failed and _is_content(field)) and _has_content(_value(item, field))
+            self._filled[field] += has_value
+        for field, kind in (checks.types or {}).items():
+            value = _value(item, field)
+            if value is not None and not Draft202012Validator.TYPE_CHECKER.is_type(value, kind):
+                self._mistyped[field] += 1
+                self._note("types", field, item, value)
+        if checks.unique is not None and _has_content(value := _value(item, checks.unique)):
+            digest = hash(json_text(value))
+            if digest in seen:
+                found["repeated"] += 1
+                self._note("unique", checks.unique, item)
+            seen.add(digest)
+        if is_page(item):
+            found["pages"] += 1
+            if kind_found := substitute_kind(item):
+                self._blocked[kind_found] += 1
+                self._note("blocked", None, item)
+            if checks.fresher_than is not None:
+                self._measure_age(item["metadata"])
+
+    def _note(self, check: str, field: str | None, item: Mapping[str, Any], mistyped: Any = None) -> None:
+        if (check, field) not in self._examples:
+            example = url_of(item) or f"result {self._found['items']}"
+            self._examples[check, field] = (
+                example if mistyped is None else f"{type(mistyped).__name__} in {example}"
+            )
+
+    def _measure_age(self, metadata: Mapping[str, Any]) -> None:
+        cached = moment(str(metadata.get("cachedAt"))) if metadata.get("cacheState") == "hit" else None
+        age = None if cached is None else datetime.now(timezone.utc) - cached
+        if age is not None and age > self.checks.fresher_than:  # type: ignore[operator]
+            self._found["old"] += 1
+            self._examples.setdefault(("fresher_than", None), f"one that is {span(age.total_seconds())} old")
+
+    def _judged(self) -> Iterator[Assertion]:
+        checks, found = self.checks, self._found
+        items, known, pages = found["items"], found["known"], found["pages"]
+        total = items + known
+        yield Assertion(
+            "min_items", None, f"at least {checks.min_items}", str(total), total >= checks.min_items
+        )
+        if self._unfinished:
+            yield Assertion("unfinished", None, "all work within credit_limit", self._unfinished, False)
+        if checks.max_items is not None:
+            yield Assertion(
+                "max_items", None, f"at most {checks.max_items}", str(total), total <= checks.max_items
+            )
+        if checks.drop_vs_last is not None and (before := self._items_before()):
+            least = math.ceil(round(before * (1 - checks.drop_vs_last), 6))
+            expected = f"at least {least}, because the previous run had {before}"
+            yield Assertion("drop_vs_last", None, expected, str(total), total >= least)
+        for field, share in (checks.coverage or {}).items() if items else ():
+            filled = self._filled[field]
+            yield Assertion(
+                "coverage", field, f"at least {share:.4g}", _part(filled, items), filled / items >= share
+            )
+        if checks.unique is not None:
+            yield self._none("unique", checks.unique, "no repeated value", found["repeated"])
+        if checks.blocked is not None and pages:
+            blocked = self._blocked.total()
+            actual = _part(blocked, pages) + (
+                f", such as {self._examples['blocked', None]}" if blocked else ""
+            )
+            yield Assertion(
+                "blocked", None, f"at most {checks.blocked:.4g}", actual, blocked / pages <= checks.blocked
+            )
+        if checks.fresher_than is not None:
+            expected = f"no page older than {span(checks.fresher_than.total_seconds(), exact=True)}"
+            yield self._none("fresher_than", None, expected, found["old"])
+        for field, kind in (checks.types or {}).items():
+            yield self._none("types", field, f"only {kind}", self._mistyped[field])
+
+    def _none(self, check: str, field: str | None, expected: str, number: int) -> Assertion:
+        actual = f"{number}, such as {self._examples[check, field]}" if number else "0"
+        return Assertion(check, field, expected, actual, not number)
+
+    def _report(self) -> None:
+        context, items, blocked = self._context, self._found["items"], self._blocked.total()
+        gauge("webdata.quality.items", items + self._found["known"], context)
+        gauge("webdata.quality.blocked", blocked, context)
+        for field in self._fields if items else ():
+            gauge("webdata.quality.coverage", self._filled[field] / items, context, field=field)
+        if self._credits is not None:
+            gauge("webdata.quality.credits_per_item", self._credits, context)
+        for assertion in self._failed:
+            count("webdata.checks.failed", 1, context, check=assertion.check)
+        kinds = ", ".join(f"{number} {kind}" for kind, number in self._blocked.most_common())
+        self._log.info(
+            "Checked %d results: %d of %d checks passed; %d of %d pages blocked%s; coverage %s; %s credits each",
+            items,
+            len(self._assertions) - len(self._failed),
+            len(self._assertions),
+            blocked,
+            self._found["pages"],
+            f" ({kinds})" if kinds else "",
+            ", ".join(f"{field} {_part(self._filled[field], items)}" for field in self._fields)
+            or "not checked",
+            "unknown" if self._credits is None else self._credits,
+        )
+
+    @property
+    def _has_logical_date(self) -> bool:
+        return getattr(self._context.get("dag_run"), "logical_date", None) is not None
+
+    def _items_before(self) -> int | None:
+        """Return the number of results of the previous run from the manifest or XCom, or None if it is unknown."""
+        compare = self._compare
+        if compare is not None and not compare.changes.shared and compare.known.items is not None:
+            return compare.known.items
+        ti: Any = self._context["ti"]
+        run = run_of(self._context)
+        found = None
+        # Airflow logs an error for a missing XCom, as in the first run.
+        if not self._has_logical_date or ti.get_previous_dagrun() is not None:
+            # The newest by logical date. Databases sort runs without one first or last, so these require reading all.
+            found = ti.xcom_pull(key=FACTS, include_prior_dates=True, map_indexes=run.map_index)
+        if found and not (_precedes(found, run) and found.get("hasLogicalDate") == self._has_logical_date):
+            every = ti.xcom_pull(task_ids=[ti.task_id], key=FACTS, include_prior_dates=True)
+            before = (facts for facts in every if _precedes(facts, run))
+            found = max(before, key=lambda facts: facts["until"], default=None)
+        if not found:
+            self._log.info("drop_vs_last passes because no earlier run recorded its number of results")
+            return None
+        return int(found["items"])
+
+
+def _precedes(facts: Any, run: Run) -> bool:
+    return (
+        isinstance(facts, Mapping)
+        and isinstance(facts.get("items"), int)
+        and facts.get("mapIndex") == run.map_index
+        and str(facts.get("until", "~")) < run.stored_moment
+    )
+
+
+def _is_content(field: str) -> bool:
+    return field.partition(".")[0] not in ("url", "metadata")
+
+
+def _value(item: Mapping[str, Any], field: str) -> Any:
+    return url_of(item) if field == "url" else at_path(item, field)
+
+
+def _has_content(value: Any) -> bool:
+    if isinstance(value, str):
+        return bool(value) and not value.isspace()
+    return value is not None and value != [] and value != {}
+
+
+def _part(number: int, of: int) -> str:
+    return f"{number / of:.4g} ({number} of {of})" if of else "none"

@@ -1,0 +1,138 @@
+"""Validation of structured results against the task's or the request's schema; see `options.Schema`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.common.coded_errors import brief
+from airflow_provider_webdata.common.item_urls import page_problem, site_failed, url_of
+from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.results.provider_records import KIND as RECORDS
+from airflow_provider_webdata.results.provider_records import LABELS, is_error
+from airflow_provider_webdata.results.result_schema import (
+    ERRORS,
+    ERRORS_KEY,
+    NOT_VALIDATED,
+    ResultSchema,
+    requested_schema,
+)
+from airflow_provider_webdata.results.tagged_items import tagged, untagged
+from airflow_provider_webdata.runs.failures import InvalidResultsError
+from airflow_provider_webdata.runs.publishing.step import Step
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from airflow_provider_webdata.options import Schema
+    from airflow_provider_webdata.runs.publishing.step import Results
+
+_MOST_LISTED = 100
+_LONGEST_PROBLEM = 300
+
+
+class Validate(Step):
+    """Marks the items that do not match the schema, if there is one."""
+
+    def __init__(self, option: Schema, request: Callable[[], Mapping[str, Any]], log: Any) -> None:
+        self._option = option
+        self._request = request
+        self._log = log
+        self._found: list[dict[str, Any]] = []
+        self._counts = {"checked": 0, "invalid": 0}
+        self._failed = 0
+
+    @cached_property
+    def _schema(self) -> ResultSchema | None:
+        if self._option.schema is not None:
+            return ResultSchema.of(self._option.schema)
+        found = requested_schema(self._request())
+        try:
+            return None if found is None else ResultSchema(found, rows=self._option.rows_path)
+        except OutputError as error:
+            self._log.warning("The results are not validated by the request's schema: %s", brief(error))
+            return None
+
+    def prepare(self) -> None:
+        """Check the option's schema."""
+        if self._option.schema is not None:
+            self._schema  # noqa: B018 - an invalid schema fails before any call is billed
+
+    def transform(self, results: Results) -> Results:
+        """Return the items, invalid ones with `validationErrors` as first field, and the schema's columns."""
+        if (schema := self._schema) is None:
+            return results
+        items = self._validated(results, schema)
+        if results.kind == RECORDS:
+            # Their contract already defines the column types.
+            return replace(results, items=items, tag_columns=(ERRORS, *results.tag_columns))
+        columns = results.columns if results.kind == "link" else schema.columns(results.kind)
+        return replace(results, items=items, columns=columns)
+
+    def _validated(self, results: Results, schema: ResultSchema) -> Iterator[Any]:
+        for index, item in enumerate(results.items):
+            if (failure := _failure(item, results.kind)) is not None:
+                # An error page may still match the schema.
+                self._failed += 1
+                yield tagged(item, **{ERRORS_KEY: [failure]})
+                continue
+            problems = _problems(item, results.kind, schema)
+            self._counts["checked"] += problems is not None
+            if not problems:
+                yield item
+                continue
+            self._counts["invalid"] += 1
+            if len(self._found) < _MOST_LISTED:
+                self._found.append({"index": index, "url": url_of(item), "errors": problems})
+            yield tagged(item, **{ERRORS_KEY: problems})
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return the counts, and the problems of the first invalid items."""
+        if self._schema is None:
+            return {}
+        failed = {"failed": self._failed} if self._failed else {}
+        return {"validation": {**self._counts, **failed, "items": self._found}}
+
+    def written(self) -> None:
+        """Log the numbers of valid items and of failed pages."""
+        if self._failed:
+            self._log.warning("%d failed pages were not validated", self._failed)
+        if self._counts["invalid"]:
+            self._log.warning("%s", self._summary())
+        elif self._counts["checked"]:
+            self._log.info("All %d results are valid", self._counts["checked"])
+
+    def verdict(self) -> None:
+        """Fail the task if an item is invalid and `on_invalid` is `fail`."""
+        if self._option.on_invalid == "fail" and self._counts["invalid"]:
+            raise InvalidResultsError(f"{self._summary()}; all results are delivered anyway, and are in XCom")
+
+    def _summary(self) -> str:
+        shown = "; ".join(
+            f"{found['url'] or 'item ' + str(found['index'])}: {', '.join(found['errors'][:3])}"
+            for found in self._found[:5]
+        )
+        return f"{self._counts['invalid']} of {self._counts['checked']} results are invalid: {shown}"
+
+
+def _failure(item: Any, kind: str) -> str | None:
+    """Return why a page is not validated, or None."""
+    metadata = item.get("metadata") if kind not in (RECORDS, "generic") else None
+    if not isinstance(metadata, Mapping) or not site_failed(metadata):
+        return None
+    return f"{NOT_VALIDATED}{page_problem(metadata)}"[:_LONGEST_PROBLEM]
+
+
+def _problems(item: Any, kind: str, schema: ResultSchema) -> list[str] | None:
+    """Return the problems of an item; None if it is not validated."""
+    if kind == RECORDS:
+        return None if is_error(item) else schema.problems(untagged(item, *LABELS))
+    if kind == "generic":
+        problems = schema.problems(item)
+        # A value that is not an object was wrapped; see `JobResult.deliver_data`.
+        return problems and schema.problems(item["value"]) if item.keys() == {"value"} else problems
+    if item.get("json") is not None:
+        return schema.problems(item["json"])
+    return ["json: missing from the page"] if isinstance(item.get("metadata"), Mapping) else None

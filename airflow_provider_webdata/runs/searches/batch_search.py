@@ -1,0 +1,279 @@
+"""Batch search: runs the searches that earlier attempts did not, then delivers all results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timezone
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk.exceptions import AirflowException
+
+from airflow_provider_webdata.api.models import SearchRequest
+from airflow_provider_webdata.api.prices import SEARCH
+from airflow_provider_webdata.common.arguments import as_list
+from airflow_provider_webdata.hooks.calls import body_for
+from airflow_provider_webdata.results.columns import kind_of_source
+from airflow_provider_webdata.runs.event_loop import run_aside
+from airflow_provider_webdata.runs.failures import (
+    CreditLimitError,
+    FailureGroups,
+    TooManyFailuresError,
+    too_many,
+)
+from airflow_provider_webdata.runs.money.paid_records import records_of
+from airflow_provider_webdata.runs.money.task_ledger import Cost, bounded
+from airflow_provider_webdata.runs.publishing.step import Results
+from airflow_provider_webdata.runs.request import checked_extra_body, checked_number, valid_request
+from airflow_provider_webdata.runs.run import Run
+from airflow_provider_webdata.runs.searches.batch_queries import (
+    OPERATION,
+    checked_queries,
+    label_columns,
+    labels_of,
+)
+from airflow_provider_webdata.runs.searches.records import answered, by_search, items_of, with_items
+from airflow_provider_webdata.runs.searches.runner import SearchBatch
+
+if TYPE_CHECKING:
+    from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
+    from airflow_provider_webdata.runs.money.paid_records import KeptRecords, Record
+    from airflow_provider_webdata.runs.searches.batch_queries import BatchQuery
+    from airflow_provider_webdata.runs.searches.runner import Tally
+
+_SHOWN_FAILURES = 5
+
+
+class BatchSearchRun(Run):
+    """Runs a batch of searches and delivers their results."""
+
+    task: WebDataBatchSearchOperator
+
+    operation = "batch_search"
+    batch: SearchBatch | None = None
+
+    def call(self) -> Any:
+        """Run the searches that earlier attempts did not, and deliver all results."""
+        self.ledger.push_earlier()
+        task, context = self.task, self.context
+        limit = self.ledger.credits.limit
+        most_errors = checked_number(OPERATION, "max_error_ratio", task.max_error_ratio, 1) or 0.0
+        extra_body = checked_extra_body(task, OPERATION)
+        queries: Mapping[str, BatchQuery] = self.queries
+        if limit is not None:
+            queries = self.queries = self._bounded(limit, queries, extra_body)
+        account = self.hook.get_settings().client.account
+        kept = records_of(self.delivery.path, context, account)
+        batch = self._new_batch(kept, extra_body)
+        settled = batch.count_earlier(kept.read(), queries, repeat_ambiguous=task.repeat_ambiguous)
+        before = batch.tally.credits_used
+        if settled:
+            self.log.info("Earlier attempts ran %d of the %d searches", len(settled), len(queries))
+        if len(settled) < len(queries):
+            self.ledger.warn_if_cleared()
+        try:
+            self._search(batch, [query for key, query in queries.items() if key not in settled])
+        finally:
+            self.ledger.settle(Cost(0, saved=before), self.operation)
+            facts = _facts(batch.tally)
+            self.push(**facts)
+        if batch.rate_limit is not None:
+            progressed = batch.tally.settled > len(settled)
+            self.postpone(batch.rate_limit, datetime.now(timezone.utc) if progressed else None)
+            self.fail(batch.rate_limit)
+        if batch.stopped:
+            raise AirflowException(
+                "The task was terminated. Its next attempt continues from the results so far"
+            )
+        if batch.tally.left:
+            self.log.warning(
+                "%d of %d searches were not started, because the next one may exceed credit_limit=%g. They are in XCom "
+                "'left': pass them to queries= of another task, or raise the limit and clear this one",
+                len(batch.tally.left),
+                len(queries),
+                limit,
+            )
+        excess = self._too_many(batch.tally, most_errors)
+        if excess and kept.lasts and self._can_be_mended(batch.tally):
+            raise TooManyFailuresError(f"{excess}; the next attempt repeats only these")
+        result = self._delivered(facts, kept, queries)
+        if excess:
+            no_retry = (
+                ""
+                if kept.lasts
+                else "; no retry follows, because it would be billed for all searches again: set output="
+            )
+            self.refuse_delivered(
+                TooManyFailuresError(f"{excess}; the results are stored and in XCom anyway{no_retry}"),
+                result,
+            )
+        if self.delivery.rejection is None or not batch.tally.left:
+            kept.forget()
+        return result
+
+    @cached_property
+    def queries(self) -> Mapping[str, BatchQuery]:
+        """The searches by key, without duplicates.
+
+        :raises InvalidRequestError: `queries` is empty, or a search breaks a documented rule.
+        """
+        extra_body = checked_extra_body(self.task, OPERATION)
+        return checked_queries(as_list(self.task.queries), self.request_of, extra_body, self.log)
+
+    @cached_property
+    def body(self) -> Mapping[str, Any]:
+        """The fields that all searches share, in wire form."""
+        first, *others = (query.request.to_wire() for query in self.queries.values())
+        return {name: value for name, value in first.items() if all(o.get(name) == value for o in others)}
+
+    def on_kill(self) -> None:
+        """Start no more searches: the task was terminated."""
+        if self.batch is not None:
+            self.batch.stop()
+
+    def _search(self, batch: SearchBatch, queries: Sequence[BatchQuery]) -> None:
+        self.batch = batch
+        try:
+            run_aside(batch.run(queries))
+        finally:
+            self.batch = None
+            tally = batch.tally
+            self.log.info(
+                "%d searches done, %d failed, %d not started; %g credits",
+                tally.done,
+                len(tally.failed),
+                len(tally.left),
+                tally.credits_used,
+            )
+
+    def _bounded(
+        self, limit: float, queries: Mapping[str, BatchQuery], extra_body: Mapping[str, Any] | None
+    ) -> dict[str, BatchQuery]:
+        """Return the searches with bounded prices, and log the bounds.
+
+        :raises CreditLimitError: a search has no documented maximum price.
+        """
+        notes: dict[str | None, None] = {}
+        found = {}
+        for key, query in queries.items():
+            request, note = bounded(SEARCH, query.request, limit / len(queries))
+            notes[note] = None
+            found[key] = replace(query, request=request)
+            bound = SEARCH.most(request.to_wire(), extra_body)
+            if not bound.is_known:
+                raise CreditLimitError(
+                    f"{OPERATION}: nothing was sent, because credit_limit={limit:g} cannot be enforced: search "
+                    f"{query.text!r}: {'; '.join(bound.unknown)}"
+                )
+        for note in filter(None, notes):
+            self.log.info("%s: %s", OPERATION, note)
+        return found
+
+    def _new_batch(self, kept: KeptRecords, extra_body: Mapping[str, Any] | None) -> SearchBatch:
+        task, settings = self.task, self.hook.get_settings()
+        shared = settings.client.max_concurrency or task.max_concurrency
+        # Without stored results, a rescheduled task would be billed for everything again: the worker waits instead.
+        patience = settings.client.retry_budget if kept.lasts else task.rate_limit_timeout
+        return SearchBatch(
+            settings,
+            min(task.max_concurrency, shared),
+            lambda records: kept.save(self._with_stored_media(records)),
+            extra_body=extra_body,
+            ledger=self.ledger.credits,
+            patience=patience,
+        )
+
+    def request_of(self, given: str | Mapping[str, Any]) -> SearchRequest:
+        """Return the request of a search.
+
+        :param given: its query, or the fields that override the task's.
+        :raises InvalidRequestError: a field breaks a documented rule.
+        """
+        own: dict[str, Any] = {"query": given}
+        if isinstance(given, Mapping):
+            # Parsed alone first: it may spell a field name differently than the arguments do.
+            alone = body_for(SearchRequest, given, OPERATION)
+            own = {name: getattr(alone, name) for name in alone.model_fields_set}
+        return valid_request(self.task, SearchRequest, OPERATION, {**self.task.given(), **own})
+
+    def _too_many(self, tally: Tally, most: float) -> str | None:
+        """Return a message if more searches failed than allowed, or None."""
+        too_many_failed = too_many(len(tally.failed), tally.settled, "searches", most)
+        if too_many_failed is None:
+            return None
+        groups = FailureGroups()
+        for failure in tally.failed:
+            groups.add(repr(failure.query.text), failure.error)
+        for line in groups.lines("search"):
+            self.log.error("%s", line)
+        shown = "; ".join(
+            f"{failure.query.text!r}: {failure.error}" for failure in tally.failed[:_SHOWN_FAILURES]
+        )
+        ambiguous = sum(failure.ambiguous for failure in tally.failed)
+        hint = (
+            f" {ambiguous} of them may have been billed, and are repeated only with repeat_ambiguous=True."
+            if ambiguous and not self.task.repeat_ambiguous
+            else ""
+        )
+        return f"{too_many_failed}.{hint} The first: {shown}"
+
+    def _can_be_mended(self, tally: Tally) -> bool:
+        """Return whether a failed search may succeed in another attempt."""
+        return not self.attempt.is_last and any(
+            not failure.hopeless and (self.task.repeat_ambiguous or not failure.ambiguous)
+            for failure in tally.failed
+        )
+
+    def _with_stored_media(self, records: list[Record]) -> list[Record]:
+        """Return records with their media saved: audio and video links would expire during a long batch."""
+        if self.delivery.media is None:
+            return records
+        items = self.delivery.media.keep(list(items_of(records)))
+        return [with_items(record, items) for record in records]
+
+    def _delivered(self, facts: dict[str, Any], kept: KeptRecords, queries: Mapping[str, BatchQuery]) -> Any:
+        kind, inputs = _kind(queries), [query.text for query in queries.values()]
+        columns = label_columns(queries, kind)
+        records = (
+            {**record, "labels": labels_of(queries[record["key"]], columns)}
+            for record in answered(kept.read())
+            if record["key"] in queries
+        )
+
+        def results(items: Iterable[Any]) -> Results:
+            return Results(items, kind, facts, inputs, media_kept=True, tag_columns=columns)
+
+        if self.delivery.path is not None:
+            return self.deliver(results(items_of(records)))
+        by_key = {record["key"]: record for record in records}
+        ordered = [by_key[key] for key in queries if key in by_key]
+        compare = self.delivery.compare
+        in_place = iter if compare is None else compare.in_place
+        return self.deliver(
+            results(items_of(ordered)),
+            lambda items, counted: {**counted, "results": by_search(ordered, in_place(items))},
+        )
+
+
+def _kind(queries: Mapping[str, BatchQuery]) -> str:
+    """Return the kind of the results: that of one source, or the kind for several."""
+    kinds = {
+        source if isinstance(source, str) else source.type
+        for query in queries.values()
+        for source in query.request.sources or ("web",)
+    }
+    return kind_of_source(kinds.pop()) if len(kinds) == 1 else "search"
+
+
+def _facts(tally: Tally) -> dict[str, Any]:
+    return {
+        "done": tally.done,
+        "failed": [
+            {"query": failure.query.text, "error": failure.error, "ambiguous": failure.ambiguous}
+            for failure in tally.failed
+        ],
+        "left": [query.given for query in tally.left],
+        "notBegun": len(tally.left),
+        "creditsUsed": tally.credits_used,
+    }
