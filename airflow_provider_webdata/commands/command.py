@@ -1,4 +1,4 @@
-"""What all commands share: their decorator, tables and documents, and the connection that the user named."""
+"""Shared parts of commands: their decorator, tables and documents, and the connection that the user named."""
 
 from __future__ import annotations
 
