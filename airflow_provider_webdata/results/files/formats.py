@@ -22,7 +22,7 @@ LIST_SUFFIX = ".files.json"
 QUARANTINE = ".rejected"
 """Suffix of a quarantined file, after its format's suffix; see `quarantine`."""
 
-_ROOM = "airflow_provider_webdata.results"
+_ROOM = "airflow_provider_webdata.results.files"
 
 
 class Target(Protocol):
