@@ -146,7 +146,7 @@ _QUERY = _arg("query", help="Words that describe the data (default: list all)", 
 _PROVIDERS = _arg(
     "--provider", help="Only this provider; can be repeated (default: all)", action="append", default=[]
 )
-_MOST_TOOLS = _arg("--limit", help="Most capabilities to show (default: %(default)s)", type=int, default=100)
+_MAX_TOOLS = _arg("--limit", help="Most capabilities to show (default: %(default)s)", type=int, default=100)
 _TOOL = _arg("tool", help="Provider and capability, such as market-prices/prices/history")
 _CATALOG_CONN_ID = _arg(
     "--conn-id",
@@ -222,7 +222,7 @@ def _providers() -> tuple[ActionCommand, ...]:
             help="List capabilities of data providers with their prices",
             description="Read the service's catalog. This bills nothing.",
             func=_command("providers.list_tools"),
-            args=(_QUERY, _PROVIDERS, _MOST_TOOLS, _CATALOG_CONN_ID, ARG_OUTPUT, ARG_VERBOSE),
+            args=(_QUERY, _PROVIDERS, _MAX_TOOLS, _CATALOG_CONN_ID, ARG_OUTPUT, ARG_VERBOSE),
         ),
         ActionCommand(
             name="show",
@@ -237,8 +237,8 @@ def _providers() -> tuple[ActionCommand, ...]:
 def _publish() -> ActionCommand:
     return ActionCommand(
         name="publish",
-        help="Publish results whose checks failed",
-        description="Replace a task's output with the results that its checks= rejected. Bills nothing. Run it where "
+        help="Publish results that were rejected",
+        description="Replace a task's output with the results that its quality= rejected. Bills nothing. Run it where "
         "the task writes: for local files, on the worker's machine.",
         func=_command("publish.publish"),
         args=(_REJECTED_PATH, _FORCE_PUBLISH, ARG_VERBOSE),

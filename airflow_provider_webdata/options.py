@@ -6,7 +6,7 @@ Each is one argument of an operator. Where a string is enough, it is the short f
     media="s3://aws@lake/media"                                   Media("s3://aws@lake/media")
     changes="s3://aws@lake/seen/prices"                           Changes("s3://aws@lake/seen/prices")
     result_schema="shop.models.Product"                           Schema("shop.models.Product")
-    checks=100                                                    Checks(min_items=100)
+    quality=100                                                    Quality(min_items=100)
 
 Paths are templated. Each operator works with a copy, so one object can serve several tasks.
 """
@@ -174,7 +174,7 @@ class Changes(Option):
         the tasks downstream.
     :param shared: several tasks write to the folder; each must set this. Then no page counts as removed, since another
         task may still see it.
-    :param commit: when later runs consider a run's pages known. `delivery`: once they are delivered. `downstream`: once
+    :param commit: when later runs consider a run's pages known. `publication`: once published. `downstream`: once
         every task downstream in the DAG run has succeeded or was skipped; until then, later runs emit them again.
         Requires a downstream task.
     :raises ArgumentError: a choice is unknown, or a number is out of range.
@@ -189,14 +189,14 @@ class Changes(Option):
     keep: int = 30
     on_unchanged: Literal["empty", "skip"] = "empty"
     shared: bool = False
-    commit: Literal["delivery", "downstream"] = "delivery"
+    commit: Literal["publication", "downstream"] = "publication"
 
     template_fields = ("manifest",)
 
     def __post_init__(self) -> None:
         one_of("Changes(emit=)", self.emit, ("all", "changed"))
         one_of("Changes(on_unchanged=)", self.on_unchanged, ("empty", "skip"))
-        one_of("Changes(commit=)", self.commit, ("delivery", "downstream"))
+        one_of("Changes(commit=)", self.commit, ("publication", "downstream"))
         whole_number("Changes(removed_after=)", self.removed_after)
         whole_number("Changes(keep=)", self.keep)
         count_or_share("Changes(max_removed=)", self.max_removed)
@@ -224,7 +224,7 @@ class Schema(Option):
     :param rows: of extract and agent: path of the list in `data` whose elements are the results, such as `companies` or
         `answer.companies`. Each is then a separate item, and `schema` describes one item. The rest of `data` goes to
         XCom. Without such a list, `data` is the only item. Default: `data`, or its elements if it is a list.
-    :param on_invalid: `keep`, or `fail`: fail the task, without a retry, after all results are delivered.
+    :param on_invalid: `keep`, or `fail`: fail the task, without a retry, after all results are published.
     :raises ArgumentError: a value is invalid.
     """
 
@@ -257,7 +257,7 @@ _PAGED = {"ScrapeRequest", "BatchScrapeRequest", "CrawlRequest", "ParseOptions",
 _SINGLE = {"ScrapeRequest", "ParseOptions"}
 
 
-class Checks(Option):
+class Quality(Option):
     """Conditions that the results must meet before they replace those of earlier runs.
 
     All results of the run count, also those that `Changes` does not emit, and pages that an incremental crawl knows. A
@@ -268,7 +268,7 @@ class Checks(Option):
     in the XCom of the failed task.
 
     XCom `quality` has what was measured: `items`, `pages`, `blocked`, `coverage` (by field, 0 to 1), `creditsPerItem`,
-    and `failed`, the checks that failed. If the task fails, its name is `qualityRejected`.
+    and `failed`, the conditions that failed. If the task fails, its name is `qualityRejected`.
 
     :param min_items: minimum number of results, at least 0.
     :param max_items: maximum number of results, at least `min_items`.
@@ -279,7 +279,7 @@ class Checks(Option):
         list or object are not values.
     :param unique: field whose values must differ, such as `url`. A hash of each value stays in memory.
     :param blocked: maximum share of the pages, 0 to 1, that may be something else: an error, a challenge, a consent or
-        login page, a soft 404, or an empty shell; see `docs/checks.md`.
+        login page, a soft 404, or an empty shell; see `docs/quality.md`.
     :param fresher_than: maximum age of a page from the service's cache, a timedelta.
     :param types: JSON type of the values by field: `string`, `number`, `integer`, `boolean`, `array`, or `object`.
     :param on_fail: `fail`, or `warn`: log a warning and deliver the results.
@@ -297,22 +297,22 @@ class Checks(Option):
     on_fail: Literal["fail", "warn"] = "fail"
 
     def __post_init__(self) -> None:
-        whole_number("Checks(min_items=)", self.min_items, least=0)
+        whole_number("Quality(min_items=)", self.min_items, least=0)
         if self.max_items is not None:
-            whole_number("Checks(max_items=)", self.max_items, least=self.min_items)
+            whole_number("Quality(max_items=)", self.max_items, least=self.min_items)
         for name, form, given in (
             ("coverage", "shares by field, such as {'json.price': 0.95}", self.coverage),
             ("types", "JSON types by field, such as {'json.price': 'number'}", self.types),
         ):
             if not isinstance(given, (Mapping, type(None))):
-                raise ArgumentError(f"Checks({name}=) must be a mapping: {form} (given: {given!r})")
+                raise ArgumentError(f"Quality({name}=) must be a mapping: {form} (given: {given!r})")
         shares = {f"coverage={{{field!r}: ...}}": share for field, share in (self.coverage or {}).items()}
         for name in ("drop_vs_last", "blocked"):
             if (optional := getattr(self, name)) is not None:
                 shares[f"{name}="] = optional
         for name, share in shares.items():
             if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share <= 1:
-                raise ArgumentError(f"Checks({name}) must be a number from 0 to 1 (given: {share!r})")
+                raise ArgumentError(f"Quality({name}) must be a number from 0 to 1 (given: {share!r})")
         for field in (
             *(self.coverage or ()),
             *(self.types or ()),
@@ -320,17 +320,17 @@ class Checks(Option):
         ):
             if not (isinstance(field, str) and all(field.split("."))):
                 raise ArgumentError(
-                    f"Checks: a field must be the path of a value in a result, such as 'json.price' (given: {field!r})"
+                    f"Quality: a field must be the path of a value in a result, such as 'json.price' (given: {field!r})"
                 )
         for field, kind in (self.types or {}).items():
-            one_of(f"Checks(types={{{field!r}: ...}})", kind, _JSON_TYPES)
+            one_of(f"Quality(types={{{field!r}: ...}})", kind, _JSON_TYPES)
         if self.fresher_than is not None and not (
             isinstance(self.fresher_than, timedelta) and self.fresher_than > timedelta(0)
         ):
             raise ArgumentError(
-                f"Checks(fresher_than=) must be a timedelta above 0 (given: {self.fresher_than!r})"
+                f"Quality(fresher_than=) must be a timedelta above 0 (given: {self.fresher_than!r})"
             )
-        one_of("Checks(on_fail=)", self.on_fail, ("fail", "warn"))
+        one_of("Quality(on_fail=)", self.on_fail, ("fail", "warn"))
 
     def check_task(self, task: Any) -> None:
         """Fail if a check can never pass, or has no effect, for a task; see `Option.check_task`.
@@ -365,7 +365,7 @@ class Checks(Option):
             if model == "SearchRequest":
                 problem += ", or request formats in scrape_options"
         if problem:
-            raise ArgumentError(f"{type(task).__name__} {task.task_id!r}: Checks: {problem}")
+            raise ArgumentError(f"{type(task).__name__} {task.task_id!r}: Quality: {problem}")
 
 
 class Wait(Option):

@@ -32,7 +32,7 @@ from tests.support.stack import Stack
 from tests.support.waiting import wait_until
 
 CHECKS = 10
-LONGEST_PAUSE = 2.0
+MAX_PAUSE = 2.0
 DELIVERIES = 1000
 DAGS = {"on_scheduled": ("the API server", SCHEDULED), "on_watched": ("the triggerer", WATCHED)}
 
@@ -82,7 +82,7 @@ def _times(stack: Stack, engine: Engine, dag_id: str, monitor: str) -> list[floa
     runs = text("SELECT count(*) FROM dag_run WHERE dag_id = :dag_id")
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         for number in range(CHECKS):
-            time.sleep(random.uniform(0, LONGEST_PAUSE))
+            time.sleep(random.uniform(0, MAX_PAUSE))
             start = time.perf_counter()
             response = httpx.post(
                 f"{stack.airflow_url}/webdata/inbox/{CONNECTION_ID}/benchmark",

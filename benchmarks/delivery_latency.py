@@ -26,7 +26,7 @@ from benchmarks.load import PAYLOAD
 SECRET_HEADER = "X-WebData-Webhook-Secret"
 CONN_ID = "bench"
 DELIVERIES = 20
-LONGEST_PAUSE = 0.5
+MAX_PAUSE = 0.5
 
 
 def run() -> list[dict[str, object]]:
@@ -81,7 +81,7 @@ async def _times(received_by: str) -> list[float]:
         # A delivery without a wait, so that the first connection is not measured.
         await _deliver(client, "key-of-nobody")
         for key, wait in waits.items():
-            await asyncio.sleep(random.uniform(0, LONGEST_PAUSE))
+            await asyncio.sleep(random.uniform(0, MAX_PAUSE))
             start = time.perf_counter()
             _, fired = await asyncio.gather(_deliver(client, key), wait)
             times.append(1000 * (fired - start))

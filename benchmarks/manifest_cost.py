@@ -18,7 +18,7 @@ from typing import Any
 
 from airflow_provider_webdata.results.files.output import OutputFile
 from airflow_provider_webdata.results.manifest.comparison import Comparison
-from airflow_provider_webdata.results.manifest.folder import ManifestFolder, Run
+from airflow_provider_webdata.results.manifest.folder import ManifestFolder, ManifestRun
 from benchmarks.peak_memory import resident
 
 SIZES = {"pages of 3 kB": 10_000, "links": 1_000_000}
@@ -51,7 +51,9 @@ def _items(what: str, day: int) -> Iterator[dict[str, Any]]:
 
 
 def _pass(what: str, folder: ManifestFolder, day: int) -> None:
-    run = Run(datetime(2026, 1, 1, tzinfo=timezone.utc) + timedelta(days=day), "dag", f"run_{day}", "task")
+    run = ManifestRun(
+        datetime(2026, 1, 1, tzinfo=timezone.utc) + timedelta(days=day), "dag", f"run_{day}", "task"
+    )
     known = folder.known_before(run)
     compare = "url" if what == "links" else "content"
     comparison = Comparison(known.entries, run.stored_moment, compare)  # type: ignore[arg-type]

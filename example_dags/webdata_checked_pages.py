@@ -1,4 +1,4 @@
-"""Scrape what a search finds every day, and replace yesterday's file only if today's pages pass the checks.
+"""Scrape what a search finds every day, and replace yesterday's file only if today's pages meet the conditions.
 
 If they do not, the task fails, the file stays, and the pages are beside it. To accept them anyway, run the command in
 the task's log, `airflow webdata publish ...`, and mark the task as success.
@@ -13,7 +13,7 @@ import pendulum
 from airflow.sdk import Param, dag, task
 
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
-from airflow_provider_webdata.options import Checks
+from airflow_provider_webdata.options import Quality
 
 
 @dag(
@@ -38,7 +38,7 @@ def webdata_checked_pages():
         returns="web",
         scrape_options={"formats": ["markdown"]},
         output="{{ params.folder }}/{{ dag.dag_id }}/pages.jsonl",
-        checks=Checks(
+        quality=Quality(
             min_items=2,
             # Against the run before.
             drop_vs_last=0.3,

@@ -1,6 +1,6 @@
 """Rules for the literal arguments of a DAG file, as plain data derived from the request models.
 
-`tools/operator_fields.py` writes them to `base/arguments/field_rules.json`. The module `base/arguments/literal_check.py`
+`tools/operator_fields.py` writes them to `base/arguments/field_rules.json`. There, `literal_check.py`
 explains each rule.
 """
 

@@ -41,10 +41,10 @@ OPTIONS = {
         "request contains, if any.",
     ),
     "checks": OptionArgument(
-        "Checks | int | None",
-        "Checks.of(checks)",
+        "Quality | int | None",
+        "Quality.of(checks)",
         "conditions that the results must meet before they replace those of earlier runs: minimum number of results, "
-        "or `Checks`. Default: no checks.",
+        "or `Quality`. Default: no conditions.",
     ),
     "credit_limit": OptionArgument(
         "float | str | None",

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
 _TRIGGERS = "airflow_provider_webdata.triggers."
-_LONGEST_XCOM = 2**16
-_LONGEST_OF_RUN = 2**13
-_MOST_XCOMS = 5000
-_MOST_HAPPENED = 100
-_MOST_EVENTS = 200
+_MAX_XCOM = 2**16
+_MAX_OF_RUN = 2**13
+_MAX_XCOMS = 5000
+_MAX_HAPPENED = 100
+_MAX_EVENTS = 200
 _EVENT_DELAY = timedelta(hours=1)
 """Maximum delay between a delivery and its asset event."""
 
@@ -153,7 +153,7 @@ def stored_tasks(
             XComModel.task_id.in_({name.task_id for name in found}),
             XComModel.map_index.in_({name.map_index for name in found}),
         )
-        pushed = _pushed(session, keys, *shown, longest=_LONGEST_OF_RUN)
+        pushed = _pushed(session, keys, *shown, longest=_MAX_OF_RUN)
         return [_stored(row, waiting.get(name), pushed.get(name, {})) for name, row in found.items()]
 
 
@@ -164,7 +164,7 @@ def happened_to(name: TaskName) -> list[Happened]:
             select(Log.dttm, Log.event, Log.try_number)
             .where(*_is(Log, name), Log.event.in_([state.value for state in TaskInstanceState]))
             .order_by(Log.dttm.desc())
-            .limit(_MOST_HAPPENED)
+            .limit(_MAX_HAPPENED)
         ).all()
         sent = session.scalar(
             select(func.min(XComModel.timestamp)).where(
@@ -193,7 +193,7 @@ def past_xcoms(name: TaskName, keys: Collection[str], most: int) -> list[tuple[s
                 XComModel.task_id == name.task_id,
                 XComModel.map_index == name.map_index,
                 XComModel.key.in_(keys),
-                _xcom_length() <= _LONGEST_XCOM,
+                _xcom_length() <= _MAX_XCOM,
             )
             .order_by(DagRun.run_after.desc(), DagRun.id.desc())
             .limit(most * len(keys))
@@ -255,7 +255,7 @@ def runs_started_by(delivery_id: int, job_id: str | None, received_at: datetime)
                 AssetEvent.timestamp <= received_at + _EVENT_DELAY,
             )
             .order_by(AssetEvent.timestamp)
-            .limit(_MOST_EVENTS)
+            .limit(_MAX_EVENTS)
         ).all()
         return [
             (run.dag_id, run.run_id)
@@ -325,13 +325,13 @@ def _stored(row: Any, wait: StoredWait | None, pushed: dict[str, Any]) -> Stored
 
 
 def _pushed(
-    session: Session, keys: Collection[str], *where: Any, longest: int = _LONGEST_XCOM
+    session: Session, keys: Collection[str], *where: Any, longest: int = _MAX_XCOM
 ) -> dict[TaskName, dict[str, Any]]:
     """Return XComs of at most `longest` characters by task and key."""
     rows = session.execute(
         select(*_name_columns(XComModel), XComModel.key, XComModel.value)
         .where(*where, XComModel.key.in_(keys), _xcom_length() <= longest)
-        .limit(_MOST_XCOMS)
+        .limit(_MAX_XCOMS)
     )
     pushed: dict[TaskName, dict[str, Any]] = {}
     for row in rows:

@@ -19,7 +19,7 @@ from airflow_provider_webdata.common.http_library import httpx
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-_MOST_CONNECTIONS = 100
+_MAX_CONNECTIONS = 100
 _KEEPALIVE_SECONDS = 5.0
 
 
@@ -33,7 +33,7 @@ class AsyncPools:
     """
 
     def __init__(self, options: dict[str, Any], most: int | None) -> None:
-        self._turns = asyncio.Semaphore(most or _MOST_CONNECTIONS)
+        self._turns = asyncio.Semaphore(most or _MAX_CONNECTIONS)
         limits = httpx.Limits(max_connections=1, keepalive_expiry=_KEEPALIVE_SECONDS)
         verify = options["verify"]
         # Creating a context takes longer than the rest of a client, so all clients share it.

@@ -45,7 +45,7 @@ _BROWSER_MINUTE, _BROWSER_MINUTE_WITH_PROMPT = 2, 7
 CATALOG = "firecrawl"
 """The data provider of the catalog and of terms."""
 
-_MOST_RECORDS = 10**12
+_MAX_RECORDS = 10**12
 _FREE_CAPABILITIES = frozenset({f"{CATALOG}/find-tools", f"{CATALOG}/terms/show"})
 
 _DEFAULT_RESULTS = 10
@@ -54,7 +54,7 @@ DEFAULT_LINKS = 5000
 _DEFAULT_CRAWL_PAGES = 10_000
 _DEFAULT_AGENT_CREDITS = 2500
 _DEFAULT_BROWSER_SECONDS = 600
-_MOST_PDF_PAGES = 10_000
+_MAX_PDF_PAGES = 10_000
 
 
 class PriceBound(msgspec.Struct, frozen=True):
@@ -114,7 +114,7 @@ class Price(msgspec.Struct, frozen=True):
             return None
         one, two = (self.bound(self.with_parsers(body, _pdf(pages))).credits for pages in (1, 2))
         more = (credits - one) // (two - one) if two > one else 0
-        return _pdf(min(max(1 + int(more), 1), _MOST_PDF_PAGES))
+        return _pdf(min(max(1 + int(more), 1), _MAX_PDF_PAGES))
 
     def with_parsers(self, body: Wire, parsers: list[dict[str, Any]]) -> dict[str, Any]:
         """Return a copy of a request with the given parsers."""
@@ -361,7 +361,7 @@ def _most_records(options: Wire, tool: Wire) -> int | None:
     given = (options.get("limit"), option.get("default"), option.get("maximum"))
     found = next((n for n in given if isinstance(n, int) and not isinstance(n, bool) and n >= 0), None)
     # Only a number that fits into a float has a price.
-    return None if found is None else min(found, _MOST_RECORDS)
+    return None if found is None else min(found, _MAX_RECORDS)
 
 
 def _page(

@@ -31,29 +31,29 @@ log = logging.getLogger(__name__)
 
 MAX_ATTEMPTS = 6
 FIRST_PAUSE_SECONDS = 0.5
-LONGEST_PAUSE_SECONDS = 10.0
+MAX_PAUSE_SECONDS = 10.0
 
 SILENT_PAUSE_SECONDS = 2.0
 """Longer pauses are logged."""
 
-LONGEST_PROCESSING_SECONDS = 20 * 60.0
+MAX_PROCESSING_SECONDS = 20 * 60.0
 """Time limit for requesting a large document, even if the budget is larger. See docs/service.md#large-documents."""
 
-LONGEST_NAMED_WAIT_SECONDS = 24 * 3600.0
+MAX_NAMED_WAIT_SECONDS = 24 * 3600.0
 """Cap on a wait that the service specifies; a request after it gets the same response. See docs/errors.md."""
 
 _RATE_WINDOW_SECONDS = 60.0
 """The window of the service's rate limits; the delay after a 429 without `Retry-After`."""
 
 _FIRST_OUTAGE_PAUSE_SECONDS = 30.0
-_LONGEST_OUTAGE_PAUSE_SECONDS = 600.0
+_MAX_OUTAGE_PAUSE_SECONDS = 600.0
 
 _NUMBER = re.compile(r"\s*\d+(\.\d*)?\s*")
 _WAIT_IN_TEXT = re.compile(r"retry\s+(?:after|in)\s+(\d+(?:\.\d+)?)\s*s", re.IGNORECASE)
 
 
 def named_wait(headers: Mapping[str, str], message: str, body: Mapping[str, Any]) -> float | None:
-    """Return the wait that the service specifies, in seconds, at most `LONGEST_NAMED_WAIT_SECONDS`, or None.
+    """Return the wait that the service specifies, in seconds, at most `MAX_NAMED_WAIT_SECONDS`, or None.
 
     The header `Retry-After` takes precedence, in seconds or as an HTTP date, then the fields of the body, then the text
     of the message: the service sometimes states the wait of a 429 only there.
@@ -81,7 +81,7 @@ def _header_seconds(text: str) -> float | None:
     if when.tzinfo is None:
         when = when.replace(tzinfo=timezone.utc)
     left = (when - datetime.now(timezone.utc)).total_seconds()
-    return min(max(left, 0.0), LONGEST_NAMED_WAIT_SECONDS)
+    return min(max(left, 0.0), MAX_NAMED_WAIT_SECONDS)
 
 
 def _seconds(value: object) -> float | None:
@@ -94,7 +94,7 @@ def _seconds(value: object) -> float | None:
     except OverflowError:
         # An integer with hundreds of digits; the same number as text gives infinity.
         wait = float("inf")
-    return min(wait, LONGEST_NAMED_WAIT_SECONDS) if wait >= 0 else None
+    return min(wait, MAX_NAMED_WAIT_SECONDS) if wait >= 0 else None
 
 
 def may_repeat(error: BaseException, *, repeatable: bool) -> bool:
@@ -145,7 +145,7 @@ class Attempts:
             return None
         pause = pause_between(error, self._failed)
         end = self._clock() - self._start + pause
-        processes_too_long = isinstance(error, ProcessingContinuesError) and end > LONGEST_PROCESSING_SECONDS
+        processes_too_long = isinstance(error, ProcessingContinuesError) and end > MAX_PROCESSING_SECONDS
         if end >= self._budget or processes_too_long or not self._can_be_sent():
             return None
         if pause > SILENT_PAUSE_SECONDS:
@@ -159,7 +159,7 @@ def pause_between(error: WebDataError, failed: int) -> float:
     if named is not None:
         # Wait slightly longer, with jitter, so that callers do not all retry at the same time.
         return named + random.uniform(0, min(1.0, 0.1 * named + 0.05))  # noqa: S311
-    ceiling = min(FIRST_PAUSE_SECONDS * 2.0 ** (failed - 1), LONGEST_PAUSE_SECONDS)
+    ceiling = min(FIRST_PAUSE_SECONDS * 2.0 ** (failed - 1), MAX_PAUSE_SECONDS)
     return random.uniform(ceiling / 2, ceiling)  # noqa: S311
 
 
@@ -179,7 +179,7 @@ def reschedule_delay(error: WebDataError, waited: float = 0.0) -> timedelta:
     :param waited: seconds for which the task has been waiting; the pauses for an unreachable service grow with them.
     """
     if is_unreachable(error):
-        seconds = min(max(waited, _FIRST_OUTAGE_PAUSE_SECONDS), _LONGEST_OUTAGE_PAUSE_SECONDS)
+        seconds = min(max(waited, _FIRST_OUTAGE_PAUSE_SECONDS), _MAX_OUTAGE_PAUSE_SECONDS)
         return timedelta(seconds=seconds + random.uniform(0, seconds / 4))  # noqa: S311
     named: float | None = getattr(error, "retry_after", None)
     seconds = _RATE_WINDOW_SECONDS if named is None else max(named, 1.0)

@@ -11,8 +11,8 @@ from typing import Any
 DEFAULT_TIMEOUT_MS = 60_000
 """The service's default for `timeout`, both in a search and in scrape options."""
 
-_LONGEST_SCRAPE_SECONDS = 300.0
-_LONGEST_PROVIDER_SECONDS = 120.0
+_MAX_SCRAPE_SECONDS = 300.0
+_MAX_PROVIDER_SECONDS = 120.0
 _START_SECONDS = 60.0
 _PROMPT_SECONDS = 120.0
 _CODE_SECONDS = 30.0
@@ -35,13 +35,13 @@ def search(body: Mapping[str, Any]) -> float:
 
 def without_default(body: Mapping[str, Any]) -> float:
     """Return the requested `timeout`, or a long one without a default: aborting early would waste a billed result."""
-    return scrape(body) if body.get("timeout") is not None else _LONGEST_SCRAPE_SECONDS
+    return scrape(body) if body.get("timeout") is not None else _MAX_SCRAPE_SECONDS
 
 
 def providers(body: Mapping[str, Any]) -> float:
     """Return the requested `timeout`, or the default, which is also the maximum."""
     given = body.get("timeout")
-    longest = _LONGEST_PROVIDER_SECONDS
+    longest = _MAX_PROVIDER_SECONDS
     return min(float(given) / 1000, longest) if isinstance(given, (int, float)) else longest
 
 
@@ -58,7 +58,7 @@ def execute(body: Mapping[str, Any]) -> float:
 
 def interact(body: Mapping[str, Any]) -> float:
     """Return the code's limit plus that of a scrape: the first call opens a browser and repeats the scrape."""
-    return _LONGEST_SCRAPE_SECONDS + execute(body)
+    return _MAX_SCRAPE_SECONDS + execute(body)
 
 
 def ask(body: Mapping[str, Any]) -> float:  # noqa: ARG001

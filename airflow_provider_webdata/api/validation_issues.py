@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from airflow_provider_webdata.api.errors import trimmed
 
-_MOST_ISSUES = 5
-_MOST_BRANCHES = 50
+_MAX_ISSUES = 5
+_MAX_BRANCHES = 50
 _DEEPEST_UNION = 4
 
 
@@ -27,7 +27,7 @@ def issues_text(issues: Sequence[Any], reason: str | None = None) -> str:
 
     :param reason: the response's error text. An issue that repeats it is reduced to its path.
     """
-    return "; ".join(filter(None, (_text(issue, reason) for issue in issues[:_MOST_ISSUES])))
+    return "; ".join(filter(None, (_text(issue, reason) for issue in issues[:_MAX_ISSUES])))
 
 
 def _text(issue: Any, reason: str | None) -> str:
@@ -56,8 +56,8 @@ def _closest(issue: Any, above: tuple[str | int, ...] = (), depth: int = 0) -> l
     branches = issue.get("errors")
     if isinstance(branches, list) and depth < _DEEPEST_UNION:
         alternatives = [
-            [found for inner in branch[:_MOST_ISSUES] for found in _closest(inner, here, depth + 1)]
-            for branch in branches[:_MOST_BRANCHES]
+            [found for inner in branch[:_MAX_ISSUES] for found in _closest(inner, here, depth + 1)]
+            for branch in branches[:_MAX_BRANCHES]
             if isinstance(branch, list) and branch
         ]
         if alternatives:

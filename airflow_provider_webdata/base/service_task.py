@@ -177,8 +177,8 @@ class ServiceTask(LiteralText, BaseOperator, metaclass=CheckedArguments):
         """Return the lineage of the task. The OpenLineage listener calls this if it is installed."""
         from airflow_provider_webdata.results.lineage import operator_lineage
 
-        delivery = getattr(self._run, "delivery", None)
-        inputs, written = ((), None) if delivery is None else (delivery.inputs, delivery.written)
+        publication = getattr(self._run, "publication", None)
+        inputs, written = ((), None) if publication is None else (publication.inputs, publication.written)
         return operator_lineage(inputs, written, self.webdata_conn_id, self.webdata_page)
 
     def _do_render_template_fields(

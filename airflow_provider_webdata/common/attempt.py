@@ -25,7 +25,7 @@ _CLEARED = "maxTries"
 _AFTER = "clearedAfter"
 _WRITER = "writer"
 _ENDED = "webdata_ended"
-_MOST_ENDED = 50
+_MAX_ENDED = 50
 
 
 class _Ended(msgspec.Struct):
@@ -33,7 +33,7 @@ class _Ended(msgspec.Struct):
 
 
 @dataclass(frozen=True)
-class Stored(Generic[RecordT]):
+class StoredRecord(Generic[RecordT]):
     """A record of earlier attempts.
 
     :param record: None if it is damaged, or missing since the task was cleared.
@@ -137,7 +137,7 @@ class Attempt:
             return
         try:
             earlier = self._ended() if self.number > 1 else []
-            self.store.set(_ENDED, {"attempts": [*earlier, self.number][-_MOST_ENDED:]})
+            self.store.set(_ENDED, {"attempts": [*earlier, self.number][-_MAX_ENDED:]})
         except Exception as error:  # noqa: BLE001 - the work is done
             log.warning("Failed to record the end of the attempt: %s", error)
 
@@ -161,31 +161,31 @@ class Attempt:
         """Unique key of the attempt."""
         return (getattr(self.ti, "id", None), *self.instance, getattr(self.ti, "try_number", None))
 
-    def read(self, key: str, kind: type[RecordT]) -> Stored[RecordT]:
+    def read(self, key: str, kind: type[RecordT]) -> StoredRecord[RecordT]:
         """Return a record, unless it is older than the last clearing of the task.
 
         :param kind: type of the record.
         """
         stored = None if self.store is None else self.store.get(key)
         if stored is None:
-            return Stored()
+            return StoredRecord()
         if damage := damage_of(stored, dict[str, Any]):
-            return Stored(damage=damage)
+            return StoredRecord(damage=damage)
         if type(stored.get(_CLEARED)) is not int:
-            return Stored(damage=f"{_CLEARED} is not a number")
+            return StoredRecord(damage=f"{_CLEARED} is not a number")
         if (stored[_CLEARED], stored.get(_AFTER, 0)) != (self.max_tries, self.after):
-            return Stored()
+            return StoredRecord()
         try:
             record = read_record(stored, kind)
         except ValueError as error:
-            return Stored(damage=str(error))
+            return StoredRecord(damage=str(error))
         if type(stored.get(_WRITER)) is int and stored[_WRITER] < self.first:
             log.warning(
                 "Attempt %s was killed, and the task's retries were lowered since, so this may be a retry or a cleared "
                 "task. It counts as a retry, and continues the work of that attempt",
                 stored[_WRITER],
             )
-        return Stored(record)
+        return StoredRecord(record)
 
     def write(self, key: str, record: msgspec.Struct) -> None:
         """Store a record, if Airflow has a store."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-_MOST_CREDITS = 1e12
+_MAX_CREDITS = 1e12
 
 
 def known_count(value: Any) -> int | None:
@@ -16,4 +16,4 @@ def known_credits(value: Any) -> float | None:
     """Return a number of credits, or None if the value is no number, negative (unknown), or above 10^12."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    return value if 0 <= value <= _MOST_CREDITS else None
+    return value if 0 <= value <= _MAX_CREDITS else None

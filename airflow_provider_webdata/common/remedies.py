@@ -49,7 +49,7 @@ REMEDIES: Mapping[str, str] = {
     "WD-032": "inspect the check, or accept checks in this state",
     "WD-033": "correct or omit the failed URLs or queries, or raise max_error_ratio",
     "WD-034": "request less, or raise or omit credit_limit",
-    "WD-035": "save the response from XCom 'undelivered' before you clear the task, which repeats the call",
+    "WD-035": "save the response from XCom 'unpublished' before you clear the task, which repeats the call",
     "WD-036": "find out whether it exists before you clear the task, which may start another one",
     "WD-037": "compare with the monitors of the connection's team",
     "WD-038": "change the monitor, or the argument that does not allow its state",

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from .finding import Finding
 
-_MOST_TASKS = 10
-_MOST_DELIVERIES = 20
+_MAX_TASKS = 10
+_MAX_DELIVERIES = 20
 _WHERE = "Run the doctor where Airflow's database is reachable: on a scheduler or the API server."
 _DATABASE = "Check that the database is running, and check [database] sql_alchemy_conn."
 
@@ -96,9 +96,9 @@ def endings(connections: Iterable[ConnectionSettings]) -> Finding:
         return unknown(store_error(error).brief(), _DATABASE)
     if not found:
         return ok("no task uses an operation that will be discontinued")
-    more = f" and {len(found) - _MOST_TASKS} more" if len(found) > _MOST_TASKS else ""
+    more = f" and {len(found) - _MAX_TASKS} more" if len(found) > _MAX_TASKS else ""
     return warning(
-        f"{EXTRACT.operation} is used by {', '.join(sorted(found)[:_MOST_TASKS])}{more}",
+        f"{EXTRACT.operation} is used by {', '.join(sorted(found)[:_MAX_TASKS])}{more}",
         f"{EXTRACT.warning}.",
     )
 
@@ -127,8 +127,8 @@ def last_delivery(settings: ConnectionSettings) -> Finding:
             "Run a task that waits for a job or check by webhook, then run the doctor again.",
         )
     if failed:
-        ids = " ".join(failed[:_MOST_DELIVERIES])
-        more = " Then run the doctor again for the next ones." if len(failed) > _MOST_DELIVERIES else ""
+        ids = " ".join(failed[:_MAX_DELIVERIES])
+        more = " Then run the doctor again for the next ones." if len(failed) > _MAX_DELIVERIES else ""
         return wrong(
             f"the asset events of {len(failed)} could not be registered, so they started no DAG",
             f"Find the cause in the API server's log, fix it, and run `airflow webdata inbox replay {ids}`.{more}",

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
     from .outline import Outline
 
-LONGEST_TEXT = 200
+MAX_TEXT = 200
 """Maximum characters of names and ids at the service."""
 
-LONGEST_URL = 2048
+MAX_URL = 2048
 """Maximum characters of a page's URL; a longer URL is dropped."""
 
-_LONGEST_FACT = 16 * 1024
+_MAX_FACT = 16 * 1024
 _CHANGED = (b'"changed"', b'"new"')
 _CHECK_COMPLETED, _JOB_COMPLETED = "check.completed", "completed"
 # Precedes what Airflow may reject in JSON: NUL, numbers beyond a float, and integers of more than 64 bits.
@@ -85,26 +85,26 @@ class Envelope:
         if outline is None:
             return cls()
         outer, data, page, labels = outline
-        event = text_of(outer.type, LONGEST_TEXT)
+        event = text_of(outer.type, MAX_TEXT)
         operation, name = split_event(event) if event else (None, None)
         success = {b"true": True, b"false": False}.get(bytes(outer.success))
         if success and name == "page" and not was_fetched(_facts(page.statusCode, page.error)):
             success = False
-        monitor_id = text_of(data.monitorId, LONGEST_TEXT)
+        monitor_id = text_of(data.monitorId, MAX_TEXT)
         is_meaningful = None
         if name == "page" and monitor_id and bytes(data.status) in _CHANGED:
             is_meaningful = bool(success) and bytes(data.isMeaningful) == b"true"
-        urls = (text_of(url, LONGEST_URL) for url in (data.url, page.sourceURL, page.url))
+        urls = (text_of(url, MAX_URL) for url in (data.url, page.sourceURL, page.url))
         return cls(
             event=event,
             operation=operation,
             name=name,
-            job_id=text_of(outer.id, LONGEST_TEXT) or text_of(data.checkId, LONGEST_TEXT),
+            job_id=text_of(outer.id, MAX_TEXT) or text_of(data.checkId, MAX_TEXT),
             monitor_id=monitor_id,
-            webhook_id=text_of(outer.webhookId, LONGEST_TEXT),
+            webhook_id=text_of(outer.webhookId, MAX_TEXT),
             success=success,
             page_url=next(filter(None, urls), None),
-            monitor_name=name_of(labels.monitor, LONGEST_TEXT),
+            monitor_name=name_of(labels.monitor, MAX_TEXT),
             is_meaningful=is_meaningful,
             facts=_facts_of(name, outline),
         )
@@ -122,7 +122,7 @@ def _facts_of(name: str | None, outline: Outline) -> bytes | None:
 
 def _value_of(raw: Raw) -> Any:
     try:
-        return parse_body(bytes(raw)) if len(bytes(raw)) <= _LONGEST_FACT else None
+        return parse_body(bytes(raw)) if len(bytes(raw)) <= _MAX_FACT else None
     except NotJSONError:
         # JSON with a number that Python does not parse.
         return None

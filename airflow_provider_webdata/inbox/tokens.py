@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 DEFAULT_LIFETIME = 300
 """Seconds for which a token is valid."""
 
-LONGEST_LIFETIME = 3600
+MAX_LIFETIME = 3600
 """Maximum lifetime in seconds; a token with a longer one is rejected even if its signature is valid."""
 
 LEEWAY = 60
 """Maximum clock skew in seconds between two machines."""
 
-LONGEST_TOKEN = 8192
+MAX_TOKEN = 8192
 """Maximum characters of a token; the longest connection id, fully escaped, results in about 4000."""
 
 ALGORITHM = "HS256"
@@ -36,7 +36,7 @@ def issue(secret: str, conn_id: str, *, lifetime: int = DEFAULT_LIFETIME, now: f
     """Return a token for reading the deliveries of one connection.
 
     :param secret: the connection's signing secret, or its webhook secret if it has none.
-    :param lifetime: seconds, at most `LONGEST_LIFETIME`.
+    :param lifetime: seconds, at most `MAX_LIFETIME`.
     :param now: seconds since the epoch. Default: the current time.
     """
     import jwt
@@ -51,10 +51,10 @@ def verify(token: str, secrets: Iterable[str], conn_id: str) -> bool:
     :param token: the reader's token; untrusted.
     :param secrets: the secrets that may have signed it. All are tried, even after a match.
     """
-    if not token.isascii() or len(token) > LONGEST_TOKEN:
+    if not token.isascii() or len(token) > MAX_TOKEN:
         return False
     claims = [_claims(token, secret, conn_id) for secret in secrets]
-    latest = time.time() + LONGEST_LIFETIME + LEEWAY
+    latest = time.time() + MAX_LIFETIME + LEEWAY
     return any(found is not None and found["exp"] <= latest for found in claims)
 
 

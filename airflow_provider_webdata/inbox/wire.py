@@ -23,7 +23,7 @@ INLINE_BODY_BYTES = 16 * 1024
 MONITOR_NAME = "monitor"
 """Field of a managed webhook's metadata with the monitor's name."""
 
-MOST_VALUES = 1000
+MAX_VALUES = 1000
 """Maximum number of keys, job ids, monitor ids, and events in one request of a reader."""
 
 LISTS = {"key": "keys", "job_id": "job_ids", "monitor_id": "monitor_ids", "event": "events"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_provider_webdata.base.operator import WebDataOperator
-from airflow_provider_webdata.options import Checks, Output, one_of
+from airflow_provider_webdata.options import Output, Quality, one_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,8 +24,8 @@ class WebDataAccountOperator(WebDataOperator):
         task warns if the interval begins earlier. `credits`: the billing periods that overlap the interval, each with
         its credits so far. `checks`: the checks of all monitors that ended in the interval, each with `monitorName`.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
-    :param checks: conditions that the results must meet before they replace those of earlier runs: minimum number of
-        results, or `Checks`. Default: no checks.
+    :param quality: conditions that the results must meet before they replace those of earlier runs: minimum number of
+        results, or `Quality`. Default: no conditions.
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     :raises ArgumentError: `what` is invalid.
     """
@@ -38,11 +38,11 @@ class WebDataAccountOperator(WebDataOperator):
         *,
         what: Literal["activity", "credits", "checks"],
         output: Output | str | None = None,
-        checks: Checks | int | None = None,
+        quality: Quality | int | None = None,
         **kwargs: Any,
     ) -> None:
         one_of("what", what, ("activity", "credits", "checks"))
         super().__init__(**kwargs)
         self.what = what
         self.output_to = Output.of(output)
-        self.checks = Checks.of(checks)
+        self.quality = Quality.of(quality)

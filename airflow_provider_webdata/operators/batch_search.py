@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.base.operator import RequestFields, WebDataOperator, checked_limit
 from airflow_provider_webdata.common.arguments import whole_number
-from airflow_provider_webdata.options import Changes, Checks, Media, Output, Schema
+from airflow_provider_webdata.options import Changes, Media, Output, Quality, Schema
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -79,7 +79,7 @@ class WebDataBatchSearchOperator(
     :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: the
         schema that the request contains, if any.
     :param checks: conditions that the results must meet before they replace those of earlier runs: minimum number of
-        results, or `Checks`. Default: no checks.
+        results, or `Quality`. Default: no conditions.
     :param credit_limit: maximum credits for all attempts until the task is cleared; on Airflow 3.2, for each attempt
         (templated). A call of a killed attempt counts with its maximum cost. A call whose documented price may exceed
         the limit or is unbounded is not sent, and the task fails with WD-034. Default: no limit.
@@ -125,7 +125,7 @@ class WebDataBatchSearchOperator(
         media: Media | str | None = None,
         changes: Changes | str | None = None,
         result_schema: Schema | Mapping[str, Any] | type | str | None = None,
-        checks: Checks | int | None = None,
+        checks: Quality | int | None = None,
         credit_limit: float | str | None = None,
         # end of fields
         max_concurrency: int = 10,
@@ -157,7 +157,7 @@ class WebDataBatchSearchOperator(
         self.media = Media.of(media)
         self.changes = Changes.of(changes)
         self.result_schema = Schema.of(result_schema)
-        self.checks = Checks.of(checks)
+        self.checks = Quality.of(checks)
         self.credit_limit = checked_limit(credit_limit)
         # end of fields
         self.max_concurrency = whole_number("max_concurrency", max_concurrency)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.base.operator import RequestFields, WebDataOperator, checked_limit
-from airflow_provider_webdata.options import Checks, Output
+from airflow_provider_webdata.options import Output, Quality
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +45,7 @@ class WebDataDeveloperSearchOperator(
     :param fork: include forks or not.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
     :param checks: conditions that the results must meet before they replace those of earlier runs: minimum number of
-        results, or `Checks`. Default: no checks.
+        results, or `Quality`. Default: no conditions.
     :param credit_limit: maximum credits for all attempts until the task is cleared; on Airflow 3.2, for each attempt
         (templated). A call of a killed attempt counts with its maximum cost. A call whose documented price may exceed
         the limit or is unbounded is not sent, and the task fails with WD-034. Default: no limit.
@@ -73,7 +73,7 @@ class WebDataDeveloperSearchOperator(
         archived: bool | str | None = None,
         fork: bool | str | None = None,
         output: Output | str | None = None,
-        checks: Checks | int | None = None,
+        checks: Quality | int | None = None,
         credit_limit: float | str | None = None,
         # end of fields
         **kwargs: Any,
@@ -95,6 +95,6 @@ class WebDataDeveloperSearchOperator(
         self.archived = archived
         self.fork = fork
         self.output_to = Output.of(output)
-        self.checks = Checks.of(checks)
+        self.checks = Quality.of(checks)
         self.credit_limit = checked_limit(credit_limit)
         # end of fields

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from airflow_provider_webdata.api.path_filters import globs, literal_filters
 from airflow_provider_webdata.base.operator import RequestFields, WebDataOperator, checked_limit
 from airflow_provider_webdata.common.coded_errors import ArgumentError
-from airflow_provider_webdata.options import Changes, Checks, Output, one_of, writes_file
+from airflow_provider_webdata.options import Changes, Output, Quality, one_of, writes_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,7 +49,7 @@ class WebDataMapOperator(
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
     :param changes: path or URL of a folder for the runs' manifests, or `Changes` (templated). Default: no comparison.
     :param checks: conditions that the results must meet before they replace those of earlier runs: minimum number of
-        results, or `Checks`. Default: no checks.
+        results, or `Quality`. Default: no conditions.
     :param credit_limit: maximum credits for all attempts until the task is cleared; on Airflow 3.2, for each attempt
         (templated). A call of a killed attempt counts with its maximum cost. A call whose documented price may exceed
         the limit or is unbounded is not sent, and the task fails with WD-034. Default: no limit.
@@ -81,7 +81,7 @@ class WebDataMapOperator(
         exclude_paths: Sequence[str] | None = None,
         output: Output | str | None = None,
         changes: Changes | str | None = None,
-        checks: Checks | int | None = None,
+        checks: Quality | int | None = None,
         credit_limit: float | str | None = None,
         # end of fields
         returns: Literal["links", "urls"] | None = None,
@@ -113,7 +113,7 @@ class WebDataMapOperator(
         self.exclude_paths = exclude_paths
         self.output_to = Output.of(output)
         self.changes = Changes.of(changes)
-        self.checks = Checks.of(checks)
+        self.checks = Quality.of(checks)
         self.credit_limit = checked_limit(credit_limit)
         # end of fields
         self.returns = returns

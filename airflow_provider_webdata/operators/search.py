@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from airflow_provider_webdata.base.operator import RequestFields, WebDataOperator, checked_limit
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import is_literal
-from airflow_provider_webdata.options import Changes, Checks, Media, Output, Schema, one_of, writes_file
+from airflow_provider_webdata.options import Changes, Media, Output, Quality, Schema, one_of, writes_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -66,7 +66,7 @@ class WebDataSearchOperator(
     :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: the
         schema that the request contains, if any.
     :param checks: conditions that the results must meet before they replace those of earlier runs: minimum number of
-        results, or `Checks`. Default: no checks.
+        results, or `Quality`. Default: no conditions.
     :param credit_limit: maximum credits for all attempts until the task is cleared; on Airflow 3.2, for each attempt
         (templated). A call of a killed attempt counts with its maximum cost. A call whose documented price may exceed
         the limit or is unbounded is not sent, and the task fails with WD-034. Default: no limit.
@@ -104,7 +104,7 @@ class WebDataSearchOperator(
         media: Media | str | None = None,
         changes: Changes | str | None = None,
         result_schema: Schema | Mapping[str, Any] | type | str | None = None,
-        checks: Checks | int | None = None,
+        checks: Quality | int | None = None,
         credit_limit: float | str | None = None,
         # end of fields
         returns: Literal["web", "images", "news", "tools"] | None = None,
@@ -139,7 +139,7 @@ class WebDataSearchOperator(
         self.media = Media.of(media)
         self.changes = Changes.of(changes)
         self.result_schema = Schema.of(result_schema)
-        self.checks = Checks.of(checks)
+        self.checks = Quality.of(checks)
         self.credit_limit = checked_limit(credit_limit)
         # end of fields
         self.returns = returns

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 # Every partition's event has the same extra, so listing files in it needs quadratic space.
-_MOST_FILES_IN_EXTRA = 100
+_MAX_FILES_IN_EXTRA = 100
 
 
 def annotate_outlets(context: Mapping[str, Any], facts: Mapping[str, Any]) -> int:
@@ -60,7 +60,7 @@ def emit_partitions(context: Mapping[str, Any], facts: Mapping[str, Any]) -> Non
     :param facts: facts about the output: `path` of the list, and `files`.
     """
     files = facts["files"]
-    few = {} if len(files) > _MOST_FILES_IN_EXTRA else {"files": files}
+    few = {} if len(files) > _MAX_FILES_IN_EXTRA else {"files": files}
     ti = context["ti"]
     url = page_url(task_page(ti.dag_id, ti.run_id, ti.task_id, ti.map_index))
     annotate_outlets(

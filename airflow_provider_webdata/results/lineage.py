@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.results.columns import Column
 
-_MOST_INPUTS = 100
+_MAX_INPUTS = 100
 _SAME_STORE = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfs": "abfss", "": "file", "local": "file"}
 
 
 class Assertion(NamedTuple):
-    """A check of results, and its outcome.
+    """A condition on results, and its outcome.
 
-    :param check: such as `coverage`.
-    :param field: path of the checked values; None: the check covers all results.
+    :param condition: such as `coverage`.
+    :param field: path of the values; None: the condition covers all results.
     """
 
-    check: str
+    condition: str
     field: str | None
     expected: str
     actual: str
@@ -35,13 +35,13 @@ class Assertion(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Name of the check with its field."""
-        return self.check if self.field is None else f"{self.check} {self.field}"
+        """Name of the condition with its field."""
+        return self.condition if self.field is None else f"{self.condition} {self.field}"
 
 
 @dataclass(frozen=True)
-class Quality:
-    """The number of a file's items, the number of values by field, and the checks."""
+class Measurements:
+    """The number of a file's items, the number of values by field, and the conditions."""
 
     items: int
     filled: Mapping[str, int]
@@ -56,7 +56,7 @@ class WrittenFile:
     count: int
     bytes: int
     columns: tuple[Column, ...] = ()
-    quality: Quality | None = None
+    quality: Measurements | None = None
 
 
 def dataset_of_file(url: str) -> tuple[str, str]:
@@ -103,7 +103,7 @@ def operator_lineage(
     :param page: path of the page of the task's job or monitor, if any. The facet `externalQuery` links to it, and a
         monitor is an input.
     """
-    read = [dataset_of_input(given, conn_id) for given in [*inputs][:_MOST_INPUTS]]
+    read = [dataset_of_input(given, conn_id) for given in [*inputs][:_MAX_INPUTS]]
     if monitor := shown_monitor(page):
         read.append(dataset(monitor_uri(monitor, conn_id)))
     if written is None:
@@ -130,7 +130,7 @@ def _lineage(
     read: Iterable[tuple[str, str]],
     written: tuple[tuple[str, str], int, int | None, Mapping[str, str]] | None,
     page: str = "",
-    quality: Quality | None = None,
+    quality: Measurements | None = None,
 ) -> Any | None:
     """Return a lineage.
 
@@ -175,7 +175,7 @@ def _lineage(
             }
             checks = data_quality_assertions_dataset
             assertions = [
-                checks.Assertion(assertion=found.check, success=found.passed, column=found.field)
+                checks.Assertion(assertion=found.condition, success=found.passed, column=found.field)
                 for found in quality.assertions
             ]
             facets = {

@@ -33,7 +33,7 @@ NOT_VALIDATED = "not validated: "
 
 ERRORS = Column("validation_errors", (ERRORS_KEY,), "json")
 
-_MOST_PROBLEMS = 10
+_MAX_PROBLEMS = 10
 _LONGEST = 200
 _TAKEN = frozenset({EXTRA.name, ERRORS.name, *(column.name for column in CHANGES)})
 _TYPES: Mapping[str, ColumnType] = {
@@ -95,7 +95,7 @@ class ResultSchema:
         :param value: JSON value; one element if the schema describes a list.
         """
         problems = []
-        for where, text in islice(self._found(value), _MOST_PROBLEMS):
+        for where, text in islice(self._found(value), _MAX_PROBLEMS):
             # Keys outside the schema are page content.
             path = ".".join(
                 str(part) if isinstance(part, int) or part in self._words else "*" for part in where

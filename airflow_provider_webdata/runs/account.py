@@ -46,7 +46,7 @@ class AccountRun(Run):
             "until": self.end and self.end.isoformat(),
         }
         items = {"activity": self._activity, "credits": self._credits, "checks": self._checks}[what]()
-        return self.deliver(Results(items, _KINDS[what], summary))
+        return self.publish(Results(items, _KINDS[what], summary))
 
     def _activity(self) -> Iterator[dict[str, Any]]:
         oldest = datetime.now(timezone.utc) - _ACTIVITY_KEPT

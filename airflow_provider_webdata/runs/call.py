@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from airflow_provider_webdata.api.endpoints import label_of
 from airflow_provider_webdata.common.coded_errors import CodedError, brief
 from airflow_provider_webdata.common.numbers import known_credits
-from airflow_provider_webdata.runs.failures import UndeliveredAnswerError
-from airflow_provider_webdata.runs.money.paid_response import KeptAnswer
+from airflow_provider_webdata.runs.failures import UnpublishedResponseError
+from airflow_provider_webdata.runs.money.paid_response import PaidResponse
 from airflow_provider_webdata.runs.publishing.step import SKIPPED
 from airflow_provider_webdata.runs.request import checked_extra_body, checked_request, request_body
 from airflow_provider_webdata.runs.run import Run
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 class CallResult:
     """A response, to count and deliver.
 
-    :param value: builds the task's XCom, see `Delivery.deliver`.
+    :param value: builds the task's XCom, see `Publication.publish`.
     :param answer_id: id of the response, if it has one.
     :param pushed: XComs beside the return value.
-    :param failure: error that fails the task without a retry, after the results are delivered.
-    :param retry: error that fails the attempt before the results are delivered; the next attempt repeats the call.
+    :param failure: error that fails the task without a retry, after the results are published.
+    :param retry: error that fails the attempt before the results are published; the next attempt repeats the call.
     """
 
     results: Results
@@ -82,7 +82,7 @@ class CallRun(Run):
 
     A billed response that could not be delivered is stored for the next attempt, which delivers it instead of repeating
     the same call: in Airflow's task state store (3.3), up to 16 MiB, otherwise beside the output. If both fail,
-    the task fails without a retry, and pushes the response as XCom `undelivered`. A response that goes to a file, or
+    the task fails without a retry, and pushes the response as XCom `unpublished`. A response that goes to a file, or
     that is compared, checked, or has media, is stored on receipt, so that a killed worker does not lose it.
     """
 
@@ -97,7 +97,7 @@ class CallRun(Run):
     method: ClassVar[str] = ""
     """The method of the hook that makes the call. Default: the name of the operation."""
 
-    kept: KeptAnswer | None = None
+    kept: PaidResponse | None = None
 
     @cached_property
     def body(self) -> Mapping[str, Any]:
@@ -124,14 +124,14 @@ class CallRun(Run):
         """
         try:
             with self.calling():
-                self.prepare_delivery()
+                self.prepare_publication()
                 result = self.call()
         # Airflow raises a BaseException on a task timeout.
         except BaseException as error:
             self._keep(error)
             raise
         if self.kept is not None:
-            self.kept.delivered()
+            self.kept.published()
         return self.finished(result)
 
     def request(self, model: type[RequestT], **priced: Any) -> tuple[RequestT, Mapping[str, Any] | None]:
@@ -154,8 +154,8 @@ class CallRun(Run):
         self.body = body = call.request.to_wire()
         wanted = {self.operation: body, "extra": call.extra_body, **call.inputs}
         account = self.hook.get_settings().client.account
-        kept = self.kept = KeptAnswer(
-            wanted, self.answer_model, account, self.delivery.path, self.context, self.log
+        kept = self.kept = PaidResponse(
+            wanted, self.answer_model, account, self.publication.path, self.context, self.log
         )
 
         def sent() -> Answer:
@@ -163,7 +163,7 @@ class CallRun(Run):
             with self.ledger.sending(self.operation, priced_body, call.extra_body, execution=call.execution):
                 return call.send()
 
-        answer = kept.or_call(sent, stores=self.delivery.is_more_than_xcom)
+        answer = kept.or_call(sent, stores=self.publication.is_more_than_xcom)
         result = call.read(answer)
         cost = result.cost
         if kept.is_earlier:
@@ -172,32 +172,32 @@ class CallRun(Run):
         self.ledger.settle(cost, self.operation, call=call_id, execution=call.execution)
         if result.retry is not None:
             # The response has no results to deliver, and the next attempt must not find it.
-            kept.delivered()
+            kept.published()
             self.kept = None
             raise result.retry
         self.push(**result.pushed)
         results = result.results
         if answer.skipped:
             results = replace(results, covers_all=lambda _: False)
-        value = self.deliver(results, result.value)
+        value = self.publish(results, result.value)
         if result.failure is not None:
-            kept.delivered()
+            kept.published()
             self.kept = None
-            self.refuse_delivered(result.failure, value)
+            self.refuse_published(result.failure, value)
         return value
 
     def _keep(self, error: BaseException) -> None:
-        """Store an undelivered response; if that fails, fail the task without a retry."""
+        """Store an unpublished response; if that fails, fail the task without a retry."""
         if self.kept is None or self.kept.answer is None or self.kept.keep():
             return
         way_out = "clear the task to make the call again"
         try:
-            self.context["ti"].xcom_push("undelivered", self.storable(self.kept.answer.to_wire()))
-            way_out = f"the response is in this attempt's XCom 'undelivered': read it there, or {way_out}"
+            self.context["ti"].xcom_push("unpublished", self.storable(self.kept.answer.to_wire()))
+            way_out = f"the response is in this attempt's XCom 'unpublished': read it there, or {way_out}"
         except Exception as failure:  # noqa: BLE001 - no error here may lead to a retry that bills again
             self.log.warning("Failed to push the response to XCom, too: %s", failure)
-        undelivered = UndeliveredAnswerError(
+        unpublished = UnpublishedResponseError(
             f"The response was billed, but could not be delivered ({brief(error) or type(error).__name__}) or stored "
             f"for a retry. The task is not retried, because a retry would be billed again: {way_out}"
         )
-        raise self.explained(undelivered) from (None if isinstance(error, CodedError) else error)
+        raise self.explained(unpublished) from (None if isinstance(error, CodedError) else error)

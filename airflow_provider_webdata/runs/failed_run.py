@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.hooks.webdata import WebDataHook
 
-_MOST_STEPS = 20
+_MAX_STEPS = 20
 _LONGEST = 200
 # Omits tool output and the agent's comments: page content does not belong in a log.
 _TOLD = ("toolName", "parameters", "outcome", "error", "reason")
@@ -27,11 +27,11 @@ def log_last_steps(hook: WebDataHook, job_id: str, log: Any) -> None:
         return
     log.info(
         "The last %d of %d steps of agent run %s (for all steps, call WebDataHook(...).agent_trace(%r)):%s",
-        min(len(events), _MOST_STEPS),
+        min(len(events), _MAX_STEPS),
         len(events),
         job_id,
         job_id,
-        "".join(f"\n  {_line(event)}" for event in events[-_MOST_STEPS:]),
+        "".join(f"\n  {_line(event)}" for event in events[-_MAX_STEPS:]),
     )
 
 

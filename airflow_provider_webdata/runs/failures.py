@@ -14,7 +14,7 @@ from airflow.sdk.exceptions import (
 from airflow_provider_webdata.common.coded_errors import CodedError
 from airflow_provider_webdata.common.url_secrets import without_secrets
 
-_MOST_GROUPS = 10
+_MAX_GROUPS = 10
 
 
 class WaitTimeoutError(CodedError, AirflowSensorTimeout):
@@ -65,7 +65,7 @@ class MonitorCostError(CreditLimitError):
     help_code = "WD-067"
 
 
-class UndeliveredAnswerError(CodedError, AirflowFailException):
+class UnpublishedResponseError(CodedError, AirflowFailException):
     """A billed response could neither be delivered nor stored for a retry."""
 
     help_code = "WD-035"
@@ -102,7 +102,7 @@ class InvalidResultsError(CodedError, AirflowFailException):
 
 
 class RejectedResultsError(CodedError, AirflowFailException):
-    """Results fail the task's `Checks`, and `on_fail` is `fail`."""
+    """Results fail the task's `Quality`, and `on_fail` is `fail`."""
 
     help_code = "WD-064"
 
@@ -114,11 +114,11 @@ class FailureGroups:
         self._groups: dict[str, list[Any]] = {}
 
     def add(self, name: str, reason: str) -> None:
-        """Add a failed page or search; above `_MOST_GROUPS` reasons, the rest is one group.
+        """Add a failed page or search; above `_MAX_GROUPS` reasons, the rest is one group.
 
         :param name: URL of the page, or text of the search.
         """
-        if reason not in self._groups and len(self._groups) >= _MOST_GROUPS:
+        if reason not in self._groups and len(self._groups) >= _MAX_GROUPS:
             reason = "other reasons"
         group = self._groups.setdefault(reason, [0, without_secrets(name)])
         group[0] += 1

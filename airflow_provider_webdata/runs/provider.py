@@ -106,7 +106,7 @@ class ProviderRun(CallRun):
             retry = TooManyFailuresError(f"{excess}; the next attempt repeats the calls")
         elif excess:
             failure = TooManyFailuresError(
-                f"{excess}; the results are delivered anyway, and are in XCom. Clear the task to repeat all calls"
+                f"{excess}; the results are published anyway, and are in XCom. Clear the task to repeat all calls"
             )
         return CallResult(
             Results(items, KIND, summary, inputs, covers_all=lambda _: not failed, columns=columns, key=key),

@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 _FIRST_PAUSE_SECONDS = 0.25
 _TOLD_PAUSE_SECONDS = 1.0
-_LONGEST_PAUSE_SECONDS = 4.0
+_MAX_PAUSE_SECONDS = 4.0
 
 
 def until_found(lookup: Callable[[], _T | None], seconds: float = REPLICA_WAIT_SECONDS) -> _T | None:
@@ -38,7 +38,7 @@ def until_found(lookup: Callable[[], _T | None], seconds: float = REPLICA_WAIT_S
         if pause == _TOLD_PAUSE_SECONDS:
             log.info("The service does not show a recent write yet; retrying for up to %.0f s", left)
         time.sleep(min(pause, left))
-        pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
+        pause = min(pause * 2, _MAX_PAUSE_SECONDS)
 
 
 def until_visible(call: Callable[[], _T], seconds: float = REPLICA_WAIT_SECONDS) -> _T:

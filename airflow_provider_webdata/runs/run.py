@@ -19,7 +19,7 @@ from airflow_provider_webdata.api.errors import (
     UnknownHostError,
     WebDataError,
 )
-from airflow_provider_webdata.api.retry import LONGEST_PROCESSING_SECONDS, is_unreachable, reschedule_delay
+from airflow_provider_webdata.api.retry import MAX_PROCESSING_SECONDS, is_unreachable, reschedule_delay
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.coded_errors import ArgumentError, CodedError
 from airflow_provider_webdata.common.remedies import advice_for
@@ -32,7 +32,7 @@ from airflow_provider_webdata.results.tables.errors import TableError
 from airflow_provider_webdata.results.tables.items import urls_of_file
 from airflow_provider_webdata.runs.failures import InvalidResultsError, RejectedResultsError
 from airflow_provider_webdata.runs.money.task_ledger import Cost, TaskLedger
-from airflow_provider_webdata.runs.publishing.publication import Delivery
+from airflow_provider_webdata.runs.publishing.publication import Publication
 from airflow_provider_webdata.runs.request import checked_number
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ UNREACHABLE_TIMEOUT_SECONDS = 3600.0
 """Maximum time for which an attempt is rescheduled while the service cannot be reached, unless the task sets
 `rate_limit_timeout`."""
 
-MOST_RESCHEDULES = 5
+MAX_RESCHEDULES = 5
 """Maximum reschedules of a task while the service processes a document."""
 
 
@@ -105,7 +105,7 @@ class Run:
         :raises AirflowSkipException: nothing changed.
         """
         with self.calling():
-            self.prepare_delivery()
+            self.prepare_publication()
             result = self.call()
         return self.finished(result)
 
@@ -183,7 +183,7 @@ class Run:
         begin, end = (moment.isoformat(timespec="seconds") for moment in (since, when))
         if isinstance(error, ProcessingContinuesError):
             waited = (when - since).total_seconds()
-            is_over = attempt.reschedules >= MOST_RESCHEDULES or waited > LONGEST_PROCESSING_SECONDS
+            is_over = attempt.reschedules >= MAX_RESCHEDULES or waited > MAX_PROCESSING_SECONDS
             problem = (
                 f"The service has been processing the document since {begin}. "
                 f"The task fails after {attempt.reschedules} reschedules"
@@ -282,40 +282,40 @@ class Run:
         return {}
 
     @cached_property
-    def delivery(self) -> Delivery:
+    def publication(self) -> Publication:
         """The delivery of results, as configured by the task's options."""
-        return Delivery(self.task, self.context, lambda: self.hook.get_settings(), lambda: self.body)
+        return Publication(self.task, self.context, lambda: self.hook.get_settings(), lambda: self.body)
 
-    def prepare_delivery(self) -> None:
+    def prepare_publication(self) -> None:
         """Fail the task without a retry if an option is invalid."""
         try:
             for option in vars(self.task).values():
                 if isinstance(option, Option):
                     option.check_task(self.task)
-            self.delivery.prepare()
+            self.publication.prepare()
         except (ArgumentError, OutputError) as error:
             # Airflow deleted the XComs of earlier attempts.
             self.ledger.push_earlier()
             self.refuse(error)
 
-    def deliver(self, results: Results, value: Value | None = None) -> Any:
-        """Deliver results, and return the task's XCom; see `Delivery.deliver`."""
-        result = self.delivery.deliver(results, value)
+    def publish(self, results: Results, value: Value | None = None) -> Any:
+        """Deliver results, and return the task's XCom; see `Publication.publish`."""
+        result = self.publication.publish(results, value)
         # Push the facts even if the task then fails or is skipped.
-        self.push(**self.delivery.facts)
-        if self.delivery.preview:
-            self.push(**{PREVIEW: self.delivery.preview})
+        self.push(**self.publication.facts)
+        if self.publication.preview:
+            self.push(**{PREVIEW: self.publication.preview})
         return result
 
     def finished(self, result: Any) -> Any:
         """Return the task's XCom, unless the delivery fails or skips the task."""
         try:
-            self.delivery.verdict()
+            self.publication.verdict()
         except (InvalidResultsError, RejectedResultsError) as error:
-            self.refuse_delivered(error, result)
+            self.refuse_published(error, result)
         return result
 
-    def refuse_delivered(self, error: CodedError, result: Any) -> NoReturn:
+    def refuse_published(self, error: CodedError, result: Any) -> NoReturn:
         """Fail the task without a retry, and push its result anyway; a rejection of the results takes precedence.
 
         :param error: an error that a retry cannot fix.
@@ -323,4 +323,4 @@ class Run:
         # A failed task has no return value: push the billed result under the key of the return value.
         parts = result if self.task.multiple_outputs and isinstance(result, Mapping) else {}
         self.push(**{**parts, "return_value": result})
-        self.refuse(self.delivery.rejection or error)
+        self.refuse(self.publication.rejection or error)

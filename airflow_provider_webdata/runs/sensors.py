@@ -100,7 +100,7 @@ class JobSensorRun(SensorRun[JobOutcome]):
 
     def check(self) -> None:
         """Fail before the wait if rendered arguments are invalid."""
-        self.prepare_delivery()
+        self.prepare_publication()
         try:
             checked_kind(self.task.kind)
             self.task.check_accepted()
@@ -127,7 +127,7 @@ class JobSensorRun(SensorRun[JobOutcome]):
 
     def result_of(self, outcome: JobOutcome) -> Any:
         """Return the result of the job."""
-        return self.finished(JobResult(self, self.task, self.task.kind, outcome.job_id).deliver())
+        return self.finished(JobResult(self, self.task, self.task.kind, outcome.job_id).publish())
 
 
 class CheckSensorRun(CheckWaitRun, SensorRun[CheckOutcome]):

@@ -14,7 +14,7 @@ from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.job_kinds import checked_kind
 from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.common.page_urls import job_page
-from airflow_provider_webdata.options import Checks, Media, Output, Schema, Wait
+from airflow_provider_webdata.options import Media, Output, Quality, Schema, Wait
 from airflow_provider_webdata.waiting.policy import JOB_POLL_INTERVAL, JOB_SAFETY_POLL
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ class WebDataJobSensor(WebDataSensor):
     :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: they are not
         kept.
     :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: none.
-    :param checks: conditions that the results must meet before they replace those of earlier runs: minimum number of
-        results, or `Checks`. Default: no checks.
+    :param quality: conditions that the results must meet before they replace those of earlier runs: minimum number of
+        results, or `Quality`. Default: no conditions.
     :param max_error_ratio: fail the task if a larger part of the pages than this, from 0 to 1, failed (templated). None
         (default): never. The result is stored and pushed anyway.
     :param kwargs: arguments of `WebDataSensor` and `BaseSensorOperator`, such as `deferrable`, `timeout`, `mode`, and
@@ -71,7 +71,7 @@ class WebDataJobSensor(WebDataSensor):
         output: Output | str | None = None,
         media: Media | str | None = None,
         result_schema: Schema | Mapping[str, Any] | type | str | None = None,
-        checks: Checks | int | None = None,
+        quality: Quality | int | None = None,
         max_error_ratio: float | str | None = None,
         **kwargs: Any,
     ) -> None:
@@ -92,7 +92,7 @@ class WebDataJobSensor(WebDataSensor):
         self.output_to = Output.of(output)
         self.media = Media.of(media)
         self.result_schema = Schema.of(result_schema)
-        self.checks = Checks.of(checks)
+        self.quality = Quality.of(quality)
         self.polling_policy = Wait.of_sensor(wait).policy(JOB_POLL_INTERVAL, JOB_SAFETY_POLL)
         self.max_error_ratio = max_error_ratio
         self.start_in_triggerer(knows_when=True)

@@ -41,13 +41,13 @@ log = logging.getLogger(__name__)
 FILE_PAGES = 20
 """Maximum number of pages of a PDF that `read_file` reads; each page is billed."""
 
-_MOST_LINKS = 100
-_MOST_OPTIONS = 40
-_LONGEST_LINE = 500
-_LONGEST_URL = 2000
+_MAX_LINKS = 100
+_MAX_OPTIONS = 40
+_MAX_LINE = 500
+_MAX_URL = 2000
 _SITE_ERROR = 400
 
-Url = Annotated[str, Field(min_length=1, max_length=_LONGEST_URL)]
+Url = Annotated[str, Field(min_length=1, max_length=_MAX_URL)]
 Offset = Annotated[int, Field(ge=0)]
 
 
@@ -116,14 +116,14 @@ class WebTools:
         async with self._calling() as hook:
             answer = await hook.search(body)
         await self._add(self._sources.add_search, query)
-        found = [item for item in answer.data.web or () if item.url and len(item.url) <= _LONGEST_URL][:limit]
+        found = [item for item in answer.data.web or () if item.url and len(item.url) <= _MAX_URL][:limit]
         kept = [item for item in found if not self._guard.hosts.problem(item.url or "", resolve=False)]
         log.info("web_search %r: %d results", query, len(kept))
         results = [
             {
-                "title": trimmed(item.title or "", _LONGEST_LINE),
+                "title": trimmed(item.title or "", _MAX_LINE),
                 "url": item.url,
-                "description": trimmed(item.description or "", _LONGEST_LINE),
+                "description": trimmed(item.description or "", _MAX_LINE),
             }
             for item in kept
         ]
@@ -167,7 +167,7 @@ class WebTools:
         :param url: URL of the site, such as https://example.com.
         :param search: Search terms; the best matching URLs come first.
         """
-        body = {"url": url, "limit": _MOST_LINKS, **({"search": search} if search else {})}
+        body = {"url": url, "limit": _MAX_LINKS, **({"search": search} if search else {})}
         return await self._once("list_site", body, lambda: self._list(url, body))
 
     async def _list(self, url: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -177,8 +177,8 @@ class WebTools:
         kept = [link.url for link in answer.links if not self._guard.hosts.problem(link.url, resolve=False)]
         links: list[str] = []
         room = self._max_chars
-        for link in kept[:_MOST_LINKS]:
-            if len(link) > min(room, _LONGEST_URL):
+        for link in kept[:_MAX_LINKS]:
+            if len(link) > min(room, _MAX_URL):
                 continue
             links.append(link)
             room -= len(link)
@@ -282,7 +282,7 @@ class WebTools:
         await self._add(
             self._sources.add_page,
             *("run_data_tool", json.dumps([name, options], sort_keys=True), name),
-            trimmed(tool.name or "", _LONGEST_LINE),
+            trimmed(tool.name or "", _MAX_LINE),
             scrape_id=answer.scrape_id,
         )
         result = answer.data.alexandria[0] if answer.data.alexandria else ProviderResult()
@@ -404,16 +404,16 @@ def _described(tool: DataTool) -> dict[str, Any]:
     """Return a tool's description for the model, of bounded size."""
     options = [
         {
-            name: trimmed(str(option[name]), _LONGEST_LINE)
+            name: trimmed(str(option[name]), _MAX_LINE)
             for name in ("name", "type", "description")
             if name in option
         }
         | {"required": bool(option.get("required"))}
-        for option in (tool.options or ())[:_MOST_OPTIONS]
+        for option in (tool.options or ())[:_MAX_OPTIONS]
     ]
     return {
-        "tool": trimmed(tool.address, _LONGEST_LINE),
-        "description": trimmed(tool.description or "", _LONGEST_LINE),
+        "tool": trimmed(tool.address, _MAX_LINE),
+        "description": trimmed(tool.description or "", _MAX_LINE),
         "credits": known_credits(tool.credits_cost),
         "per_record": bool(tool.per_record),
         "options": options,
@@ -434,8 +434,8 @@ class _Facts:
             value = found.get(name)
             return value if isinstance(value, kinds) and not isinstance(value, bool) else None
 
-        self.url: str = trimmed(fact("url", str) or asked, _LONGEST_URL)
-        self.title: str = trimmed(fact("title", str) or "", _LONGEST_LINE)
+        self.url: str = trimmed(fact("url", str) or asked, _MAX_URL)
+        self.title: str = trimmed(fact("title", str) or "", _MAX_LINE)
         self.scrape_id: str | None = fact("scrapeId", str)
         self.status: int = fact("statusCode", int) or 0
         self.pages: int = fact("numPages", int) or 0

@@ -14,7 +14,7 @@ from airflow_provider_webdata.triggers.base.serialization import serialized
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
-_LONGEST_NAP = 60.0
+_MAX_NAP = 60.0
 
 
 class ResumeTrigger(BaseTrigger):
@@ -37,5 +37,5 @@ class ResumeTrigger(BaseTrigger):
             subject = "the time from which the service returns the result"
             announcement.announce(subject, "by the clock", self.when)
             while (left := self.when - time.time()) > 0:
-                await asyncio.sleep(min(left, _LONGEST_NAP))
+                await asyncio.sleep(min(left, _MAX_NAP))
         yield TriggerEvent(self.event)  # type: ignore[no-untyped-call]

@@ -20,7 +20,7 @@ from airflow_provider_webdata.airflow_db.visitor import Visitor
 
 from .lookups import Lookups
 from .pages import deliveries, jobs, monitors, overview, task, waits
-from .pages.page import Page
+from .pages.page import PageView
 from .rendering import HEADERS, render
 from .threads import in_thread
 
@@ -44,7 +44,7 @@ class View(NamedTuple):
         `rows` that the view shows.
     """
 
-    respond: Callable[[Page], Awaitable[Response]]
+    respond: Callable[[PageView], Awaitable[Response]]
     right: Literal["connection", "DAG", "rows"]
 
 
@@ -71,14 +71,14 @@ VIEWS: dict[str, View] = {
     "/run": View(task.run, "DAG"),
 }
 """All pages and parts, by path below the mount point."""
-MOST_OPEN = 64
+MAX_OPEN = 64
 """Maximum number of concurrent requests. Further requests receive 503."""
 RETRY_AFTER = "2"
 
 
 def create_application() -> Starlette:
     """Return the application, which reads this Airflow's database and connections."""
-    lookups, room = Lookups(), asyncio.Semaphore(MOST_OPEN)
+    lookups, room = Lookups(), asyncio.Semaphore(MAX_OPEN)
     routes = [Route(path, _guarded(view, lookups, room)) for path, view in VIEWS.items()]
     routes.append(Route(f"/static/{__version__}/{{name}}", _static))
     return Starlette(routes=routes, exception_handlers={HTTPException: _refused})
@@ -88,9 +88,9 @@ def _guarded(
     view: View, lookups: Lookups, room: asyncio.Semaphore
 ) -> Callable[[Request], Awaitable[Response]]:
     async def respond(request: Request) -> Response:
-        page = Page(request, await Visitor.of(request), lookups)
+        page = PageView(request, await Visitor.of(request), lookups)
         if room.locked():
-            return _message(request, 503, f"{MOST_OPEN} pages are already loading. Try again in a moment.")
+            return _message(request, 503, f"{MAX_OPEN} pages are already loading. Try again in a moment.")
         try:
             async with room:
                 await in_thread(_check_rights, page, view)
@@ -105,7 +105,7 @@ def _guarded(
     return respond
 
 
-def _check_rights(page: Page, view: View) -> None:
+def _check_rights(page: PageView, view: View) -> None:
     """Raise an `HTTPException` unless the visitor may open a view."""
     if not page.visitor.may_view():
         raise HTTPException(403, "You do not have permission to view plugins.")

@@ -25,7 +25,7 @@ _FARTHEST_LINE = 2.5
 """Maximum ratio of the line to the highest column for the scale to include the line."""
 
 
-class Column(NamedTuple):
+class ChartColumn(NamedTuple):
     """One column of a chart.
 
     :param label: text below the column.
@@ -39,7 +39,7 @@ class Column(NamedTuple):
 
 
 def columns_chart(
-    columns: Sequence[Column], title: str, unit: str, line: tuple[str, float] | None = None
+    columns: Sequence[ChartColumn], title: str, unit: str, line: tuple[str, float] | None = None
 ) -> Markup:
     """Return a stacked column chart with an axis, oldest column first; empty if all values are 0.
 
@@ -122,7 +122,7 @@ def sparkline(values: Sequence[float | None], title: str, top: float = 0) -> Mar
     )
 
 
-def _column(column: Column, x: float, width: float, top: float, unit: str) -> Markup:
+def _column(column: ChartColumn, x: float, width: float, top: float, unit: str) -> Markup:
     drawn, below = Markup(), 0.0
     for series, value in enumerate(column.parts):
         if value > 0:

@@ -10,8 +10,8 @@ from airflow_provider_webdata.api.models import PageDiff
 if TYPE_CHECKING:
     from airflow_provider_webdata.api.models import MonitorCheckPage
 
-MOST_LINES = 500
-LARGEST_PICTURE = 2**20
+MAX_LINES = 500
+MAX_PICTURE = 2**20
 """Maximum characters of a screenshot's URL, which may be a `data:` URL."""
 _KINDS = {"+": "added", "-": "removed", "@": "place"}
 _CHANGE_KINDS = {"add": "added", "del": "removed"}
@@ -42,15 +42,15 @@ class Value(NamedTuple):
 
 
 def lines_of(page: MonitorCheckPage) -> list[Line]:
-    """Return at most `MOST_LINES` lines of a page's diff, and one that counts the others; empty without a diff."""
+    """Return at most `MAX_LINES` lines of a page's diff, and one that counts the others; empty without a diff."""
     diff = page.diff
     text = diff if isinstance(diff, str) else diff.text if isinstance(diff, PageDiff) else None
     if text:
         lines = [Line(_kind(line), line) for line in text.splitlines()]
     else:
         lines = list(_tree_lines(diff.json_)) if isinstance(diff, PageDiff) else []
-    if len(lines) > MOST_LINES:
-        return [*lines[:MOST_LINES], Line("place", f"… and {len(lines) - MOST_LINES} more lines")]
+    if len(lines) > MAX_LINES:
+        return [*lines[:MAX_LINES], Line("place", f"… and {len(lines) - MAX_LINES} more lines")]
     return lines
 
 
@@ -61,7 +61,7 @@ def values_of(page: MonitorCheckPage) -> list[Value]:
         return []
     return [
         Value(path, _shown(change.get("previous")), _shown(change.get("current")))
-        for path, change in list(tree.items())[:MOST_LINES]
+        for path, change in list(tree.items())[:MAX_LINES]
         if isinstance(change, dict)
     ]
 
@@ -70,7 +70,7 @@ def screenshot_of(page: MonitorCheckPage) -> str | None:
     """Return the page's screenshot as an http(s) or `data:` URL, or None."""
     snapshot = page.snapshot
     found = snapshot.get("screenshot") if isinstance(snapshot, dict) else None
-    if not isinstance(found, str) or len(found) > LARGEST_PICTURE:
+    if not isinstance(found, str) or len(found) > MAX_PICTURE:
         return None
     return found if found.startswith(("https://", "http://", "data:image/")) else None
 

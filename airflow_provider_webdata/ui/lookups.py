@@ -44,15 +44,15 @@ KEPT = 15.0
 """Seconds for which a result or an error is cached."""
 SPENT_KEPT = 300.0
 """Seconds for which the credits of DAGs are cached. They are summed from the XComs of many tasks."""
-MOST_KEPT = 256
-MOST_BYTES = 32 * 2**20
+MAX_KEPT = 256
+MAX_BYTES = 32 * 2**20
 """Maximum memory of all cached results, in bytes."""
-LARGEST_ANSWER = 8 * 2**20
+MAX_ANSWER = 8 * 2**20
 """Maximum size of a service response, in bytes."""
 
 
 @dataclass(frozen=True)
-class Found(Generic[T]):
+class Lookup(Generic[T]):
     """A result from the service, or an error.
 
     :param value: the result, or None.
@@ -64,7 +64,7 @@ class Found(Generic[T]):
 
 
 @dataclass(eq=False)
-class _Kept:
+class _CacheEntry:
     """A cache entry.
 
     :param task: returns the result.
@@ -79,12 +79,12 @@ class Lookups:
     """Cached requests of one API server's pages."""
 
     def __init__(self) -> None:
-        self._kept: dict[Hashable, _Kept] = {}
+        self._kept: dict[Hashable, _CacheEntry] = {}
         self._hooks: dict[str, tuple[ConnectionSettings, AsyncWebDataHook]] = {}
 
     async def find(
         self, conn_id: str, what: Hashable, ask: Callable[[AsyncWebDataHook], Awaitable[T]]
-    ) -> Found[T]:
+    ) -> Lookup[T]:
         """Return a result from the service.
 
         :param what: identifies the request in the connection's cache.
@@ -122,7 +122,7 @@ class Lookups:
     ) -> T:
         kept = self._kept.get(key)
         if kept is None:
-            kept = self._kept[key] = _Kept(asyncio.create_task(self._measured(key, ask, seconds)))
+            kept = self._kept[key] = _CacheEntry(asyncio.create_task(self._measured(key, ask, seconds)))
         # A viewer who leaves must not cancel the request for the others.
         answer: T = await asyncio.shield(kept.task)
         return answer
@@ -147,13 +147,13 @@ class Lookups:
         asyncio.get_running_loop().call_later(seconds, self._drop, key, kept)
         for one, other in list(self._kept.items()):
             total = sum(each.size or 0 for each in self._kept.values())
-            if len(self._kept) <= MOST_KEPT and total <= MOST_BYTES:
+            if len(self._kept) <= MAX_KEPT and total <= MAX_BYTES:
                 break
             # Keep requests in flight, so that no page repeats them.
             if other.size is not None:
                 self._drop(one, other)
 
-    def _drop(self, key: Hashable, kept: _Kept) -> None:
+    def _drop(self, key: Hashable, kept: _CacheEntry) -> None:
         if self._kept.get(key) is kept:
             del self._kept[key]
 
@@ -161,18 +161,18 @@ class Lookups:
         """Return the connection's settings as of its last request, or None if it made no request."""
         return self._hooks[conn_id][0] if conn_id in self._hooks else None
 
-    async def _ask(self, conn_id: str, ask: Callable[[AsyncWebDataHook], Awaitable[T]]) -> Found[T]:
+    async def _ask(self, conn_id: str, ask: Callable[[AsyncWebDataHook], Awaitable[T]]) -> Lookup[T]:
         try:
             with anyio.fail_after(DEADLINE):
-                return Found(await ask(await self._hook(conn_id)))
+                return Lookup(await ask(await self._hook(conn_id)))
         except TimeoutError:
-            return Found(problem=f"The service did not respond within {DEADLINE:.0f} seconds.")
+            return Lookup(problem=f"The service did not respond within {DEADLINE:.0f} seconds.")
         except ConfigurationError as error:
-            return Found(problem=str(error))
+            return Lookup(problem=str(error))
         except WebDataError as error:
-            return Found(problem=diagnose(error)[1])
+            return Lookup(problem=diagnose(error)[1])
         except StoreUnavailableError as error:
-            return Found(problem=str(error))
+            return Lookup(problem=str(error))
 
     async def _hook(self, conn_id: str) -> AsyncWebDataHook:
         connection = await in_thread(find_webdata_connection, conn_id)
@@ -183,7 +183,7 @@ class Lookups:
         if hook is None or settings != before:
             if hook is not None:
                 await hook.close()
-            largest = min(settings.client.max_response_bytes, LARGEST_ANSWER)
+            largest = min(settings.client.max_response_bytes, MAX_ANSWER)
             held = replace(settings, client=replace(settings.client, max_response_bytes=largest))
             hook = AsyncWebDataHook.of(held, retry_budget=0, in_thread=in_thread)
             self._hooks[conn_id] = (settings, hook)
@@ -191,10 +191,10 @@ class Lookups:
 
 
 def _memory_of(value: Any) -> int:
-    """Return a value's memory in bytes. Counting stops beyond `MOST_BYTES`."""
+    """Return a value's memory in bytes. Counting stops beyond `MAX_BYTES`."""
     seen: set[int] = set()
     total, left = 0, [value]
-    while left and total <= MOST_BYTES:
+    while left and total <= MAX_BYTES:
         item = left.pop()
         if id(item) not in seen and not isinstance(item, (type, ModuleType, FunctionType)):
             seen.add(id(item))

@@ -1,4 +1,4 @@
-"""Data quality checks of a task and its earlier runs, read from XCom."""
+"""Data quality of a task and its earlier runs, read from XCom."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup
 
-from airflow_provider_webdata.ui.charts import Column, columns_chart, sparkline
+from airflow_provider_webdata.ui.charts import ChartColumn, columns_chart, sparkline
 from airflow_provider_webdata.ui.tasks import is_number, sum_known
 
 if TYPE_CHECKING:
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 FACTS = ("quality", "qualityRejected", "changes")
 """Keys of the XComs of earlier runs that the charts show."""
 _CHANGES = {"new": "New", "changed": "Changed", "removed": "Removed"}
-_MOST_SHOWN = 50
+_MAX_SHOWN = 50
 
 
-class Measure(NamedTuple):
+class Measurement(NamedTuple):
     """A measurement of a task's data.
 
     :param name: name of the measurement or field.
@@ -33,11 +33,11 @@ class Measure(NamedTuple):
     course: Markup
 
 
-class Quality(NamedTuple):
+class QualityRecord(NamedTuple):
     """The quality of a task's data.
 
     :param is_rejected: whether the results were rejected.
-    :param failed: failed checks as text.
+    :param failed: failed conditions as text.
     :param blocked: number of substitute pages by kind.
     :param invalid: numbers of items that do not match the schema and of validated items; None without a schema.
     :param facts: measurements of the results.
@@ -50,13 +50,15 @@ class Quality(NamedTuple):
     failed: list[str]
     blocked: dict[str, float]
     invalid: tuple[int, int] | None
-    facts: Sequence[Measure] = ()
-    coverage: Sequence[Measure] = ()
+    facts: Sequence[Measurement] = ()
+    coverage: Sequence[Measurement] = ()
     chart: Markup = Markup()
     has_rejected: bool = False
 
 
-def quality_of(facts: TaskFacts, past: Callable[[], list[tuple[str, dict[str, Any]]]]) -> Quality | None:
+def quality_of(
+    facts: TaskFacts, past: Callable[[], list[tuple[str, dict[str, Any]]]]
+) -> QualityRecord | None:
     """Return the data quality of a task, or None if it has no checks.
 
     :param past: returns the last runs with their XComs `FACTS`, oldest first.
@@ -70,23 +72,23 @@ def quality_of(facts: TaskFacts, past: Callable[[], list[tuple[str, dict[str, An
         if isinstance(wrong, int) and isinstance(checked, int):
             invalid = wrong, checked
     if not isinstance(found, dict):
-        return None if invalid is None else Quality(False, [], {}, invalid)
+        return None if invalid is None else QualityRecord(False, [], {}, invalid)
     failed = found.get("failed")
     runs = [(run_id, xcoms) for run_id, xcoms in past() if _quality(xcoms)]
     measured, covered = _measured(found, facts.fact("changes")), _numbers(found.get("coverage"))
     earlier = [_measured(_quality(xcoms), xcoms.get("changes")) for _, xcoms in runs]
     columns = [
         # Rejected results have a different color.
-        Column(
+        ChartColumn(
             run_id.partition("__")[2][:10] or run_id[:10],
             [0, 0, items] if "qualityRejected" in xcoms else [items],
         )
         for run_id, xcoms in runs
         if is_number(items := _quality(xcoms).get("items"))
     ]
-    return Quality(
+    return QualityRecord(
         found is rejected,
-        [_description(one) for one in failed[:_MOST_SHOWN]] if isinstance(failed, list) else [],
+        [_description(one) for one in failed[:_MAX_SHOWN]] if isinstance(failed, list) else [],
         _numbers(found.get("blocked")),
         invalid,
         _measures(measured, earlier),
@@ -113,13 +115,15 @@ def _measured(quality: Mapping[str, Any], changes: Any) -> dict[str, float]:
     )
 
 
-def _measures(now: Mapping[str, float], runs: Sequence[Mapping[str, float]], top: float = 0) -> list[Measure]:
+def _measures(
+    now: Mapping[str, float], runs: Sequence[Mapping[str, float]], top: float = 0
+) -> list[Measurement]:
     """Return measurements with charts of their values over runs.
 
     :param top: highest possible value; 0 if unlimited.
     """
     return [
-        Measure(
+        Measurement(
             name,
             value,
             sparkline([run.get(name) for run in runs], f"{name} in the last runs", top)
@@ -130,13 +134,13 @@ def _measures(now: Mapping[str, float], runs: Sequence[Mapping[str, float]], top
     ]
 
 
-def _description(check: Any) -> str:
-    if not isinstance(check, dict):
-        return str(check)
-    name = " ".join(str(check[part]) for part in ("check", "field") if check.get(part))
-    return f"{name}: expected {check.get('expected')}, got {check.get('actual')}"
+def _description(condition: Any) -> str:
+    if not isinstance(condition, dict):
+        return str(condition)
+    name = " ".join(str(condition[part]) for part in ("condition", "field") if condition.get(part))
+    return f"{name}: expected {condition.get('expected')}, got {condition.get('actual')}"
 
 
 def _numbers(value: Any) -> dict[str, float]:
-    items = list(value.items())[:_MOST_SHOWN] if isinstance(value, dict) else []
+    items = list(value.items())[:_MAX_SHOWN] if isinstance(value, dict) else []
     return {str(name): one for name, one in items if is_number(one)}

@@ -31,7 +31,7 @@ HEADERS = {
 }
 """Response headers of every page. They forbid third-party content and caching."""
 
-_LONGEST_VALUE = 2000
+_MAX_VALUE = 2000
 
 
 def render(template: str, request: Request, *, status: int = 200, **values: Any) -> HTMLResponse:
@@ -117,7 +117,7 @@ def outside(url: Any) -> Markup:
     except ValueError:
         return escape(_cut(text))
     if (
-        len(text) > _LONGEST_VALUE
+        len(text) > _MAX_VALUE
         or text != url
         or parts.scheme not in {"http", "https"}
         or not parts.netloc
@@ -130,7 +130,7 @@ def outside(url: Any) -> Markup:
 
 
 def tree(value: Any, address: str, at: str = "", start: int = 0) -> Markup:
-    """Render a JSON value as a collapsible tree of at most `MOST_NODES` values, with links to the others.
+    """Render a JSON value as a collapsible tree of at most `MAX_NODES` values, with links to the others.
 
     :param address: URL of the page that shows a part of the value, with a query string.
     :param at: path of the value in the whole document: the index of each child, joined by dots.
@@ -138,7 +138,7 @@ def tree(value: Any, address: str, at: str = "", start: int = 0) -> Markup:
     """
     shown = {at: 0}
     # Breadth first, and the smallest parts first, so that a large part does not use up its siblings' share.
-    level, left = [(at, value, start)], MOST_NODES
+    level, left = [(at, value, start)], MAX_NODES
     while level and left:
         below = []
         level.sort(key=lambda part: len(part[1]) if _has_parts(part[1]) else 0)
@@ -157,9 +157,9 @@ def tree(value: Any, address: str, at: str = "", start: int = 0) -> Markup:
     return _tree(value, address, at, start, shown, 0)
 
 
-MOST_NODES = 200
+MAX_NODES = 200
 _OPEN_LEVELS = 2
-_LONGEST_NAME = 200
+_MAX_NAME = 200
 
 
 def _tree(value: Any, address: str, at: str, start: int, shown: Mapping[str, int], depth: int) -> Markup:
@@ -173,7 +173,7 @@ def _tree(value: Any, address: str, at: str, start: int, shown: Mapping[str, int
     end = shown[at]
     inner = Markup().join(
         Markup('<li><span class="key">{}</span> {}</li>').format(
-            _cut(str(name), _LONGEST_NAME), _tree(item, address, _below(at, index), 0, shown, depth + 1)
+            _cut(str(name), _MAX_NAME), _tree(item, address, _below(at, index), 0, shown, depth + 1)
         )
         for index, (name, item) in enumerate(islice(_children(value), start, end), start)
     )
@@ -188,8 +188,8 @@ def _tree(value: Any, address: str, at: str, start: int, shown: Mapping[str, int
 
 def _text(value: str, address: str, at: str, *, whole: bool) -> Markup:
     value = without_secrets(value)
-    if len(value) > _LONGEST_VALUE:
-        shown = Markup("<pre>{}</pre>").format(value if whole else value[:_LONGEST_VALUE])
+    if len(value) > _MAX_VALUE:
+        shown = Markup("<pre>{}</pre>").format(value if whole else value[:_MAX_VALUE])
         return Markup("<details{}><summary>{}… ({} characters)</summary>{}{}</details>").format(
             Markup(" open") if whole else "",
             value[:80],
@@ -220,7 +220,7 @@ def _below(at: str, index: int) -> str:
     return f"{at}.{index}" if at else str(index)
 
 
-def _cut(value: Any, longest: int = _LONGEST_VALUE) -> Any:
+def _cut(value: Any, longest: int = _MAX_VALUE) -> Any:
     """Mask the secrets in a text's URLs, and truncate long text, but change no markup."""
     if not isinstance(value, str) or isinstance(value, Markup):
         return value

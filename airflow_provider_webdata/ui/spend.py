@@ -7,7 +7,7 @@ from datetime import date, datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
 from airflow_provider_webdata.common.dates import moment
-from airflow_provider_webdata.ui.charts import SERIES, Column, columns_chart, drawable
+from airflow_provider_webdata.ui.charts import SERIES, ChartColumn, columns_chart, drawable
 from airflow_provider_webdata.ui.rendering import in_utc
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 DAYS = 14
 """Days up to today that the chart shows if they have credits, in addition to the billing period."""
-_LONGEST_PERIOD = 62
+_MAX_PERIOD = 62
 _WEEK = 7
 _OTHERS = "other DAGs"
 
@@ -47,7 +47,7 @@ class Period:
         if usage is None:
             return cls(start, end)
         starts, ends = _day(usage.billing_period_start), _day(usage.billing_period_end)
-        longest = timedelta(days=_LONGEST_PERIOD)
+        longest = timedelta(days=_MAX_PERIOD)
         if starts and ends and starts <= today < ends and ends - starts <= longest:
             start, end = starts, ends
         plan, left = (
@@ -89,7 +89,7 @@ class Spend:
     forecast: float
     runway: float | None
     names: list[str]
-    columns: list[Column]
+    columns: list[ChartColumn]
     plan_per_day: float | None
 
     def chart(self) -> Markup:
@@ -135,7 +135,9 @@ def spend_of(
         parts = [used_by.get(name, 0) for name in names]
         parts += [sum(used_by.get(name, 0) for name in others)] if others else []
         is_forecast = day > today
-        columns.append(Column(f"{day.day} {day:%b}", [per_day] if is_forecast else parts or [0], is_forecast))
+        columns.append(
+            ChartColumn(f"{day.day} {day:%b}", [per_day] if is_forecast else parts or [0], is_forecast)
+        )
         day += timedelta(days=1)
     return Spend(
         total,

@@ -47,7 +47,7 @@ def map_index_of(text: str) -> int:
 
 
 @dataclass(frozen=True)
-class Wait:
+class WaitingTask:
     """The event that a deferred task waits for.
 
     :param task: the task.
@@ -96,7 +96,7 @@ class TaskFacts:
     operation: JobKind | None = None
     ids: Mapping[str, str] = field(default_factory=dict)
     subject: str = ""
-    wait: Wait | None = None
+    wait: WaitingTask | None = None
     pushed: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
@@ -134,7 +134,7 @@ def sum_known(values: Iterable[float | None]) -> float | None:
         return None
 
 
-def waits(dag_ids: Collection[str], offset: int = 0) -> list[Wait]:
+def waits(dag_ids: Collection[str], offset: int = 0) -> list[WaitingTask]:
     """Return a page of waits, the longest first."""
     return [_wait(stored) for stored in stored_waits(dag_ids, WAITS_SHOWN, offset)]
 
@@ -151,14 +151,14 @@ def facts_of_run(dag_id: str, run_id: str, most: int) -> list[TaskFacts]:
     return [_facts(stored) for stored in stored_tasks(dag_id, run_id, keys, most, WAITS_SHOWN)]
 
 
-def _wait(stored: StoredWait) -> Wait:
+def _wait(stored: StoredWait) -> WaitingTask:
     given, until = stored.arguments, stored.until
     # Not a number, or out of the range of datetime.
     with contextlib.suppress(KeyError, TypeError, ValueError, OverflowError, OSError):
         until = datetime.fromtimestamp(given["deadline"], timezone.utc)
     conn_id = str(given.get("webdata_conn_id", "unknown"))
     what = _what(stored.classpath, given)
-    return Wait(stored.task, conn_id, what, _how(given), stored.since, until, given)
+    return WaitingTask(stored.task, conn_id, what, _how(given), stored.since, until, given)
 
 
 def _what(classpath: str, given: Mapping[str, Any]) -> str:

@@ -13,8 +13,8 @@ from airflow_provider_webdata.waiting.mailbox import Notice
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-LONGEST_PAUSE = 30.0
-LONGEST_NAMED_PAUSE = 300.0
+MAX_PAUSE = 30.0
+MAX_NAMED_PAUSE = 300.0
 """Maximum `Retry-After` in seconds."""
 
 
@@ -55,8 +55,8 @@ class Backoff:
 
     def _pause(self, named: float | None) -> float:
         if named is not None:
-            return min(float(named), LONGEST_NAMED_PAUSE) + random.uniform(0, 1)  # noqa: S311
-        ceiling = min(FIRST_PAUSE_SECONDS * 2.0 ** min(self._failures - 1, 10), LONGEST_PAUSE)
+            return min(float(named), MAX_NAMED_PAUSE) + random.uniform(0, 1)  # noqa: S311
+        ceiling = min(FIRST_PAUSE_SECONDS * 2.0 ** min(self._failures - 1, 10), MAX_PAUSE)
         return random.uniform(ceiling / 2, ceiling)  # noqa: S311
 
     def recovered(self) -> None:

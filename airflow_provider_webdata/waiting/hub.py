@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LINGER = 5.0
 """Seconds for which an idle hub stays open, because the next wait often begins immediately."""
 
-LONGEST_NAP = 10.0
+MAX_NAP = 10.0
 """Maximum seconds between reads of the clock, which may be adjusted, or jump after the machine was suspended."""
 
 _NEVER = float("inf")
@@ -107,7 +107,7 @@ class Hub:
             self._timer.cancel()
             self._timer = None
         if soonest < _NEVER:
-            nap = min(max(soonest - time.time(), 0.0), LONGEST_NAP)
+            nap = min(max(soonest - time.time(), 0.0), MAX_NAP)
             self._timer = asyncio.get_running_loop().call_later(nap, self._tick)
 
     def _tick(self) -> None:

@@ -11,7 +11,7 @@ from airflow_provider_webdata.common.coded_errors import brief
 from airflow_provider_webdata.hooks.once import Once
 from airflow_provider_webdata.inbox.reader import (
     END,
-    MOST_VALUES,
+    MAX_VALUES,
     CursorAheadError,
     InboxMissingError,
     InboxRefusedError,
@@ -24,7 +24,7 @@ from airflow_provider_webdata.waiting.subscriptions import SubscriptionIndex
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from airflow_provider_webdata.inbox.reader import AsyncInboxReader, Delivery, Page
+    from airflow_provider_webdata.inbox.reader import AsyncInboxReader, Delivery, DeliveryPage
     from airflow_provider_webdata.waiting.connection import Connection
     from airflow_provider_webdata.waiting.mailbox import Mailbox
     from airflow_provider_webdata.waiting.subscriptions import Subscription
@@ -93,7 +93,7 @@ class InboxSource:
         """Stop posting to a mailbox of `watch`."""
         self._watchers.pop(mailbox, None)
 
-    async def page(self, after: str | None, **query: Any) -> Page:
+    async def page(self, after: str | None, **query: Any) -> DeliveryPage:
         """Return a page of the feed. Waits for the live reader to start, so that no delivery is missed in between.
 
         :raises InboxError: the inbox is unavailable.
@@ -239,9 +239,9 @@ class InboxSource:
                 subscription
             )
         batch = next(iter(kinds.values()), [])
-        return batch[: max(1, MOST_VALUES - len(batch[0].events))] if batch else batch
+        return batch[: max(1, MAX_VALUES - len(batch[0].events))] if batch else batch
 
-    async def _ask(self, request: Callable[[AsyncInboxReader], Awaitable[Page]]) -> Page:
+    async def _ask(self, request: Callable[[AsyncInboxReader], Awaitable[DeliveryPage]]) -> DeliveryPage:
         hook = await self._connection.hook()
         reader = await self._reader.get()
         try:

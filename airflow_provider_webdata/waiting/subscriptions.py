@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.dates import moment
-from airflow_provider_webdata.inbox.envelope import LONGEST_TEXT, same_event
+from airflow_provider_webdata.inbox.envelope import MAX_TEXT, same_event
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -46,11 +46,9 @@ class Subscription:
         named = (("key", key), ("job_id", job_id), ("monitor_id", monitor_id))
         for name, value in (*named, *(("events", event) for event in events)):
             if value is not None and not (
-                isinstance(value, str) and 0 < len(value) <= LONGEST_TEXT and value.isprintable()
+                isinstance(value, str) and 0 < len(value) <= MAX_TEXT and value.isprintable()
             ):
-                raise ArgumentError(
-                    f"{name} must be 1 to {LONGEST_TEXT} printable characters (given: {value!r})"
-                )
+                raise ArgumentError(f"{name} must be 1 to {MAX_TEXT} printable characters (given: {value!r})")
         self.mailbox: Mailbox
         self.key = key
         self.job_id = job_id

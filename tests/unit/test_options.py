@@ -14,7 +14,7 @@ from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOp
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.monitor import WebDataRunMonitorOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
-from airflow_provider_webdata.options import Changes, Checks, Media, Option, Output, Schema, Wait
+from airflow_provider_webdata.options import Changes, Media, Option, Output, Quality, Schema, Wait
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
 
@@ -52,19 +52,19 @@ REFUSED: dict[str, tuple[type[Option], dict[str, Any], str]] = {
         f"rows {rows!r}": (Schema, {"rows": rows}, r"Schema\(rows=\) must name a list")
         for rows in ("", ".", "a..b", 7, ["a"])
     },
-    "fewer than none": (Checks, {"min_items": -1}, r"Checks\(min_items=\) must be a whole number of at least 0"),
-    "fewer than the fewest": (Checks, {"min_items": 5, "max_items": 4}, r"Checks\(max_items=\) .* of at least 5"),
-    "a drop of all": (Checks, {"drop_vs_last": 30}, r"Checks\(drop_vs_last=\) must be a number from 0 to 1"),
-    "share as text": (Checks, {"blocked": "5%"}, r"Checks\(blocked=\) must be a number from 0 to 1"),
-    "a share of a field": (Checks, {"coverage": {"a": 95}}, r"Checks\(coverage={'a': \.\.\.}\) must be a number"),
-    "no share of a field": (Checks, {"coverage": {"a": None}}, r"Checks\(coverage={'a': \.\.\.}\) must be a number"),
-    "coverage of no field": (Checks, {"coverage": 0.9}, r"Checks\(coverage=\) must be a mapping"),
-    "types of no field": (Checks, {"types": "string"}, r"Checks\(types=\) must be a mapping"),
-    "no field": (Checks, {"coverage": {"json..a": 1}}, r"must be the path of a value .*given: 'json..a'"),
-    "no unique field": (Checks, {"unique": ""}, "must be the path of a value"),
-    "no JSON type": (Checks, {"types": {"a": "float"}}, r"Checks\(types={'a': \.\.\.}\) must be one of string, number"),
-    "age in days": (Checks, {"fresher_than": 2}, r"Checks\(fresher_than=\) must be a timedelta above 0"),
-    "on_fail": (Checks, {"on_fail": "skip"}, r"Checks\(on_fail=\) must be one of fail, warn"),
+    "fewer than none": (Quality, {"min_items": -1}, r"Quality\(min_items=\) must be a whole number of at least 0"),
+    "fewer than the fewest": (Quality, {"min_items": 5, "max_items": 4}, r"Quality\(max_items=\) .* of at least 5"),
+    "a drop of all": (Quality, {"drop_vs_last": 30}, r"Quality\(drop_vs_last=\) must be a number from 0 to 1"),
+    "share as text": (Quality, {"blocked": "5%"}, r"Quality\(blocked=\) must be a number from 0 to 1"),
+    "a share of a field": (Quality, {"coverage": {"a": 95}}, r"Quality\(coverage={'a': \.\.\.}\) must be a number"),
+    "no share of a field": (Quality, {"coverage": {"a": None}}, r"Quality\(coverage={'a': \.\.\.}\) must be a number"),
+    "coverage of no field": (Quality, {"coverage": 0.9}, r"Quality\(coverage=\) must be a mapping"),
+    "types of no field": (Quality, {"types": "string"}, r"Quality\(types=\) must be a mapping"),
+    "no field": (Quality, {"coverage": {"json..a": 1}}, r"must be the path of a value .*given: 'json..a'"),
+    "no unique field": (Quality, {"unique": ""}, "must be the path of a value"),
+    "no JSON type": (Quality, {"types": {"a": "float"}}, r"Quality\(types={'a': \.\.\.}\) must be one of string"),
+    "age in days": (Quality, {"fresher_than": 2}, r"Quality\(fresher_than=\) must be a timedelta above 0"),
+    "on_fail": (Quality, {"on_fail": "skip"}, r"Quality\(on_fail=\) must be one of fail, warn"),
     "by": (Wait, {"by": "mail"}, r"Wait\(by=\) must be one of auto, webhook, polling"),
     "poll too often": (Wait, {"poll_interval": 0.5}, r"Wait\(poll_interval=\) must be .*, at least 1"),
     "poll by a switch": (Wait, {"poll_interval": True}, r"Wait\(poll_interval=\) must be seconds"),
@@ -89,7 +89,7 @@ SHORT: dict[str, tuple[str, Any, Option]] = {
     "media": ("media", "/x", Media("/x")),
     "changes": ("changes", "/x", Changes("/x")),
     "result_schema": ("result_schema", {"type": "object"}, Schema({"type": "object"})),
-    "checks": ("checks", 5, Checks(min_items=5)),
+    "checks": ("checks", 5, Quality(min_items=5)),
 }
 
 

@@ -20,14 +20,14 @@ from airflow_provider_webdata.cli import get_commands
 from airflow_provider_webdata.get_provider_info import get_provider_info
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.operators.retry import WebDataRetryPolicy
-from airflow_provider_webdata.options import Changes, Checks, Media, Output, Schema, Wait
+from airflow_provider_webdata.options import Changes, Media, Output, Quality, Schema, Wait
 from airflow_provider_webdata.plugin import WebDataPlugin
 from tools.docs_site.docstrings import docstring_of
 from tools.docs_site.rendering import argument, body, code, outcome, page, prose, table
 from tools.docs_site.subjects import PACKAGE, DescriptionError, arguments_of, literal, spelled
 
 ROOT = "../"
-OPTIONS = (Output, Media, Changes, Schema, Checks, Wait)
+OPTIONS = (Output, Media, Changes, Schema, Quality, Wait)
 HAS_AGENTS = find_spec("pydantic_ai") is not None
 """False on Python 3.10, on which the site is not built."""
 VERDICTS = {

@@ -112,8 +112,8 @@ RECORDS = [
 ]  # fmt: skip
 
 
-def kept_records() -> dict[str, Any]:
-    """Return billed but undelivered results, in the task state store and in files beside the output."""
+def paid_records() -> dict[str, Any]:
+    """Return billed but unpublished results, in the task state store and in files beside the output."""
     from airflow_provider_webdata.api.models import SearchRequest
     from airflow_provider_webdata.runs.money.paid_records import FileRecords, StoreRecords
     from airflow_provider_webdata.runs.searches.batch_queries import BatchQuery
@@ -150,10 +150,10 @@ def requests() -> dict[str, Any]:
 def kept_under(request: Any) -> str:
     """Return the key of the record with a request's response."""
     from airflow_provider_webdata.api.models.base import Answer
-    from airflow_provider_webdata.runs.money.paid_response import KeptAnswer
+    from airflow_provider_webdata.runs.money.paid_response import PaidResponse
 
     store = StateStore()
-    kept = KeptAnswer(  # type: ignore[arg-type]
+    kept = PaidResponse(  # type: ignore[arg-type]
         request, Answer, "account", None, context_of(TaskInstance(), store), logging.getLogger(__name__)
     )
     kept.or_call(Answer)
@@ -209,7 +209,7 @@ def paid_request(operator: str, arguments: dict[str, Any]) -> Any:
         raise Stop
 
     in_folder = tempfile.TemporaryDirectory()
-    with in_folder as folder, working_in(Path(folder)), patch.object(call, "KeptAnswer", keep):
+    with in_folder as folder, working_in(Path(folder)), patch.object(call, "PaidResponse", keep):
         if "file" in arguments:
             Path(arguments["file"]).write_text("<p>a page</p>")
         task = cls(task_id="t", webdata_conn_id=CONNECTION_ID, **arguments)

@@ -21,7 +21,7 @@ SECTIONS = [
     inbox.tables,
     inbox.deliveries,
     attempts.task_state,
-    attempts.kept_records,
+    attempts.paid_records,
     attempts.requests,
     attempts.job_identity,
     attempts.managed_webhook,

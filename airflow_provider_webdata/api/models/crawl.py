@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-_LONGEST_DELAY_SECONDS = 60
+_MAX_DELAY_SECONDS = 60
 
 
 class CrawlScope(RequestModel):
@@ -87,7 +87,7 @@ class CrawlScope(RequestModel):
         found = []
         if self.delay == 0:
             found.append("delay: the service may reject 0; omit the field")
-        if self.delay is not None and self.delay > _LONGEST_DELAY_SECONDS:
+        if self.delay is not None and self.delay > _MAX_DELAY_SECONDS:
             found.append(
                 "delay: more than 60; the unit is seconds here, although a preview of crawl options uses milliseconds"
             )

@@ -20,7 +20,7 @@ from airflow_provider_webdata.api.models.scrape import ScrapeOptions
 from airflow_provider_webdata.api.models.threat import ThreatProtection
 from airflow_provider_webdata.api.models.webhook import WebhookConfig
 
-_MOST_URLS = 10
+_MAX_URLS = 10
 
 
 class ExtractWebhookConfig(WebhookConfig):
@@ -89,8 +89,8 @@ class ExtractRequest(RequestModel):
 
     def _own_warnings(self) -> list[str]:
         found = dropped(self.urls)
-        if self.urls and len(self.urls) > _MOST_URLS:
-            found.append(f"urls: more than {_MOST_URLS}, which the service may reject")
+        if self.urls and len(self.urls) > _MAX_URLS:
+            found.append(f"urls: more than {_MAX_URLS}, which the service may reject")
         if self.prompt is None and self.schema_ is None:
             found.append("neither prompt nor schema describes the data to extract")
         return found

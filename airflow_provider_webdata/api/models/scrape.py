@@ -29,7 +29,7 @@ from airflow_provider_webdata.common.dates import span
 if TYPE_CHECKING:
     from airflow_provider_webdata.api.servers import Server
 
-_LONGEST_WAITS_MILLISECONDS = 60_000
+_MAX_WAITS_MILLISECONDS = 60_000
 
 DEFAULT_MAX_AGE = 2 * 86_400_000
 LOCKDOWN_MAX_AGE = 2 * 365 * 86_400_000
@@ -167,7 +167,7 @@ class MonitorScrapeOptions(RequestModel):
             found.append("storeInCache: the service sets it to false if actions or headers are set")
         if self.wait_for and self.timeout and self.wait_for * 2 > self.timeout:
             found.append("waitFor: more than half of timeout, which the service may reject")
-        if self._waits_milliseconds() > _LONGEST_WAITS_MILLISECONDS:
+        if self._waits_milliseconds() > _MAX_WAITS_MILLISECONDS:
             found.append("actions: waits and waitFor exceed 60 s in total, which the service may reject")
         if self.only_clean_content and self.lockdown:
             found.append("onlyCleanContent: not supported with zero data retention, which lockdown implies")

@@ -3,10 +3,10 @@
 They need no access to the inbox's database, and do not interpret deliveries for tasks.
 """
 
-from airflow_provider_webdata.inbox.wire import MOST_VALUES
+from airflow_provider_webdata.inbox.wire import MAX_VALUES
 
 from .client import AsyncInboxReader, InboxReader
-from .delivery import Delivery, Page
+from .delivery import Delivery, DeliveryPage
 from .errors import (
     CursorAheadError,
     DeliveryGoneError,
@@ -20,11 +20,12 @@ from .protocol import END, InboxAddress
 
 __all__ = [
     "END",
-    "MOST_VALUES",
+    "MAX_VALUES",
     "AsyncInboxReader",
     "CursorAheadError",
     "Delivery",
     "DeliveryGoneError",
+    "DeliveryPage",
     "InboxAddress",
     "InboxAnswerError",
     "InboxError",
@@ -32,5 +33,4 @@ __all__ = [
     "InboxReader",
     "InboxRefusedError",
     "InboxUnreachableError",
-    "Page",
 ]

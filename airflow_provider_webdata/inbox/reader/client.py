@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from .delivery import Delivery, Page
+    from .delivery import Delivery, DeliveryPage
     from .protocol import InboxAddress, Query
 
 
@@ -29,7 +29,7 @@ class InboxReader:
         self.address = address
         self._http = http_client(**protocol.client_options(address))
 
-    def feed(self, after: str | None = None, wait: float = 0.0, **query: Unpack[Query]) -> Page:
+    def feed(self, after: str | None = None, wait: float = 0.0, **query: Unpack[Query]) -> DeliveryPage:
         """Return the next deliveries in the order of the feed.
 
         :param after: cursor of an earlier page; `END`: only new deliveries; None: from the oldest stored.
@@ -39,7 +39,7 @@ class InboxReader:
         request = protocol.feed_request(self.address, after, wait, query)
         return protocol.page_of(self.address, self._send(request))
 
-    def search(self, *, after: str | None = None, **query: Unpack[Query]) -> Page:
+    def search(self, *, after: str | None = None, **query: Unpack[Query]) -> DeliveryPage:
         """Return a page like `feed` without waiting, for up to 1000 values in total.
 
         :raises CursorAheadError: the inbox was reset after it issued the cursor.
@@ -82,12 +82,12 @@ class AsyncInboxReader:
         self.address = address
         self._http = async_http_client(**protocol.client_options(address))
 
-    async def feed(self, after: str | None = None, wait: float = 0.0, **query: Unpack[Query]) -> Page:
+    async def feed(self, after: str | None = None, wait: float = 0.0, **query: Unpack[Query]) -> DeliveryPage:
         """Return the next deliveries in the order of the feed; see `InboxReader.feed`."""
         request = protocol.feed_request(self.address, after, wait, query)
         return protocol.page_of(self.address, await self._send(request))
 
-    async def search(self, *, after: str | None = None, **query: Unpack[Query]) -> Page:
+    async def search(self, *, after: str | None = None, **query: Unpack[Query]) -> DeliveryPage:
         """Return a page like `feed` without waiting; see `InboxReader.search`."""
         return protocol.page_of(
             self.address, await self._send(protocol.search_request(self.address, after, query))

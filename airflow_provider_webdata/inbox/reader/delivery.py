@@ -38,7 +38,7 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
         return None if isinstance(self.body, msgspec.UnsetType) else parse_body(bytes(self.body))
 
 
-class Page(msgspec.Struct, frozen=True):
+class DeliveryPage(msgspec.Struct, frozen=True):
     """Deliveries in feed order, the cursor after them, and whether more are available."""
 
     deliveries: list[Delivery]

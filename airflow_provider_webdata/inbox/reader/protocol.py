@@ -17,7 +17,7 @@ from airflow_provider_webdata.common.http_library import httpx
 from airflow_provider_webdata.inbox import tokens
 from airflow_provider_webdata.inbox.wire import DELIVERIES_PATH, LISTS
 
-from .delivery import Delivery, Page
+from .delivery import Delivery, DeliveryPage
 from .errors import (
     CursorAheadError,
     DeliveryGoneError,
@@ -37,7 +37,7 @@ _TIMEOUT = 10.0
 _MARGIN = 15.0
 
 
-_PAGE = msgspec.json.Decoder(Page)
+_PAGE = msgspec.json.Decoder(DeliveryPage)
 _DELIVERY = msgspec.json.Decoder(Delivery)
 
 
@@ -143,13 +143,13 @@ def unreachable(address: InboxAddress, error: httpx.HTTPError) -> InboxUnreachab
     return InboxUnreachableError(f"the inbox at {address.url} does not respond ({words})")
 
 
-def page_of(address: InboxAddress, response: httpx.Response) -> Page:
+def page_of(address: InboxAddress, response: httpx.Response) -> DeliveryPage:
     """Parse the page in a response.
 
     :raises InboxError: the response has no page.
     """
     _check(address, response)
-    page: Page = _decoded(address, response, _PAGE)
+    page: DeliveryPage = _decoded(address, response, _PAGE)
     return page
 
 

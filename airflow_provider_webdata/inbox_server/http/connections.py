@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 CACHE_SECONDS = 30.0
 """Cache lifetime of a gate, after which a changed secret takes effect."""
 
-MOST_KNOWN = MOST_UNKNOWN = 1000
+MAX_KNOWN = MAX_UNKNOWN = 1000
 """Maximum number of cached ids, each for existing and for missing connections."""
 
 LOOKUPS_PER_SECOND, LOOKUPS_AT_ONCE = 20.0, 40.0
@@ -36,7 +36,7 @@ LOG_LINES_PER_SECOND, LOG_LINES_AT_ONCE = 1 / 60, 5.0
 LOOKUP_TIMEOUT = 5.0
 """Timeout of one lookup in seconds."""
 
-LONGEST_ID = 250
+MAX_ID = 250
 """Maximum characters of a connection id in Airflow."""
 
 _T = TypeVar("_T")
@@ -79,7 +79,7 @@ class Connections:
         found = self._known.get(conn_id) or self._unknown.get(conn_id)
         if found is not None and found[1] > self._clock():
             return found[0]
-        if not conn_id or len(conn_id) > LONGEST_ID or not conn_id.isprintable():
+        if not conn_id or len(conn_id) > MAX_ID or not conn_id.isprintable():
             return Gate.closed(conn_id)
         in_use = conn_id in self._known or await self._has_deliveries(conn_id)
         lookup = self._lookups.get(conn_id)
@@ -131,9 +131,9 @@ class Connections:
         there.pop(conn_id, None)
         here[conn_id] = gate, self._clock() + CACHE_SECONDS
         here.move_to_end(conn_id)
-        if len(self._unknown) > MOST_UNKNOWN:
+        if len(self._unknown) > MAX_UNKNOWN:
             self._unknown.popitem(last=False)
-        if len(self._known) > MOST_KNOWN:
+        if len(self._known) > MAX_KNOWN:
             # With case-insensitive ids, one connection has many spellings: those with deliveries stay cached.
             del self._known[
                 next((known for known in self._known if known not in self._ids), next(iter(self._known)))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .connections import Connections
     from .parameters import DeliveryQuery
 
-LARGEST_SEARCH = 2**20
+MAX_SEARCH = 2**20
 """Maximum bytes of a search's body."""
 
 LONG_POLLS_AT_ONCE = 100
@@ -115,8 +115,8 @@ async def _small_body(receive: Receive) -> bytes:
         if message["type"] == "http.disconnect":
             raise ClientGoneError
         body += message.get("body", b"")
-        if len(body) > LARGEST_SEARCH:
-            raise ParameterError(f"the body must have at most {LARGEST_SEARCH} bytes")
+        if len(body) > MAX_SEARCH:
+            raise ParameterError(f"the body must have at most {MAX_SEARCH} bytes")
         if not message.get("more_body", False):
             return bytes(body)
 

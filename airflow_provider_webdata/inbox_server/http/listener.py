@@ -33,7 +33,7 @@ SEND_SECONDS = 60.0
 HEADER_BYTES = 64 * 1024
 """Maximum size of a request's URL and headers, and of its trailers."""
 
-MOST_CONNECTIONS = 2000
+MAX_CONNECTIONS = 2000
 RESERVED_FILES = 128
 """File descriptors reserved for the database, logs, and files."""
 
@@ -42,11 +42,11 @@ _LOG_LINES_PER_SECOND, _LOG_LINES_AT_ONCE = 1 / 60, 1.0
 
 
 def most_connections() -> int:
-    """Return the connection limit: from the limit of open files, at most `MOST_CONNECTIONS`."""
+    """Return the connection limit: from the limit of open files, at most `MAX_CONNECTIONS`."""
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if files == resource.RLIM_INFINITY:
-        return MOST_CONNECTIONS
-    return min(MOST_CONNECTIONS, max(files - RESERVED_FILES, files // 2))
+        return MAX_CONNECTIONS
+    return min(MAX_CONNECTIONS, max(files - RESERVED_FILES, files // 2))
 
 
 class BoundedServer(uvicorn.Server):

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from airflow_provider_webdata import __version__
-from airflow_provider_webdata.inbox.wire import DELIVERIES_PATH, INBOX_PATH, LISTS, MOST_VALUES, SECRET_HEADER
+from airflow_provider_webdata.inbox.wire import DELIVERIES_PATH, INBOX_PATH, LISTS, MAX_VALUES, SECRET_HEADER
 
-from .parameters import DEFAULT_LIMIT, LARGEST_LIMIT, LONGEST_WAIT, TEXT_PATTERN
+from .parameters import DEFAULT_LIMIT, MAX_LIMIT, MAX_WAIT, TEXT_PATTERN
 
 _Schema = dict[str, Any]
 
@@ -30,8 +30,8 @@ _KEY = {
 }
 _ID = {"name": "id", "in": "path", "required": True, "schema": {"type": "integer", "minimum": 1}}
 
-_TEXTS: _Schema = {"items": {"type": "string", "pattern": f"^{TEXT_PATTERN}$"}, "maxItems": MOST_VALUES}
-_LIMIT = {"minimum": 1, "maximum": LARGEST_LIMIT, "default": DEFAULT_LIMIT}
+_TEXTS: _Schema = {"items": {"type": "string", "pattern": f"^{TEXT_PATTERN}$"}, "maxItems": MAX_VALUES}
+_LIMIT = {"minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT}
 _NULLABLE_TEXT = {"type": ["string", "null"]}
 
 _QUERY: list[_Schema] = [
@@ -39,7 +39,7 @@ _QUERY: list[_Schema] = [
     for name, schema in {
         **{name: {"type": "array", **_TEXTS} for name in LISTS},
         "after": {"type": "string", "pattern": "^([0-9]{1,18}|end)$"},
-        "wait": {"type": "number", "minimum": 0, "maximum": LONGEST_WAIT, "description": "Seconds."},
+        "wait": {"type": "number", "minimum": 0, "maximum": MAX_WAIT, "description": "Seconds."},
         "limit": {"type": "integer", **_LIMIT},
         "received_after": {"type": "string", "format": "date-time"},
     }.items()

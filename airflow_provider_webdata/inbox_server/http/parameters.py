@@ -15,16 +15,16 @@ from urllib.parse import parse_qsl
 
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.inbox.envelope import NotJSONError, parse_json
-from airflow_provider_webdata.inbox.wire import LISTS, MOST_VALUES
+from airflow_provider_webdata.inbox.wire import LISTS, MAX_VALUES
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-LONGEST_WAIT = 30.0
+MAX_WAIT = 30.0
 """Maximum seconds of a long poll."""
 
-DEFAULT_LIMIT, LARGEST_LIMIT = 200, 1000
+DEFAULT_LIMIT, MAX_LIMIT = 200, 1000
 
 TEXT_PATTERN = "[^\\u0000-\\u001f\\u007f]{1,255}"
 """Regular expression of requested keys, ids, and events."""
@@ -32,7 +32,7 @@ TEXT_PATTERN = "[^\\u0000-\\u001f\\u007f]{1,255}"
 _TEXT = re.compile(TEXT_PATTERN)
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _WHOLE = re.compile(r"[0-9]{1,18}")
-_LIMIT_RULE = f"limit: must be a whole number from 1 to {LARGEST_LIMIT}"
+_LIMIT_RULE = f"limit: must be a whole number from 1 to {MAX_LIMIT}"
 
 
 class ParameterError(Exception):
@@ -65,11 +65,11 @@ def query_of(query: bytes) -> DeliveryQuery:
     """
     try:
         pairs = parse_qsl(
-            query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MOST_VALUES
+            query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MAX_VALUES
         )
     except ValueError:
         raise ParameterError(
-            f"the query must have at most {MOST_VALUES} fields, in URL-encoded UTF-8"
+            f"the query must have at most {MAX_VALUES} fields, in URL-encoded UTF-8"
         ) from None
     lists: dict[str, list[str]] = {name: [] for name in LISTS.values()}
     single: dict[str, str] = {}
@@ -125,8 +125,8 @@ def _whole(given: object) -> int | None:
 
 
 def _filter(lists: Mapping[str, Sequence[str]], received_after: object) -> DeliveryFilter:
-    if sum(map(len, lists.values())) > MOST_VALUES:
-        raise ParameterError(f"at most {MOST_VALUES} keys, ids, and events in total")
+    if sum(map(len, lists.values())) > MAX_VALUES:
+        raise ParameterError(f"at most {MAX_VALUES} keys, ids, and events in total")
     for name, values in lists.items():
         if not all(map(_TEXT.fullmatch, values)):
             raise ParameterError(f"{name}: each must have 1 to 255 characters, without control characters")
@@ -159,7 +159,7 @@ def _limit(given: str | int | None) -> int:
     if given is None:
         return DEFAULT_LIMIT
     number = int(given) if _WHOLE.fullmatch(str(given)) else 0
-    if not 1 <= number <= LARGEST_LIMIT:
+    if not 1 <= number <= MAX_LIMIT:
         raise ParameterError(_LIMIT_RULE)
     return number
 
@@ -168,6 +168,6 @@ def _wait(given: str | None) -> float:
     if given is None:
         return 0.0
     seconds = float(given) if _NUMBER.fullmatch(given) else -1.0
-    if not 0 <= seconds <= LONGEST_WAIT:
-        raise ParameterError(f"wait: must be 0 to {LONGEST_WAIT:g} seconds")
+    if not 0 <= seconds <= MAX_WAIT:
+        raise ParameterError(f"wait: must be 0 to {MAX_WAIT:g} seconds")
     return seconds

@@ -56,7 +56,7 @@ SHORTEST_PAUSE = 0.25
 ROUND = 200
 """Maximum number of deliveries, and of registered events, in one transaction."""
 
-MOST_PAGES = 1000
+MAX_PAGES = 1000
 """Maximum number of a check's page deliveries that are read to decide whether it is meaningful."""
 
 _CURSOR_ROW = 2
@@ -286,7 +286,7 @@ def _is_meaningful(connection: Connection, row: Any) -> bool:
     summary = facts.get("summary")
     counts = [summary.get(name) for name in MEANINGFUL_STATUSES] if isinstance(summary, dict) else [None]
     known = [count for count in counts if isinstance(count, int)]
-    pages = sum(known) if len(known) == len(counts) else MOST_PAGES
+    pages = sum(known) if len(known) == len(counts) else MAX_PAGES
     if pages <= 0 or str(facts.get("status")).startswith(("failed", "skipped")):
         return False
     judged = (
@@ -297,10 +297,10 @@ def _is_meaningful(connection: Connection, row: Any) -> bool:
             delivery.c.is_meaningful.is_not(None),
         )
         .order_by(delivery.c.is_meaningful.desc())
-        .limit(min(pages, MOST_PAGES))
+        .limit(min(pages, MAX_PAGES))
     )
     found = connection.scalars(judged).all()
-    return any(found) or len(found) < min(pages, MOST_PAGES)
+    return any(found) or len(found) < min(pages, MAX_PAGES)
 
 
 def _register_oldest(

@@ -35,7 +35,7 @@ RETRY_INTERVAL = 0.5
 """Seconds until a failure is retried."""
 IDLE_INTERVAL = 1.0
 """Seconds after which deliveries are published if no reader waits for them."""
-MOST_READERS = 500
+MAX_READERS = 500
 """Maximum number of waiting readers in this process."""
 READ_THREADS = 4
 """Maximum concurrent database reads in this process."""
@@ -46,7 +46,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(eq=False)
-class Reader:
+class FeedReader:
     """A reader that waits for the next delivery of a connection.
 
     :param cursor: only deliveries of the connection beyond it wake the reader.
@@ -71,7 +71,7 @@ class Feed:
         self._publishing: asyncio.Task[None] | None = None
         self._due, self._joined = asyncio.Event(), asyncio.Event()
         self._closed = False
-        self.readers: set[Reader] = set()
+        self.readers: set[FeedReader] = set()
 
     async def read(
         self,
@@ -124,10 +124,10 @@ class Feed:
         for reader in self.readers:
             reader.woken.set()
 
-    async def _wait_for_news(self, conn_id: str, cursor: int, seconds: float) -> Reader:
-        if len(self.readers) >= MOST_READERS:
+    async def _wait_for_news(self, conn_id: str, cursor: int, seconds: float) -> FeedReader:
+        if len(self.readers) >= MAX_READERS:
             raise TooManyReadersError("too many readers are waiting for deliveries")
-        reader = Reader(conn_id, cursor)
+        reader = FeedReader(conn_id, cursor)
         self.readers.add(reader)
         self._joined.set()
         self.publish_soon()

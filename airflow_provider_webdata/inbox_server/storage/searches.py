@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 CLOCKS_APART = 3600 * 10**6
 """Maximum clock skew in microseconds between API servers; readers' tokens tolerate far less."""
 
-MOST_EVENT_PARTS = 100
+MAX_EVENT_PARTS = 100
 """Maximum parts of a union. SQLite allows 500."""
 
 _ANY_OF = (
@@ -95,7 +95,7 @@ def _alternatives(wanted: DeliveryFilter) -> Iterator[tuple[list[ColumnElement[b
     if by_value:
         for column, values in by_value:
             yield [column.in_(values), *events], len(values) == 1
-    elif 0 < len(is_event) <= MOST_EVENT_PARTS:
+    elif 0 < len(is_event) <= MAX_EVENT_PARTS:
         yield from (([one], True) for one in is_event)
     else:
         yield events, True

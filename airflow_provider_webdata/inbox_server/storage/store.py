@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-MOST_DELIVERIES = 1000
+MAX_DELIVERIES = 1000
 """Maximum number of deliveries in one page."""
-MOST_CONNECTIONS = 1000
+MAX_CONNECTIONS = 1000
 """Maximum number of connections in one query."""
-MOST_EVENTS = 100
+MAX_EVENTS = 100
 """Maximum number of counted events."""
 
 _OMITTED = {"dedupe", "page_hash", "operation", "name", "monitor_name", "is_meaningful", "facts", "body"}
@@ -110,7 +110,7 @@ class DeliveryStore:
             return sequencer.has_news(connection, since)
 
     def conn_ids(self) -> list[str]:
-        """Return the first `MOST_CONNECTIONS` connections with deliveries, ordered by id."""
+        """Return the first `MAX_CONNECTIONS` connections with deliveries, ordered by id."""
         with self._transaction() as connection:
             return _conn_ids(connection)
 
@@ -142,7 +142,7 @@ class DeliveryStore:
         :param limit: maximum number of deliveries, 1 to 1000.
         :raises CursorPastEndError: no delivery was ever published at or beyond the cursor.
         """
-        limit = max(1, min(limit, MOST_DELIVERIES))
+        limit = max(1, min(limit, MAX_DELIVERIES))
 
         def query(connection: Connection) -> StoredPage:
             # Before the rows: the following query sees every row with a position up to here.
@@ -359,7 +359,7 @@ def _conn_ids(connection: Connection) -> list[str]:
     found: list[str] = []
     # One index step per connection; DISTINCT would read the whole index.
     following = select(func.min(delivery.c.conn_id))
-    while len(found) < MOST_CONNECTIONS:
+    while len(found) < MAX_CONNECTIONS:
         later = following.where(delivery.c.conn_id > found[-1]) if found else following
         conn_id = connection.execute(later).scalar()
         if conn_id is None:
@@ -375,7 +375,7 @@ def _event_names(connection: Connection, conn_id: str) -> Iterator[tuple[str | N
     if connection.execute(mine.where(delivery.c.name.is_(None)).limit(1)).first():
         yield (None, "")
     found = connection.execute(mine.where(delivery.c.name.is_not(None)).order_by(*columns).limit(1)).first()
-    for _ in range(MOST_EVENTS):
+    for _ in range(MAX_EVENTS):
         if found is None:
             return
         name, operation = found

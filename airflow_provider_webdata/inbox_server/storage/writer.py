@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-MOST_WAITING = 1000
+MAX_WAITING = 1000
 """Maximum number of queued deliveries; further ones are rejected."""
-MOST_WAITING_BYTES = 128 * 2**20
+MAX_WAITING_BYTES = 128 * 2**20
 """Maximum bytes of queued bodies."""
 BATCH_DELIVERIES = 200
 """Maximum number of deliveries in one transaction."""
@@ -38,7 +38,7 @@ STORE_TIMEOUT = 8.0
 """Timeout of a caller in seconds; the service's timeout is 10."""
 ONE_BY_ONE_SECONDS = 3.0
 """Seconds for retrying a failed batch one delivery at a time."""
-MOST_STUCK = 3
+MAX_STUCK = 3
 """Maximum number of batches that may hang in an unresponsive database, while another one is stored."""
 
 
@@ -104,8 +104,8 @@ class Writer:
     def _raise_if_full(self, delivery: NewDelivery) -> None:
         if self._closing:
             raise StoreUnavailableError("the inbox is closing")
-        too_many = self._queue.qsize() >= MOST_WAITING
-        too_large = self._queued_bytes and self._queued_bytes + len(delivery.body) > MOST_WAITING_BYTES
+        too_many = self._queue.qsize() >= MAX_WAITING
+        too_large = self._queued_bytes and self._queued_bytes + len(delivery.body) > MAX_WAITING_BYTES
         if too_many or too_large:
             raise StoreUnavailableError("too many deliveries are waiting to be stored")
 
@@ -116,7 +116,7 @@ class Writer:
             stored = in_thread(functools.partial(self._add, [waiting.delivery for waiting in batch]))
             stored.add_done_callback(functools.partial(self._answer, batch))
             storing.add(stored)
-            timeout = None if len(storing) > MOST_STUCK else self._timeout
+            timeout = None if len(storing) > MAX_STUCK else self._timeout
             done, storing = await asyncio.wait(storing, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
             if not done:
                 log.warning("The database does not respond; trying another connection")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from airflow_provider_webdata.results.columns import Column, ColumnType
-    from airflow_provider_webdata.results.files.formats import ColumnsOf, Target
+    from airflow_provider_webdata.results.files.formats import ColumnsOf, OutputStream
 
 # Spreadsheets also read full-width signs. Includes leading apostrophes: the reader removes one, which must not be the
 # text's own.
@@ -27,7 +27,7 @@ _FIELD = re.compile(r'(?:"([^"]*(?:""[^"]*)*)"|([^",\r\n]*))(,|\r?\n)')
 class CsvWriter:
     """Writes rows below a header."""
 
-    def __init__(self, file: Target, columns: tuple[Column, ...]) -> None:
+    def __init__(self, file: OutputStream, columns: tuple[Column, ...]) -> None:
         self._columns = [(column.name, column.type) for column in columns]
         encoder: Any = codecs.getwriter("utf-8")(file)  # type: ignore[arg-type]
         self._csv = csv.writer(encoder, quoting=csv.QUOTE_NONNUMERIC)

@@ -25,14 +25,14 @@ QUARANTINE = ".rejected"
 _ROOM = "airflow_provider_webdata.results.files"
 
 
-class Target(Protocol):
+class OutputStream(Protocol):
     """An open file to write, compressed or not."""
 
     def write(self, data: Any, /) -> int:
         """Write bytes and return their number."""
 
 
-class Writer(Protocol):
+class FormatWriter(Protocol):
     """Writes records to a file that the caller opens and closes."""
 
     def write(self, record: Any) -> None:
@@ -64,7 +64,7 @@ class Format:
 
     :param name: its name in messages.
     :param suffix: such as `.jsonl`.
-    :param writer: import path of a callable that returns a `Writer`, called with a `Target` and the columns.
+    :param writer: import path of a callable that returns a `FormatWriter`, called with an `OutputStream` and columns.
     :param reader: import path of a callable that returns a `Content`, called with an open file and a `ColumnsOf`. It
         raises ValueError if the file is damaged.
     :param columns: None: a file contains the unchanged items. `typed`: it contains rows, with the names and types of

@@ -13,7 +13,7 @@ from airflow_provider_webdata.results.files.formats import Content
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from airflow_provider_webdata.results.files.formats import Target
+    from airflow_provider_webdata.results.files.formats import OutputStream
 
 _decode = msgspec.json.Decoder().decode
 
@@ -21,7 +21,7 @@ _decode = msgspec.json.Decoder().decode
 class LineWriter:
     """Writes items as lines."""
 
-    def __init__(self, file: Target, *_: Any) -> None:
+    def __init__(self, file: OutputStream, *_: Any) -> None:
         self._file = file
 
     def write(self, item: Any) -> None:

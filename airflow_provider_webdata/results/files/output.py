@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from airflow_provider_webdata.results.columns import Column
-    from airflow_provider_webdata.results.files.formats import Writer
+    from airflow_provider_webdata.results.files.formats import FormatWriter
 
 
 def check_output(url: str) -> None:
@@ -54,7 +54,7 @@ class OutputFile:
         self.count = 0
         self._file = WholeFile(storage_path(url), movable=judged)
         self._open = self._opened()
-        self._writer: Writer | None = None
+        self._writer: FormatWriter | None = None
         self._row = row_maker(self.columns) if self.format.columns else None
 
     @property
@@ -68,10 +68,10 @@ class OutputFile:
         return self
 
     @contextmanager
-    def _opened(self) -> Iterator[Writer]:
+    def _opened(self) -> Iterator[FormatWriter]:
         with self._file as file:
             target = compressed(file) if is_compressed(self.url) else None
-            writer: Writer = self.format.load("writer")(target or file, self.columns)
+            writer: FormatWriter = self.format.load("writer")(target or file, self.columns)
             yield writer
             writer.finish()
             # Not after an error: `finish` would write to a storage that may be down.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from airflow_provider_webdata.results.columns import ColumnType
-    from airflow_provider_webdata.results.files.formats import Target
+    from airflow_provider_webdata.results.files.formats import OutputStream
 
 _ROW_GROUP_BYTES = 8 * 2**20
 _ROW_GROUP_ROWS = 10_000
@@ -35,7 +35,7 @@ def arrow_type(type_: ColumnType) -> Any:
 class ParquetWriter:
     """Writes rows; at most one row group is held in memory."""
 
-    def __init__(self, file: Target, columns: tuple[Column, ...]) -> None:
+    def __init__(self, file: OutputStream, columns: tuple[Column, ...]) -> None:
         self._schema = pa.schema(
             [
                 pa.field(
@@ -121,7 +121,7 @@ def _column(field: Any) -> Column:
 class _Sink(io.RawIOBase):
     """The file interface that Arrow needs for sequential writes."""
 
-    def __init__(self, file: Target) -> None:
+    def __init__(self, file: OutputStream) -> None:
         self._file = file
         self._written = 0
 

@@ -43,11 +43,11 @@ _PATH = re.compile(r"[A-Za-z_]\w{0,63}(?:\.\w{1,64}){0,15}", re.ASCII)
 _ANY_SUFFIX = "|".join(map(re.escape, SUFFIXES))
 # Hive's name for a missing value, which other readers of partitions also support.
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
-_LONGEST_VALUE = 240
+_MAX_VALUE = 240
 # A quoted value: printable ASCII without slashes.
 _VALUE = r"[ -.0-\[\]-~]{1,245}"
 # Operating systems limit a process to about a thousand open files.
-_MOST_OPEN = 64
+_MAX_OPEN = 64
 
 
 def list_url(url: str) -> str:
@@ -149,7 +149,9 @@ def _read_list(url: str, suffix: str) -> tuple[str | None, list[dict[str, Any]]]
         content = json.loads(text)
         listed = [{**entry, "path": entry["path"]} for entry in content["files"]]
     except FileNotFoundError as error:
-        known = "the output of a task whose checks failed" if suffix else "a list of Output(partition_by=)"
+        known = (
+            "the output of a task that rejected its results" if suffix else "a list of Output(partition_by=)"
+        )
         raise OutputError(
             f"{url}{suffix} does not exist; name {known}, on the machine or in the storage where it was written"
         ) from error
@@ -298,7 +300,7 @@ def value_at(item: Any, path: str) -> str:
 
 def _usable(value: str) -> str:
     # File systems and Airflow's partition keys limit the length.
-    return value if value.strip() and is_utf8(value) and len(quote(value)) <= _LONGEST_VALUE else NO_VALUE
+    return value if value.strip() and is_utf8(value) and len(quote(value)) <= _MAX_VALUE else NO_VALUE
 
 
 def _column(partition_by: str) -> str:
@@ -316,7 +318,7 @@ class _Spool:
     def add(self, value: str, item: Any) -> None:
         file = self._open.get(value)
         if file is None:
-            if len(self._open) >= _MOST_OPEN:
+            if len(self._open) >= _MAX_OPEN:
                 self._open.popitem(last=False)[1].close()
             self._numbers.setdefault(value, len(self._numbers))
             file = self._open[value] = self._file(value).open("ab")

@@ -55,8 +55,8 @@ def publish(url: str, *, force: bool = False) -> list[str]:
         move_file(f"{url}{QUARANTINE}", url)
     except FileNotFoundError as error:
         raise OutputError(
-            f"{url}{QUARANTINE} does not exist. Specify the output of a task whose checks failed, on the machine or in "
-            "the storage where it was written"
+            f"{url}{QUARANTINE} does not exist. Specify the output of a task that rejected its results, where "
+            "it was written"
         ) from error
     return delete_stale(before, files)
 

@@ -60,7 +60,7 @@ class _Header(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class Run:
+class ManifestRun:
     """A run of a task.
 
     :param moment: end of its data interval, or its scheduled time.
@@ -121,7 +121,7 @@ class ManifestFolder:
         self.shared = shared
         self._path: ObjectStoragePath = storage_path(self.url)
 
-    def claim(self, run: Run) -> None:
+    def claim(self, run: ManifestRun) -> None:
         """Record the task as the owner of the folder, unless the folder has another owner.
 
         :raises OutputError: the folder belongs to another task, or the owner record cannot be read.
@@ -148,7 +148,7 @@ class ManifestFolder:
             f"{self.url}/{_OWNER}"
         )
 
-    def known_before(self, run: Run, is_consumed: IsConsumed = lambda *_: True) -> Known:
+    def known_before(self, run: ManifestRun, is_consumed: IsConsumed = lambda *_: True) -> Known:
         """Return the known pages before a run.
 
         :param is_consumed: returns whether the consumer tasks of a run have consumed its results; called with the ids
@@ -194,7 +194,7 @@ class ManifestFolder:
 
     def write(
         self,
-        run: Run,
+        run: ManifestRun,
         known: Known,
         entries: Mapping[str, Entry],
         compare: str,
@@ -228,7 +228,7 @@ class ManifestFolder:
                 lines.write(batch)
         return f"{self.url}/{run.file_name}"
 
-    def plan_of(self, run: Run) -> Plan | None:
+    def plan_of(self, run: ManifestRun) -> Plan | None:
         """Return the crawl plan of an unfinished run, or None.
 
         :raises OutputError: the plan's file is damaged.
@@ -244,12 +244,12 @@ class ManifestFolder:
                 f"{self.url}/{name} is damaged ({_reason(error)}); delete it to create a new plan"
             ) from error
 
-    def write_plan(self, run: Run, plan: Plan) -> None:
+    def write_plan(self, run: ManifestRun, plan: Plan) -> None:
         """Write a run's crawl plan, for its later attempts."""
         with WholeFile(self._path / _plan_name(run)) as file:
             file.write(json_text(asdict(plan)).encode())
 
-    def tidy(self, run: Run, keep: int, needed: Collection[str] = ()) -> None:
+    def tidy(self, run: ManifestRun, keep: int, needed: Collection[str] = ()) -> None:
         """Delete the plan of a finished run, and all but the newest `keep` files up to the run's.
 
         Files of later runs remain.
@@ -331,7 +331,7 @@ def _checked(record: Any, kind: Any) -> Any:
     return record
 
 
-def _plan_name(run: Run) -> str:
+def _plan_name(run: ManifestRun) -> str:
     return f"{run.file_name.removesuffix('.jsonl.gz')}.plan.json"
 
 

@@ -22,9 +22,9 @@ _BEGINNING = re.compile(r"<(?:\w{1,20}:)?(?:urlset|sitemapindex|url|sitemap)[\s>
 _BARE_AMPERSAND = re.compile(r"(<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z))|&(?!#?\w{1,31};)", re.DOTALL)
 _GZIP = "\x1f\x8b"
 # Maximum size of a sitemap in the protocol.
-_MOST_BYTES = 50 * 2**20
-_MOST_URLS = 50_000
-_LONGEST_TEXT = 10_000
+_MAX_BYTES = 50 * 2**20
+_MAX_URLS = 50_000
+_MAX_TEXT = 10_000
 _MIDNIGHT = time(0)
 _LAST = datetime.max
 # A time without a zone may be one of the westernmost zone.
@@ -55,9 +55,9 @@ def text_of(raw: str) -> str:
     :param raw: the service's text. A compressed sitemap that the service decoded as text is unreadable.
     """
     if not raw.startswith(_GZIP):
-        return raw[:_MOST_BYTES]
+        return raw[:_MAX_BYTES]
     try:
-        return zlib.decompressobj(31).decompress(raw.encode("latin-1"), _MOST_BYTES).decode(errors="replace")
+        return zlib.decompressobj(31).decompress(raw.encode("latin-1"), _MAX_BYTES).decode(errors="replace")
     except (ValueError, zlib.error):
         return ""
 
@@ -108,7 +108,7 @@ class _Parser:
                 # An element that is repeated.
                 self._entries[-1][name] += " "
         elif name == self._kind:
-            if len(self._entries) == _MOST_URLS:
+            if len(self._entries) == _MAX_URLS:
                 raise _EnoughError
             self._entries.append({})
             self._path = [name]
@@ -117,7 +117,7 @@ class _Parser:
         # Ignores elements of the page's images and videos.
         if len(self._path) == 2:
             entry, name = self._entries[-1], self._path[1]
-            entry[name] = (entry.get(name, "") + text)[:_LONGEST_TEXT]
+            entry[name] = (entry.get(name, "") + text)[:_MAX_TEXT]
 
     def _end(self, _: str) -> None:
         if self._path:

@@ -10,8 +10,8 @@ PREVIEW = "preview"
 """XCom key of the first rows of a task that writes its results to a file."""
 
 ROWS = 5
-_MOST_VALUES = 20
-_MOST_CHARACTERS = 160
+_MAX_VALUES = 20
+_MAX_CHARACTERS = 160
 
 
 def preview_row(item: Any) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def preview_row(item: Any) -> dict[str, Any]:
     values = {name: page[name] for name in ("title", "statusCode") if name in page} | dict(item)
     if url := item.get("url") or page.get("sourceURL") or page.get("url"):
         values = {"url": url} | values | {"url": url}
-    return {_text(name): _short(value) for name, value in islice(values.items(), _MOST_VALUES)}
+    return {_text(name): _short(value) for name, value in islice(values.items(), _MAX_VALUES)}
 
 
 def _short(value: Any) -> Any:
@@ -38,6 +38,6 @@ def _short(value: Any) -> Any:
 
 def _text(value: Any) -> str:
     # XCom cannot store lone surrogates or, on PostgreSQL, NUL.
-    text = str(value)[: 2 * _MOST_CHARACTERS].encode("utf-8", "replace").decode().replace("\0", "\ufffd")
+    text = str(value)[: 2 * _MAX_CHARACTERS].encode("utf-8", "replace").decode().replace("\0", "\ufffd")
     text = " ".join(text.split())
-    return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}…"
+    return text if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS]}…"

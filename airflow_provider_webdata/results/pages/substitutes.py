@@ -1,7 +1,7 @@
 """Detection of pages shown in place of the requested one: block, consent, and login pages, soft 404s, empty shells.
 
 A rule is a phrase and its place; `substitute_pages.json` has the rules. A phrase in the text counts only on a short
-page: an article about CAPTCHAs is long. `docs/checks.md` lists the rules with their sources, and their detection rates
+page: an article about CAPTCHAs is long. `docs/quality.md` lists the rules with their sources, and their detection rates
 on the test pages.
 """
 
@@ -20,11 +20,11 @@ from airflow_provider_webdata.common.item_urls import site_failed
 
 Kind = Literal["error", "challenge", "consent", "not_found", "login", "shell"]
 
-MOST_CHARACTERS = 2_000
+MAX_CHARACTERS = 2_000
 """Maximum visible characters of a page on which a phrase in its text or title counts."""
 
 _LEAST_CHARACTERS = 8
-_LONGEST_HTML = 200_000
+_MAX_HTML = 200_000
 
 
 class Rule(msgspec.Struct, frozen=True):
@@ -89,10 +89,10 @@ def substitute_kind(item: Mapping[str, Any]) -> Kind | None:
     markdown = item.get("markdown")
     source = next((item[name] for name in ("html", "rawHtml") if isinstance(item.get(name), str)), None)
     # Fast path for most pages.
-    if isinstance(markdown, str) and len(markdown) > 4 * MOST_CHARACTERS:
+    if isinstance(markdown, str) and len(markdown) > 4 * MAX_CHARACTERS:
         return None
     text = _plain(_MARKDOWN.sub(r" \1 ", markdown) if isinstance(markdown, str) else _visible(source or ""))
-    if len(text) > MOST_CHARACTERS:
+    if len(text) > MAX_CHARACTERS:
         return None
     requested = str(metadata.get("sourceURL") or metadata.get("url") or "").lower()
     excluded: set[Kind] = set()
@@ -101,7 +101,7 @@ def substitute_kind(item: Mapping[str, Any]) -> Kind | None:
     # On a page with content, a consent banner is a small part of the text.
     if len(_CONSENT_WORD.findall(text)) * _CHARACTERS_PER_CONSENT_WORD <= len(text):
         excluded.add("consent")
-    if not isinstance(markdown, str) and (source is None or len(source) > _LONGEST_HTML):
+    if not isinstance(markdown, str) and (source is None or len(source) > _MAX_HTML):
         # The content may follow after the examined part.
         excluded.add("shell")
     title = _plain(str(metadata.get("title") or ""))
@@ -109,7 +109,7 @@ def substitute_kind(item: Mapping[str, Any]) -> Kind | None:
         kind = _TITLES.get(part.strip())
         if kind is not None and kind not in excluded and (kind != "login" or _PASSWORD.search(text)):
             return kind
-    for place, content in (("html", (source or "")[:_LONGEST_HTML].lower()), ("text", text)):
+    for place, content in (("html", (source or "")[:_MAX_HTML].lower()), ("text", text)):
         for phrase, kind in _OF_PLACE[place]:
             if kind not in excluded and phrase in content:
                 return kind
@@ -137,7 +137,7 @@ def _plain(text: str) -> str:
 
 def _visible(html: str) -> str:
     """Return the text of HTML without tags, scripts, and styles, in linear time."""
-    html = html[:_LONGEST_HTML]
+    html = html[:_MAX_HTML]
     parts: list[str] = []
     hidden, begin = "", 0
     for tag in _HIDING_TAG.finditer(html):

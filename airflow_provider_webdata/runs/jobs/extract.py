@@ -59,10 +59,10 @@ class ExtractRun(JobRun):
             return BatchScrapeRequest, as_batch_scrape(body)
         return AgentRequest, as_agent(body, number("credit_limit", self.task.credit_limit))
 
-    def deliver_job(self, job_id: str) -> Any:
+    def publish_job(self, job_id: str) -> Any:
         """Deliver the result of the job in the shape of an extract job's."""
         if self.kind != "batch_scrape":
-            return super().deliver_job(job_id)
+            return super().publish_job(job_id)
         result = self.result(job_id)
         summary, errors = result.page_summary()
         data, sources = combined(
@@ -82,7 +82,7 @@ class ExtractRun(JobRun):
             if lack := self._lack(errors):
                 self.refuse(UnsupportedError(self.operation, 500, text, lack=lack))
             self.refuse(JobFailedError(text))
-        value = result.deliver_data(data, summary, self.targets())
+        value = result.publish_data(data, summary, self.targets())
         result.judge(errors, value)
         return value
 

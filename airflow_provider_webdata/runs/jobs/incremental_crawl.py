@@ -38,7 +38,7 @@ class IncrementalCrawlRun(JobRun):
         results = Results(
             [], "document", {"id": None, "creditsUsed": 0}, [self.task.url], self.plan.known, self.covers_all
         )
-        return self.deliver(results)
+        return self.publish(results)
 
     def request(self) -> tuple[type[RequestModel], Mapping[str, Any]]:
         """Return the model of the request, and its fields without a managed webhook."""
@@ -55,7 +55,7 @@ class IncrementalCrawlRun(JobRun):
     @cached_property
     def plan(self) -> Plan:
         """The crawl plan: an earlier attempt's, or a new one."""
-        seen = self.delivery.seen
+        seen = self.publication.seen
         plan = seen.folder.plan_of(seen.run)
         if plan is None:
             plan = self._new_plan()
@@ -66,7 +66,7 @@ class IncrementalCrawlRun(JobRun):
         return {**self.task.given(), "urls": urls}
 
     def _new_plan(self) -> Plan:
-        task, seen = self.task, self.delivery.seen
+        task, seen = self.task, self.publication.seen
         site = Site(
             task.url,
             task.map_options or {},

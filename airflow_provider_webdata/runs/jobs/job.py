@@ -153,7 +153,7 @@ class JobRun(WaitRun[JobOutcome]):
         self._running = None
         if outcome.over_limit is not None:
             self._stop(outcome.job_id, outcome.over_limit)
-        return self.deliver_job(outcome.job_id)
+        return self.publish_job(outcome.job_id)
 
     def _stop(self, job_id: str, used: float) -> None:
         """Cancel a job that exceeds the task's credit limit; its pages so far are the result."""
@@ -181,10 +181,10 @@ class JobRun(WaitRun[JobOutcome]):
         )
         self.push(overCreditLimit=True)
 
-    def deliver_job(self, job_id: str) -> Any:
+    def publish_job(self, job_id: str) -> Any:
         """Deliver the result of the job, and return the task's XCom."""
         known = self.known_pages() if getattr(self.task, "changes", None) is not None else ()
-        return self.result(job_id).deliver(self.targets(), known, self.covers_all)
+        return self.result(job_id).publish(self.targets(), known, self.covers_all)
 
     def result(self, job_id: str, kind: JobKind | None = None) -> JobResult:
         """Return the result of this task's job, to settle or deliver it.
@@ -240,7 +240,7 @@ class JobRun(WaitRun[JobOutcome]):
             if job.view.state == "cancelled":
                 # An earlier attempt cancelled it at the credit limit.
                 self.push(overCreditLimit=True)
-                return self.deliver_job(job.job_id)
+                return self.publish_job(job.job_id)
             return self._finish(job.view.outcome("polling"))
         resumed = start.deadline is not None
         deadline = start.deadline or time.time() + task.wait.seconds(JOB_WAIT_SECONDS)

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.common.job_kinds import JobKind
     from airflow_provider_webdata.hooks.webdata import WebDataHook
 
-_MOST_ITEMS = 1000
-_MOST_NAMED = 10
+_MAX_ITEMS = 1000
+_MAX_NAMED = 10
 
 
 @dataclass
-class Found:
+class JobMatches:
     """The result of a lookup.
 
     :param jobs: ids of the task's jobs, oldest first.
@@ -68,16 +68,16 @@ class JobLookup:
     since: datetime | None
     known: Collection[str]
 
-    def find(self) -> Found:
+    def find(self) -> JobMatches:
         """Search all sources, the most reliable first. An unavailable one does not discard what the others name.
 
         :raises WebDataError: no job was found, and a source cannot be read, but a retry may succeed.
         """
-        found = Found()
+        found = JobMatches()
         passing: list[WebDataError | None] = []
         if self.keys:
             try:
-                found.jobs = self._delivered()
+                found.jobs = self._published()
             except WebDataError as error:
                 passing.append(found.note(error, "the inbox could not be read"))
             if found.jobs:
@@ -98,11 +98,11 @@ class JobLookup:
         if not ours and (first := next(filter(None, passing), None)):
             raise first
         if named and not ours:
-            found.doubts.append(f"it may be one of these jobs: {', '.join([*named][:_MOST_NAMED])}")
+            found.doubts.append(f"it may be one of these jobs: {', '.join([*named][:_MAX_NAMED])}")
         found.jobs = ours[::-1]
         return found
 
-    def _delivered(self) -> list[str]:
+    def _published(self) -> list[str]:
         jobs: dict[str, None] = {}
         cursor: str | None = None
         with self.hook.inbox() as inbox:
@@ -121,7 +121,7 @@ class JobLookup:
 
     def _activity(self) -> Iterator[Any]:
         """Yield the activity items that name one of the targets, or no target."""
-        newest = islice(self.hook.iter_activity(endpoint=self.kind), _MOST_ITEMS)
+        newest = islice(self.hook.iter_activity(endpoint=self.kind), _MAX_ITEMS)
         for item in takewhile(lambda item: not self._is_too_old(item.created_at), newest):
             if (
                 item.id
@@ -142,7 +142,7 @@ class JobLookup:
         if self.kind != "batch_scrape":
             return False
         try:
-            documents = self.hook.job_status(self.kind, job_id, limit=_MOST_NAMED).data or ()
+            documents = self.hook.job_status(self.kind, job_id, limit=_MAX_NAMED).data or ()
         except NotFoundError:
             return False
         pages = [getattr(document.metadata, "source_url", None) for document in documents]

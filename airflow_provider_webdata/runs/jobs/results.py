@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.runs.run import Run
     from airflow_provider_webdata.sensors.job import WebDataJobSensor
 
-MOST_LISTED = 100
+MAX_LISTED = 100
 """Maximum page errors to list; all are counted."""
 
 _SKIPPED = frozenset({"EXTERNAL_LINK"})
@@ -83,7 +83,7 @@ class PageErrors:
         if code and error and str(url) not in error:
             reason = f"{code}: {trimmed(error, 120)}"
         self.groups.add(str(url), reason)
-        if len(self.pages) < MOST_LISTED:
+        if len(self.pages) < MAX_LISTED:
             self.pages.append({"url": url, "error": error, "code": code})
 
     def add_document(self, document: Mapping[str, Any]) -> None:
@@ -134,7 +134,7 @@ class JobResult:
         self._is_saved = is_saved
         self._log = run.log
 
-    def deliver(
+    def publish(
         self,
         inputs: Sequence[str] = (),
         known: Sequence[str] = (),
@@ -147,7 +147,7 @@ class JobResult:
         :param covers_all: returns whether a job with this number of pages saw everything.
         """
         if JOBS[self._kind].documents is None:
-            return self._deliver_answer(inputs)
+            return self._publish_answer(inputs)
         if self._rows_path:
             self._log.warning("Schema(rows=) has no effect: this job has pages")
         summary, errors = self.page_summary()
@@ -165,7 +165,7 @@ class JobResult:
         def saw_all(pages: int) -> bool:
             return errors.is_known and not errors.skipped and covers_all(pages)
 
-        value = self._run.deliver(Results(documents(), "document", summary, inputs, known, saw_all))
+        value = self._run.publish(Results(documents(), "document", summary, inputs, known, saw_all))
         if cached.count:
             self._log.info(
                 "%d pages came from the service's cache, the oldest %s", cached.count, cached.age()
@@ -174,7 +174,7 @@ class JobResult:
         self.judge(errors, value)
         return value
 
-    def deliver_data(self, data: Any, summary: dict[str, Any], inputs: Sequence[str] = ()) -> Any:
+    def publish_data(self, data: Any, summary: dict[str, Any], inputs: Sequence[str] = ()) -> Any:
         """Deliver the data of a job that has no pages, and return the task's XCom.
 
         :param data: the job's data.
@@ -182,14 +182,14 @@ class JobResult:
         :param inputs: the job's URLs or prompt, for OpenLineage.
         """
         found, rest = _rows_in(data, self._rows_path)
-        if self._run.delivery.path is not None and rest:
+        if self._run.publication.path is not None and rest:
             summary["data"] = rest
         if data is None and (summary.get("message") or summary.get("pendingApproval")):
             # A turn of a thread that has a text answer only, or waits for an approval.
             found = []
         items = [item if isinstance(item, dict) else {"value": item} for item in found]
         results = Results(items, "generic", summary, inputs)
-        return self._run.deliver(results, lambda _, facts: {**facts, "data": data})
+        return self._run.publish(results, lambda _, facts: {**facts, "data": data})
 
     def settle(self, status: Mapping[str, Any]) -> None:
         """Record the job's cost so far.
@@ -296,8 +296,8 @@ class JobResult:
             )
         if fails:
             suggest_question(self._run.hook, self._id, self._log)
-            error = TooManyFailuresError(f"{excess}; the result is delivered anyway, and is in XCom")
-            self._run.refuse_delivered(error, value)
+            error = TooManyFailuresError(f"{excess}; the result is published anyway, and is in XCom")
+            self._run.refuse_published(error, value)
 
     def _lack(self, failed: Mapping[str, Any]) -> str | None:
         """Return what the server lacks for the request, by the error of a page, or None."""
@@ -310,7 +310,7 @@ class JobResult:
         schema = self._task.result_schema
         return [] if schema is None else schema.rows_path
 
-    def _deliver_answer(self, inputs: Sequence[str]) -> Any:
+    def _publish_answer(self, inputs: Sequence[str]) -> Any:
         answer = self._run.hook.job_status(self._kind, self._id).to_wire()
         answer.pop("success", None)
         data = answer.pop("data", None)
@@ -318,7 +318,7 @@ class JobResult:
         self.settle(summary)
         self.report(summary)
         self._report_approval(summary)
-        return self.deliver_data(data, summary, inputs)
+        return self.publish_data(data, summary, inputs)
 
     def _report_approval(self, summary: Mapping[str, Any]) -> None:
         """Log the approval that an agent run is waiting for."""

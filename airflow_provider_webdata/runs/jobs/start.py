@@ -18,7 +18,7 @@ from airflow_provider_webdata.common.worker_exit import seconds_until_resumable
 from airflow_provider_webdata.runs.failures import UncertainStartError
 from airflow_provider_webdata.runs.intent import may_have_acted
 from airflow_provider_webdata.runs.jobs.identity import JobIdentity
-from airflow_provider_webdata.runs.jobs.lookup import Found, JobLookup
+from airflow_provider_webdata.runs.jobs.lookup import JobLookup, JobMatches
 from airflow_provider_webdata.runs.jobs.state import NOT_STARTED, TaskJob
 from airflow_provider_webdata.runs.replica import until_found, until_visible
 from airflow_provider_webdata.runs.state import TaskState
@@ -39,7 +39,7 @@ LISTED_AFTER = timedelta(minutes=2)
 
 _KEY = "webdata_job"
 _RESULT_LIFE = timedelta(hours=24)
-_MOST_GENERATIONS = 20
+_MAX_GENERATIONS = 20
 
 
 def poll_job(hook: WebDataHook, kind: JobKind, job_id: str) -> JobView:
@@ -263,7 +263,7 @@ class JobStart:
         try:
             found = self._find_with_retries()
         except WebDataError as trouble:
-            found = Found(doubts=[trouble.brief()])
+            found = JobMatches(doubts=[trouble.brief()])
         if job := self._alive(found.jobs):
             return job
         if found.jobs or self._is_repeatable or self._state.is_lasting or self._lookup.keys:
@@ -276,13 +276,13 @@ class JobStart:
 
     def _started_with_this_key(self) -> list[str]:
         found = self._find_with_retries()
-        if found.jobs and self._state.record.generation < _MOST_GENERATIONS:
+        if found.jobs and self._state.record.generation < _MAX_GENERATIONS:
             return found.jobs
         why = "; ".join(found.doubts) or "neither the inbox nor the team's activity names it"
-        raise self._uncertain(Found(), f"the idempotency key was used, but {why}")
+        raise self._uncertain(JobMatches(), f"the idempotency key was used, but {why}")
 
-    def _find_with_retries(self) -> Found:
-        found = Found()
+    def _find_with_retries(self) -> JobMatches:
+        found = JobMatches()
 
         def lookup() -> list[str]:
             nonlocal found
@@ -296,7 +296,7 @@ class JobStart:
     def _lookup(self) -> JobLookup:
         record = self._state.record
         # Without a record, the job may have the key of any generation.
-        generations = [record.generation] if self._state.is_lasting else range(_MOST_GENERATIONS)
+        generations = [record.generation] if self._state.is_lasting else range(_MAX_GENERATIONS)
         keys = [
             self._identity.key(secret, generation) for generation in generations for secret in self._secrets
         ]
@@ -309,7 +309,7 @@ class JobStart:
             {*record.known, *record.past},
         )
 
-    def _uncertain(self, found: Found, otherwise: str = "", error: str = "") -> UncertainStartError:
+    def _uncertain(self, found: JobMatches, otherwise: str = "", error: str = "") -> UncertainStartError:
         instead = "to avoid double billing" if self._bills else "to avoid running it twice"
         return UncertainStartError(
             f"{error}an earlier request may have started a {name_of(self.kind)}, and its outcome cannot be determined: "
@@ -336,7 +336,7 @@ class JobStart:
                 self.call.settle(job_id)
         if len(alive) > 1:
             names = ", ".join(job_id for job_id, _ in alive)
-            raise self._uncertain(Found(doubts=[f"several jobs match: {names}"]))
+            raise self._uncertain(JobMatches(doubts=[f"several jobs match: {names}"]))
         if not alive and lost:
             raise UncertainStartError(
                 f"{lost}, although its result cannot have expired yet. Clear the task to start another job"

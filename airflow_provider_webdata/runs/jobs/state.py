@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.states.jobs import JobView
 
-_MOST_INVALID_URLS = 1000
+_MAX_INVALID_URLS = 1000
 
 
 @dataclass
@@ -81,7 +81,7 @@ class StartState(msgspec.Struct, frozen=True, kw_only=True):
 
     def owning(self, job: TaskJob) -> StartState:
         """Return the record with the started job."""
-        invalid = tuple(job.invalid_urls[:_MOST_INVALID_URLS])
+        invalid = tuple(job.invalid_urls[:_MAX_INVALID_URLS])
         return msgspec.structs.replace(self, job_id=job.job_id, reports=job.reports, invalid_urls=invalid)
 
     def next_generation(self, over: Iterable[str]) -> StartState:

@@ -18,7 +18,7 @@ from airflow_provider_webdata.common.coded_errors import brief
 from airflow_provider_webdata.common.stored_record import Count, Credits, damage_of
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.files.storage import WholeFile, storage_errors, storage_path
-from airflow_provider_webdata.runs.failures import UndeliveredAnswerError
+from airflow_provider_webdata.runs.failures import UnpublishedResponseError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,13 +47,13 @@ class _Index(TypedDict):
     bytes: int
 
 
-MOST_STORED_BYTES = 16 * 2**20
+MAX_STORED_BYTES = 16 * 2**20
 """Maximum JSON in Airflow's task state store, which is the metadata database."""
 
 _STORE_KEY = "webdata_paid"
 # Databases handle several small values better than one large value; MySQL accepts none of 16 MiB.
 _VALUE_BYTES = 2**20
-_MOST_VALUES = 10**4
+_MAX_VALUES = 10**4
 _PART = re.compile(r"\d{8}-[0-9a-f]{8}\.part")
 
 
@@ -137,7 +137,7 @@ class StoreRecords:
         if damage := damage_of(index, _Index):
             raise damaged(place, damage)
         self._values, self._bytes = index["values"], index["bytes"]
-        parts = [store.get(f"{_STORE_KEY}_{number}") for number in range(min(self._values, _MOST_VALUES))]
+        parts = [store.get(f"{_STORE_KEY}_{number}") for number in range(min(self._values, _MAX_VALUES))]
         if damage := damage_of(parts, list[str]):
             raise damaged(place, damage)
         text = "".join(parts)
@@ -155,12 +155,12 @@ class StoreRecords:
         self._records += records
         # ASCII only: a page may contain characters that the store cannot encode, such as a lone surrogate.
         text = "".join(f"{json.dumps(record)}\n" for record in _named(records, self._account))
-        if not self.lasts or self._bytes + len(text) > MOST_STORED_BYTES:
+        if not self.lasts or self._bytes + len(text) > MAX_STORED_BYTES:
             if self.lasts:
                 log.warning(
                     "The results exceed %d MiB, the limit in the task state store. A retry would be billed again for "
                     "all further results; set output= to store all of them",
-                    MOST_STORED_BYTES // 2**20,
+                    MAX_STORED_BYTES // 2**20,
                 )
             self.lasts = False
             return
@@ -181,11 +181,11 @@ class StoreRecords:
         self._records = []
 
 
-KeptRecords = FileRecords | StoreRecords
+PaidRecords = FileRecords | StoreRecords
 """Storage for records across the attempts of a task."""
 
 
-def records_of(output: str | None, context: Context, account: str | None = None) -> KeptRecords:
+def records_of(output: str | None, context: Context, account: str | None = None) -> PaidRecords:
     """Return the record storage of a task: beside its output, or in the task state store if available.
 
     :param output: URL of the output, if any.
@@ -218,9 +218,9 @@ def _read(line: str | bytes, place: str) -> Record:
     return record
 
 
-def damaged(place: str, damage: str) -> UndeliveredAnswerError:
+def damaged(place: str, damage: str) -> UnpublishedResponseError:
     """Return the error for a stored response that cannot be read."""
-    return UndeliveredAnswerError(
+    return UnpublishedResponseError(
         f"The stored response of an earlier attempt is damaged, in {place} ({damage}). To repeat the call, which is "
         "billed again, delete the stored response and clear the task"
     )

@@ -1,4 +1,4 @@
-"""A billed but undelivered response, stored for the task's next attempt."""
+"""A billed but unpublished response, stored for the task's next attempt."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from airflow_provider_webdata.api.models.base import Answer
-    from airflow_provider_webdata.runs.money.paid_records import KeptRecords
+    from airflow_provider_webdata.runs.money.paid_records import PaidRecords
 
 
-class KeptAnswer:
+class PaidResponse:
     """The response of a task's one call.
 
     It is stored in Airflow's task state store (3.3) if it fits there, otherwise beside the output.
@@ -44,13 +44,13 @@ class KeptAnswer:
         log: Any,
     ) -> None:
         self._model = model
-        self._stored: KeptRecords | None = None
+        self._stored: PaidRecords | None = None
         self._key = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
         self._log = log
         self.answer: Answer | None = None
         attempt = Attempt(context)
         self._is_first_attempt = attempt.number == 1
-        self._places: list[Callable[[], KeptRecords]] = []
+        self._places: list[Callable[[], PaidRecords]] = []
         if (store := attempt.store) is not None:
             self._places.append(lambda: StoreRecords(store, account))
         if output is not None:
@@ -114,7 +114,7 @@ class KeptAnswer:
                 return True
         return False
 
-    def delivered(self) -> None:
+    def published(self) -> None:
         """Delete the stored response."""
         try:
             if self._stored is not None:
@@ -122,5 +122,5 @@ class KeptAnswer:
             if not self._is_first_attempt:
                 for place in self._places:
                     place().forget()
-        except Exception as error:  # noqa: BLE001 - the result is delivered despite any storage error
+        except Exception as error:  # noqa: BLE001 - the result is published despite any storage error
             self._log.warning("Failed to delete the stored response: %s", brief(error))

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _SHORTEST_TTL_SECONDS = 600
 """The default ttl, unless the steps may take longer."""
 
-_LONGEST_TTL_SECONDS = 3600
+_MAX_TTL_SECONDS = 3600
 _STEP_SECONDS = 30
 _GONE = 410
 _MARGIN_SECONDS = 60
@@ -203,7 +203,7 @@ class InteractRun(Run):
 
 def _needed_ttl(steps: Sequence[RequestModel]) -> int:
     seconds = sum(getattr(step, "timeout", None) or _STEP_SECONDS for step in steps) + _MARGIN_SECONDS
-    return int(min(max(seconds, _SHORTEST_TTL_SECONDS), _LONGEST_TTL_SECONDS))
+    return int(min(max(seconds, _SHORTEST_TTL_SECONDS), _MAX_TTL_SECONDS))
 
 
 def _shown(result: ExecuteResult, secrets: set[str]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.files.storage import check_folder, storage_error
 from airflow_provider_webdata.results.manifest.comparison import CHANGES, Comparison
 from airflow_provider_webdata.results.manifest.content import compared
-from airflow_provider_webdata.results.manifest.folder import ManifestFolder, Run
+from airflow_provider_webdata.results.manifest.folder import ManifestFolder, ManifestRun
 from airflow_provider_webdata.results.tagged_items import tagged
 from airflow_provider_webdata.results.tombstones import Tombstone
 from airflow_provider_webdata.runs.publishing.step import MISSING, Step
@@ -226,11 +226,11 @@ class Compare(Step):
         return bool(counts["new"] or counts["changed"] or counts["same"]) or not failed
 
 
-def run_of(context: Context) -> Run:
+def run_of(context: Context) -> ManifestRun:
     """Return a task's run, with the time that orders runs."""
     ti = context["ti"]
     # Files of older releases, which ignored partitions, have their run's due time and stay in that order. A run may
     # then compare with an older run, or with none, and count pages as new or changed once. No page counts as
     # removed by this, since only known pages can be removed.
     _, moment = run_span(context["dag_run"], time_zone_of(context.get("dag")))
-    return Run(moment, ti.dag_id, ti.run_id, ti.task_id, -1 if ti.map_index is None else ti.map_index)
+    return ManifestRun(moment, ti.dag_id, ti.run_id, ti.task_id, -1 if ti.map_index is None else ti.map_index)

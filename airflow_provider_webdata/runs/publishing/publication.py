@@ -28,7 +28,7 @@ from airflow_provider_webdata.results.pages.retrieval import flat_documents
 from airflow_provider_webdata.results.xcom import warn_if_large
 from airflow_provider_webdata.runs.publishing.compare import Compare
 from airflow_provider_webdata.runs.publishing.keep_media import KeepMedia
-from airflow_provider_webdata.runs.publishing.quality import Check
+from airflow_provider_webdata.runs.publishing.quality import Measure
 from airflow_provider_webdata.runs.publishing.step import Step
 from airflow_provider_webdata.runs.publishing.validate import Validate
 
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
-    from airflow_provider_webdata.options import Changes, Checks, Media
+    from airflow_provider_webdata.options import Changes, Media, Quality
     from airflow_provider_webdata.results.columns import Column
-    from airflow_provider_webdata.results.lineage import Quality
+    from airflow_provider_webdata.results.lineage import Measurements
     from airflow_provider_webdata.runs.failures import RejectedResultsError
     from airflow_provider_webdata.runs.publishing.step import Results
 
@@ -64,7 +64,7 @@ class Flatten(Step):
         return replace(results, items=items, kind=DOCUMENTS, columns=columns_of(DOCUMENTS))
 
 
-class Delivery:
+class Publication:
     """The delivery of one attempt's results.
 
     :param task: the operator or sensor, whose options select the destination.
@@ -73,7 +73,7 @@ class Delivery:
     :ivar path: path or URL of the file; None: the results go to XCom.
     :ivar facts: facts about the items for XCom, after `deliver`.
     :ivar preview: the first rows of the file, shortened.
-    :ivar rejection: the error if results fail the checks, after `deliver`.
+    :ivar rejection: the error if results do not meet the conditions, after `publish`.
     :ivar written: the written file; None: the results are in XCom.
     :ivar inputs: the query or the URLs, for OpenLineage.
     """
@@ -90,15 +90,15 @@ class Delivery:
         self._output: Output = getattr(task, "output_to", None) or Output()
         media: Media | None = getattr(task, "media", None)
         changes: Changes | None = getattr(task, "changes", None)
-        checks: Checks | None = getattr(task, "checks", None)
+        quality: Quality | None = getattr(task, "quality", None)
         self.path = None if self._output.path is None else str(self._output.path)
         self.compare = None if changes is None else Compare(changes, context, log)
         is_list = self.path is not None and self._output.partition_by is not None
         target = list_url(str(self.path)) if is_list else self.path
-        quality = None if checks is None else Check(checks, context, log, self.compare, target)
+        measure = None if quality is None else Measure(quality, context, log, self.compare, target)
         self.media = None if media is None else KeepMedia(media, connection, log)
         steps = (
-            quality,
+            measure,
             self.compare,
             Validate(getattr(task, "result_schema", None) or Schema(), request, log),
             self.media,
@@ -124,9 +124,9 @@ class Delivery:
         return self.compare
 
     @property
-    def quality(self) -> Quality | None:
+    def measurements(self) -> Measurements | None:
         """The measurements of the items, for OpenLineage."""
-        return next(filter(None, (step.quality() for step in self._steps)), None)
+        return next(filter(None, (step.measurements() for step in self._steps)), None)
 
     def prepare(self) -> None:
         """Fail before any call is billed.
@@ -141,7 +141,7 @@ class Delivery:
         for step in reversed(self._steps):
             step.prepare()
 
-    def deliver(self, results: Results, value: Value | None = None) -> Any:
+    def publish(self, results: Results, value: Value | None = None) -> Any:
         """Deliver results and return the XCom.
 
         With a file, the items are written one at a time, and the XCom is the summary with `path`, `count`, and `bytes`.
@@ -187,7 +187,7 @@ class Delivery:
         return result
 
     def verdict(self) -> None:
-        """Fail or skip the task after its results are delivered.
+        """Fail or skip the task after its results are published.
 
         :raises CodedError: the results cannot be accepted.
         :raises AirflowSkipException: nothing changed.
@@ -215,7 +215,11 @@ class Delivery:
                 step.replaced(written)
         typed = () if file.format.columns is None else file.columns
         self.written = WrittenFile(
-            url if self.rejection is None else url + QUARANTINE, file.count, file.bytes, typed, self.quality
+            url if self.rejection is None else url + QUARANTINE,
+            file.count,
+            file.bytes,
+            typed,
+            self.measurements,
         )
         self._log.info("Wrote %d results, %d bytes, to %s", file.count, file.bytes, self.written.url)
         counts: dict[str, Any] = {"path": url, "count": file.count, "bytes": file.bytes}

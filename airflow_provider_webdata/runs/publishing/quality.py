@@ -1,4 +1,4 @@
-"""Checks that results must pass before they are committed; see `options.Checks`."""
+"""The quality that results need before they are published; see `options.Quality`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from airflow_provider_webdata.results.files.formats import QUARANTINE
 from airflow_provider_webdata.results.files.quarantine import discard, quarantined_at
 from airflow_provider_webdata.results.files.storage import check_file
 from airflow_provider_webdata.results.item_paths import at_path
-from airflow_provider_webdata.results.lineage import Assertion, Quality
+from airflow_provider_webdata.results.lineage import Assertion, Measurements
 from airflow_provider_webdata.results.pages.substitutes import is_page, substitute_kind
 from airflow_provider_webdata.runs.failures import RejectedResultsError
 from airflow_provider_webdata.runs.publishing.compare import run_of
@@ -33,22 +33,22 @@ if TYPE_CHECKING:
 
     from airflow.sdk import Context
 
-    from airflow_provider_webdata.options import Checks
-    from airflow_provider_webdata.results.manifest.folder import Run
+    from airflow_provider_webdata.options import Quality
+    from airflow_provider_webdata.results.manifest.folder import ManifestRun
     from airflow_provider_webdata.runs.publishing.compare import Compare
     from airflow_provider_webdata.runs.publishing.step import Results
 
 FACTS = "quality"
 """XCom key of the measurements."""
 
-_MOST_FIELDS = 50
-_LONGEST_FIELD = 64
+_MAX_FIELDS = 50
+_MAX_FIELD = 64
 
 
-class Check(Step):
+class Measure(Step):
     """Measures items as they stream, and judges them after the last one.
 
-    :param checks: the operator's `checks`.
+    :param quality: the operator's `quality`.
     :param compare: the comparison with earlier runs, if any.
     :param output: URL of the output, or of the list of a partitioned one; None: the results go to XCom.
     """
@@ -56,16 +56,16 @@ class Check(Step):
     needs_minutes = True
 
     def __init__(
-        self, checks: Checks, context: Context, log: Any, compare: Compare | None, output: str | None
+        self, quality: Quality, context: Context, log: Any, compare: Compare | None, output: str | None
     ) -> None:
-        self.checks = checks
+        self._limits = quality
         self._context = context
         self._log = log
         self._compare = compare
         self._output = output
         self._rejected_at: datetime | None = None
         """Time of the quarantine of an earlier attempt or run."""
-        self._fields = [*(checks.coverage or ())]
+        self._fields = [*(quality.coverage or ())]
         self._found: Counter[str] = Counter()
         """Counts: `items`, `known`, `pages`, `repeated`, and `old`."""
         self._filled: Counter[str] = Counter(dict.fromkeys(self._fields, 0))
@@ -81,7 +81,7 @@ class Check(Step):
     @property
     def holds_back(self) -> bool:
         """True if failed results are held back."""
-        return self.checks.on_fail == "fail"
+        return self._limits.on_fail == "fail"
 
     def prepare(self) -> None:
         """Fail if rejected results could not be written."""
@@ -124,9 +124,9 @@ class Check(Step):
         }
         return {f"{FACTS}Rejected" if self._is_rejected else FACTS: facts}
 
-    def quality(self) -> Quality:
+    def measurements(self) -> Measurements:
         """Return the measurements."""
-        return Quality(self._found["items"], dict(self._filled), self._assertions)
+        return Measurements(self._found["items"], dict(self._filled), self._assertions)
 
     def judge(self, url: str | None) -> RejectedResultsError | None:
         """Judge the items, log and count the outcome; return an error if they must not replace the output."""
@@ -134,10 +134,12 @@ class Check(Step):
         if self.holds_back:
             for assertion in self._failed:
                 name = (
-                    assertion.check if assertion.field is None else f"{assertion.check} of {assertion.field}"
+                    assertion.condition
+                    if assertion.field is None
+                    else f"{assertion.condition} of {assertion.field}"
                 )
                 self._log.error(
-                    "Check %s failed: expected %s, got %s", name, assertion.expected, assertion.actual
+                    "Condition %s failed: expected %s, got %s", name, assertion.expected, assertion.actual
                 )
         self._report()
         if not self._failed:
@@ -146,9 +148,9 @@ class Check(Step):
             f"{assertion.name}: expected {assertion.expected}, got {assertion.actual}"
             for assertion in self._failed
         )
-        text = f"{len(self._failed)} of {len(self._assertions)} checks failed: {listed}"
+        text = f"{len(self._failed)} of {len(self._assertions)} conditions failed: {listed}"
         if not self.holds_back:
-            self._log.warning("%s. The results are delivered anyway because of Checks(on_fail='warn')", text)
+            self._log.warning("%s. The results are published anyway because of Quality(on_fail='warn')", text)
             return None
         accept = (
             "The results are in XCom; to accept them anyway, mark the task as success"
@@ -170,37 +172,35 @@ class Check(Step):
         return [assertion for assertion in self._assertions if not assertion.passed]
 
     def _measure(self, item: Mapping[str, Any], seen: set[int]) -> None:
-        checks, found = self.checks, self._found
+        limits, found = self._limits, self._found
         found["items"] += 1
         metadata = item.get("metadata")
         # The content of an error page is not the data.
         is_failed = isinstance(metadata, Mapping) and site_failed(metadata)
         for field, value in item.items():
-            is_shown = field in self._filled or (
-                len(self._filled) < _MOST_FIELDS and len(field) <= _LONGEST_FIELD
-            )
+            is_shown = field in self._filled or (len(self._filled) < _MAX_FIELDS and len(field) <= _MAX_FIELD)
             if is_shown and field not in self._fields:
                 self._filled[field] += not (is_failed and _is_content(field)) and _has_content(value)
         for field in self._fields:
             has_value = not (is_failed and _is_content(field)) and _has_content(_value(item, field))
             self._filled[field] += has_value
-        for field, kind in (checks.types or {}).items():
+        for field, kind in (limits.types or {}).items():
             value = _value(item, field)
             if value is not None and not Draft202012Validator.TYPE_CHECKER.is_type(value, kind):
                 self._mistyped[field] += 1
                 self._note("types", field, item, value)
-        if checks.unique is not None and _has_content(value := _value(item, checks.unique)):
+        if limits.unique is not None and _has_content(value := _value(item, limits.unique)):
             digest = hash(json_text(value))
             if digest in seen:
                 found["repeated"] += 1
-                self._note("unique", checks.unique, item)
+                self._note("unique", limits.unique, item)
             seen.add(digest)
         if is_page(item):
             found["pages"] += 1
             if kind_found := substitute_kind(item):
                 self._blocked[kind_found] += 1
                 self._note("blocked", None, item)
-            if checks.fresher_than is not None:
+            if limits.fresher_than is not None:
                 self._measure_age(item["metadata"])
 
     def _note(self, check: str, field: str | None, item: Mapping[str, Any], mistyped: Any = None) -> None:
@@ -213,51 +213,51 @@ class Check(Step):
     def _measure_age(self, metadata: Mapping[str, Any]) -> None:
         cached = moment(str(metadata.get("cachedAt"))) if metadata.get("cacheState") == "hit" else None
         age = None if cached is None else datetime.now(timezone.utc) - cached
-        if age is not None and age > self.checks.fresher_than:  # type: ignore[operator]
+        if age is not None and age > self._limits.fresher_than:  # type: ignore[operator]
             self._found["old"] += 1
             self._examples.setdefault(("fresher_than", None), f"one that is {span(age.total_seconds())} old")
 
     def _judged(self) -> Iterator[Assertion]:
-        checks, found = self.checks, self._found
+        limits, found = self._limits, self._found
         items, known, pages = found["items"], found["known"], found["pages"]
         total = items + known
         yield Assertion(
-            "min_items", None, f"at least {checks.min_items}", str(total), total >= checks.min_items
+            "min_items", None, f"at least {limits.min_items}", str(total), total >= limits.min_items
         )
         if self._unfinished:
             yield Assertion("unfinished", None, "all work within credit_limit", self._unfinished, False)
-        if checks.max_items is not None:
+        if limits.max_items is not None:
             yield Assertion(
-                "max_items", None, f"at most {checks.max_items}", str(total), total <= checks.max_items
+                "max_items", None, f"at most {limits.max_items}", str(total), total <= limits.max_items
             )
-        if checks.drop_vs_last is not None and (before := self._items_before()):
-            least = math.ceil(round(before * (1 - checks.drop_vs_last), 6))
+        if limits.drop_vs_last is not None and (before := self._items_before()):
+            least = math.ceil(round(before * (1 - limits.drop_vs_last), 6))
             expected = f"at least {least}, because the previous run had {before}"
             yield Assertion("drop_vs_last", None, expected, str(total), total >= least)
-        for field, share in (checks.coverage or {}).items() if items else ():
+        for field, share in (limits.coverage or {}).items() if items else ():
             filled = self._filled[field]
             yield Assertion(
                 "coverage", field, f"at least {share:.4g}", _part(filled, items), filled / items >= share
             )
-        if checks.unique is not None:
-            yield self._none("unique", checks.unique, "no repeated value", found["repeated"])
-        if checks.blocked is not None and pages:
+        if limits.unique is not None:
+            yield self._none("unique", limits.unique, "no repeated value", found["repeated"])
+        if limits.blocked is not None and pages:
             blocked = self._blocked.total()
             actual = _part(blocked, pages) + (
                 f", such as {self._examples['blocked', None]}" if blocked else ""
             )
             yield Assertion(
-                "blocked", None, f"at most {checks.blocked:.4g}", actual, blocked / pages <= checks.blocked
+                "blocked", None, f"at most {limits.blocked:.4g}", actual, blocked / pages <= limits.blocked
             )
-        if checks.fresher_than is not None:
-            expected = f"no page older than {span(checks.fresher_than.total_seconds(), exact=True)}"
+        if limits.fresher_than is not None:
+            expected = f"no page older than {span(limits.fresher_than.total_seconds(), exact=True)}"
             yield self._none("fresher_than", None, expected, found["old"])
-        for field, kind in (checks.types or {}).items():
+        for field, kind in (limits.types or {}).items():
             yield self._none("types", field, f"only {kind}", self._mistyped[field])
 
-    def _none(self, check: str, field: str | None, expected: str, number: int) -> Assertion:
-        actual = f"{number}, such as {self._examples[check, field]}" if number else "0"
-        return Assertion(check, field, expected, actual, not number)
+    def _none(self, condition: str, field: str | None, expected: str, number: int) -> Assertion:
+        actual = f"{number}, such as {self._examples[condition, field]}" if number else "0"
+        return Assertion(condition, field, expected, actual, not number)
 
     def _report(self) -> None:
         context, items, blocked = self._context, self._found["items"], self._blocked.total()
@@ -268,10 +268,10 @@ class Check(Step):
         if self._credits is not None:
             gauge("webdata.quality.credits_per_item", self._credits, context)
         for assertion in self._failed:
-            count("webdata.checks.failed", 1, context, check=assertion.check)
+            count("webdata.quality.failed", 1, context, condition=assertion.condition)
         kinds = ", ".join(f"{number} {kind}" for kind, number in self._blocked.most_common())
         self._log.info(
-            "Checked %d results: %d of %d checks passed; %d of %d pages blocked%s; coverage %s; %s credits each",
+            "Measured %d results: %d of %d conditions passed; %d of %d pages blocked%s; coverage %s; %s credits each",
             items,
             len(self._assertions) - len(self._failed),
             len(self._assertions),
@@ -279,7 +279,7 @@ class Check(Step):
             self._found["pages"],
             f" ({kinds})" if kinds else "",
             ", ".join(f"{field} {_part(self._filled[field], items)}" for field in self._fields)
-            or "not checked",
+            or "not measured",
             "unknown" if self._credits is None else self._credits,
         )
 
@@ -309,7 +309,7 @@ class Check(Step):
         return int(found["items"])
 
 
-def _precedes(facts: Any, run: Run) -> bool:
+def _precedes(facts: Any, run: ManifestRun) -> bool:
     return (
         isinstance(facts, Mapping)
         and isinstance(facts.get("items"), int)

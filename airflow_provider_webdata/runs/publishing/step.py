@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from airflow_provider_webdata.results.columns import Column
-    from airflow_provider_webdata.results.lineage import Quality
+    from airflow_provider_webdata.results.lineage import Measurements
     from airflow_provider_webdata.runs.failures import RejectedResultsError
 
 
@@ -85,7 +85,7 @@ class Step:
         """
         return None
 
-    def quality(self) -> Quality | None:
+    def measurements(self) -> Measurements | None:
         """Return the measurements of the items, for OpenLineage, or None."""
         return None
 
@@ -103,7 +103,7 @@ class Step:
         """Finish after all items are written."""
 
     def verdict(self) -> None:
-        """Fail or skip the task after its results are delivered.
+        """Fail or skip the task after its results are published.
 
         :raises CodedError: the results cannot be accepted.
         :raises AirflowSkipException: nothing changed.

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.options import Schema
     from airflow_provider_webdata.runs.publishing.step import Results
 
-_MOST_LISTED = 100
-_LONGEST_PROBLEM = 300
+_MAX_LISTED = 100
+_MAX_PROBLEM = 300
 
 
 class Validate(Step):
@@ -84,7 +84,7 @@ class Validate(Step):
                 yield item
                 continue
             self._counts["invalid"] += 1
-            if len(self._found) < _MOST_LISTED:
+            if len(self._found) < _MAX_LISTED:
                 self._found.append({"index": index, "url": url_of(item), "errors": problems})
             yield tagged(item, **{ERRORS_KEY: problems})
 
@@ -107,7 +107,7 @@ class Validate(Step):
     def verdict(self) -> None:
         """Fail the task if an item is invalid and `on_invalid` is `fail`."""
         if self._option.on_invalid == "fail" and self._counts["invalid"]:
-            raise InvalidResultsError(f"{self._summary()}; all results are delivered anyway, and are in XCom")
+            raise InvalidResultsError(f"{self._summary()}; all results are published anyway, and are in XCom")
 
     def _summary(self) -> str:
         shown = "; ".join(
@@ -122,7 +122,7 @@ def _failure(item: Any, kind: str) -> str | None:
     metadata = item.get("metadata") if kind not in (RECORDS, "generic") else None
     if not isinstance(metadata, Mapping) or not site_failed(metadata):
         return None
-    return f"{NOT_VALIDATED}{page_problem(metadata)}"[:_LONGEST_PROBLEM]
+    return f"{NOT_VALIDATED}{page_problem(metadata)}"[:_MAX_PROBLEM]
 
 
 def _problems(item: Any, kind: str, schema: ResultSchema) -> list[str] | None:
@@ -131,7 +131,7 @@ def _problems(item: Any, kind: str, schema: ResultSchema) -> list[str] | None:
         return None if is_error(item) else schema.problems(untagged(item, *LABELS))
     if kind == "generic":
         problems = schema.problems(item)
-        # A value that is not an object was wrapped; see `JobResult.deliver_data`.
+        # A value that is not an object was wrapped; see `JobResult.publish_data`.
         return problems and schema.problems(item["value"]) if item.keys() == {"value"} else problems
     if item.get("json") is not None:
         return schema.problems(item["json"])

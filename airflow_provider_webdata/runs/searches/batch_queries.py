@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 OPERATION = "batch search"
 """Name of the operation in errors."""
 
-_MOST_PROBLEMS = 10
+_MAX_PROBLEMS = 10
 _TYPES: Mapping[type, ColumnType] = {str: "text", bool: "boolean", int: "integer"}
 _KEY_LENGTH = 24
 
@@ -76,8 +76,8 @@ def checked_queries(
     if not given:
         problems.append("queries: at least one is required")
     if problems:
-        more = len(problems) - _MOST_PROBLEMS
-        shown = problems[:_MOST_PROBLEMS] + ([f"and {more} more"] if more > 0 else [])
+        more = len(problems) - _MAX_PROBLEMS
+        shown = problems[:_MAX_PROBLEMS] + ([f"and {more} more"] if more > 0 else [])
         raise InvalidRequestError(OPERATION, shown)
     for warning in warnings:
         log.warning("%s: %s", OPERATION, warning)

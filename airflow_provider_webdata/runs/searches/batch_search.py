@@ -38,7 +38,7 @@ from airflow_provider_webdata.runs.searches.runner import SearchBatch
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
-    from airflow_provider_webdata.runs.money.paid_records import KeptRecords, Record
+    from airflow_provider_webdata.runs.money.paid_records import PaidRecords, Record
     from airflow_provider_webdata.runs.searches.batch_queries import BatchQuery
     from airflow_provider_webdata.runs.searches.runner import Tally
 
@@ -64,7 +64,7 @@ class BatchSearchRun(Run):
         if limit is not None:
             queries = self.queries = self._bounded(limit, queries, extra_body)
         account = self.hook.get_settings().client.account
-        kept = records_of(self.delivery.path, context, account)
+        kept = records_of(self.publication.path, context, account)
         batch = self._new_batch(kept, extra_body)
         settled = batch.count_earlier(kept.read(), queries, repeat_ambiguous=task.repeat_ambiguous)
         before = batch.tally.credits_used
@@ -97,18 +97,18 @@ class BatchSearchRun(Run):
         excess = self._too_many(batch.tally, most_errors)
         if excess and kept.lasts and self._can_be_mended(batch.tally):
             raise TooManyFailuresError(f"{excess}; the next attempt repeats only these")
-        result = self._delivered(facts, kept, queries)
+        result = self._published(facts, kept, queries)
         if excess:
             no_retry = (
                 ""
                 if kept.lasts
                 else "; no retry follows, because it would be billed for all searches again: set output="
             )
-            self.refuse_delivered(
+            self.refuse_published(
                 TooManyFailuresError(f"{excess}; the results are stored and in XCom anyway{no_retry}"),
                 result,
             )
-        if self.delivery.rejection is None or not batch.tally.left:
+        if self.publication.rejection is None or not batch.tally.left:
             kept.forget()
         return result
 
@@ -170,7 +170,7 @@ class BatchSearchRun(Run):
             self.log.info("%s: %s", OPERATION, note)
         return found
 
-    def _new_batch(self, kept: KeptRecords, extra_body: Mapping[str, Any] | None) -> SearchBatch:
+    def _new_batch(self, kept: PaidRecords, extra_body: Mapping[str, Any] | None) -> SearchBatch:
         task, settings = self.task, self.hook.get_settings()
         shared = settings.client.max_concurrency or task.max_concurrency
         # Without stored results, a rescheduled task would be billed for everything again: the worker waits instead.
@@ -227,12 +227,12 @@ class BatchSearchRun(Run):
 
     def _with_stored_media(self, records: list[Record]) -> list[Record]:
         """Return records with their media saved: audio and video links would expire during a long batch."""
-        if self.delivery.media is None:
+        if self.publication.media is None:
             return records
-        items = self.delivery.media.keep(list(items_of(records)))
+        items = self.publication.media.keep(list(items_of(records)))
         return [with_items(record, items) for record in records]
 
-    def _delivered(self, facts: dict[str, Any], kept: KeptRecords, queries: Mapping[str, BatchQuery]) -> Any:
+    def _published(self, facts: dict[str, Any], kept: PaidRecords, queries: Mapping[str, BatchQuery]) -> Any:
         kind, inputs = _kind(queries), [query.text for query in queries.values()]
         columns = label_columns(queries, kind)
         records = (
@@ -244,13 +244,13 @@ class BatchSearchRun(Run):
         def results(items: Iterable[Any]) -> Results:
             return Results(items, kind, facts, inputs, media_kept=True, tag_columns=columns)
 
-        if self.delivery.path is not None:
-            return self.deliver(results(items_of(records)))
+        if self.publication.path is not None:
+            return self.publish(results(items_of(records)))
         by_key = {record["key"]: record for record in records}
         ordered = [by_key[key] for key in queries if key in by_key]
-        compare = self.delivery.compare
+        compare = self.publication.compare
         in_place = iter if compare is None else compare.in_place
-        return self.deliver(
+        return self.publish(
             results(items_of(ordered)),
             lambda items, counted: {**counted, "results": by_search(ordered, in_place(items))},
         )

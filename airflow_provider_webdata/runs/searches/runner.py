@@ -57,7 +57,7 @@ _FOR_ALL = (
 
 _OPERATION = "batch_search"
 _GATEWAY_STATUSES = frozenset({502, 503, 504})
-_MOST_UNREACHED = 5
+_MAX_UNREACHED = 5
 _WAKE_SECONDS = 1.0
 _REPORT_SECONDS = 30.0
 
@@ -404,7 +404,7 @@ class SearchBatch:
 
     def _may_reach_later(self, query: BatchQuery) -> bool:
         self._unreached[query.key] = self._unreached.get(query.key, 0) + 1
-        return self._unreached[query.key] < _MOST_UNREACHED
+        return self._unreached[query.key] < _MAX_UNREACHED
 
     async def _fail(self, query: BatchQuery, error: WebDataError, writer: RecordWriter) -> None:
         ambiguous = may_have_been_billed(error, self._settings.client.server)

@@ -48,7 +48,7 @@ class SearchRun(CallRun):
             "cost": _cost(request.to_wire(), answer.credits_used, items),
             "answer_id": answer.id,
         }
-        if self.delivery.path is not None:
+        if self.publication.path is not None:
             summary["counts"] = counts
         returns, inputs = self.task.returns, [request.query]
         if returns is None:

@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from airflow_provider_webdata.inbox_server.storage.records import StoredDelivery
-    from airflow_provider_webdata.ui.tasks import Wait
+    from airflow_provider_webdata.ui.tasks import WaitingTask
 
-    from .page import Page
+    from .page import PageView
 
 ROWS = 50
-LARGEST_SHOWN = 2**20
+MAX_SHOWN = 2**20
 """Maximum bytes of a payload that is shown."""
 
 _FILTERS = ("conn_id", "event", "find", "since", "until")
 
 
-async def page(page: Page) -> Response:
+async def page(page: PageView) -> Response:
     """List deliveries, newest first, filtered by connection, event, id, page, and time.
 
     Every filter has an index that ends with the position. Among a million deliveries, a page reads only as many index
@@ -70,7 +70,7 @@ async def page(page: Page) -> Response:
     )
 
 
-def _readable_conn_ids(page: Page) -> list[str]:
+def _readable_conn_ids(page: PageView) -> list[str]:
     return sorted(page.visitor.readable_connections(page.store().conn_ids()))
 
 
@@ -86,7 +86,7 @@ def _by_id(wanted: DeliveryFilter, find: str) -> DeliveryFilter:
     return replace(wanted, keys=(find,), job_ids=(find,), monitor_ids=(find,))
 
 
-async def one(page: Page) -> Response:
+async def one(page: PageView) -> Response:
     """Show a delivery: envelope, payload, task, and the DAG runs that its asset event started."""
     found = await in_thread(_checked, page)
     delivery = found.delivery
@@ -103,7 +103,7 @@ async def one(page: Page) -> Response:
     )
 
 
-async def one_part(page: Page) -> Response:
+async def one_part(page: PageView) -> Response:
     """Show a part of a delivery's payload that the delivery's page omits."""
     found = await in_thread(_checked, page)
     at, start = page.text("at"), page.whole("start")
@@ -132,7 +132,7 @@ class _Delivery(NamedTuple):
     runs: list[tuple[str, str]]
 
 
-def _checked(page: Page) -> _Delivery:
+def _checked(page: PageView) -> _Delivery:
     """Return the delivery that the URL names.
 
     :raises HTTPException: 404, it does not exist; 403, the visitor may not read it.
@@ -154,7 +154,7 @@ def _checked(page: Page) -> _Delivery:
     return _Delivery(delivery, payload, problem, origin, runs)
 
 
-def _waits_for(wait: Wait, delivery: StoredDelivery) -> bool:
+def _waits_for(wait: WaitingTask, delivery: StoredDelivery) -> bool:
     named = (("key", delivery.key), ("job_id", delivery.job_id), ("monitor_id", delivery.monitor_id))
     return wait.conn_id == delivery.conn_id and any(
         value is not None and wait.given.get(name) == value for name, value in named
@@ -162,7 +162,7 @@ def _waits_for(wait: Wait, delivery: StoredDelivery) -> bool:
 
 
 def _payload(delivery: StoredDelivery) -> tuple[Any, str | None]:
-    if delivery.size > LARGEST_SHOWN or delivery.body is None:
+    if delivery.size > MAX_SHOWN or delivery.body is None:
         return None, (
             f"The payload is too large for this page. To print it, run: airflow webdata inbox show {delivery.id}"
         )

@@ -16,7 +16,7 @@ from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
 from airflow_provider_webdata.states.jobs import JobView, name_of
-from airflow_provider_webdata.ui.lookups import Found
+from airflow_provider_webdata.ui.lookups import Lookup
 from airflow_provider_webdata.ui.threads import in_thread
 
 from .owners import deliveries_of, job_owners
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.common.job_kinds import JobKind
 
-    from .page import Page
+    from .page import PageView
 
 ROWS = 25
 _ERRORS_SHOWN = 50
 
 
-async def page(page: Page) -> Response:
+async def page(page: PageView) -> Response:
     """Show the page, which loads the list separately."""
     return await page.render(
         "jobs.html",
@@ -43,7 +43,7 @@ async def page(page: Page) -> Response:
     )
 
 
-async def list_part(page: Page) -> Response:
+async def list_part(page: PageView) -> Response:
     """Show the newest jobs of a connection's team with their states."""
     conn_id = page.required("conn_id")
     operation = page.text("operation")
@@ -91,7 +91,7 @@ async def list_part(page: Page) -> Response:
     )
 
 
-async def one(page: Page) -> Response:
+async def one(page: PageView) -> Response:
     """Show a job's page with its deliveries. The page loads the state separately."""
     conn_id, job_id = page.required("conn_id"), page.required("job_id")
     kind = _kind(page.required("operation"))
@@ -110,13 +110,13 @@ async def one(page: Page) -> Response:
     )
 
 
-async def one_part(page: Page) -> Response:
+async def one_part(page: PageView) -> Response:
     """Show a job's state, and the errors of its failed pages."""
     conn_id, job_id = page.required("conn_id"), page.required("job_id")
     kind = _kind(page.required("operation"))
     await _checked_task(page, conn_id, job_id)
     view = await _look(page, conn_id, kind, job_id)
-    errors: Found[Any] = Found()
+    errors: Lookup[Any] = Lookup()
     if JOBS[kind].errors is not None and view.value is not None:
         errors = await page.lookups.find(
             conn_id, ("errors", kind, job_id), lambda hook: hook.job_errors(kind, job_id)
@@ -137,7 +137,7 @@ async def one_part(page: Page) -> Response:
     )
 
 
-async def _checked_task(page: Page, conn_id: str, job_id: str) -> TaskName | None:
+async def _checked_task(page: PageView, conn_id: str, job_id: str) -> TaskName | None:
     """Return the task that started a job, if known.
 
     :raises HTTPException: 403, the visitor may not read its DAG.
@@ -148,7 +148,7 @@ async def _checked_task(page: Page, conn_id: str, job_id: str) -> TaskName | Non
     return tasks.get(job_id)
 
 
-async def _look(page: Page, conn_id: str, kind: JobKind, job_id: str) -> Found[JobView]:
+async def _look(page: PageView, conn_id: str, kind: JobKind, job_id: str) -> Lookup[JobView]:
     async def ask(hook: Any) -> JobView:
         # The response then contains at most one document.
         limit = {} if JOBS[kind].documents is None else {"limit": 1}
@@ -157,7 +157,7 @@ async def _look(page: Page, conn_id: str, kind: JobKind, job_id: str) -> Found[J
     return await page.lookups.find(conn_id, ("job", kind, job_id), ask)
 
 
-def _pace(page: Page, conn_id: str, view: JobView | None) -> tuple[float | None, timedelta | None]:
+def _pace(page: PageView, conn_id: str, view: JobView | None) -> tuple[float | None, timedelta | None]:
     """Return pages per minute since the delivery that reported the job's start, and the estimated remaining time."""
     if view is None or view.is_over or not view.completed or not view.total:
         return None, None
@@ -176,7 +176,7 @@ def _pace(page: Page, conn_id: str, view: JobView | None) -> tuple[float | None,
         return None, None
 
 
-def _owners(page: Page, conn_id: str, job_ids: list[str]) -> tuple[dict[str, TaskName], set[str]]:
+def _owners(page: PageView, conn_id: str, job_ids: list[str]) -> tuple[dict[str, TaskName], set[str]]:
     """Return the tasks that started jobs, and the jobs of DAGs that the visitor may not read."""
     owners, named = job_owners(page.store(), conn_id, job_ids)
     hidden = {job_id for job_id, dag_ids in owners.items() if not page.visitor.may_read_dags(dag_ids)}

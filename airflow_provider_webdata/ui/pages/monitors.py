@@ -13,7 +13,7 @@ from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.hooks.webhooks import key_of
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
 from airflow_provider_webdata.ui.diffs import lines_of, screenshot_of, values_of
-from airflow_provider_webdata.ui.lookups import Found
+from airflow_provider_webdata.ui.lookups import Lookup
 from airflow_provider_webdata.ui.tasks import sum_known
 from airflow_provider_webdata.ui.threads import in_thread
 
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.api.models import Monitor, MonitorCheck
 
-    from .page import Page
+    from .page import PageView
 
 ROWS = 50
 CHECKS = 50
 PAGES = 25
-_LONGEST_CRON = 200
+_MAX_CRON = 200
 _OUTCOMES = ("error", "changed", "removed", "new")
 _WORDS = Options()
 _WORDS.use_24hour_time_format = True
 _WORDS.verbose = True
 
 
-async def page(page: Page) -> Response:
+async def page(page: PageView) -> Response:
     """Show the page, which loads the list separately."""
     return await page.render(
         "monitors.html",
@@ -46,7 +46,7 @@ async def page(page: Page) -> Response:
     )
 
 
-async def list_part(page: Page) -> Response:
+async def list_part(page: PageView) -> Response:
     """Show a connection's monitors, newest first."""
     conn_id, offset = page.required("conn_id"), page.whole("offset")
     found = await page.lookups.find(
@@ -69,7 +69,7 @@ async def list_part(page: Page) -> Response:
     )
 
 
-async def one(page: Page) -> Response:
+async def one(page: PageView) -> Response:
     """Show a monitor's page with its deliveries. The page loads the checks separately."""
     conn_id, monitor_id = page.required("conn_id"), page.required("monitor_id")
     wanted = DeliveryFilter(monitor_ids=(monitor_id,))
@@ -83,7 +83,7 @@ async def one(page: Page) -> Response:
     )
 
 
-async def one_part(page: Page) -> Response:
+async def one_part(page: PageView) -> Response:
     """Show a monitor and its check history."""
     conn_id, monitor_id = page.required("conn_id"), page.required("monitor_id")
     found = await _checked_monitor(page, conn_id, monitor_id)
@@ -112,7 +112,7 @@ async def one_part(page: Page) -> Response:
     )
 
 
-async def check(page: Page) -> Response:
+async def check(page: PageView) -> Response:
     """Show a check's page, which loads the findings separately."""
     return await page.render(
         "check.html",
@@ -123,13 +123,13 @@ async def check(page: Page) -> Response:
     )
 
 
-async def check_part(page: Page) -> Response:
+async def check_part(page: PageView) -> Response:
     """Show the findings of a check by page."""
     conn_id, monitor_id = page.required("conn_id"), page.required("monitor_id")
     check_id, skip, status = page.required("check_id"), page.whole("skip"), page.text("status")
     # The DAG of an unreadable monitor is unknown.
     monitor = await _checked_monitor(page, conn_id, monitor_id)
-    found: Found[Any] = Found(problem=monitor.problem)
+    found: Lookup[Any] = Lookup(problem=monitor.problem)
     if monitor.value is not None:
         found = await page.lookups.find(
             conn_id,
@@ -157,7 +157,7 @@ async def check_part(page: Page) -> Response:
     )
 
 
-async def _checked_monitor(page: Page, conn_id: str, monitor_id: str) -> Found[Monitor]:
+async def _checked_monitor(page: PageView, conn_id: str, monitor_id: str) -> Lookup[Monitor]:
     """Return a monitor.
 
     :raises HTTPException: 403, the visitor may not read its DAG.
@@ -172,7 +172,7 @@ async def _checked_monitor(page: Page, conn_id: str, monitor_id: str) -> Found[M
     return found
 
 
-def _row(page: Page, conn_id: str, monitor: Monitor) -> dict[str, Any]:
+def _row(page: PageView, conn_id: str, monitor: Monitor) -> dict[str, Any]:
     webhook = monitor.webhook
     url = webhook.url if isinstance(webhook, StoredWebhook) else webhook
     email = monitor.notification.email if monitor.notification else None
@@ -205,7 +205,7 @@ def _schedule(monitor: Monitor) -> str:
     cron = monitor.schedule.cron if monitor.schedule else None
     if not cron:
         return "unknown"
-    if len(cron) > _LONGEST_CRON:
+    if len(cron) > _MAX_CRON:
         return cron
     try:
         words = get_description(cron, _WORDS)

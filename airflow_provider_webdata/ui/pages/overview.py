@@ -16,7 +16,7 @@ from .waits import readable_waits
 if TYPE_CHECKING:
     from starlette.responses import Response
 
-    from .page import Page
+    from .page import PageView
 
 COUNTED = 10_000
 """Maximum number of deliveries that are counted for one event."""
@@ -24,7 +24,7 @@ _PERIODS = 12
 _DAGS = 8
 
 
-async def page(page: Page) -> Response:
+async def page(page: PageView) -> Response:
     """Show each connection with its waiting tasks, and the credits of one connection."""
     conn_ids = await page.conn_ids()
     now, total, _ = await in_thread(readable_waits, page)
@@ -42,7 +42,7 @@ async def page(page: Page) -> Response:
     )
 
 
-async def spend_part(page: Page) -> Response:
+async def spend_part(page: PageView) -> Response:
     """Show the credits that DAGs spent with a connection in its billing period."""
     conn_id, day = page.required("conn_id"), today()
     usage, history = await asyncio.gather(
@@ -77,7 +77,7 @@ async def spend_part(page: Page) -> Response:
     )
 
 
-async def service_part(page: Page) -> Response:
+async def service_part(page: PageView) -> Response:
     """Show the credits and the queue that the service reports for a connection."""
     conn_id = page.required("conn_id")
     usage, queue = await asyncio.gather(
@@ -92,7 +92,7 @@ async def service_part(page: Page) -> Response:
     )
 
 
-async def health_part(page: Page) -> Response:
+async def health_part(page: PageView) -> Response:
     """Show the health of a connection, and its problems with their remedies."""
     conn_id = page.required("conn_id")
     findings = await page.lookups.health(conn_id)
@@ -109,7 +109,7 @@ async def health_part(page: Page) -> Response:
     )
 
 
-def _inbox(page: Page, conn_id: str) -> dict[str, Any]:
+def _inbox(page: PageView, conn_id: str) -> dict[str, Any]:
     since = datetime.now(timezone.utc) - timedelta(days=1)
     store = page.store()
     try:

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.inbox_server.storage.records import StoredDelivery
     from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
 
-    from .page import Page
+    from .page import PageView
 
-LARGEST_READ = 2**18
+MAX_READ = 2**18
 """Maximum bytes of a delivery that is read only for its task."""
 
 
 def deliveries_of(
-    page: Page, conn_id: str | Collection[str], wanted: DeliveryFilter, limit: int
+    page: PageView, conn_id: str | Collection[str], wanted: DeliveryFilter, limit: int
 ) -> list[StoredDelivery]:
     """Return the newest deliveries that the visitor may read.
 
@@ -39,7 +39,7 @@ def deliveries_of(
     return readable_deliveries(page, page.store().newest(conn_id, wanted, limit))
 
 
-def readable_deliveries(page: Page, deliveries: Sequence[StoredDelivery]) -> list[StoredDelivery]:
+def readable_deliveries(page: PageView, deliveries: Sequence[StoredDelivery]) -> list[StoredDelivery]:
     """Omit the deliveries of DAGs that the visitor may not read.
 
     :param deliveries: of connections that the visitor may read.
@@ -53,7 +53,7 @@ def tasks_named(store: DeliveryStore, deliveries: Iterable[StoredDelivery]) -> d
     """Return the tasks that deliveries name in their metadata, by delivery id."""
     found = {}
     ids = [one.id for one in deliveries]
-    for delivery_id, body in (store.bodies(ids, LARGEST_READ) if ids else {}).items():
+    for delivery_id, body in (store.bodies(ids, MAX_READ) if ids else {}).items():
         with contextlib.suppress(NotJSONError):
             if (task := task_named(parse_body(body))) is not None:
                 found[delivery_id] = task

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.airflow_db.visitor import Visitor
     from airflow_provider_webdata.ui.lookups import Lookups
 
-_LONGEST_PARAMETER = 2000
+_MAX_PARAMETER = 2000
 _FIRST = datetime(1971, 1, 1, tzinfo=timezone.utc)
 _LAST = datetime(2999, 1, 1, tzinfo=timezone.utc)
 
 
-class Page:
+class PageView:
     """A request for a page.
 
     :param request: the HTTP request.
@@ -46,10 +46,8 @@ class Page:
         :raises HTTPException: the value is too long or not printable.
         """
         given = self.request.query_params.get(name, "").strip()
-        if len(given) > _LONGEST_PARAMETER or not given.isprintable():
-            raise HTTPException(
-                400, f"{name} must be printable text of at most {_LONGEST_PARAMETER} characters."
-            )
+        if len(given) > _MAX_PARAMETER or not given.isprintable():
+            raise HTTPException(400, f"{name} must be printable text of at most {_MAX_PARAMETER} characters.")
         return given
 
     def required(self, name: str) -> str:

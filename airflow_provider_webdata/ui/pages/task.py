@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.inbox_server.storage.records import StoredDelivery
     from airflow_provider_webdata.ui.tasks import TaskFacts
 
-    from .page import Page
+    from .page import PageView
 
 TASKS = 500
 RUNS = 30
 """Number of runs whose data checks are compared."""
 
 
-class Step(NamedTuple):
+class TimelineStep(NamedTuple):
     """A line of a task's timeline.
 
     :param at: time of the event.
@@ -68,7 +68,7 @@ class Group(NamedTuple):
     results: float | None
 
 
-async def page(page: Page) -> Response:
+async def page(page: PageView) -> Response:
     """Show a task instance: wait, results, credits, data checks, and timeline."""
     name = TaskName(
         page.required("dag_id"),
@@ -105,7 +105,7 @@ async def page(page: Page) -> Response:
     )
 
 
-async def run(page: Page) -> Response:
+async def run(page: PageView) -> Response:
     """Show the provider's tasks of a DAG run, grouped by task."""
     dag_id, run_id = page.required("dag_id"), page.required("run_id")
     found = await in_thread(facts_of_run, dag_id, run_id, TASKS)
@@ -175,21 +175,22 @@ def _used(tasks: Iterable[TaskFacts]) -> float | None:
     )
 
 
-def _steps(page: Page, facts: TaskFacts) -> list[Step]:
+def _steps(page: PageView, facts: TaskFacts) -> list[TimelineStep]:
     """Return a task's timeline, oldest first."""
-    steps: list[Step] = []
+    steps: list[TimelineStep] = []
     happened = happened_to(facts.name)
     for number, one in enumerate(happened):
         earlier = {before.event for before in happened[:number] if before.attempt == one.attempt}
-        steps.append(Step(one.at, one.event, _description(one, facts, resumed="deferred" in earlier)))
+        steps.append(TimelineStep(one.at, one.event, _description(one, facts, resumed="deferred" in earlier)))
     if not steps and facts.started:
         # Airflow's audit log may have been cleaned.
         since = facts.wait.since if facts.wait else facts.started
-        steps.append(Step(min(facts.started, since), "running", "Started"))
+        steps.append(TimelineStep(min(facts.started, since), "running", "Started"))
     if facts.wait and not any(step.state == "deferred" for step in steps):
-        steps.append(Step(facts.wait.since, "deferred", "Deferred"))
+        steps.append(TimelineStep(facts.wait.since, "deferred", "Deferred"))
     delivered = [
-        Step(one.received_at, "delivered", "Delivered", one) for one in reversed(_deliveries(page, facts))
+        TimelineStep(one.received_at, "delivered", "Delivered", one)
+        for one in reversed(_deliveries(page, facts))
     ]
     if delivered:
         # The job's first delivery may arrive before the job is recorded.
@@ -210,7 +211,7 @@ def _description(one: Happened, facts: TaskFacts, *, resumed: bool) -> str:
     )
 
 
-def _deliveries(page: Page, facts: TaskFacts) -> list[StoredDelivery]:
+def _deliveries(page: PageView, facts: TaskFacts) -> list[StoredDelivery]:
     job_id = facts.ids.get("check_id") or facts.ids.get("job_id")
     key = facts.wait.given.get("key") if facts.wait else None
     if facts.conn_id is None or not (job_id or key):

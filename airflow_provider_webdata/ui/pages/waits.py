@@ -11,12 +11,12 @@ from airflow_provider_webdata.ui.threads import in_thread
 if TYPE_CHECKING:
     from starlette.responses import Response
 
-    from airflow_provider_webdata.ui.tasks import Wait
+    from airflow_provider_webdata.ui.tasks import WaitingTask
 
-    from .page import Page
+    from .page import PageView
 
 
-async def page(page: Page) -> Response:
+async def page(page: PageView) -> Response:
     """Show the waits of the DAGs that the visitor may read, the longest first."""
     offset = page.whole("offset")
     shown, total, hidden = await in_thread(readable_waits, page, offset)
@@ -33,7 +33,7 @@ async def page(page: Page) -> Response:
     )
 
 
-def readable_waits(page: Page, offset: int = 0) -> tuple[list[Wait], int, int]:
+def readable_waits(page: PageView, offset: int = 0) -> tuple[list[WaitingTask], int, int]:
     """Return a page of readable waits, the number of all readable waits, and the number of unreadable waits.
 
     Blocks.

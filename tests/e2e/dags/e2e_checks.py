@@ -7,7 +7,7 @@ from datetime import timedelta
 from airflow.sdk import dag, task
 
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
-from airflow_provider_webdata.options import Checks, Wait
+from airflow_provider_webdata.options import Quality, Wait
 
 
 @dag(dag_id="e2e_checks", schedule=None)
@@ -18,7 +18,7 @@ def checks():
         limit=50,
         scrape_options={"max_age": 0},
         output="{{ dag_run.conf['path'] }}",
-        checks=Checks(drop_vs_last=0.3, coverage={"markdown": 1}, unique="url", blocked=0.1),
+        quality=Quality(drop_vs_last=0.3, coverage={"markdown": 1}, unique="url", blocked=0.1),
         wait=Wait(poll_interval=2),
         deferrable=True,
         retries=2,

@@ -86,7 +86,7 @@ def test_the_checks_that_ended_in_an_interval(here: SandboxServer) -> None:
         "wait": Wait(poll_interval=1),
     }
     check = direct.run(WebDataRunMonitorOperator(task_id="check", monitor_id=monitor.id, **waiting))
-    (found,) = account("checks", checks=1).value["data"]
+    (found,) = account("checks", quality=1).value["data"]
     assert (found["monitorName"], found["id"], found["status"]) == ("Plans", check.value["id"], "completed")
     assert account("checks", partition=found["finishedAt"][:10]).value["data"] == [found]
     assert account("checks", partition=day(-3)).value["data"] == []

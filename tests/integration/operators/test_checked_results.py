@@ -11,7 +11,7 @@ from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOp
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
-from airflow_provider_webdata.options import Checks, Output, Wait
+from airflow_provider_webdata.options import Output, Quality, Wait
 from airflow_provider_webdata.results.files.quarantine import publish
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.integration.results.conftest import CONNECTION, bucket, s3_client, s3_connection, s3_server
@@ -35,7 +35,7 @@ def test_a_run_compares_with_the_one_before_it_by_data_interval(
         f"""
         WebDataBatchScrapeOperator(
             task_id="t", urls="{{{{ {pages}[:params.count[dag_run.logical_date | string]] }}}}",
-            wait=Wait(poll_interval=1), checks=Checks(drop_vs_last=0.3),
+            wait=Wait(poll_interval=1), quality=Quality(drop_vs_last=0.3),
         )
         dag.params["count"] = {{"2026-01-01 00:00:00+00:00": 4, "2026-01-05 00:00:00+00:00": 10,
             "2026-01-03 00:00:00+00:00": 4, "2026-01-07 00:00:00+00:00": 6, "None": 5}}
@@ -43,7 +43,7 @@ def test_a_run_compares_with_the_one_before_it_by_data_interval(
         """,
         f"""
         from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
-        from airflow_provider_webdata.options import Checks
+        from airflow_provider_webdata.options import Quality
         logical_dates = {DAYS}
         """,
     )
@@ -75,8 +75,8 @@ def test_rejected_results_are_billed_once(here: SandboxServer, name: str) -> Non
     here.control.set_page(SITE, "<title>Page not found</title><p>Oops.</p>")
     operator, arguments, path, price = CALLS[name]
     store = direct.StateStore()
-    checks = Checks(min_items=0, max_items=0)
-    outcome = direct.run(operator(task_id="t", checks=checks, retries=2, **arguments), store)
+    quality = Quality(min_items=0, max_items=0)
+    outcome = direct.run(operator(task_id="t", quality=quality, retries=2, **arguments), store)
     assert outcome.ended == ("failed", 1)
     assert "max_items: expected at most 0" in str(outcome.error)
     assert "(WD-064)" in str(outcome.error)
@@ -92,19 +92,19 @@ def test_in_an_object_store(here: SandboxServer, s3_client: Any, bucket: str) ->
     )
     url = f"s3://{CONNECTION}@{bucket}/found/all.jsonl"
 
-    def run(output: Output, checks: Checks) -> direct.Outcome:
+    def run(output: Output, quality: Quality) -> direct.Outcome:
         task = WebDataSearchOperator(
-            task_id="t", query="river", limit=3, returns="web", output=output, checks=checks
+            task_id="t", query="river", limit=3, returns="web", output=output, quality=quality
         )
         return direct.run(task)
 
-    assert run(Output(url), Checks()).state == "success"
+    assert run(Output(url), Quality()).state == "success"
     assert keys() == ["found/all.jsonl"]
-    assert run(Output(url), Checks(min_items=4)).state == "failed"
+    assert run(Output(url), Quality(min_items=4)).state == "failed"
     assert keys() == ["found/all.jsonl", "found/all.jsonl.rejected"]
     publish(url)
     assert keys() == ["found/all.jsonl"]
-    assert run(Output(url, partition_by="date"), Checks(min_items=4)).state == "failed"
+    assert run(Output(url, partition_by="date"), Quality(min_items=4)).state == "failed"
     assert all(key.endswith(".rejected") for key in {*keys()} - {"found/all.jsonl"})
     publish(url.replace(".jsonl", ".files.json"))
     assert len(keys()) == 3

@@ -508,7 +508,7 @@ def test_a_job_beyond_its_credit_limit_is_cancelled_and_its_pages_are_kept(
     assert (outcome.value["status"], outcome.value["data"]) == ("cancelled", PAGES)
     assert (outcome.xcom["overCreditLimit"], outcome.xcom["credits"]["used"]) == (True, 12)
     assert "has used 12 credits, more than credit_limit=10: it was cancelled" in log()
-    rejected = direct.run(job("crawl", **arguments, checks=1, deferrable=deferrable))
+    rejected = direct.run(job("crawl", **arguments, quality=1, deferrable=deferrable))
     assert "unfinished: expected all work within credit_limit, got a job canceled at the limit" in str(
         rejected.error
     )

@@ -22,7 +22,7 @@ from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.results.errors import StorageError
-from airflow_provider_webdata.runs.money import paid_records as kept_records
+from airflow_provider_webdata.runs.money import paid_records as paid_records
 from airflow_provider_webdata.runs.publishing.keep_media import KeepMedia
 from airflow_provider_webdata.runs.publishing.publication import Delivery
 from tests.support.direct import StateStore, TaskInstance, context_of
@@ -182,7 +182,7 @@ def test_a_folder_that_is_lost_meanwhile(run_dag, serve, tmp_path):
         else:
             # Airflow 3.2 has no task state store.
             assert done.ended(name) == ("failed", 1), done.log_of(name)
-            assert done.xcom[f"{name}.undelivered"] == ANSWERS[name]
+            assert done.xcom[f"{name}.unpublished"] == ANSWERS[name]
             assert "clear the task to make the call again" in done.log_of(name)
 
 
@@ -276,7 +276,7 @@ def test_a_changed_file_is_parsed_anew(attempt, serve, tmp_path):
 
 
 def test_an_answer_that_does_not_fit_the_store_goes_beside_the_output(attempt, serve, tmp_path, monkeypatch):
-    monkeypatch.setattr(kept_records, "MOST_STORED_BYTES", 10)
+    monkeypatch.setattr(paid_records, "MAX_STORED_BYTES", 10)
     service = serve(ANSWERS["Search"], before=lambda: block(tmp_path))
     store = StateStore()
     with pytest.raises(StorageError):
@@ -292,9 +292,9 @@ def test_an_answer_that_cannot_be_kept_fails_for_good(serve, tmp_path, monkeypat
     service = serve(ANSWERS["Search"], before=lambda: lose(tmp_path / "found"))
     monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(service.url))
     ti = TaskInstance()
-    with pytest.raises(AirflowFailException, match=r"File exists.* XCom 'undelivered'"):
+    with pytest.raises(AirflowFailException, match=r"File exists.* XCom 'unpublished'"):
         search(tmp_path / "found").execute(context_of(ti))
-    assert ti.xcom["undelivered"] == ANSWERS["Search"]
+    assert ti.xcom["unpublished"] == ANSWERS["Search"]
 
 
 def test_an_attempt_whose_time_is_over_keeps_its_answer(attempt, serve, tmp_path, monkeypatch):

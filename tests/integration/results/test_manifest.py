@@ -14,21 +14,23 @@ import pytest
 
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.manifest.entries import Entry
-from airflow_provider_webdata.results.manifest.folder import Known, ManifestFolder, Run
+from airflow_provider_webdata.results.manifest.folder import Known, ManifestFolder, ManifestRun
 from airflow_provider_webdata.results.manifest.plan import Plan
 
 FIRST = datetime(2026, 1, 1, tzinfo=timezone.utc)
 
 
-def at(day: int, run_id: str | None = None, **more: int | str) -> Run:
-    return Run(FIRST + timedelta(days=day), "dag", run_id or f"run_{day}", **{"task_id": "crawl", **more})  # type: ignore[arg-type]
+def at(day: int, run_id: str | None = None, **more: int | str) -> ManifestRun:
+    return ManifestRun(
+        FIRST + timedelta(days=day), "dag", run_id or f"run_{day}", **{"task_id": "crawl", **more}
+    )  # type: ignore[arg-type]
 
 
 def entry(name: str, digest: str = "0") -> tuple[str, Entry]:
     return f"https://a.example/{name}", Entry(None, digest, 200, "x", "y", "z")
 
 
-def wrote(folder: ManifestFolder, run: Run, *pages: tuple[str, Entry], by: str = "content") -> Path:
+def wrote(folder: ManifestFolder, run: ManifestRun, *pages: tuple[str, Entry], by: str = "content") -> Path:
     return Path(folder.write(run, folder.known_before(run), dict(pages), by).removeprefix("file://"))
 
 
@@ -37,7 +39,7 @@ def folder(tmp_path: Path) -> ManifestFolder:
     return ManifestFolder(f"file://{tmp_path}/seen/")
 
 
-def known(folder: ManifestFolder, run: Run) -> dict[str, str]:
+def known(folder: ManifestFolder, run: ManifestRun) -> dict[str, str]:
     return {key.rpartition("/")[2]: found.digest for key, found in folder.known_before(run).entries.items()}
 
 
@@ -164,7 +166,7 @@ def test_a_folder_belongs_to_the_task_that_writes_first(tmp_path: Path, folder: 
     for day in (1, 2):
         folder.claim(at(day))
         folder.claim(at(day, map_index=day))
-    for other in (at(3, task_id="other"), Run(FIRST, "other", "r", "crawl")):
+    for other in (at(3, task_id="other"), ManifestRun(FIRST, "other", "r", "crawl")):
         with pytest.raises(
             OutputError, match=r"belongs to task 'crawl' of DAG 'dag'.*shared=True.*owner\.json"
         ):

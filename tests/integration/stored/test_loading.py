@@ -270,9 +270,9 @@ def test_a_wait_keeps_its_deadline(stored: Stored) -> None:
 
 def test_billed_results(stored: Stored, tmp_path: Path) -> None:
     store = StateStore()
-    for key, value in stored["kept_records"]["store"].items():
+    for key, value in stored["paid_records"]["store"].items():
         store.set(key, value)
-    for name, text in stored["kept_records"]["file"].items():
+    for name, text in stored["paid_records"]["file"].items():
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).write_text(text)
     context: Any = context_of(TaskInstance())

@@ -18,7 +18,7 @@ from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.monitor import WebDataCreateMonitorOperator, WebDataRunMonitorOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
-from airflow_provider_webdata.options import Changes, Checks, Wait
+from airflow_provider_webdata.options import Changes, Quality, Wait
 from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
 
 PAGE = "https://town.example/"
@@ -136,11 +136,11 @@ def test_a_run_compares_with_the_run_before(webdata_sandbox, tmp_path):
     assert run("a", "b", "c", "d")["changes"]["new"] == 4
     assert run("a", "x", "c", "d")["changes"]["changed"] == 1
     with pytest.raises(Exception, match="drop_vs_last"):
-        run("a", checks=Checks(drop_vs_last=0.5))
+        run("a", quality=Quality(drop_vs_last=0.5))
 
 
 def test_checks_without_a_manifest_know_the_run_before(webdata_sandbox):
-    search = {"task_id": "search", "checks": Checks(drop_vs_last=0.5)}
+    search = {"task_id": "search", "checks": Quality(drop_vs_last=0.5)}
     assert len(webdata_sandbox.execute(WebDataSearchOperator(query="river", limit=5, **search))["web"]) > 2
     with pytest.raises(Exception, match="drop_vs_last"):
         webdata_sandbox.execute(WebDataSearchOperator(query="river", limit=1, **search))

@@ -94,8 +94,8 @@ def world(sandbox: SandboxServer, inbox: InboxServer, connect: Callable[..., Non
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Close hubs immediately, and retry often."""
     monkeypatch.setattr(hub_module, "LINGER", 0.01)
-    monkeypatch.setattr(backoff, "LONGEST_PAUSE", 0.5)
-    monkeypatch.setattr(hub_module, "LONGEST_NAP", 0.1)
+    monkeypatch.setattr(backoff, "MAX_PAUSE", 0.5)
+    monkeypatch.setattr(hub_module, "MAX_NAP", 0.1)
     # Waits of earlier tests have used up turns.
     monkeypatch.setattr(announcement, "_next_turn", float("-inf"))
     # No worker has deferred these.

@@ -262,7 +262,7 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
     credits = spent(3) | {"jobs": {f"crawl/{jobs['crawl']}": 3}}
     quality = {
         "items": 1,
-        "failed": [{"check": HOSTILE}],
+        "failed": [{"condition": HOSTILE}],
         "coverage": {HOSTILE: 0.5},
         "blocked": {HOSTILE: 1},
     }

@@ -41,7 +41,7 @@ def test_sums_of_a_run(database: None, monkeypatch: pytest.MonkeyPatch) -> None:
             )
         add_task(session, "sums", "usage", operator="U", rendered=OURS, xcoms={"creditsUsed": 3})
         session.commit()
-    monkeypatch.setattr(tasks, "_MOST_XCOMS", 3)
+    monkeypatch.setattr(tasks, "_MAX_XCOMS", 3)
     groups = _groups(facts_of_run("sums", "run", 10))
     assert {group.task_id: group.credits for group in groups} == {"take": 4, "usage": 3}
 

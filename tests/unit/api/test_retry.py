@@ -9,7 +9,7 @@ import pytest
 from airflow_provider_webdata.api import errors
 from airflow_provider_webdata.api.retry import (
     FIRST_PAUSE_SECONDS,
-    LONGEST_PAUSE_SECONDS,
+    MAX_PAUSE_SECONDS,
     Attempts,
     may_repeat,
     named_wait,
@@ -87,7 +87,7 @@ def test_named_wait_as_a_date(offset: int, low: float, high: float, zone: timezo
         (errors.RateLimitError("x", 429, "", retry_after=100.0), 1, 100.0, 101.0),
         (errors.TransportError("x", "", sent=False), 1, FIRST_PAUSE_SECONDS / 2, FIRST_PAUSE_SECONDS),
         (errors.TransportError("x", "", sent=False), 2, FIRST_PAUSE_SECONDS, 2 * FIRST_PAUSE_SECONDS),
-        (errors.TransportError("x", "", sent=False), 50, LONGEST_PAUSE_SECONDS / 2, LONGEST_PAUSE_SECONDS),
+        (errors.TransportError("x", "", sent=False), 50, MAX_PAUSE_SECONDS / 2, MAX_PAUSE_SECONDS),
     ],
 )
 def test_pauses(error: errors.WebDataError, failed: int, low: float, high: float) -> None:

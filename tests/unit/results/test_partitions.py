@@ -31,7 +31,7 @@ from airflow_provider_webdata.results.tables.items import ResultsFile
 PAGES = columns_of("document")
 DAY = "2026-01-31"
 # Of Airflow's asset events.
-MOST_CHARACTERS_OF_A_KEY = 250
+MAX_CHARACTERS_OF_A_KEY = 250
 
 
 def page(url: str, text: str = "x") -> dict[str, Any]:
@@ -285,7 +285,7 @@ def test_each_value_in_an_item_has_a_file(values: list[Any]) -> None:
     assert sorted(number for numbers in found.values() for number in numbers) == [*range(len(items))]
     for key, numbers in found.items():
         assert key.strip()
-        assert len(key) <= MOST_CHARACTERS_OF_A_KEY
+        assert len(key) <= MAX_CHARACTERS_OF_A_KEY
         assert {value_at(items[number], "json.kind") for number in numbers} == {key}
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from airflow_provider_webdata.results.pages.substitutes import RULES, substitute_kind
 from tests.unit.results.shown_pages import INSTEAD, PAGES, page
 
-DOCS = (Path(__file__).parents[3] / "docs" / "checks.md").read_text(encoding="utf-8")
+DOCS = (Path(__file__).parents[3] / "docs" / "quality.md").read_text(encoding="utf-8")
 
 MISSED = {
     "blocked by a shop's own words",

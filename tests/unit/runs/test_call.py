@@ -28,7 +28,7 @@ class Call(Run):
     """Returns what it is given."""
 
     def call(self):
-        return self.deliver(Results(iter(ITEMS), "link", SUMMARY, ["words"]))
+        return self.publish(Results(iter(ITEMS), "link", SUMMARY, ["words"]))
 
 
 class Operator(WebDataOperator):
@@ -125,7 +125,7 @@ def test_summary_may_be_filled_on_the_way(tmp_path):
         yield from ITEMS
         summary["creditsUsed"] = 7
 
-    assert Call(task, context).deliver(Results(pages(), "link", summary))["creditsUsed"] == 7
+    assert Call(task, context).publish(Results(pages(), "link", summary))["creditsUsed"] == 7
 
 
 def test_lineage(tmp_path):

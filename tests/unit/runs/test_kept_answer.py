@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.api.models import SearchResponse
-from airflow_provider_webdata.runs.failures import UndeliveredAnswerError
+from airflow_provider_webdata.runs.failures import UnpublishedResponseError
 from airflow_provider_webdata.runs.money.paid_records import StoreRecords
-from airflow_provider_webdata.runs.money.paid_response import KeptAnswer
+from airflow_provider_webdata.runs.money.paid_response import PaidResponse
 from tests.support.direct import StateStore, TaskInstance, context_of
 
 WIRE = {
@@ -22,9 +22,9 @@ WIRE = {
 }
 
 
-def kept(store: StateStore, attempt: int) -> KeptAnswer:
+def kept(store: StateStore, attempt: int) -> PaidResponse:
     context = context_of(TaskInstance(try_number=attempt), store)
-    return KeptAnswer({"query": "q"}, SearchResponse, "account", None, context, logging.getLogger(__name__))
+    return PaidResponse({"query": "q"}, SearchResponse, "account", None, context, logging.getLogger(__name__))
 
 
 def not_called() -> Any:
@@ -44,5 +44,5 @@ def test_the_next_attempt_reads_the_response():
 def test_a_response_without_its_form_is_damaged():
     store = StateStore()
     StoreRecords(store, "account").save([{"key": kept(store, 1)._key, "answer": {"data": 5}}])
-    with pytest.raises(UndeliveredAnswerError, match="is damaged"):
+    with pytest.raises(UnpublishedResponseError, match="is damaged"):
         kept(store, 2).or_call(not_called)

@@ -23,7 +23,7 @@ from airflow_provider_webdata.operators.map import WebDataMapOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
-from airflow_provider_webdata.options import Changes, Checks, Output, Schema
+from airflow_provider_webdata.options import Changes, Output, Quality, Schema
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.files.quarantine import publish
 from airflow_provider_webdata.results.tables.items import ResultsFile
@@ -64,8 +64,8 @@ def delivered(
     """Deliver results, and return the task's XCom or its error, what was pushed, and the run."""
     ti = TaskInstance(run_id=str(day), earlier={} if earlier is None else {"quality": earlier})
     run = WebDataCrawlOperator(**CRAWL, **arguments).new_run(context(ti, day))
-    run.prepare_delivery()
-    result: Any = run.deliver(Results(iter(items), "document", {"creditsUsed": 5}, known=known))
+    run.prepare_publication()
+    result: Any = run.publish(Results(iter(items), "document", {"creditsUsed": 5}, known=known))
     try:
         result = run.finished(result)
     except AirflowFailException as error:
@@ -74,50 +74,50 @@ def delivered(
 
 
 BEFORE = {"items": 20, "until": "2026-01-01T00:00:00+00:00", "mapIndex": -1, "hasLogicalDate": True}
-CHECKS: list[tuple[Checks, list[Any], str]] = [
-    (Checks(), [], "min_items: expected at least 1, got 0"),
-    (Checks(min_items=11), PAGES, "min_items: expected at least 11, got 10"),
-    (Checks(max_items=9), PAGES, "max_items: expected at most 9, got 10"),
-    (Checks(drop_vs_last=0.45), PAGES, "drop_vs_last: expected at least 11, because the previous run had 20, got 10"),
+CHECKS: list[tuple[Quality, list[Any], str]] = [
+    (Quality(), [], "min_items: expected at least 1, got 0"),
+    (Quality(min_items=11), PAGES, "min_items: expected at least 11, got 10"),
+    (Quality(max_items=9), PAGES, "max_items: expected at most 9, got 10"),
+    (Quality(drop_vs_last=0.45), PAGES, "drop_vs_last: expected at least 11, because the previous run had 20, got 10"),
     (
-        Checks(coverage={"json.price": 0.95}),
+        Quality(coverage={"json.price": 0.95}),
         [*PAGES, page(11, " "), page(12, []), {"metadata": {}}],
         "coverage json.price: expected at least 0.95, got 0.7692 (10 of 13)",
     ),
     (
-        Checks(coverage={"url": 1.0, "json.price": 0.95}),
+        Quality(coverage={"url": 1.0, "json.price": 0.95}),
         [*PAGES[1:], page(0, statusCode=404)],
-        "1 of 3 checks failed: coverage json.price: expected at least 0.95, got 0.9 (9 of 10)",
+        "1 of 3 conditions failed: coverage json.price: expected at least 0.95, got 0.9 (9 of 10)",
     ),
     (
-        Checks(coverage={"json.colour": 0.5}, min_items=11),
+        Quality(coverage={"json.colour": 0.5}, min_items=11),
         PAGES,
-        "2 of 2 checks failed: min_items: expected at least 11, got 10; "
+        "2 of 2 conditions failed: min_items: expected at least 11, got 10; "
         "coverage json.colour: expected at least 0.5, got 0 (0 of 10)",
     ),
     (
-        Checks(unique="url"),
+        Quality(unique="url"),
         [*PAGES, PAGES[0], PAGES[0]],
         "unique url: expected no repeated value, got 2, such as https://a.example/0",
     ),
-    (Checks(unique="json.price"), PAGES, "unique json.price: expected no repeated value, got 9, such as https://b.example/1"),
+    (Quality(unique="json.price"), PAGES, "unique json.price: expected no repeated value, got 9, such as https://b.example/1"),
     (
-        Checks(blocked=0.05),
+        Quality(blocked=0.05),
         [*PAGES, page(11, markdown="Verifying you are human.")],
         "blocked: expected at most 0.05, got 0.09091 (1 of 11), such as https://b.example/11",
     ),
     (
-        Checks(fresher_than=timedelta(days=2)),
+        Quality(fresher_than=timedelta(days=2)),
         [*PAGES, page(11, cacheState="hit", cachedAt=OLD)],
         "fresher_than: expected no page older than 2 days, got 1, such as one that is 4 days old",
     ),
     (
-        Checks(types={"json.price": "number"}),
+        Quality(types={"json.price": "number"}),
         [*PAGES, page(11, "2 EUR"), page(12, True), page(13, None)],
         "types json.price: expected only number, got 2, such as str in https://b.example/11",
     ),
-    (Checks(types={"price": "integer"}), [{"price": 2.0}, {"price": 2.5}], "got 1, such as float in result 2"),
-    (Checks(unique="id"), [{"id": 1}, {"id": "1"}, {"id": 1}], "got 1, such as result 3"),
+    (Quality(types={"price": "integer"}), [{"price": 2.0}, {"price": 2.5}], "got 1, such as float in result 2"),
+    (Quality(unique="id"), [{"id": 1}, {"id": "1"}, {"id": 1}], "got 1, such as result 3"),
 ]  # fmt: skip
 
 
@@ -125,21 +125,21 @@ def test_each_failed_check_is_an_error_before_the_command_and_the_rest(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "found.jsonl"
-    delivered(PAGES, checks=Checks(min_items=11, coverage={"json.colour": 0.5}), output=str(path))
+    delivered(PAGES, quality=Quality(min_items=11, coverage={"json.colour": 0.5}), output=str(path))
     told = re.findall(r"\[(error|info) +\] (\S+ \S+)", capsys.readouterr().out)
     assert told[:2] == [("error", "Check min_items"), ("error", "Check coverage")]
     assert [level for level, _ in told].count("error") == 3
 
 
 @each_row("checks, items, message", CHECKS)
-def test_a_check_that_fails(tmp_path: Path, checks: Checks, items: list[Any], message: str) -> None:
+def test_a_check_that_fails(tmp_path: Path, quality: Quality, items: list[Any], message: str) -> None:
     path = tmp_path / "with space" / "found.jsonl"
     path.parent.mkdir(exist_ok=True)
     path.write_text("old")
-    error, xcom, run = delivered(items, checks=checks, output=str(path), earlier=BEFORE)
+    error, xcom, run = delivered(items, quality=quality, output=str(path), earlier=BEFORE)
     assert message in str(error)
     assert (
-        f"run: airflow webdata publish '{run.delivery.path}'; to request them again, clear the task. "
+        f"run: airflow webdata publish '{run.publication.path}'; to request them again, clear the task. "
         in str(error)
     )
     assert path.read_text() == "old"
@@ -152,7 +152,7 @@ def test_a_check_that_fails(tmp_path: Path, checks: Checks, items: list[Any], me
     assert xcom["path"] == str(path)
 
     result, xcom, _ = delivered(
-        items, checks=Checks(**{**as_dict(checks), "on_fail": "warn"}), earlier=BEFORE
+        items, quality=Quality(**{**as_dict(quality), "on_fail": "warn"}), earlier=BEFORE
     )
     assert result["data"] == items
     assert message.endswith(f"got {xcom['quality']['failed'][-1]['actual']}")
@@ -162,15 +162,15 @@ def test_a_share_is_met_exactly() -> None:
     """0.1 * 30 is more than 3 in binary."""
     items = [page(number, 1 if number < 3 else None) for number in range(30)]
     blocked = [{**item, "markdown": "Loading..."} for item in items[:3]]
-    checks = Checks(coverage={"json.price": 0.1}, blocked=0.1)
-    assert delivered([*blocked, *items[3:]], checks=checks)[1]["quality"]["failed"] == []
+    quality = Quality(coverage={"json.price": 0.1}, blocked=0.1)
+    assert delivered([*blocked, *items[3:]], quality=quality)[1]["quality"]["failed"] == []
 
 
-def as_dict(checks: Checks) -> dict[str, Any]:
-    return {name: getattr(checks, name) for name in checks.__struct_fields__}
+def as_dict(quality: Quality) -> dict[str, Any]:
+    return {name: getattr(quality, name) for name in quality.__struct_fields__}
 
 
-PASS = Checks(
+PASS = Quality(
     min_items=10,
     max_items=10,
     drop_vs_last=0.5,
@@ -189,7 +189,7 @@ def test_what_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     )
     path = tmp_path / "found.jsonl"
     items = [*PAGES[:9], page(10, cacheState="hit", cachedAt=OLD)]
-    result, xcom, run = delivered(items, checks=PASS, output=str(path), earlier=BEFORE)
+    result, xcom, run = delivered(items, quality=PASS, output=str(path), earlier=BEFORE)
     assert xcom["quality"] == result["quality"] == {
         "items": 10,
         "pages": 10,
@@ -230,7 +230,7 @@ def test_without_checks_nothing_is_measured(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_rejected_results_without_an_output_are_in_the_xcom_of_the_failed_task() -> None:
-    error, xcom, _ = delivered(PAGES, checks=11)
+    error, xcom, _ = delivered(PAGES, quality=11)
     assert "The results are in XCom; to accept them anyway, mark the task as success" in str(error)
     assert xcom["return_value"]["data"] == PAGES
 
@@ -239,7 +239,7 @@ def test_the_manifest_knows_the_run_before_and_does_not_advance(tmp_path: Path) 
     """By data interval: a later run is no earlier one, and a rejected one does not count."""
     options: dict[str, Any] = {
         "changes": Changes(str(tmp_path / "seen"), emit="changed", on_unchanged="skip"),
-        "checks": Checks(drop_vs_last=0.3),
+        "checks": Quality(drop_vs_last=0.3),
         "output": str(tmp_path / "found.jsonl"),
     }
 
@@ -268,7 +268,7 @@ def test_partitions_are_held_back_together(tmp_path: Path) -> None:
     before = {path: path.read_bytes() for path in tmp_path.rglob("*.json*")}
     assert len(before) == 2
 
-    error, xcom, _ = delivered(PAGES[::2], checks=Checks(max_items=2), output=output)
+    error, xcom, _ = delivered(PAGES[::2], quality=Quality(max_items=2), output=output)
     assert f"airflow webdata publish {listed}" in str(error)
     assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path in before}
     assert len([*tmp_path.rglob("*.rejected")]) == 2
@@ -289,7 +289,7 @@ def test_newer_results_are_not_replaced_by_older_ones(tmp_path: Path, partition_
     output = Output(str(tmp_path / "found.jsonl"), partition_by=partition_by)
     url = str(tmp_path / ("found.jsonl" if partition_by is None else "found.files.json"))
     delivered(PAGES[:3], output=output)
-    delivered(PAGES[:1], output=output, checks=2)
+    delivered(PAGES[:1], output=output, quality=2)
     os.utime(f"{url}.rejected", (1, 1))
     day = DAY + timedelta(days=1)
     delivered(PAGES[:5], output=output, day=day, **({} if partition_by is None else {"checks": 1}))
@@ -309,9 +309,9 @@ def test_later_results_replace_the_quarantine(
 ) -> None:
     caplog.set_level("INFO")
     options: dict[str, Any] = {"output": Output(str(tmp_path / "found.jsonl"), partition_by=partition_by)}
-    delivered(PAGES, checks=11, **options)
+    delivered(PAGES, quality=11, **options)
     assert [*tmp_path.rglob("*.rejected")]
-    delivered(PAGES[:1], checks=1, **options)
+    delivered(PAGES[:1], quality=1, **options)
     assert not [*tmp_path.rglob("*.rejected")]
     assert "Deleted the rejected results of an earlier attempt or run" in caplog.text
 
@@ -325,7 +325,7 @@ def test_only_an_output_can_be_published(tmp_path: Path, path: str) -> None:
 def test_publishing_keeps_the_files_of_other_runs(tmp_path: Path) -> None:
     output = Output(str(tmp_path / "found.jsonl"), partition_by="date")
     delivered(PAGES, output=output)
-    delivered(PAGES, output=output, day=DAY + timedelta(days=1), checks=11)
+    delivered(PAGES, output=output, day=DAY + timedelta(days=1), quality=11)
     publish(str(tmp_path / "found.files.json"))
     assert sorted(path.name for path in tmp_path.glob("date=*")) == ["date=2026-01-02", "date=2026-01-03"]
     assert len([*tmp_path.glob("date=*/found.jsonl")]) == 2
@@ -343,12 +343,12 @@ def test_runs_with_the_same_output_keep_their_own_results(
 
     class Meanwhile(TaskInstance):
         def xcom_pull(self, *args: Any, **options: Any) -> Any:
-            rejected.append(delivered(PAGES[:1], checks=9, output=output)[0])
+            rejected.append(delivered(PAGES[:1], quality=9, output=output)[0])
             return super().xcom_pull(*args, **options)
 
     ti = Meanwhile(earlier={"quality": [BEFORE, {**BEFORE, "until": "2025-12-31T00:00:00+00:00"}]})
-    run = WebDataCrawlOperator(**CRAWL, checks=Checks(drop_vs_last=0.5), output=output).new_run(context(ti))
-    run.finished(run.deliver(Results(iter(PAGES), "document", {})))
+    run = WebDataCrawlOperator(**CRAWL, quality=Quality(drop_vs_last=0.5), output=output).new_run(context(ti))
+    run.finished(run.publish(Results(iter(PAGES), "document", {})))
     # Once: the XComs of all runs are not read where the newest is enough.
     assert [type(error) for error in rejected] == [AirflowFailException]
     assert len((tmp_path / folder / "found.jsonl").read_text().splitlines()) == 10
@@ -357,16 +357,16 @@ def test_runs_with_the_same_output_keep_their_own_results(
 
 @pytest.mark.parametrize("name", ["found.jsonl.rejected", f"{'x' * 245}.jsonl"], ids=["name", "length"])
 def test_a_quarantine_that_cannot_be_written_is_refused_before_it_bills(tmp_path: Path, name: str) -> None:
-    run = WebDataCrawlOperator(**CRAWL, checks=1, output=str(tmp_path / name)).new_run(
+    run = WebDataCrawlOperator(**CRAWL, quality=1, output=str(tmp_path / name)).new_run(
         context(TaskInstance())
     )
     with pytest.raises(AirflowFailException, match=r"must not end in \.rejected|File name too long"):
-        run.prepare_delivery()
+        run.prepare_publication()
 
 
 def test_quarantined_results_can_be_read(tmp_path: Path) -> None:
     path = f"{tmp_path}/found.jsonl.gz"
-    delivered(PAGES, checks=11, output=path)
+    delivered(PAGES, quality=11, output=path)
     load = WebDataToTableOperator(task_id="t", path=f"{path}.rejected", table="t", conn_id="c")
     with ResultsFile(*load.paths()) as file:
         assert len([*file.rows()]) == 10
@@ -375,7 +375,7 @@ def test_quarantined_results_can_be_read(tmp_path: Path) -> None:
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (command,) = (found for found in get_commands()[0].subcommands if found.name == "publish")
     path = tmp_path / "found.jsonl"
-    delivered(PAGES, checks=11, output=str(path))
+    delivered(PAGES, quality=11, output=str(path))
     assert not path.exists()
     command.func(Namespace(path=str(path), force=False, verbose=False))  # type: ignore[union-attr]
     assert len(path.read_text().splitlines()) == 10
@@ -393,11 +393,11 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 def test_checks_are_the_first_reason_for_a_failure(tmp_path: Path) -> None:
     """Not the schema, nor a run without changes."""
     schema = Schema({"type": "object", "required": ["colour"]}, on_invalid="fail")
-    error, xcom, _ = delivered(PAGES, checks=11, result_schema=schema)
+    error, xcom, _ = delivered(PAGES, quality=11, result_schema=schema)
     assert "(WD-064)" in str(error)
     assert xcom["validation"]["invalid"] == 10
     changes = Changes(str(tmp_path), on_unchanged="skip")
-    assert "(WD-064)" in str(delivered([], checks=1, changes=changes)[0])
+    assert "(WD-064)" in str(delivered([], quality=1, changes=changes)[0])
 
 
 MANUAL = {**BEFORE, "hasLogicalDate": False, "until": "2025-01-01T00:00:00+00:00", "items": 10}
@@ -414,17 +414,17 @@ EARLIER: list[tuple[Any, int | None]] = [
 
 @each_row("earlier, items", EARLIER)
 def test_the_run_before(earlier: Any, items: int | None) -> None:
-    result, _, run = delivered(PAGES, checks=Checks(drop_vs_last=1), earlier=earlier)
+    result, _, run = delivered(PAGES, quality=Quality(drop_vs_last=1), earlier=earlier)
     told = [
         assertion.expected
-        for assertion in run.delivery.quality.assertions
-        if assertion.check == "drop_vs_last"
+        for assertion in run.publication.measurements.assertions
+        if assertion.condition == "drop_vs_last"
     ]
     assert told == ([] if items is None else [f"at least 0, because the previous run had {items}"])
     assert len(result["data"]) == 10
 
 
-PAGED = Checks(blocked=0.1)
+PAGED = Quality(blocked=0.1)
 IMPOSSIBLE: list[tuple[type, dict[str, Any], str]] = [
     *(
         (WebDataCrawlOperator, {**CRAWL, **option, "wait_for_completion": False}, "give it to WebDataJobSensor")
@@ -444,12 +444,12 @@ IMPOSSIBLE: list[tuple[type, dict[str, Any], str]] = [
     (WebDataJobSensor, {"task_id": "t", "kind": "agent", "job_id": "1", "checks": PAGED}, "apply to pages"),
     (
         WebDataCrawlOperator,
-        {**CRAWL, "checks": Checks(drop_vs_last=0.1), "do_xcom_push": False},
+        {**CRAWL, "checks": Quality(drop_vs_last=0.1), "do_xcom_push": False},
         r"drop_vs_last needs XCom, or changes=.*omit do_xcom_push=False",
     ),
     (
         WebDataCrawlOperator,
-        {**CRAWL, "checks": Checks(drop_vs_last=0.1), "do_xcom_push": False, "changes": Changes("/x", shared=True)},
+        {**CRAWL, "checks": Quality(drop_vs_last=0.1), "do_xcom_push": False, "changes": Changes("/x", shared=True)},
         r"drop_vs_last needs XCom, or changes= without shared=True.*omit do_xcom_push=False",
     ),
 ]  # fmt: skip
@@ -463,16 +463,16 @@ def test_what_can_never_work_is_refused(operator: Any, arguments: dict[str, Any]
 
 def test_a_mapped_task_is_refused_before_it_bills() -> None:
     """Airflow creates it when its arguments are known, which is after the DAG file was read."""
-    mapped = WebDataCrawlOperator.partial(task_id="crawl", url="https://a.example/", checks=5).expand(
+    mapped = WebDataCrawlOperator.partial(task_id="crawl", url="https://a.example/", quality=5).expand(
         limit=[4]
     )
     task = mapped.unmap({"limit": 4})
     with pytest.raises(AirflowFailException, match=r"min_items=5 can never pass with limit=4.*\(WD-"):
-        task.new_run(context(TaskInstance())).prepare_delivery()
+        task.new_run(context(TaskInstance())).prepare_publication()
 
 
 def test_what_works_is_not_refused() -> None:
-    WebDataBatchScrapeOperator(task_id="t", urls=["https://a.example/"], checks=PAGED)
-    WebDataSearchOperator(task_id="t", query="q", scrape_options={"formats": ["markdown"]}, checks=PAGED)
-    WebDataJobSensor(task_id="t", kind="crawl", job_id="1", checks=PAGED)
-    WebDataCrawlOperator(**CRAWL, limit="{{ 3 }}", checks=5)
+    WebDataBatchScrapeOperator(task_id="t", urls=["https://a.example/"], quality=PAGED)
+    WebDataSearchOperator(task_id="t", query="q", scrape_options={"formats": ["markdown"]}, quality=PAGED)
+    WebDataJobSensor(task_id="t", kind="crawl", job_id="1", quality=PAGED)
+    WebDataCrawlOperator(**CRAWL, limit="{{ 3 }}", quality=5)

@@ -23,7 +23,7 @@ from airflow_provider_webdata.hooks.ledger import Ledger
 from airflow_provider_webdata.operators.monitor import WebDataRunMonitorOperator
 from airflow_provider_webdata.results.files.partitions import PartitionedOutput, files_of
 from airflow_provider_webdata.results.manifest.entries import Entry
-from airflow_provider_webdata.results.manifest.folder import ManifestFolder, Run
+from airflow_provider_webdata.results.manifest.folder import ManifestFolder, ManifestRun
 from airflow_provider_webdata.runs.jobs.state import NOT_STARTED, StartState
 from airflow_provider_webdata.runs.money.paid_records import FileRecords, StoreRecords
 from airflow_provider_webdata.runs.searches.records import by_search, items_of
@@ -269,7 +269,7 @@ def test_fuzz_of_manifests(tmp_path: Path) -> None:
     draw = random.Random(SEED)
     folder = ManifestFolder(f"file://{tmp_path}/seen")
     first, second = (
-        Run(datetime(2026, 1, day, tzinfo=timezone.utc), "d", f"r{day}", "t", -1) for day in (1, 2)
+        ManifestRun(datetime(2026, 1, day, tzinfo=timezone.utc), "d", f"r{day}", "t", -1) for day in (1, 2)
     )
     page = {"https://a.example/a": Entry(None, "f", 200, "1", "2", "3", 0)}
     path = Path(folder.write(first, folder.known_before(first), page, "content").removeprefix("file://"))

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from airflow_provider_webdata.runs.failures import UndeliveredAnswerError
-from airflow_provider_webdata.runs.money import paid_records as kept_records
+from airflow_provider_webdata.runs.failures import UnpublishedResponseError
+from airflow_provider_webdata.runs.money import paid_records as paid_records
 from airflow_provider_webdata.runs.money.paid_records import (
     FileRecords,
     StoreRecords,
@@ -97,7 +97,7 @@ def test_two_attempts_at_once_do_not_overwrite_each_other(tmp_path):
 
 def test_the_store_is_not_filled_without_end(monkeypatch, caplog):
     """It is the metadata database: over the limit, the log says that a retry would pay again, once."""
-    monkeypatch.setattr(kept_records, "MOST_STORED_BYTES", 2000)
+    monkeypatch.setattr(paid_records, "MAX_STORED_BYTES", 2000)
     store = StateStore()
     progress = StoreRecords(store)
     for number in range(40):
@@ -160,7 +160,7 @@ def test_a_damaged_file_says_where_it_is_and_what_to_do(tmp_path):
     (part,) = (tmp_path / "out.jsonl.partial").glob("*/*.part")
     for line in DAMAGED:
         part.write_bytes(line + b"\n")
-        with pytest.raises(UndeliveredAnswerError, match=f"{part.name} .*clear the task"):
+        with pytest.raises(UnpublishedResponseError, match=f"{part.name} .*clear the task"):
             [*FileRecords(str(tmp_path / "out.jsonl"), context()).read()]
 
 
@@ -176,7 +176,7 @@ def test_damaged_values_of_the_store_say_what_to_do():
         store = StateStore()
         store.set("webdata_paid", index)
         store.set("webdata_paid_0", value)
-        with pytest.raises(UndeliveredAnswerError, match=r"webdata_paid.*clear the task"):
+        with pytest.raises(UnpublishedResponseError, match=r"webdata_paid.*clear the task"):
             StoreRecords(store)
 
 
@@ -190,7 +190,7 @@ def test_the_damage_is_named_without_what_was_kept():
     store = StateStore()
     store.set("webdata_paid", {"values": 1, "bytes": 9})
     store.set("webdata_paid_0", json.dumps({"key": "a", "results": {"web": ["hush"]}}))
-    with pytest.raises(UndeliveredAnswerError) as raised:
+    with pytest.raises(UnpublishedResponseError) as raised:
         StoreRecords(store)
     assert "(Expected `object`, got `str` - at `$.results[...][0]`)" in str(raised.value)
     assert "hush" not in str(raised.value)

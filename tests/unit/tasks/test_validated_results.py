@@ -67,7 +67,7 @@ REPORT = {
 def delivered(task: Any, items: list[Any], kind: str) -> tuple[Any, TaskInstance]:
     ti = TaskInstance()
     context: Any = context_of(ti)
-    return task.new_run(context).deliver(Results(iter(items), kind, {"id": "1"})), ti
+    return task.new_run(context).publish(Results(iter(items), kind, {"id": "1"})), ti
 
 
 TASKS: dict[str, Any] = {
@@ -189,7 +189,7 @@ def test_refused_while_the_dag_is_read() -> None:
 def test_refused_before_anything_is_paid_for(schema: Any) -> None:
     run = TASKS["scrape"](formats=FORMATS, result_schema=schema).new_run(context_of(TaskInstance()))
     with pytest.raises(AirflowFailException, match="result_schema"):
-        run.prepare_delivery()
+        run.prepare_publication()
 
 
 @pytest.mark.parametrize("schema", [SCHEMA, Price, f"{__name__}.Price"], ids=["mapping", "model", "path"])
@@ -239,7 +239,7 @@ def test_rows_of_a_list_in_the_data(
             task_id="t", prompt="p", schema=COMPANIES, result_schema=Schema(rows=path), **more
         )
         task.hook = SimpleNamespace(job_status=lambda *_: status, get_settings=task.hook.get_settings)
-        return JobResult(task.new_run(context_of(TaskInstance())), task, "agent", "1").deliver()
+        return JobResult(task.new_run(context_of(TaskInstance())), task, "agent", "1").publish()
 
     output = tmp_path / "rows.jsonl"
     found = collected(output=str(output))

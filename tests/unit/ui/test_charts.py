@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.api.models import CreditUsage
-from airflow_provider_webdata.ui.charts import Column, columns_chart
+from airflow_provider_webdata.ui.charts import ChartColumn, columns_chart
 from airflow_provider_webdata.ui.spend import Period, spend_of
 
 TODAY = date(2026, 1, 20)
 
 
-def drawn(columns: list[Column], line: tuple[str, float] | None = None) -> str:
+def drawn(columns: list[ChartColumn], line: tuple[str, float] | None = None) -> str:
     return str(columns_chart(columns, "Credits", "credits", line))
 
 
 def test_a_chart_has_an_axis_a_unit_and_values() -> None:
-    chart = drawn([Column("<19 Jan>", [30, 12]), Column("20 Jan", [5], is_forecast=True)])
+    chart = drawn([ChartColumn("<19 Jan>", [30, 12]), ChartColumn("20 Jan", [5], is_forecast=True)])
     assert "<19" not in chart
     ticks = re.findall(r">([\d,]+)</text>", chart.partition('class="unit"')[0])
     assert ticks == ["0", "20", "40", "60"]
@@ -35,25 +35,27 @@ def test_a_chart_has_an_axis_a_unit_and_values() -> None:
 
 @pytest.mark.parametrize(("limit", "is_line"), [(50, True), (5000, False)])
 def test_a_limit_far_above_the_columns_does_not_flatten_them(limit: float, is_line: bool) -> None:
-    chart = drawn([Column("20 Jan", [42])], ("Plan", limit))
+    chart = drawn([ChartColumn("20 Jan", [42])], ("Plan", limit))
     assert ('<line class="limit"' in chart) is is_line
     assert ("Plan ↑" in chart) is not is_line
 
 
 @pytest.mark.parametrize("parts", [[], [0], [float("nan"), -3], [5e-324]])
 def test_nothing_to_draw(parts: list[float]) -> None:
-    assert drawn([]) == drawn([Column("none", parts)]) == ""
+    assert drawn([]) == drawn([ChartColumn("none", parts)]) == ""
 
 
 @pytest.mark.parametrize("value", [10**399, 1e308, float("inf"), 5e-324, 1e-9])
 def test_odd_values_are_drawn(value: Any) -> None:
-    chart = drawn([Column("odd", [value, value]), Column("plain", [1.5])], ("limit", value))
+    chart = drawn([ChartColumn("odd", [value, value]), ChartColumn("plain", [1.5])], ("limit", value))
     assert "<rect" in chart
     assert "nan" not in chart
 
 
 def test_ticks_are_whole_numbers() -> None:
-    ticks = re.findall(r">([^<]+)</text>", drawn([Column("all", [4_000_000])]).partition('class="unit"')[0])
+    ticks = re.findall(
+        r">([^<]+)</text>", drawn([ChartColumn("all", [4_000_000])]).partition('class="unit"')[0]
+    )
     assert ticks == ["0", "1,000,000", "2,000,000", "3,000,000", "4,000,000"]
 
 

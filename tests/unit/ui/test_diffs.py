@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.api.models import MonitorCheckPage
-from airflow_provider_webdata.ui.diffs import MOST_LINES, Line, Value, lines_of, screenshot_of, values_of
+from airflow_provider_webdata.ui.diffs import MAX_LINES, Line, Value, lines_of, screenshot_of, values_of
 
 UNIFIED = "--- a\n+++ b\n@@ -1 +1 @@\n-8 EUR\n+9 EUR\n same"
 TREE = {"files": [{"chunks": [{"content": "@@ -1 +1 @@", "changes": [
@@ -46,8 +46,8 @@ def test_diffs(diff: Any, lines: list[Line], values: list[Value]) -> None:
 
 
 def test_a_long_diff_is_cut() -> None:
-    page = MonitorCheckPage.model_validate({"diff": {"text": "+x\n" * (MOST_LINES + 7)}})
-    assert len(lines_of(page)) == MOST_LINES + 1
+    page = MonitorCheckPage.model_validate({"diff": {"text": "+x\n" * (MAX_LINES + 7)}})
+    assert len(lines_of(page)) == MAX_LINES + 1
     assert lines_of(page)[-1].text == "… and 7 more lines"
 
 

@@ -16,7 +16,7 @@ from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.api.exchange import Reader
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from airflow_provider_webdata.ui import lookups
-from airflow_provider_webdata.ui.lookups import MOST_BYTES, Found, Lookups
+from airflow_provider_webdata.ui.lookups import MAX_BYTES, Lookup, Lookups
 from tests.support.service import connection_text
 from tests.support.waiting import PATIENCE
 
@@ -45,9 +45,10 @@ def fail() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "found"), [(lambda: 7, Found(7)), (fail, Found(problem=str(ConfigurationError("no service"))))]
+    ("answer", "found"),
+    [(lambda: 7, Lookup(7)), (fail, Lookup(problem=str(ConfigurationError("no service"))))],
 )
-def test_many_viewers_are_one_call(answer: Callable[[], Any], found: Found[Any]) -> None:
+def test_many_viewers_are_one_call(answer: Callable[[], Any], found: Lookup[Any]) -> None:
     """Failures are cached, too."""
 
     async def visit() -> None:
@@ -77,10 +78,10 @@ def test_an_unexpected_error_is_cached() -> None:
 def test_the_cache_is_bounded_in_bytes() -> None:
     """The oldest answers go first; one that is too large alone is not kept, and counts wide values as they are."""
     answers = {
-        "first": lambda: b"1" * (MOST_BYTES // 2),
-        "second": lambda: b"2" * (MOST_BYTES // 3),
-        "third": lambda: b"3" * (MOST_BYTES // 3),
-        "wide": lambda: [{"a": float(number)} for number in range(MOST_BYTES // 200)],
+        "first": lambda: b"1" * (MAX_BYTES // 2),
+        "second": lambda: b"2" * (MAX_BYTES // 3),
+        "third": lambda: b"3" * (MAX_BYTES // 3),
+        "wide": lambda: [{"a": float(number)} for number in range(MAX_BYTES // 200)],
         "last": lambda: 1,
     }
 
@@ -146,7 +147,7 @@ def test_the_threads_of_the_api_server_are_left_alone() -> None:
         for number in range(int(shared.total_tokens)):
             shared.acquire_on_behalf_of_nowait(number)
         pages = Lookups()
-        assert await pages.find("market", "q", answering(lambda: 7)[1]) == Found(7)
+        assert await pages.find("market", "q", answering(lambda: 7)[1]) == Lookup(7)
         assert await pages.conn_ids()
         assert await pages.health("market")
 

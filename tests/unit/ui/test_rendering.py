@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from airflow_provider_webdata.ui.rendering import (
     _ENVIRONMENT,
-    MOST_NODES,
+    MAX_NODES,
     moment_markup,
     number,
     outside,
@@ -120,7 +120,7 @@ DEEP = json.loads("[" * 150 + "]" * 150)
 )
 def test_a_tree_is_bounded(value: Any) -> None:
     shown = tree(value, "part?id=1")
-    assert shown.count("<li>") <= 2 * MOST_NODES
+    assert shown.count("<li>") <= 2 * MAX_NODES
     assert len(shown) < 100_000
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_webdata.waiting.backoff import LONGEST_NAMED_PAUSE, Backoff
+from airflow_provider_webdata.waiting.backoff import MAX_NAMED_PAUSE, Backoff
 
 
 class NamedError(Exception):
@@ -17,7 +17,7 @@ class NamedError(Exception):
 
 @pytest.mark.parametrize(
     ("named", "least"),
-    [(3.0, 3.0), (LONGEST_NAMED_PAUSE * 2, LONGEST_NAMED_PAUSE)],
+    [(3.0, 3.0), (MAX_NAMED_PAUSE * 2, MAX_NAMED_PAUSE)],
     ids=["named", "too long"],
 )
 def test_nobody_comes_back_before_the_named_time(named: float, least: float) -> None:

@@ -31,7 +31,7 @@ SECRET = "webhook-secret-0123456789abcdef"
 PREVIOUS_SECRET = "webhook-secret-of-last-month-0123"
 SIGNING_SECRET = "signing-secret-0123456789abcdef"
 PREVIOUS_SIGNING_SECRET = "signing-secret-of-last-month-012"
-MOST_BYTES = 2**20
+MAX_BYTES = 2**20
 
 # The extras of a connection, by its id up to the first dash.
 EXTRAS: dict[str, dict[str, str]] = {
@@ -100,7 +100,7 @@ class ServedInbox:
         self,
         engine: Engine,
         gate: Callable[[str], Gate] = gate_of,
-        most_bytes: int = MOST_BYTES,
+        most_bytes: int = MAX_BYTES,
         *,
         bounded: bool = False,
     ) -> None:

@@ -15,7 +15,7 @@ from airflow_provider_webdata.inbox.wire import SECRET_HEADER
 from airflow_provider_webdata.inbox_server.http import app, limits, receive
 from tests.integration.inbox.http.raw_client import LAST_CHUNK, RawConnection, chunk, head
 from tests.integration.inbox.http.served_inbox import (
-    MOST_BYTES,
+    MAX_BYTES,
     SECRET,
     ServedInbox,
     event,
@@ -44,17 +44,17 @@ def post(conn_id: str, headers: dict[str, str]) -> bytes:
 
 def _announced(connection: RawConnection, conn_id: str) -> None:
     """A length that is too large, without a byte of the body."""
-    connection.send(post(conn_id, {**RIGHT, "Content-Length": str(MOST_BYTES + 1)}))
+    connection.send(post(conn_id, {**RIGHT, "Content-Length": str(MAX_BYTES + 1)}))
 
 
 def _asked_first(connection: RawConnection, conn_id: str) -> None:
-    connection.send(post(conn_id, {**RIGHT, "Content-Length": str(MOST_BYTES + 1), "Expect": "100-continue"}))
+    connection.send(post(conn_id, {**RIGHT, "Content-Length": str(MAX_BYTES + 1), "Expect": "100-continue"}))
 
 
 def _chunked(connection: RawConnection, conn_id: str) -> None:
     """One byte more than the limit, without an end."""
     connection.send(post(conn_id, {**RIGHT, **CHUNKED}))
-    for _ in range(MOST_BYTES // 65536):
+    for _ in range(MAX_BYTES // 65536):
         connection.send(chunk(b" " * 65536))
     connection.send(chunk(b" "))
 
@@ -75,8 +75,8 @@ def test_too_large(on_sqlite: ServedInbox, send: Callable[[RawConnection, str], 
 @each_row("chunked", [False, True])
 def test_the_largest_body(on_sqlite: ServedInbox, chunked: bool) -> None:
     conn_id, frame = fresh("secret"), b'{"text": "%s"}'
-    body = frame % (b"x" * (MOST_BYTES - len(frame) + 2))
-    assert len(body) == MOST_BYTES
+    body = frame % (b"x" * (MAX_BYTES - len(frame) + 2))
+    assert len(body) == MAX_BYTES
     with RawConnection(on_sqlite.port) as connection:
         if chunked:
             connection.send(post(conn_id, {**RIGHT, **CHUNKED}) + chunk(body) + LAST_CHUNK)
@@ -134,7 +134,7 @@ def test_a_refusal_reaches_a_client_that_is_still_sending(
 )
 def test_a_body_that_claims_to_be_signed_is_read(on_sqlite: ServedInbox, kind: str, name: str) -> None:
     """It is read for any connection, or the time of the response would reveal which ones exist."""
-    claim = {name: "sha256=" + "0" * 64, "Content-Length": str(MOST_BYTES + 1)}
+    claim = {name: "sha256=" + "0" * 64, "Content-Length": str(MAX_BYTES + 1)}
     with RawConnection(on_sqlite.port) as connection:
         connection.send(post(fresh(kind), {**WRONG, **claim}))
         reply = connection.reply()

@@ -199,7 +199,7 @@ async def test_one_statement_polls_for_all_readers(
 async def test_the_number_of_waiting_readers_is_limited(
     sqlite_store: DeliveryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feeds, "MOST_READERS", 3)
+    monkeypatch.setattr(feeds, "MAX_READERS", 3)
     feed = Feed(sqlite_store)
     reading = [asyncio.create_task(feed.read(CONN, ALL, wait=LONG)) for _ in range(3)]
     await readers_wait(feed, 3)

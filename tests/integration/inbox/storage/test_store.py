@@ -66,7 +66,7 @@ def test_connections_with_deliveries(
     assert store.conn_ids() == []
     store.add([new(str(number), conn_id=name) for number in range(3) for name in names])
     assert sorted(store.conn_ids()) == sorted(names)
-    monkeypatch.setattr(stores, "MOST_CONNECTIONS", 3)
+    monkeypatch.setattr(stores, "MAX_CONNECTIONS", 3)
     assert len(set(store.conn_ids()) & set(names)) == 3
 
 

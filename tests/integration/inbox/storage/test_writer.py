@@ -123,7 +123,7 @@ async def test_the_size_of_a_batch_is_limited(gate: CommitGate, new: NewOne) -> 
 
 
 async def test_a_full_queue(gate: CommitGate, new: NewOne, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writers, "MOST_WAITING", 5)
+    monkeypatch.setattr(writers, "MAX_WAITING", 5)
     writer = Writer(gate.store)
     with gate.closed():
         first = await begun([writer.submit(new("first"))])
@@ -139,7 +139,7 @@ async def test_a_full_queue(gate: CommitGate, new: NewOne, monkeypatch: pytest.M
 async def test_large_bodies_fill_the_queue(
     gate: CommitGate, new: NewOne, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writers, "MOST_WAITING_BYTES", 1000)
+    monkeypatch.setattr(writers, "MAX_WAITING_BYTES", 1000)
     writer = Writer(gate.store)
     with gate.closed():
         tasks = await begun([writer.submit(new(body=bytes(5000)))])

@@ -22,7 +22,7 @@ from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.extract import WebDataExtractOperator
 from airflow_provider_webdata.runs.failures import too_many
 from airflow_provider_webdata.runs.jobs.identity import JobIdentity
-from airflow_provider_webdata.runs.jobs.results import MOST_LISTED, PageErrors, texts
+from airflow_provider_webdata.runs.jobs.results import MAX_LISTED, PageErrors, texts
 from airflow_provider_webdata.states.jobs import events_to_ask_for, last_events
 
 OPERATORS: list[tuple[type[WebDataJobOperator], dict[str, Any]]] = [
@@ -101,7 +101,7 @@ def test_page_errors_are_counted_and_the_first_are_listed(kinds: list[str]) -> N
             found.add_document(documents[kind])
     bad = len(kinds) - kinds.count("good")
     assert (found.failed, found.succeeded) == (bad, kinds.count("good"))
-    assert len(found.pages) == min(bad, MOST_LISTED)
+    assert len(found.pages) == min(bad, MAX_LISTED)
 
 
 @pytest.mark.parametrize(

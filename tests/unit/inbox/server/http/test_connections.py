@@ -117,7 +117,7 @@ async def test_slow_lookups_of_strangers_hold_up_nobody() -> None:
 
 async def test_known_ids_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """One connection whose id is found in any case has more spellings than there is memory."""
-    monkeypatch.setattr(connections, "MOST_KNOWN", 20)
+    monkeypatch.setattr(connections, "MAX_KNOWN", 20)
     monkeypatch.setattr(connections, "LOOKUPS_AT_ONCE", 1e6)
     source = Source("webdata_default")
     source.secrets["webdata_default"] = SECRET
