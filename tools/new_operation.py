@@ -61,11 +61,10 @@ class ${Class}Response(Answer):
 
 from __future__ import annotations
 
-from typing import Any
-
-from airflow_provider_webdata.api.models import ${Class}Request
+from airflow_provider_webdata.api.models import ${Class}Request, ${Class}Response
 from airflow_provider_webdata.api.prices import $NAME
-from airflow_provider_webdata.runs.call import CallResult, CallRun
+from airflow_provider_webdata.runs.call import CallResult, CallRun, facts_of
+from airflow_provider_webdata.runs.money.task_ledger import Cost
 from airflow_provider_webdata.runs.publishing.step import Results
 
 
@@ -74,14 +73,16 @@ class ${Class}Run(CallRun):
 
     operation = "$name"
     model = ${Class}Request
+    answer_model = ${Class}Response
 
-    def read(self, request: ${Class}Request, answer: dict[str, Any]) -> CallResult:
+    def read(self, request: ${Class}Request, answer: ${Class}Response) -> CallResult:
         """Log the results."""
-        found = answer.pop("results")
+        facts = facts_of(answer)
+        found = facts.pop("results")
         self.log.info("$Title returned %d results", len(found))
-        results = Results(found, "generic", answer, [request.query])
-        used = answer.get("creditsUsed", $NAME.fixed)
-        return CallResult(results, lambda items, facts: {**facts, "results": items}, used, pushed=answer)
+        results = Results(found, "generic", facts, [request.query])
+        cost = Cost(facts.get("creditsUsed", $NAME.fixed))
+        return CallResult(results, cost, lambda items, facts: {**facts, "results": items}, pushed=facts)
 ''',
     f"{PACKAGE}/operators/$name.py": '''\
 """The operator of $title."""

@@ -28,7 +28,7 @@ WORKER = Path(__file__).with_name("dag_worker.py")
 class Outcome:
     """The runs of a DAG.
 
-    :param runs: per run: state, tasks, xcom, rendered, reschedules.
+    :param runs: per run: state, tasks, xcom, rendered.
     :param log: everything logged meanwhile.
     """
 

@@ -26,7 +26,7 @@ RESULTS: dict[str, tuple[str, dict[str, Any]]] = {
     "search": ("search.WebDataSearchOperator", {"query": "river"}),
     "search, one source": ("search.WebDataSearchOperator", {"query": "river", "returns": "web"}),
     "search, to a file": ("search.WebDataSearchOperator", {"query": "river", "output": "found.jsonl"}),
-    "search, not delivered": ("search.WebDataSearchOperator", {"query": "river", "fails": True}),
+    "search, not published": ("search.WebDataSearchOperator", {"query": "river", "fails": True}),
     "batch search": ("batch_search.WebDataBatchSearchOperator", {"queries": ["river"]}),
     "scrape": ("scrape.WebDataScrapeOperator", {"url": PAGE}),
     "scrape, to a file": ("scrape.WebDataScrapeOperator", {"url": PAGE, "output": "page.jsonl"}),
@@ -53,7 +53,7 @@ RESULTS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "run monitor": ("monitor.WebDataRunMonitorOperator", {"monitor_name": "rivers", "include_pages": True}),
 }  # fmt: skip
-"""Tasks in execution order, and their arguments; `fails`: the result cannot be delivered."""
+"""Tasks in execution order, and their arguments; `fails`: the result cannot be published."""
 
 
 def xcom() -> dict[str, Any]:
@@ -88,14 +88,14 @@ def pushed_by(case: str, operator: str, arguments: dict[str, Any]) -> dict[str, 
         value = task.execute(context_of(ti))
         return {"return_value": value, **ti.xcom, **parts_of(task, value)}
 
-    def deliver(*_: Any, **__: Any) -> None:
+    def publish(*_: Any, **__: Any) -> None:
         raise OSError("no room")
 
     new_run = task.new_run
 
     def failing_run(context: Any) -> Any:
         run = new_run(context)
-        run.deliver = deliver
+        run.publish = publish
         return run
 
     task.new_run = failing_run

@@ -183,7 +183,7 @@ def undeliverable(operator: Any) -> Any:
 
     def failing_run(context: Any) -> Any:
         run = new_run(context)
-        run.deliver = fail
+        run.publish = fail
         return run
 
     operator.deliver, operator.new_run = fail, failing_run
@@ -486,7 +486,7 @@ def lose_first_answer(context):
 
     def failing_run(context):
         run = new_run(context)
-        run.deliver = fail
+        run.publish = fail
         return run
 
     if context["ti"].try_number == 1:

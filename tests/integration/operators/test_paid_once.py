@@ -24,7 +24,7 @@ from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.results.errors import StorageError
 from airflow_provider_webdata.runs.money import paid_records as paid_records
 from airflow_provider_webdata.runs.publishing.keep_media import KeepMedia
-from airflow_provider_webdata.runs.publishing.publication import Delivery
+from airflow_provider_webdata.runs.publishing.publication import Publication
 from tests.support.direct import StateStore, TaskInstance, context_of
 from tests.support.fault_server import FaultServer, answer
 from tests.support.service import connection_text
@@ -325,7 +325,7 @@ def test_a_killed_attempt_has_kept_its_answer(attempt, serve, tmp_path, monkeypa
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(Delivery, "deliver", kill)
+        patched.setattr(Publication, "publish", kill)
         with pytest.raises(KeyboardInterrupt):
             attempt(operator(), service, 1, store)
     store.values = left

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
@@ -285,6 +286,7 @@ TOKENS: list[tuple[str, str, Callable[[], dict[str, str]], bool]] = [
     ("the scheme alone", "secret-t", lambda: authorization("Bearer"), False),
     ("the secret itself", "secret-t", lambda: authorization(f"Bearer {SECRET}"), False),
     ("the secret as in a delivery", "secret-t", lambda: {SECRET_HEADER: SECRET}, False),
+    ("expired", "secret-t", lambda: bearer("secret-t", now=time.time() - 3600), False),
     ("no text", "secret-t", lambda: authorization("Bearer \u00e9\u00ff"), False),
     ("rotation: the previous secret", "rotating-t", lambda: bearer("rotating-t", PREVIOUS_SECRET), True),
     ("a connection that signs", "signed-t", lambda: bearer("signed-t", SIGNING_SECRET), True),
