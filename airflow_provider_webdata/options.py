@@ -76,7 +76,7 @@ class Option(msgspec.Struct):
             sensor = "" if name == "changes" else f", or omit {name}= and give it to WebDataJobSensor"
             raise ArgumentError(
                 f"{type(task).__name__} {task.task_id!r}: {name}= has no effect with wait_for_completion=False, "
-                f"because the task delivers no results; remove wait_for_completion=False{sensor}"
+                f"because the task publishes no results; remove wait_for_completion=False{sensor}"
             )
 
 
@@ -215,7 +215,7 @@ class Schema(Option):
 
     An invalid result gets a first field `validationErrors`, a list of messages; the log warns, and XCom `validation`
     has `checked`, `invalid` (counts), and `items` (the first 100, each with `index`, `url`, and `errors`). The result
-    is delivered like the others, and no retry requests it again. A page without `json` is invalid; a page whose site
+    is published like the others, and no retry requests it again. A page without `json` is invalid; a page whose site
     failed is not validated: its `validationErrors` say so, and `failed` counts it. Formats with columns then have
     columns for the schema's properties; see `docs/results.md`.
 
@@ -282,7 +282,7 @@ class Quality(Option):
         login page, a soft 404, or an empty shell; see `docs/quality.md`.
     :param fresher_than: maximum age of a page from the service's cache, a timedelta.
     :param types: JSON type of the values by field: `string`, `number`, `integer`, `boolean`, `array`, or `object`.
-    :param on_fail: `fail`, or `warn`: log a warning and deliver the results.
+    :param on_fail: `fail`, or `warn`: log a warning and publish the results.
     :raises ArgumentError: a value is out of range, or a field or type is invalid.
     """
 

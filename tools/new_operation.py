@@ -69,7 +69,7 @@ from airflow_provider_webdata.runs.publishing.step import Results
 
 
 class ${Class}Run(CallRun):
-    """Calls $title and delivers its results."""
+    """Calls $title and publishes its results."""
 
     operation = "$name"
     model = ${Class}Request

@@ -86,7 +86,7 @@ class WebDataBatchSearchOperator(
     :param max_concurrency: maximum number of concurrent searches, at least 1. Default: 10. The connection's
         `max_concurrency` applies too.
     :param max_error_ratio: maximum fraction of the searches, 0 to 1, that may fail (templated). Default: 0. If more
-        fail, the attempt fails, and a retry repeats only the failed searches. If no retry is left, the task delivers
+        fail, the attempt fails, and a retry repeats only the failed searches. If no retry is left, the task publishes
         the results and fails.
     :param repeat_ambiguous: whether later attempts repeat searches that may have been billed. Default: false.
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.

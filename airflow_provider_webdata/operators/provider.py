@@ -33,7 +33,7 @@ class WebDataProviderOperator(
     different key.
 
     A failed call does not stop the others: an item with `error` represents it. If more calls fail than
-    `max_error_ratio` allows, the task fails after delivering the results; on Airflow 3.3, a retry helps only if no call
+    `max_error_ratio` allows, the task fails after publishing the results; on Airflow 3.3, a retry helps only if no call
     was billed. If the terms of a provider are not accepted, the task fails with WD-029 and the URL at which an
     administrator can accept them.
 

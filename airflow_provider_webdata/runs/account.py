@@ -24,7 +24,7 @@ _KINDS = {"activity": "activity", "credits": "credit_period", "checks": "monitor
 
 
 class AccountRun(Run):
-    """Reads and delivers the account's records in the run's data interval."""
+    """Reads and publishes the account's records in the run's data interval."""
 
     task: WebDataAccountOperator
 
@@ -35,7 +35,7 @@ class AccountRun(Run):
     """End of the interval, exclusive."""
 
     def call(self) -> Any:
-        """Read and deliver the results."""
+        """Read and publish the results."""
         start, end = run_span(self.context["dag_run"], time_zone_of(self.context.get("dag")))
         if start < end:
             self.start, self.end = start, end

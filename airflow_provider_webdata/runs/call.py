@@ -1,4 +1,4 @@
-"""A task that makes one call: validated before, billed once, delivered after."""
+"""A task that makes one call: validated before, billed once, published after."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CallResult:
-    """A response, to count and deliver.
+    """A response, to count and publish.
 
     :param value: builds the task's XCom, see `Publication.publish`.
     :param answer_id: id of the response, if it has one.
@@ -78,12 +78,12 @@ def facts_of(answer: Answer) -> dict[str, Any]:
 
 
 class CallRun(Run):
-    """One call and its response. A subclass states the call; this class bills, counts, and delivers it.
+    """One call and its response. A subclass states the call; this class bills, counts, and publishes it.
 
-    A billed response that could not be delivered is stored for the next attempt, which delivers it instead of repeating
-    the same call: in Airflow's task state store (3.3), up to 16 MiB, otherwise beside the output. If both fail,
-    the task fails without a retry, and pushes the response as XCom `unpublished`. A response that goes to a file, or
-    that is compared, checked, or has media, is stored on receipt, so that a killed worker does not lose it.
+    A billed response that could not be published is stored for the next attempt, which publishes it in place of the
+    call: in Airflow's task state store (3.3), up to 16 MiB, otherwise beside the output. If both fail, the task fails
+    without a retry, and pushes the response as XCom `unpublished`. A response that goes to a file, or that is compared,
+    measured, or has media, is stored on receipt, so that a killed worker does not lose it.
     """
 
     task: WebDataOperator
@@ -145,7 +145,7 @@ class CallRun(Run):
         return self.ledger.held(self.operation, request, **priced), checked_extra_body(self.task, name)
 
     def call(self) -> Any:
-        """Make the call unless an earlier attempt stored its response; count and deliver the response.
+        """Make the call unless an earlier attempt stored its response; count and publish the response.
 
         :raises CreditLimitError: the call may exceed `credit_limit`.
         """
@@ -171,7 +171,7 @@ class CallRun(Run):
         call_id = result.answer_id or kept.name
         self.ledger.settle(cost, self.operation, call=call_id, execution=call.execution)
         if result.retry is not None:
-            # The response has no results to deliver, and the next attempt must not find it.
+            # The response has no results to publish, and the next attempt must not find it.
             kept.published()
             self.kept = None
             raise result.retry
@@ -197,7 +197,7 @@ class CallRun(Run):
         except Exception as failure:  # noqa: BLE001 - no error here may lead to a retry that bills again
             self.log.warning("Failed to push the response to XCom, too: %s", failure)
         unpublished = UnpublishedResponseError(
-            f"The response was billed, but could not be delivered ({brief(error) or type(error).__name__}) or stored "
+            f"The response was billed, but could not be published ({brief(error) or type(error).__name__}) or stored "
             f"for a retry. The task is not retried, because a retry would be billed again: {way_out}"
         )
         raise self.explained(unpublished) from (None if isinstance(error, CodedError) else error)

@@ -66,7 +66,7 @@ class MonitorCostError(CreditLimitError):
 
 
 class UnpublishedResponseError(CodedError, AirflowFailException):
-    """A billed response could neither be delivered nor stored for a retry."""
+    """A billed response could neither be published nor stored for a retry."""
 
     help_code = "WD-035"
 

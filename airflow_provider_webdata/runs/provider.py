@@ -48,7 +48,7 @@ class FailedCalls(msgspec.Struct):
 
 
 class ProviderRun(CallRun):
-    """Calls data providers and delivers their records.
+    """Calls data providers and publishes their records.
 
     The request's idempotency id depends on the task instance, its number of clears, and the content, so that the next
     attempt gets the response that this one lost. If no call succeeded, the request is sent again with another id.

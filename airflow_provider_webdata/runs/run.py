@@ -299,7 +299,7 @@ class Run:
             self.refuse(error)
 
     def publish(self, results: Results, value: Value | None = None) -> Any:
-        """Deliver results, and return the task's XCom; see `Publication.publish`."""
+        """Publish results, and return the task's XCom; see `Publication.publish`."""
         result = self.publication.publish(results, value)
         # Push the facts even if the task then fails or is skipped.
         self.push(**self.publication.facts)

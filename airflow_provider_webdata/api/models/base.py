@@ -256,7 +256,7 @@ def _none(value: Any, info: ValidationInfo) -> None:  # noqa: ARG001
 
 OrNone = Annotated[T | None, _Unread()]
 """A field beside the results, such as a cost or a date. A value without the documented shape is read as None, like an
-absent one: a response that was billed is delivered anyway, and code that reads the field needs no check."""
+absent one: a response that was billed is published anyway, and code that reads the field needs no check."""
 
 
 def _readable_entries(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:

@@ -60,7 +60,7 @@ class ExtractRun(JobRun):
         return AgentRequest, as_agent(body, number("credit_limit", self.task.credit_limit))
 
     def publish_job(self, job_id: str) -> Any:
-        """Deliver the result of the job in the shape of an extract job's."""
+        """Publish the result of the job in the shape of an extract job's."""
         if self.kind != "batch_scrape":
             return super().publish_job(job_id)
         result = self.result(job_id)

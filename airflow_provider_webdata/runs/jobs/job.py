@@ -1,4 +1,4 @@
-"""A job: started once for all attempts of the task, awaited, and its result delivered."""
+"""A job: started once for all attempts of the task, awaited, and its result published."""
 
 from __future__ import annotations
 
@@ -182,12 +182,12 @@ class JobRun(WaitRun[JobOutcome]):
         self.push(overCreditLimit=True)
 
     def publish_job(self, job_id: str) -> Any:
-        """Deliver the result of the job, and return the task's XCom."""
+        """Publish the result of the job, and return the task's XCom."""
         known = self.known_pages() if getattr(self.task, "changes", None) is not None else ()
         return self.result(job_id).publish(self.targets(), known, self.covers_all)
 
     def result(self, job_id: str, kind: JobKind | None = None) -> JobResult:
-        """Return the result of this task's job, to settle or deliver it.
+        """Return the result of this task's job, to settle or publish it.
 
         :param kind: kind of the job. Default: the task's.
         """

@@ -57,7 +57,7 @@ class PageErrors:
     :param robots_blocked: URLs that were not fetched because robots.txt forbids it.
     :param is_known: False if the service does not list the failed pages; `failed` then has those among the documents.
     :param skipped: entries of the result that are no pages.
-    :param delivered: all entries of the result.
+    :param returned: all entries of the result.
     :param pages: the first failed ones, each with `url`, `error` and `code`.
     :param groups: all failed ones by their reason.
     :param warned: number of pages with a warning.
@@ -69,7 +69,7 @@ class PageErrors:
     robots_blocked: int = 0
     is_known: bool = True
     skipped: int = 0
-    delivered: int = 0
+    returned: int = 0
     pages: list[dict[str, Any]] = field(default_factory=list)
     groups: FailureGroups = field(default_factory=FailureGroups)
     warned: int = 0
@@ -140,7 +140,7 @@ class JobResult:
         known: Sequence[str] = (),
         covers_all: Callable[[int], bool] = lambda _: True,
     ) -> Any:
-        """Deliver the result, and return the task's XCom.
+        """Publish the result, and return the task's XCom.
 
         :param inputs: the job's URLs or prompt, for OpenLineage.
         :param known: keys of existing pages that were not requested.
@@ -175,7 +175,7 @@ class JobResult:
         return value
 
     def publish_data(self, data: Any, summary: dict[str, Any], inputs: Sequence[str] = ()) -> Any:
-        """Deliver the data of a job that has no pages, and return the task's XCom.
+        """Publish the data of a job that has no pages, and return the task's XCom.
 
         :param data: the job's data.
         :param summary: other facts for XCom.
@@ -234,7 +234,7 @@ class JobResult:
         """
         for part in self._run.hook.iter_job_documents(self._kind, self._id):
             errors.skipped += part.skipped
-            errors.delivered += part.skipped + len(part.documents)
+            errors.returned += part.skipped + len(part.documents)
             for document in part.documents:
                 errors.add_document(document)
                 if was_fetched(_metadata_of(document)):
@@ -245,15 +245,15 @@ class JobResult:
         if (
             summary.get("status") == "completed"
             and isinstance(counted, int)
-            and (missing := counted - errors.delivered) > 0
+            and (missing := counted - errors.returned) > 0
         ):
             summary[MISSING] = missing
             self._log.warning(
-                "The service counts %d completed pages in job %s but delivered %d. No page counts as removed by this "
+                "The service counts %d completed pages in job %s but returned %d. No page counts as removed by this "
                 "run; run the task again, or report the job to the service",
                 counted,
                 self._id,
-                errors.delivered,
+                errors.returned,
             )
 
     def report(self, summary: Mapping[str, Any]) -> None:
@@ -288,7 +288,7 @@ class JobResult:
         if errors.warned:
             self._log.warning(
                 "%d of %d pages have a warning from the service, such as: %s",
-                *(errors.warned, errors.delivered, trimmed(errors.first_warning)),
+                *(errors.warned, errors.returned, trimmed(errors.first_warning)),
             )
         if errors.robots_blocked:
             self._log.warning(

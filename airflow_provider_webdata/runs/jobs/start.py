@@ -55,7 +55,7 @@ def was_started_before(context: Context) -> bool:
 
 
 def record_stop(context: Context) -> None:
-    """Record that the task cancels its job: a later attempt delivers the pages so far."""
+    """Record that the task cancels its job: a later attempt publishes the pages so far."""
     TaskState(context, _KEY, NOT_STARTED).set(stopped=True)
 
 

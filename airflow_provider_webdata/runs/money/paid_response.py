@@ -74,7 +74,7 @@ class PaidResponse:
                 self._store()
         else:
             self._log.info(
-                "Reusing the response that an earlier attempt received but did not deliver; it is not billed again"
+                "Reusing the response that an earlier attempt received but did not publish; it is not billed again"
             )
         return self.answer
 
@@ -95,7 +95,7 @@ class PaidResponse:
         if not self.is_earlier and self._stored is None and not self._store():
             return False
         if not self.is_earlier:
-            self._log.info("Stored the response: the next attempt delivers it without being billed again")
+            self._log.info("Stored the response: the next attempt publishes it without being billed again")
         return True
 
     def _store(self) -> bool:

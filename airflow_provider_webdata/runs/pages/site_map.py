@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class MapRun(CallRun):
-    """Maps a site and delivers its links."""
+    """Maps a site and publishes its links."""
 
     task: WebDataMapOperator
 

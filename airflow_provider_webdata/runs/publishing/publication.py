@@ -71,7 +71,7 @@ class Publication:
     :param connection: reads the settings of the task's connection.
     :param request: returns the request in wire form. Results must match its schema if the task has none.
     :ivar path: path or URL of the file; None: the results go to XCom.
-    :ivar facts: facts about the items for XCom, after `deliver`.
+    :ivar facts: facts about the items for XCom, after `publish`.
     :ivar preview: the first rows of the file, shortened.
     :ivar rejection: the error if results do not meet the conditions, after `publish`.
     :ivar written: the written file; None: the results are in XCom.
@@ -142,7 +142,7 @@ class Publication:
             step.prepare()
 
     def publish(self, results: Results, value: Value | None = None) -> Any:
-        """Deliver results and return the XCom.
+        """Publish results and return the XCom.
 
         With a file, the items are written one at a time, and the XCom is the summary with `path`, `count`, and `bytes`.
         Otherwise it is the value that `value` returns, or the summary with `count` and the items under `data`; a

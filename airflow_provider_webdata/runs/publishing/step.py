@@ -17,7 +17,7 @@ SKIPPED = "skippedEntries"
 """Key of the number of entries of a response that could not be read, in XCom and in the response's wire form."""
 
 MISSING = "missingPages"
-"""Key of the number of pages that a completed job counts but does not deliver, in XCom."""
+"""Key of the number of pages that a completed job counts but does not return, in XCom."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Batch search: runs the searches that earlier attempts did not, then delivers all results."""
+"""Batch search: runs the searches that earlier attempts did not, then publishes all results."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _SHOWN_FAILURES = 5
 
 
 class BatchSearchRun(Run):
-    """Runs a batch of searches and delivers their results."""
+    """Runs a batch of searches and publishes their results."""
 
     task: WebDataBatchSearchOperator
 
@@ -54,7 +54,7 @@ class BatchSearchRun(Run):
     batch: SearchBatch | None = None
 
     def call(self) -> Any:
-        """Run the searches that earlier attempts did not, and deliver all results."""
+        """Run the searches that earlier attempts did not, and publish all results."""
         self.ledger.push_earlier()
         task, context = self.task, self.context
         limit = self.ledger.credits.limit

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class IndexSearchRun(CallRun):
-    """Searches an index and delivers its `results`."""
+    """Searches an index and publishes its `results`."""
 
     kind: ClassVar[str]
     """Of the results, see `results.columns.columns_of`."""

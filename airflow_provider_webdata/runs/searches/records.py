@@ -1,7 +1,7 @@
 """The stored outcomes of a batch's searches: JSON objects, and the result items in them.
 
 A completed search has `key`, `query`, `id`, `creditsUsed`, `warning`, and `results`, the items by source. When it is
-delivered, it also has `labels`, the fields that tell the searches of a batch apart, such as `country`. A search
+published, it also has `labels`, the fields that tell the searches of a batch apart, such as `country`. A search
 without a response, which may have been billed, has `key`, `query`, `creditsUsed` (the reservation), and `ambiguous`
 (the error).
 """

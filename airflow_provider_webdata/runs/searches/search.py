@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class SearchRun(CallRun):
-    """Searches, and delivers the results of all sources or one."""
+    """Searches, and publishes the results of all sources or one."""
 
     task: WebDataSearchOperator
 

@@ -433,7 +433,7 @@ IMPOSSIBLE: list[tuple[type, dict[str, Any], str]] = [
     (
         WebDataCrawlOperator,
         {**CRAWL, "changes": "/c", "wait_for_completion": False},
-        "changes= has no effect with wait_for_completion=False, because the task delivers no results; remove "
+        "changes= has no effect with wait_for_completion=False, because the task publishes no results; remove "
         "wait_for_completion=False",
     ),
     (WebDataCrawlOperator, {**CRAWL, "checks": 5, "limit": 4}, "min_items=5 can never pass with limit=4; raise limit"),
