@@ -40,9 +40,9 @@ OPTIONS = {
         "JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: the schema that the "
         "request contains, if any.",
     ),
-    "checks": OptionArgument(
+    "quality": OptionArgument(
         "Quality | int | None",
-        "Quality.of(checks)",
+        "Quality.of(quality)",
         "conditions that the results must meet before they replace those of earlier runs: minimum number of results, "
         "or `Quality`. Default: no conditions.",
     ),

@@ -31,7 +31,7 @@ class RequestFields(msgspec.Struct):
     :param without: fields that the operator does not accept.
     :param defaults: default values that the operator sends in place of the service's own defaults.
     :param options: option arguments that the operator accepts, of `output`, `media`, `changes`, `result_schema`,
-        `checks`, and `credit_limit`.
+        `quality`, and `credit_limit`.
     """
 
     model: str

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.api.path_filters import globs, literal_filters, matches_start
 from airflow_provider_webdata.base.job_operator import WebDataJobOperator
 from airflow_provider_webdata.base.operator import RequestFields, checked_limit
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import is_literal
+from airflow_provider_webdata.common.path_filters import globs, literal_filters, matches_start
 from airflow_provider_webdata.options import Changes, Media, Output, Quality, Schema
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class WebDataCrawlOperator(
     fields=RequestFields(
         "CrawlRequest",
         defaults={"limit": 100},
-        options=("output", "media", "changes", "result_schema", "checks", "credit_limit"),
+        options=("output", "media", "changes", "result_schema", "quality", "credit_limit"),
     ),
 ):
     """Crawl a site, and wait for its pages. Bills credits.
@@ -63,7 +63,7 @@ class WebDataCrawlOperator(
     :param changes: path or URL of a folder for the runs' manifests, or `Changes` (templated). Default: no comparison.
     :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: the
         schema that the request contains, if any.
-    :param checks: conditions that the results must meet before they replace those of earlier runs: minimum number of
+    :param quality: conditions that the results must meet before they replace those of earlier runs: minimum number of
         results, or `Quality`. Default: no conditions.
     :param credit_limit: maximum credits for all attempts until the task is cleared; on Airflow 3.2, for each attempt
         (templated). A call of a killed attempt counts with its maximum cost. A call whose documented price may exceed
@@ -102,7 +102,7 @@ class WebDataCrawlOperator(
         media: Media | str | None = None,
         changes: Changes | str | None = None,
         result_schema: Schema | Mapping[str, Any] | type | str | None = None,
-        checks: Quality | int | None = None,
+        quality: Quality | int | None = None,
         credit_limit: float | str | None = None,
         # end of fields
         **kwargs: Any,
@@ -135,7 +135,7 @@ class WebDataCrawlOperator(
         self.media = Media.of(media)
         self.changes = Changes.of(changes)
         self.result_schema = Schema.of(result_schema)
-        self.checks = Quality.of(checks)
+        self.quality = Quality.of(quality)
         self.credit_limit = checked_limit(credit_limit)
         # end of fields
 

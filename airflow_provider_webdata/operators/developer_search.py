@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 class WebDataDeveloperSearchOperator(
     WebDataOperator,
-    fields=RequestFields("DeveloperSearchRequest", options=("output", "checks", "credit_limit")),
+    fields=RequestFields("DeveloperSearchRequest", options=("output", "quality", "credit_limit")),
 ):
     """Search issues, pull requests, READMEs, and documentation. Bills credits: 2 for each 10 results, rounded up.
 
@@ -44,7 +44,7 @@ class WebDataDeveloperSearchOperator(
     :param archived: include archived repositories or not.
     :param fork: include forks or not.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
-    :param checks: conditions that the results must meet before they replace those of earlier runs: minimum number of
+    :param quality: conditions that the results must meet before they replace those of earlier runs: minimum number of
         results, or `Quality`. Default: no conditions.
     :param credit_limit: maximum credits for all attempts until the task is cleared; on Airflow 3.2, for each attempt
         (templated). A call of a killed attempt counts with its maximum cost. A call whose documented price may exceed
@@ -73,7 +73,7 @@ class WebDataDeveloperSearchOperator(
         archived: bool | str | None = None,
         fork: bool | str | None = None,
         output: Output | str | None = None,
-        checks: Quality | int | None = None,
+        quality: Quality | int | None = None,
         credit_limit: float | str | None = None,
         # end of fields
         **kwargs: Any,
@@ -95,6 +95,6 @@ class WebDataDeveloperSearchOperator(
         self.archived = archived
         self.fork = fork
         self.output_to = Output.of(output)
-        self.checks = Quality.of(checks)
+        self.quality = Quality.of(quality)
         self.credit_limit = checked_limit(credit_limit)
         # end of fields

@@ -25,7 +25,7 @@ class WebDataExtractOperator(
     fields=RequestFields(
         "ExtractRequest",
         own=("via",),
-        options=("output", "media", "result_schema", "checks", "credit_limit"),
+        options=("output", "media", "result_schema", "quality", "credit_limit"),
     ),
 ):
     """Extract structured data from pages and sites, and wait for it. Bills credits.
@@ -67,7 +67,7 @@ class WebDataExtractOperator(
         kept.
     :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: the
         schema that the request contains, if any.
-    :param checks: conditions that the results must meet before they replace those of earlier runs: minimum number of
+    :param quality: conditions that the results must meet before they replace those of earlier runs: minimum number of
         results, or `Quality`. Default: no conditions.
     :param credit_limit: maximum credits for all attempts until the task is cleared; on Airflow 3.2, for each attempt
         (templated). A call of a killed attempt counts with its maximum cost. A call whose documented price may exceed
@@ -102,7 +102,7 @@ class WebDataExtractOperator(
         output: Output | str | None = None,
         media: Media | str | None = None,
         result_schema: Schema | Mapping[str, Any] | type | str | None = None,
-        checks: Quality | int | None = None,
+        quality: Quality | int | None = None,
         credit_limit: float | str | None = None,
         # end of fields
         **kwargs: Any,
@@ -134,6 +134,6 @@ class WebDataExtractOperator(
         self.output_to = Output.of(output)
         self.media = Media.of(media)
         self.result_schema = Schema.of(result_schema)
-        self.checks = Quality.of(checks)
+        self.quality = Quality.of(quality)
         self.credit_limit = checked_limit(credit_limit)
         # end of fields

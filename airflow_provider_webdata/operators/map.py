@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from airflow_provider_webdata.api.path_filters import globs, literal_filters
 from airflow_provider_webdata.base.operator import RequestFields, WebDataOperator, checked_limit
 from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.common.path_filters import globs, literal_filters
 from airflow_provider_webdata.options import Changes, Output, Quality, one_of, writes_file
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class WebDataMapOperator(
     WebDataOperator,
     fields=RequestFields(
-        "MapRequest", own=("returns",), options=("output", "changes", "checks", "credit_limit")
+        "MapRequest", own=("returns",), options=("output", "changes", "quality", "credit_limit")
     ),
 ):
     """List the URLs of a site. Bills one credit for any number of links.
@@ -48,7 +48,7 @@ class WebDataMapOperator(
     :param exclude_paths: regular expressions for the path; matching URLs are omitted.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
     :param changes: path or URL of a folder for the runs' manifests, or `Changes` (templated). Default: no comparison.
-    :param checks: conditions that the results must meet before they replace those of earlier runs: minimum number of
+    :param quality: conditions that the results must meet before they replace those of earlier runs: minimum number of
         results, or `Quality`. Default: no conditions.
     :param credit_limit: maximum credits for all attempts until the task is cleared; on Airflow 3.2, for each attempt
         (templated). A call of a killed attempt counts with its maximum cost. A call whose documented price may exceed
@@ -81,7 +81,7 @@ class WebDataMapOperator(
         exclude_paths: Sequence[str] | None = None,
         output: Output | str | None = None,
         changes: Changes | str | None = None,
-        checks: Quality | int | None = None,
+        quality: Quality | int | None = None,
         credit_limit: float | str | None = None,
         # end of fields
         returns: Literal["links", "urls"] | None = None,
@@ -113,7 +113,7 @@ class WebDataMapOperator(
         self.exclude_paths = exclude_paths
         self.output_to = Output.of(output)
         self.changes = Changes.of(changes)
-        self.checks = Quality.of(checks)
+        self.quality = Quality.of(quality)
         self.credit_limit = checked_limit(credit_limit)
         # end of fields
         self.returns = returns

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class WebDataPaperSearchOperator(
-    WebDataOperator, fields=RequestFields("PaperSearchRequest", options=("output", "checks", "credit_limit"))
+    WebDataOperator, fields=RequestFields("PaperSearchRequest", options=("output", "quality", "credit_limit"))
 ):
     """Search abstracts of research papers. Bills credits: 2 for each 10 results, rounded up.
 
@@ -33,7 +33,7 @@ class WebDataPaperSearchOperator(
     :param from_date: earliest date on which a paper was created or updated, such as `2026-01-31`.
     :param to_date: latest such date.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
-    :param checks: conditions that the results must meet before they replace those of earlier runs: minimum number of
+    :param quality: conditions that the results must meet before they replace those of earlier runs: minimum number of
         results, or `Quality`. Default: no conditions.
     :param credit_limit: maximum credits for all attempts until the task is cleared; on Airflow 3.2, for each attempt
         (templated). A call of a killed attempt counts with its maximum cost. A call whose documented price may exceed
@@ -54,7 +54,7 @@ class WebDataPaperSearchOperator(
         from_date: str | None = None,
         to_date: str | None = None,
         output: Output | str | None = None,
-        checks: Quality | int | None = None,
+        quality: Quality | int | None = None,
         credit_limit: float | str | None = None,
         # end of fields
         **kwargs: Any,
@@ -68,6 +68,6 @@ class WebDataPaperSearchOperator(
         self.from_date = from_date
         self.to_date = to_date
         self.output_to = Output.of(output)
-        self.checks = Quality.of(checks)
+        self.quality = Quality.of(quality)
         self.credit_limit = checked_limit(credit_limit)
         # end of fields

@@ -16,7 +16,7 @@ class WebDataParseOperator(
     fields=RequestFields(
         "ParseOptions",
         own=("file", "filename", "upload"),
-        options=("output", "media", "result_schema", "checks", "credit_limit"),
+        options=("output", "media", "result_schema", "quality", "credit_limit"),
     ),
 ):
     """Upload a file and return its content as Markdown or another format. Bills credits.
@@ -60,7 +60,7 @@ class WebDataParseOperator(
         kept.
     :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: the
         schema that the request contains, if any.
-    :param checks: conditions that the results must meet before they replace those of earlier runs: minimum number of
+    :param quality: conditions that the results must meet before they replace those of earlier runs: minimum number of
         results, or `Quality`. Default: no conditions.
     :param credit_limit: maximum credits for all attempts until the task is cleared; on Airflow 3.2, for each attempt
         (templated). A call of a killed attempt counts with its maximum cost. A call whose documented price may exceed
@@ -95,7 +95,7 @@ class WebDataParseOperator(
         output: Output | str | None = None,
         media: Media | str | None = None,
         result_schema: Schema | Mapping[str, Any] | type | str | None = None,
-        checks: Quality | int | None = None,
+        quality: Quality | int | None = None,
         credit_limit: float | str | None = None,
         # end of fields
         **kwargs: Any,
@@ -123,6 +123,6 @@ class WebDataParseOperator(
         self.output_to = Output.of(output)
         self.media = Media.of(media)
         self.result_schema = Schema.of(result_schema)
-        self.checks = Quality.of(checks)
+        self.quality = Quality.of(quality)
         self.credit_limit = checked_limit(credit_limit)
         # end of fields

@@ -19,7 +19,7 @@ class WebDataProviderOperator(
         "ProviderRequest",
         without=("calls",),
         own=("provider", "capability", "options", "calls", "record_key", "max_error_ratio"),
-        options=("output", "changes", "result_schema", "checks", "credit_limit"),
+        options=("output", "changes", "result_schema", "quality", "credit_limit"),
     ),
 ):
     """Call data providers, and return their records. Bills credits according to the contract of each capability.
@@ -55,7 +55,7 @@ class WebDataProviderOperator(
     :param changes: path or URL of a folder for the runs' manifests, or `Changes` (templated). Default: no comparison.
     :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: the
         schema that the request contains, if any.
-    :param checks: conditions that the results must meet before they replace those of earlier runs: minimum number of
+    :param quality: conditions that the results must meet before they replace those of earlier runs: minimum number of
         results, or `Quality`. Default: no conditions.
     :param credit_limit: maximum credits for all attempts until the task is cleared; on Airflow 3.2, for each attempt
         (templated). A call of a killed attempt counts with its maximum cost. A call whose documented price may exceed
@@ -78,7 +78,7 @@ class WebDataProviderOperator(
         output: Output | str | None = None,
         changes: Changes | str | None = None,
         result_schema: Schema | Mapping[str, Any] | type | str | None = None,
-        checks: Quality | int | None = None,
+        quality: Quality | int | None = None,
         credit_limit: float | str | None = None,
         # end of fields
         record_key: str | None = None,
@@ -97,7 +97,7 @@ class WebDataProviderOperator(
         self.output_to = Output.of(output)
         self.changes = Changes.of(changes)
         self.result_schema = Schema.of(result_schema)
-        self.checks = Quality.of(checks)
+        self.quality = Quality.of(quality)
         self.credit_limit = checked_limit(credit_limit)
         # end of fields
         self.calls = [given] if calls is None else calls

@@ -18,7 +18,7 @@ class WebDataSearchOperator(
     fields=RequestFields(
         "SearchRequest",
         own=("returns",),
-        options=("output", "media", "changes", "result_schema", "checks", "credit_limit"),
+        options=("output", "media", "changes", "result_schema", "quality", "credit_limit"),
     ),
 ):
     """Search the web and, with `scrape_options`, scrape the results. Bills credits.
@@ -65,7 +65,7 @@ class WebDataSearchOperator(
     :param changes: path or URL of a folder for the runs' manifests, or `Changes` (templated). Default: no comparison.
     :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: the
         schema that the request contains, if any.
-    :param checks: conditions that the results must meet before they replace those of earlier runs: minimum number of
+    :param quality: conditions that the results must meet before they replace those of earlier runs: minimum number of
         results, or `Quality`. Default: no conditions.
     :param credit_limit: maximum credits for all attempts until the task is cleared; on Airflow 3.2, for each attempt
         (templated). A call of a killed attempt counts with its maximum cost. A call whose documented price may exceed
@@ -104,7 +104,7 @@ class WebDataSearchOperator(
         media: Media | str | None = None,
         changes: Changes | str | None = None,
         result_schema: Schema | Mapping[str, Any] | type | str | None = None,
-        checks: Quality | int | None = None,
+        quality: Quality | int | None = None,
         credit_limit: float | str | None = None,
         # end of fields
         returns: Literal["web", "images", "news", "tools"] | None = None,
@@ -139,7 +139,7 @@ class WebDataSearchOperator(
         self.media = Media.of(media)
         self.changes = Changes.of(changes)
         self.result_schema = Schema.of(result_schema)
-        self.checks = Quality.of(checks)
+        self.quality = Quality.of(quality)
         self.credit_limit = checked_limit(credit_limit)
         # end of fields
         self.returns = returns

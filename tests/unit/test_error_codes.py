@@ -48,7 +48,6 @@ TURNED_INTO = {
     "DeliveryNotFoundError": "the command's own message",
     "WaitFailedError": "the event of the wait",
     "ExpiredError": "the event of the wait",
-    "NewJoinError": "nothing, since the stream goes on",
 }
 """What users see in place of errors that have no code."""
 

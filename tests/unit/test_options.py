@@ -89,7 +89,7 @@ SHORT: dict[str, tuple[str, Any, Option]] = {
     "media": ("media", "/x", Media("/x")),
     "changes": ("changes", "/x", Changes("/x")),
     "result_schema": ("result_schema", {"type": "object"}, Schema({"type": "object"})),
-    "checks": ("checks", 5, Quality(min_items=5)),
+    "quality": ("quality", 5, Quality(min_items=5)),
 }
 
 

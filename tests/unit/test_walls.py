@@ -101,7 +101,7 @@ WebDataCreateMonitorOperator(
 )
 assert not [name for name in sys.modules if name.startswith("{PACKAGE}.api")]
 """,
-    "results": light(["results.output"], "pyarrow httpx fsspec .api"),
+    "results": light(["results.files.output"], "pyarrow httpx fsspec .api"),
     "media": light(["results.media"], "pyarrow fsspec .api"),
 }
 CORE = "import airflow.plugins_manager"

@@ -25,7 +25,7 @@ from airflow_provider_webdata.api.models.fields import (
 )
 from airflow_provider_webdata.api.models.scrape import ScrapeOptions, check_zero_data_retention
 from airflow_provider_webdata.api.models.webhook import PageJobWebhookConfig
-from airflow_provider_webdata.api.path_filters import expression_of, globs, matches_start
+from airflow_provider_webdata.common.path_filters import expression_of, globs, matches_start
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -113,7 +113,7 @@ def test_in_an_object_store(here: SandboxServer, s3_client: Any, bucket: str) ->
 
 def test_results_of_unfinished_work_are_rejected(here: SandboxServer) -> None:
     """The cleared task makes the searches that the credit limit left, and no others."""
-    arguments: dict[str, Any] = {"task_id": "t", "queries": ["river", "bridge"], "checks": 1}
+    arguments: dict[str, Any] = {"task_id": "t", "queries": ["river", "bridge"], "quality": 1}
     store = direct.StateStore()
     outcome = direct.run(WebDataBatchSearchOperator(credit_limit=3, **arguments), store)
     assert outcome.ended == ("failed", 1)

@@ -127,11 +127,11 @@ def test_each_failed_check_is_an_error_before_the_command_and_the_rest(
     path = tmp_path / "found.jsonl"
     delivered(PAGES, quality=Quality(min_items=11, coverage={"json.colour": 0.5}), output=str(path))
     told = re.findall(r"\[(error|info) +\] (\S+ \S+)", capsys.readouterr().out)
-    assert told[:2] == [("error", "Check min_items"), ("error", "Check coverage")]
+    assert told[:2] == [("error", "Condition min_items"), ("error", "Condition coverage")]
     assert [level for level, _ in told].count("error") == 3
 
 
-@each_row("checks, items, message", CHECKS)
+@each_row("quality, items, message", CHECKS)
 def test_a_check_that_fails(tmp_path: Path, quality: Quality, items: list[Any], message: str) -> None:
     path = tmp_path / "with space" / "found.jsonl"
     path.parent.mkdir(exist_ok=True)
@@ -239,7 +239,7 @@ def test_the_manifest_knows_the_run_before_and_does_not_advance(tmp_path: Path) 
     """By data interval: a later run is no earlier one, and a rejected one does not count."""
     options: dict[str, Any] = {
         "changes": Changes(str(tmp_path / "seen"), emit="changed", on_unchanged="skip"),
-        "checks": Quality(drop_vs_last=0.3),
+        "quality": Quality(drop_vs_last=0.3),
         "output": str(tmp_path / "found.jsonl"),
     }
 
@@ -292,7 +292,7 @@ def test_newer_results_are_not_replaced_by_older_ones(tmp_path: Path, partition_
     delivered(PAGES[:1], output=output, quality=2)
     os.utime(f"{url}.rejected", (1, 1))
     day = DAY + timedelta(days=1)
-    delivered(PAGES[:5], output=output, day=day, **({} if partition_by is None else {"checks": 1}))
+    delivered(PAGES[:5], output=output, day=day, **({} if partition_by is None else {"quality": 1}))
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     with pytest.raises(OutputError, match=r"after the rejected results .1970-01-01.*add --force"):
         publish(url)
@@ -385,7 +385,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     ):
         command.func(Namespace(path=str(path), force=False, verbose=False))  # type: ignore[union-attr]
     with pytest.raises(
-        OutputError, match=r"files\.json\.rejected does not exist. Specify the output of a task whose checks"
+        OutputError, match=r"files\.json\.rejected does not exist. Specify the output of a task that rejected"
     ):
         publish(str(tmp_path / "found.files.json"))
 
@@ -428,7 +428,7 @@ PAGED = Quality(blocked=0.1)
 IMPOSSIBLE: list[tuple[type, dict[str, Any], str]] = [
     *(
         (WebDataCrawlOperator, {**CRAWL, **option, "wait_for_completion": False}, "give it to WebDataJobSensor")
-        for option in ({"checks": 5}, {"output": "/x.csv"}, {"media": "/m"}, {"result_schema": {}})
+        for option in ({"quality": 5}, {"output": "/x.csv"}, {"media": "/m"}, {"result_schema": {}})
     ),
     (
         WebDataCrawlOperator,
@@ -436,20 +436,20 @@ IMPOSSIBLE: list[tuple[type, dict[str, Any], str]] = [
         "changes= has no effect with wait_for_completion=False, because the task publishes no results; remove "
         "wait_for_completion=False",
     ),
-    (WebDataCrawlOperator, {**CRAWL, "checks": 5, "limit": 4}, "min_items=5 can never pass with limit=4; raise limit"),
-    (WebDataScrapeOperator, {**CRAWL, "checks": 2}, "min_items=2 can never pass: the task has one result"),
-    (WebDataMapOperator, {**CRAWL, "checks": PAGED}, "apply to pages, and the task returns none; omit them"),
-    (WebDataAccountOperator, {"task_id": "t", "what": "credits", "checks": PAGED}, "apply to pages"),
-    (WebDataSearchOperator, {"task_id": "t", "query": "q", "checks": PAGED}, "or request formats in scrape_options"),
-    (WebDataJobSensor, {"task_id": "t", "kind": "agent", "job_id": "1", "checks": PAGED}, "apply to pages"),
+    (WebDataCrawlOperator, {**CRAWL, "quality": 5, "limit": 4}, "min_items=5 can never pass with limit=4; raise limit"),
+    (WebDataScrapeOperator, {**CRAWL, "quality": 2}, "min_items=2 can never pass: the task has one result"),
+    (WebDataMapOperator, {**CRAWL, "quality": PAGED}, "apply to pages, and the task returns none; omit them"),
+    (WebDataAccountOperator, {"task_id": "t", "what": "credits", "quality": PAGED}, "apply to pages"),
+    (WebDataSearchOperator, {"task_id": "t", "query": "q", "quality": PAGED}, "or request formats in scrape_options"),
+    (WebDataJobSensor, {"task_id": "t", "kind": "agent", "job_id": "1", "quality": PAGED}, "apply to pages"),
     (
         WebDataCrawlOperator,
-        {**CRAWL, "checks": Quality(drop_vs_last=0.1), "do_xcom_push": False},
+        {**CRAWL, "quality": Quality(drop_vs_last=0.1), "do_xcom_push": False},
         r"drop_vs_last needs XCom, or changes=.*omit do_xcom_push=False",
     ),
     (
         WebDataCrawlOperator,
-        {**CRAWL, "checks": Quality(drop_vs_last=0.1), "do_xcom_push": False, "changes": Changes("/x", shared=True)},
+        {**CRAWL, "quality": Quality(drop_vs_last=0.1), "do_xcom_push": False, "changes": Changes("/x", shared=True)},
         r"drop_vs_last needs XCom, or changes= without shared=True.*omit do_xcom_push=False",
     ),
 ]  # fmt: skip

@@ -147,7 +147,7 @@ def test_command(
     file.write_text(source)
     monkeypatch.setattr(operator_fields, "OPERATORS", folder)
     rules = folder.parent / "base" / "arguments" / "field_rules.json"
-    rules.parent.mkdir()
+    rules.parent.mkdir(parents=True)
     rules.write_text(field_rules(["CrawlParamsRequest"]) if source == WRITTEN else "")
     assert main(arguments) == code
     assert ('"CrawlParamsRequest"' in rules.read_text()) is (code == 0)
