@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 _MAX_FILES_IN_EXTRA = 100
 
 
-def annotate_outlets(context: Mapping[str, Any], facts: Mapping[str, Any]) -> int:
+def annotate_outlets(context: Mapping[str, Any], summary: Mapping[str, Any]) -> int:
     """Add facts to the extra of each outlet's event, and return the number of outlets.
 
     Values set by the DAG's author take precedence.
 
-    :param facts: JSON values by name; None is omitted.
+    :param summary: JSON values by name; None is omitted.
     """
-    known = {name: value for name, value in facts.items() if value is not None}
+    known = {name: value for name, value in summary.items() if value is not None}
     outlets = [*_outlets(context, aliases=True)]
     for outlet in outlets:
         extra = context["outlet_events"][outlet].extra
@@ -51,20 +51,20 @@ def check_partition_outlets(context: Mapping[str, Any]) -> None:
         )
 
 
-def emit_partitions(context: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
+def emit_partitions(context: Mapping[str, Any], summary: Mapping[str, Any]) -> None:
     """Emit one event per partition of a written output, for each asset among the outlets.
 
     The extra has `task_url`, the task's page in Airflow's UI, and `files` if there are at most 100. With more files,
     `partition_file` reads the list.
 
-    :param facts: facts about the output: `path` of the list, and `files`.
+    :param summary: facts about the output: `path` of the list, and `files`.
     """
-    files = facts["files"]
+    files = summary["files"]
     few = {} if len(files) > _MAX_FILES_IN_EXTRA else {"files": files}
     ti = context["ti"]
     url = page_url(task_page(ti.dag_id, ti.run_id, ti.task_id, ti.map_index))
     annotate_outlets(
-        context, {**{name: facts[name] for name in facts if name != "files"}, **few, "task_url": url}
+        context, {**{name: summary[name] for name in summary if name != "files"}, **few, "task_url": url}
     )
     for outlet in _outlets(context):
         context["outlet_events"][outlet].add_partitions([partition_key(entry) for entry in files])

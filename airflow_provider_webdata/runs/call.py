@@ -68,13 +68,13 @@ class BilledCall:
     inputs: Mapping[str, Any] = field(default_factory=dict)
 
 
-def facts_of(answer: Answer) -> dict[str, Any]:
+def summary_of(answer: Answer) -> dict[str, Any]:
     """Return a response in wire form, without `success`, and with the number of its skipped entries."""
-    facts = answer.to_wire()
-    facts.pop("success", None)
+    summary = answer.to_wire()
+    summary.pop("success", None)
     if answer.skipped:
-        facts[SKIPPED] = answer.skipped
-    return facts
+        summary[SKIPPED] = answer.skipped
+    return summary
 
 
 class CallRun(Run):

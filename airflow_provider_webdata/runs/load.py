@@ -66,7 +66,7 @@ class LoadRun:
         self._lineage = lambda: load_lineage(
             files, dataset_of_table(connection, table), loaded.rows, loaded.columns
         )
-        facts = {
+        summary = {
             "table": str(table),
             "loaded": loaded.rows,
             "deleted": loaded.deleted,
@@ -75,8 +75,8 @@ class LoadRun:
             **({"heldBack": loaded.held_back} if loaded.held_back else {}),
             **({"failedPages": loaded.failed_pages} if loaded.failed_pages else {}),
         }
-        annotate_outlets(self.context, facts)
-        return facts
+        annotate_outlets(self.context, summary)
+        return summary
 
     def _stamp(self) -> dict[str, str]:
         dag_id, run_id, task_id, *index = map(str, Attempt(self.context).instance)

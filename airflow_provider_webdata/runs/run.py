@@ -301,8 +301,8 @@ class Run:
     def publish(self, results: Results, value: Value | None = None) -> Any:
         """Publish results, and return the task's XCom; see `Publication.publish`."""
         result = self.publication.publish(results, value)
-        # Push the facts even if the task then fails or is skipped.
-        self.push(**self.publication.facts)
+        # Push the summary even if the task then fails or is skipped.
+        self.push(**self.publication.summary)
         if self.publication.preview:
             self.push(**{PREVIEW: self.publication.preview})
         return result

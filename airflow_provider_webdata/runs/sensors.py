@@ -27,7 +27,7 @@ from airflow_provider_webdata.states.check_queue import CheckQueue
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED
 from airflow_provider_webdata.states.outcomes import CheckOutcome, DeliveryOutcome, JobOutcome, OutcomeT
 from airflow_provider_webdata.waiting.check_target import CheckTarget
-from airflow_provider_webdata.waiting.delivery_target import DeliveryTarget, facts_of
+from airflow_provider_webdata.waiting.delivery_target import DeliveryTarget, fields_of
 from airflow_provider_webdata.waiting.job_target import JobTarget
 from airflow_provider_webdata.waiting.wait import look
 
@@ -223,6 +223,6 @@ class WebhookSensorRun(SensorRun[DeliveryOutcome]):
         with self.hook.inbox() as inbox:
             delivery = inbox.fetch(outcome.delivery_id)
         self.log.info("Delivery %s: %s, received at %s", delivery.id, delivery.event, delivery.received_at)
-        facts = facts_of(delivery)
-        del facts["size"]
-        return {**facts, "payload": delivery.payload()}
+        fields = fields_of(delivery)
+        del fields["size"]
+        return {**fields, "payload": delivery.payload()}

@@ -216,12 +216,12 @@ class WebTools:
         name, found = (
             ("answer", document.answer) if wanted["type"] == "question" else ("data", document.json_)
         )
-        facts = _Facts(document, url)
-        notes = facts.notes()
+        summary = _PageSummary(document, url)
+        notes = summary.notes()
         if found in (None, "", [], {}):
             notes.append("The page does not contain the requested information.")
         found = self._beginning(found, notes, "request less data to get a complete result")
-        return _result({"url": url, "untrusted": {"url": facts.url, name: found}}, notes)
+        return _result({"url": url, "untrusted": {"url": summary.url, name: found}}, notes)
 
     async def find_data(
         self,
@@ -310,15 +310,15 @@ class WebTools:
 
     async def _read(self, tool: str, url: str, pages: int) -> _Text:
         document = await self._earlier(tool, url) or await self._scrape(tool, url, pages, ["markdown"])
-        facts = _Facts(document, url)
-        notes = facts.notes()
-        if facts.total_pages > (read := facts.pages or pages):
+        summary = _PageSummary(document, url)
+        notes = summary.notes()
+        if summary.total_pages > (read := summary.pages or pages):
             more = "; use read_file to read more" if tool == "read_page" else ""
-            notes.append(f"This file has {facts.total_pages} pages; only the first {read} were read{more}.")
+            notes.append(f"This file has {summary.total_pages} pages; only the first {read} were read{more}.")
         text = document.markdown if isinstance(document.markdown, str) else ""
         if not text.strip():
             notes.append("It contains no text.")
-        return _Text(facts.url, facts.title, text, tuple(notes))
+        return _Text(summary.url, summary.title, text, tuple(notes))
 
     async def _once(self, tool: str, given: Any, call: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
         """Return the result of a call, which identical calls share while it runs and afterwards."""
@@ -372,11 +372,13 @@ class WebTools:
         }
         async with self._calling() as hook:
             answer = await hook.scrape(body)
-        facts = _Facts(answer.data, url)
-        await self._add(self._sources.add_page, tool, url, facts.url, facts.title, scrape_id=facts.scrape_id)
+        summary = _PageSummary(answer.data, url)
+        await self._add(
+            self._sources.add_page, tool, url, summary.url, summary.title, scrape_id=summary.scrape_id
+        )
         if self._save_to is not None:
             # Hashed, because a page's own tag may replace the scrape's id with a path outside the folder.
-            name = hashlib.sha256(repr((url, formats, facts.scrape_id)).encode()).hexdigest()[:32]
+            name = hashlib.sha256(repr((url, formats, summary.scrape_id)).encode()).hexdigest()[:32]
             await asyncio.to_thread(self._save, f"{self._save_to.rstrip('/')}/{name}.jsonl", answer.data)
         return answer.data
 
@@ -424,7 +426,7 @@ def _result(result: dict[str, Any], notes: list[str]) -> dict[str, Any]:
     return {**result, "note": " ".join(notes)} if notes else result
 
 
-class _Facts:
+class _PageSummary:
     """The service's metadata of a page, without values of undocumented types: a page's own tags may set them."""
 
     def __init__(self, document: Document, asked: str) -> None:

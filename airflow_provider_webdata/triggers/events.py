@@ -14,7 +14,7 @@ from airflow_provider_webdata.inbox.envelope import parse_body
 from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES
 from airflow_provider_webdata.states.checks import CheckCriteria
 from airflow_provider_webdata.triggers.base.stream_trigger import StreamTrigger
-from airflow_provider_webdata.waiting.delivery_target import facts_of
+from airflow_provider_webdata.waiting.delivery_target import fields_of
 from airflow_provider_webdata.waiting.hub import Hub
 from airflow_provider_webdata.waiting.mailbox import WaitFailedError
 from airflow_provider_webdata.waiting.policy import CHECK_POLL_INTERVAL, CHECK_SAFETY_POLL, PollingPolicy
@@ -206,7 +206,7 @@ def payload_of(conn_id: str, delivery: Delivery) -> dict[str, Any]:
     """Return the asset event payload for a delivery, without the body if it is large."""
     payload = {
         "conn_id": conn_id,
-        **facts_of(delivery),
+        **fields_of(delivery),
         "page_url": page_url(delivery_page(delivery.id)),
     }
     if delivery.has_body and delivery.size <= INLINE_BODY_BYTES:

@@ -12,9 +12,9 @@ from airflow_provider_webdata.ui.tasks import is_number, sum_known
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from airflow_provider_webdata.ui.tasks import TaskFacts
+    from airflow_provider_webdata.ui.tasks import TaskSummary
 
-FACTS = ("quality", "qualityRejected", "changes")
+KEYS = ("quality", "qualityRejected", "changes")
 """Keys of the XComs of earlier runs that the charts show."""
 _CHANGES = {"new": "New", "changed": "Changed", "removed": "Removed"}
 _MAX_SHOWN = 50
@@ -40,7 +40,7 @@ class QualityRecord(NamedTuple):
     :param failed: failed conditions as text.
     :param blocked: number of substitute pages by kind.
     :param invalid: numbers of items that do not match the schema and of validated items; None without a schema.
-    :param facts: measurements of the results.
+    :param measurements: measurements of the results.
     :param coverage: share of items that have a field, by field.
     :param chart: chart of the items in the last runs; empty if there are fewer than two.
     :param has_rejected: whether the results of one of these runs were rejected.
@@ -50,22 +50,22 @@ class QualityRecord(NamedTuple):
     failed: list[str]
     blocked: dict[str, float]
     invalid: tuple[int, int] | None
-    facts: Sequence[Measurement] = ()
+    measurements: Sequence[Measurement] = ()
     coverage: Sequence[Measurement] = ()
     chart: Markup = Markup()
     has_rejected: bool = False
 
 
 def quality_of(
-    facts: TaskFacts, past: Callable[[], list[tuple[str, dict[str, Any]]]]
+    summary: TaskSummary, past: Callable[[], list[tuple[str, dict[str, Any]]]]
 ) -> QualityRecord | None:
     """Return the data quality of a task, or None if it has no checks.
 
-    :param past: returns the last runs with their XComs `FACTS`, oldest first.
+    :param past: returns the last runs with their XComs `KEYS`, oldest first.
     """
-    rejected = facts.fact("qualityRejected")
-    found = rejected if isinstance(rejected, dict) else facts.fact("quality")
-    validation = facts.fact("validation")
+    rejected = summary.fact("qualityRejected")
+    found = rejected if isinstance(rejected, dict) else summary.fact("quality")
+    validation = summary.fact("validation")
     invalid: tuple[int, int] | None = None
     if isinstance(validation, dict):
         wrong, checked = validation.get("invalid"), validation.get("checked")
@@ -75,7 +75,7 @@ def quality_of(
         return None if invalid is None else QualityRecord(False, [], {}, invalid)
     failed = found.get("failed")
     runs = [(run_id, xcoms) for run_id, xcoms in past() if _quality(xcoms)]
-    measured, covered = _measured(found, facts.fact("changes")), _numbers(found.get("coverage"))
+    measured, covered = _measured(found, summary.fact("changes")), _numbers(found.get("coverage"))
     earlier = [_measured(_quality(xcoms), xcoms.get("changes")) for _, xcoms in runs]
     columns = [
         # Rejected results have a different color.

@@ -69,7 +69,7 @@ class WaitingTask:
 
 
 @dataclass(frozen=True)
-class TaskFacts:
+class TaskSummary:
     """A task instance, of this provider or any other.
 
     :param name: key of the task instance.
@@ -139,16 +139,16 @@ def waits(dag_ids: Collection[str], offset: int = 0) -> list[WaitingTask]:
     return [_wait(stored) for stored in stored_waits(dag_ids, WAITS_SHOWN, offset)]
 
 
-def facts_of(name: TaskName) -> TaskFacts | None:
-    """Return the facts of a task, or None if it does not exist."""
+def summary_of(name: TaskName) -> TaskSummary | None:
+    """Return the summary of a task, or None if it does not exist."""
     stored = stored_task(name, (*_FACTS, "return_value"))
-    return None if stored is None else _facts(stored)
+    return None if stored is None else _summary(stored)
 
 
-def facts_of_run(dag_id: str, run_id: str, most: int) -> list[TaskFacts]:
+def summaries_of_run(dag_id: str, run_id: str, most: int) -> list[TaskSummary]:
     """Return the provider's tasks of a DAG run in the order of their start, and mapped ones by index."""
     keys = (*_IDS, *_UNDONE, "credits", "creditsUsed", "count", "return_value")
-    return [_facts(stored) for stored in stored_tasks(dag_id, run_id, keys, most, WAITS_SHOWN)]
+    return [_summary(stored) for stored in stored_tasks(dag_id, run_id, keys, most, WAITS_SHOWN)]
 
 
 def _wait(stored: StoredWait) -> WaitingTask:
@@ -193,7 +193,7 @@ def _joined(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _facts(stored: StoredTask) -> TaskFacts:
+def _summary(stored: StoredTask) -> TaskSummary:
     name, rendered = stored.name, stored.arguments
     wait = None if stored.wait is None else _wait(stored.wait)
     conn_id = rendered.get("webdata_conn_id") or (wait.conn_id if wait else None)
@@ -201,7 +201,7 @@ def _facts(stored: StoredTask) -> TaskFacts:
     kind = given.get("kind") or _KINDS.get(stored.operator or "") or rendered.get("kind")
     sources = (given, stored.pushed, rendered)
     ids = {key: next((one[key] for one in sources if isinstance(one.get(key), str)), "") for key in _IDS}
-    return TaskFacts(
+    return TaskSummary(
         name,
         stored.state,
         stored.operator,

@@ -72,10 +72,10 @@ class DeliveryTarget(Target[DeliveryOutcome]):
 
     def outcome(self, found: Delivery) -> DeliveryOutcome:
         """Return the outcome for a delivery."""
-        return DeliveryOutcome(status="done", **facts_of(found))
+        return DeliveryOutcome(status="done", **fields_of(found))
 
 
-def facts_of(delivery: Delivery) -> dict[str, Any]:
+def fields_of(delivery: Delivery) -> dict[str, Any]:
     """Return the fields of a delivery in outcomes and asset events, without its payload."""
     return {
         "delivery_id": delivery.id,

@@ -148,7 +148,7 @@ def events() -> dict[str, Any]:
     from airflow_provider_webdata.states.checks import Decision, outcome_of
     from airflow_provider_webdata.states.jobs import JobView
     from airflow_provider_webdata.states.outcomes import CheckOutcome, DeliveryOutcome, JobOutcome
-    from airflow_provider_webdata.waiting.delivery_target import facts_of
+    from airflow_provider_webdata.waiting.delivery_target import fields_of
 
     check = MonitorCheck.model_validate(CHECK)
     decisions = (Decision("done"), Decision("failed", "why"), Decision("skip", "why"))
@@ -168,7 +168,7 @@ def events() -> dict[str, Any]:
             "resumed": replace(jobs["done"], limited_since=NOON.isoformat()),
         },
         "delivery": {
-            "done": DeliveryOutcome(status="done", **facts_of(delivery())),
+            "done": DeliveryOutcome(status="done", **fields_of(delivery())),
             "error": DeliveryOutcome(**error),
             "timeout": DeliveryOutcome(**timeout),
         },

@@ -189,7 +189,7 @@ class JobResult:
             found = []
         items = [item if isinstance(item, dict) else {"value": item} for item in found]
         results = Results(items, "generic", summary, inputs)
-        return self._run.publish(results, lambda _, facts: {**facts, "data": data})
+        return self._run.publish(results, lambda _, rest: {**rest, "data": data})
 
     def settle(self, status: Mapping[str, Any]) -> None:
         """Record the job's cost so far.

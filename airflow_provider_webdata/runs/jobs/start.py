@@ -368,13 +368,13 @@ class JobStart:
             len(self.call.targets) - 1,
         )
         limits = {"limit": "limit", "maxCredits": "max_credits"}
-        facts = [
+        parts = [
             f"{name} {self.call.request[field]}"
             for field, name in limits.items()
             if self.call.request.get(field)
         ]
         named = f" of {first}" + (f" and {more} more" if more > 0 else "") if first else ""
-        return f"{name_of(self.kind)}{named} ({', '.join((*facts, f'connection {self.hook.webdata_conn_id!r}'))})"
+        return f"{name_of(self.kind)}{named} ({', '.join((*parts, f'connection {self.hook.webdata_conn_id!r}'))})"
 
     @cached_property
     def _digest(self) -> str:

@@ -41,7 +41,7 @@ class SessionBrowser:
     :param request: the request that opens it.
     :param extra_body: merged into that request unchecked.
     :param intent: the record of the session.
-    :ivar facts: its ids for XCom.
+    :ivar ids: its ids for XCom.
     :ivar secrets: the URLs that control it.
     """
 
@@ -52,7 +52,7 @@ class SessionBrowser:
         extra_body: Mapping[str, Any] | None,
         intent: Intent,
     ) -> None:
-        self.facts: dict[str, Any] = {"sessionId": None}
+        self.ids: dict[str, Any] = {"sessionId": None}
         self.secrets: set[str] = set()
         self._hook = hook
         self._request = request
@@ -73,7 +73,7 @@ class SessionBrowser:
         except WebDataError as error:
             self._may_be_open = may_have_acted(error)
             raise
-        self._id = self.facts["sessionId"] = session.id
+        self._id = self.ids["sessionId"] = session.id
         self.secrets.update(session.secrets())
         self._may_be_open = False
         self._intent.started(session.id)
@@ -110,7 +110,7 @@ class SessionBrowser:
         elif self._intent.remembers:
             self._known = set(self._intent.known)
             closed = self._close_lost(self._hook, 0)
-            session_id, self.facts["sessionId"] = self.facts["sessionId"], None
+            session_id, self.ids["sessionId"] = self.ids["sessionId"], None
         return {session_id: closed} if session_id and closed else {}
 
     def _close_lost(self, hook: WebDataHook, seconds: float) -> SessionClosed | None:
@@ -137,7 +137,7 @@ class SessionBrowser:
             )
             return None
         log.info("Session %s was opened, although the response was lost", found[0].id)
-        self.facts["sessionId"] = found[0].id
+        self.ids["sessionId"] = found[0].id
         return _close(hook, found[0].id)
 
     def _active(self, hook: WebDataHook) -> list[InteractSession]:
@@ -152,7 +152,7 @@ class ScrapeBrowser:
     """
 
     def __init__(self, hook: WebDataHook, scrape_id: str, extra_body: Mapping[str, Any] | None) -> None:
-        self.facts: dict[str, Any] = {"scrapeId": scrape_id}
+        self.ids: dict[str, Any] = {"scrapeId": scrape_id}
         self.secrets: set[str] = set()
         self._hook = hook
         self._scrape_id = scrape_id

@@ -219,7 +219,7 @@ def _shown(result: ExecuteResult, secrets: set[str]) -> dict[str, Any]:
 
 def _outcome(browser: Browser, done: list[dict[str, Any]], closed: SessionClosed | None) -> dict[str, Any]:
     return {
-        **browser.facts,
+        **browser.ids,
         "steps": done,
         "creditsBilled": None if closed is None else closed.credits_billed,
         "sessionDurationMs": None if closed is None else closed.session_duration_ms,

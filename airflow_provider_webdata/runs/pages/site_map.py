@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_webdata.api.models import MapRequest, MapResponse
 from airflow_provider_webdata.api.prices import DEFAULT_LINKS, MAP_CREDITS
 from airflow_provider_webdata.hooks.task_metrics import count
-from airflow_provider_webdata.runs.call import CallResult, CallRun, facts_of
+from airflow_provider_webdata.runs.call import CallResult, CallRun, summary_of
 from airflow_provider_webdata.runs.money.task_ledger import Cost
 from airflow_provider_webdata.runs.publishing.step import Results
 
@@ -26,9 +26,9 @@ class MapRun(CallRun):
 
     def read(self, request: MapRequest, answer: MapResponse) -> CallResult:
         """Log and count the links."""
-        facts = facts_of(answer)
-        links = facts.pop("links")
-        summary = {"id": None, "warning": None, **facts}
+        fields = summary_of(answer)
+        links = fields.pop("links")
+        summary = {"id": None, "warning": None, **fields}
         if answer.warning:
             self.log.warning("The service warns: %s", answer.warning)
         self.log.info("%s has %d links", request.url, len(links))
@@ -36,10 +36,10 @@ class MapRun(CallRun):
         limit = int(DEFAULT_LINKS if request.limit is None else request.limit)
         results = Results(links, "link", summary, [request.url], covers_all=lambda number: number < limit)
         # The service does not report the cost of a map; the documented price is fixed.
-        cost = Cost(facts.get("creditsUsed", MAP_CREDITS))
+        cost = Cost(fields.get("creditsUsed", MAP_CREDITS))
         return CallResult(results, cost, self._value, answer.id, pushed=summary)
 
-    def _value(self, links: list[Any], facts: dict[str, Any]) -> Any:
+    def _value(self, links: list[Any], summary: dict[str, Any]) -> Any:
         if self.task.returns == "urls":
             return [link["url"] for link in links]
-        return links if self.task.returns == "links" else {**facts, "links": links}
+        return links if self.task.returns == "links" else {**summary, "links": links}

@@ -46,7 +46,7 @@ class Compare(Step):
         self._log = log
         self.run = run_of(context)
         self._flowing: list[bool] = []
-        self._facts: dict[str, Any] = {}
+        self._summary: dict[str, Any] = {}
 
     @cached_property
     def folder(self) -> ManifestFolder:
@@ -135,17 +135,17 @@ class Compare(Step):
         if comparison.repeated:
             log.info("%d results repeat a page of this run, and count once", comparison.repeated)
         counts = comparison.counts
-        self._facts = {
+        self._summary = {
             name: counts[name] for name in CHANGES if name != "known" or counts[name] or results.known
         }
         if comparison.known and not (self._flowing or results.known):
-            self._facts["knownBefore"] = comparison.known
+            self._summary["knownBefore"] = comparison.known
             log.warning(
                 "This run has no results, but earlier runs saw %d pages. Check the site and the task's filters",
                 comparison.known,
             )
         if comparison.held_back:
-            self._facts["heldBack"] = comparison.held_back
+            self._summary["heldBack"] = comparison.held_back
             log.warning(
                 "%d of %d known pages are missing, but max_removed allows %d: no page is removed. Check the site; "
                 "if the pages are gone, raise Changes(max_removed=) for one run",
@@ -163,9 +163,9 @@ class Compare(Step):
         for flows in self._flowing:
             yield next(flowing) if flows else None
 
-    def facts(self) -> Mapping[str, Any]:
+    def summary(self) -> Mapping[str, Any]:
         """Return the counts."""
-        return {"changes": self._facts}
+        return {"changes": self._summary}
 
     def written(self) -> None:
         """Write the manifest of this run."""
@@ -180,15 +180,15 @@ class Compare(Step):
             gauge("webdata.changes", self._comparison.counts[change], self._context, change=change)
         self._log.info(
             "%d results are new, %d changed, %d unchanged, %d removed, %d failed. Wrote the manifest to %s",
-            *map(self._facts.get, ("new", "changed", "same", "removed", "failed")),
+            *map(self._summary.get, ("new", "changed", "same", "removed", "failed")),
             path,
         )
 
     def verdict(self) -> None:
         """Skip the task if nothing changed and `on_unchanged` says so."""
-        changed = any(map(self._facts.get, ("new", "changed", "removed")))
+        changed = any(map(self._summary.get, ("new", "changed", "removed")))
         if self.changes.on_unchanged == "skip" and not changed:
-            empty = self._facts.get("knownBefore")
+            empty = self._summary.get("knownBefore")
             raise AirflowSkipException(
                 f"No results, but earlier runs saw {empty} pages"
                 if empty

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class KeepMedia(Step):
     """Downloads media to a folder and replaces their links."""
 
-    pushes_facts = False
+    pushes_summary = False
     needs_minutes = True
 
     def __init__(self, media: Media, connection: Callable[[], ConnectionSettings], log: Any) -> None:
@@ -72,7 +72,7 @@ class KeepMedia(Step):
             keep_svg=self._media.keep_svg,
         )
 
-    def facts(self) -> Mapping[str, Any]:
+    def summary(self) -> Mapping[str, Any]:
         """Return the counts."""
         return {"media": self._report.to_wire()}
 

@@ -71,7 +71,7 @@ class Publication:
     :param connection: reads the settings of the task's connection.
     :param request: returns the request in wire form. Results must match its schema if the task has none.
     :ivar path: path or URL of the file; None: the results go to XCom.
-    :ivar facts: facts about the items for XCom, after `publish`.
+    :ivar summary: facts about the items for XCom, after `publish`.
     :ivar preview: the first rows of the file, shortened.
     :ivar rejection: the error if results do not meet the conditions, after `publish`.
     :ivar written: the written file; None: the results are in XCom.
@@ -105,7 +105,7 @@ class Publication:
             Flatten(log) if self._output.documents else None,
         )
         self._steps: Sequence[Step] = [step for step in steps if step is not None]
-        self.facts: dict[str, Any] = {}
+        self.summary: dict[str, Any] = {}
         self.preview: Sequence[Mapping[str, Any]] = ()
         self.rejection: RejectedResultsError | None = None
         self.written: WrittenFile | None = None
@@ -148,7 +148,7 @@ class Publication:
         Otherwise it is the value that `value` returns, or the summary with `count` and the items under `data`; a
         warning about a large XCom recommends `output`. Rejected results are written to the quarantine only.
 
-        :param value: builds the XCom from the items and the facts (the summary, `count`, `media`, ...).
+        :param value: builds the XCom from the items and the summary ( `count`, `media`, ...).
         """
         self.inputs = tuple(results.inputs)
         for step in self._steps:
@@ -164,24 +164,24 @@ class Publication:
         reported = results.summary.get("message") or any(step.reports_missing for step in self._steps)
         if not counts["count"] and not reported:
             self._log.warning("There are no results")
-        facts = {**results.summary, **counts}
+        summary = {**results.summary, **counts}
         for step in self._steps:
-            found = step.facts()
-            facts |= found
-            if step.pushes_facts:
-                self.facts |= found
+            found = step.summary()
+            summary |= found
+            if step.pushes_summary:
+                self.summary |= found
         if self.path is not None:
-            result: Any = facts
+            result: Any = summary
         else:
             build = None if results.kind == DOCUMENTS else value
-            result = {**facts, "data": data} if build is None else build(data, facts)
+            result = {**summary, "data": data} if build is None else build(data, summary)
             warn_if_large(result, self._log)
         if self.rejection is not None:
             return result
         if self._output.emit_partitions is not None:
-            emit_partitions(self.context, facts)
+            emit_partitions(self.context, summary)
         else:
-            annotate_outlets(self.context, facts)
+            annotate_outlets(self.context, summary)
         for step in self._steps:
             step.written()
         return result

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.runs.publishing.compare import Compare
     from airflow_provider_webdata.runs.publishing.step import Results
 
-FACTS = "quality"
+QUALITY = "quality"
 """XCom key of the measurements."""
 
 _MAX_FIELDS = 50
@@ -108,10 +108,10 @@ class Measure(Step):
         if used is not None and self._found["items"]:
             self._credits = round(used / self._found["items"], 4)
 
-    def facts(self) -> Mapping[str, Any]:
+    def summary(self) -> Mapping[str, Any]:
         """Return the measurements. Rejected ones have another key, because later runs must not compare with them."""
         run, items = run_of(self._context), self._found["items"]
-        facts = {
+        measured = {
             "items": items + self._found["known"],
             "pages": self._found["pages"],
             "blocked": dict(self._blocked),
@@ -122,7 +122,7 @@ class Measure(Step):
             "mapIndex": run.map_index,
             "hasLogicalDate": self._has_logical_date,
         }
-        return {f"{FACTS}Rejected" if self._is_rejected else FACTS: facts}
+        return {f"{QUALITY}Rejected" if self._is_rejected else QUALITY: measured}
 
     def measurements(self) -> Measurements:
         """Return the measurements."""
@@ -298,23 +298,23 @@ class Measure(Step):
         # Airflow logs an error for a missing XCom, as in the first run.
         if not self._has_logical_date or ti.get_previous_dagrun() is not None:
             # The newest by logical date. Databases sort runs without one first or last, so these require reading all.
-            found = ti.xcom_pull(key=FACTS, include_prior_dates=True, map_indexes=run.map_index)
+            found = ti.xcom_pull(key=QUALITY, include_prior_dates=True, map_indexes=run.map_index)
         if found and not (_precedes(found, run) and found.get("hasLogicalDate") == self._has_logical_date):
-            every = ti.xcom_pull(task_ids=[ti.task_id], key=FACTS, include_prior_dates=True)
-            before = (facts for facts in every if _precedes(facts, run))
-            found = max(before, key=lambda facts: facts["until"], default=None)
+            every = ti.xcom_pull(task_ids=[ti.task_id], key=QUALITY, include_prior_dates=True)
+            before = (measured for measured in every if _precedes(measured, run))
+            found = max(before, key=lambda measured: measured["until"], default=None)
         if not found:
             self._log.info("drop_vs_last passes because no earlier run recorded its number of results")
             return None
         return int(found["items"])
 
 
-def _precedes(facts: Any, run: ManifestRun) -> bool:
+def _precedes(measured: Any, run: ManifestRun) -> bool:
     return (
-        isinstance(facts, Mapping)
-        and isinstance(facts.get("items"), int)
-        and facts.get("mapIndex") == run.map_index
-        and str(facts.get("until", "~")) < run.stored_moment
+        isinstance(measured, Mapping)
+        and isinstance(measured.get("items"), int)
+        and measured.get("mapIndex") == run.map_index
+        and str(measured.get("until", "~")) < run.stored_moment
     )
 
 

@@ -54,8 +54,8 @@ class Results:
 class Step:
     """Base class of the steps. By default, each method does nothing."""
 
-    pushes_facts = True
-    """True if the facts are also XComs beside the return value."""
+    pushes_summary = True
+    """True if the summary is also in XComs beside the return value."""
 
     needs_minutes = False
     """True if the step may take minutes: a response is then stored first."""
@@ -89,7 +89,7 @@ class Step:
         """Return the measurements of the items, for OpenLineage, or None."""
         return None
 
-    def facts(self) -> Mapping[str, Any]:
+    def summary(self) -> Mapping[str, Any]:
         """Return facts about the items for XCom, after the last one."""
         return {}
 

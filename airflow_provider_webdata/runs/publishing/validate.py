@@ -88,7 +88,7 @@ class Validate(Step):
                 self._found.append({"index": index, "url": url_of(item), "errors": problems})
             yield tagged(item, **{ERRORS_KEY: problems})
 
-    def facts(self) -> Mapping[str, Any]:
+    def summary(self) -> Mapping[str, Any]:
         """Return the counts, and the problems of the first invalid items."""
         if self._schema is None:
             return {}

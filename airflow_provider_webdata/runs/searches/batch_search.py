@@ -76,8 +76,8 @@ class BatchSearchRun(Run):
             self._search(batch, [query for key, query in queries.items() if key not in settled])
         finally:
             self.ledger.settle(Cost(0, saved=before), self.operation)
-            facts = _facts(batch.tally)
-            self.push(**facts)
+            summary = _summary(batch.tally)
+            self.push(**summary)
         if batch.rate_limit is not None:
             progressed = batch.tally.settled > len(settled)
             self.postpone(batch.rate_limit, datetime.now(timezone.utc) if progressed else None)
@@ -97,7 +97,7 @@ class BatchSearchRun(Run):
         excess = self._too_many(batch.tally, most_errors)
         if excess and kept.lasts and self._can_be_mended(batch.tally):
             raise TooManyFailuresError(f"{excess}; the next attempt repeats only these")
-        result = self._published(facts, kept, queries)
+        result = self._published(summary, kept, queries)
         if excess:
             no_retry = (
                 ""
@@ -232,7 +232,9 @@ class BatchSearchRun(Run):
         items = self.publication.media.keep(list(items_of(records)))
         return [with_items(record, items) for record in records]
 
-    def _published(self, facts: dict[str, Any], kept: PaidRecords, queries: Mapping[str, BatchQuery]) -> Any:
+    def _published(
+        self, summary: dict[str, Any], kept: PaidRecords, queries: Mapping[str, BatchQuery]
+    ) -> Any:
         kind, inputs = _kind(queries), [query.text for query in queries.values()]
         columns = label_columns(queries, kind)
         records = (
@@ -242,7 +244,7 @@ class BatchSearchRun(Run):
         )
 
         def results(items: Iterable[Any]) -> Results:
-            return Results(items, kind, facts, inputs, media_kept=True, tag_columns=columns)
+            return Results(items, kind, summary, inputs, media_kept=True, tag_columns=columns)
 
         if self.publication.path is not None:
             return self.publish(results(items_of(records)))
@@ -266,7 +268,7 @@ def _kind(queries: Mapping[str, BatchQuery]) -> str:
     return kind_of_source(kinds.pop()) if len(kinds) == 1 else "search"
 
 
-def _facts(tally: Tally) -> dict[str, Any]:
+def _summary(tally: Tally) -> dict[str, Any]:
     return {
         "done": tally.done,
         "failed": [

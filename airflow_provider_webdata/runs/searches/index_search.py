@@ -13,7 +13,7 @@ from airflow_provider_webdata.api.models import (
     PaperSearchResponse,
 )
 from airflow_provider_webdata.api.prices import search_price
-from airflow_provider_webdata.runs.call import CallResult, CallRun, facts_of
+from airflow_provider_webdata.runs.call import CallResult, CallRun, summary_of
 from airflow_provider_webdata.runs.money.task_ledger import Cost
 from airflow_provider_webdata.runs.publishing.step import Results
 
@@ -30,14 +30,14 @@ class IndexSearchRun(CallRun):
 
     def read(self, request: Any, answer: PaperSearchResponse | DeveloperSearchResponse) -> CallResult:
         """Log the results."""
-        facts = facts_of(answer)
-        found = facts.pop("results", None) or []
+        summary = summary_of(answer)
+        found = summary.pop("results", None) or []
         name = label_of(self.operation).capitalize()
         self.log.info("%s for %r returned %d results", name, trimmed(request.query), len(found))
         # The service does not report the cost; the documented price is fixed.
-        cost = Cost(facts.get("creditsUsed", search_price(len(found))))
-        results = Results(found, self.kind, facts, [request.query])
-        return CallResult(results, cost, lambda items, facts: {**facts, "results": items})
+        cost = Cost(summary.get("creditsUsed", search_price(len(found))))
+        results = Results(found, self.kind, summary, [request.query])
+        return CallResult(results, cost, lambda items, summary: {**summary, "results": items})
 
 
 class PaperSearchRun(IndexSearchRun):

@@ -13,7 +13,7 @@ from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.hooks.task_metrics import count
 from airflow_provider_webdata.results.columns import kind_of_source
 from airflow_provider_webdata.results.tagged_items import tagged, untagged
-from airflow_provider_webdata.runs.call import CallResult, CallRun, facts_of
+from airflow_provider_webdata.runs.call import CallResult, CallRun, summary_of
 from airflow_provider_webdata.runs.money.task_ledger import Cost
 from airflow_provider_webdata.runs.pages.cached_pages import CachedPages
 from airflow_provider_webdata.runs.publishing.step import Results
@@ -35,9 +35,9 @@ class SearchRun(CallRun):
 
     def read(self, request: SearchRequest, answer: SearchResponse) -> CallResult:
         """Log and count the results."""
-        facts = facts_of(answer)
-        found = facts.pop("data")
-        summary: dict[str, Any] = {"id": None, "creditsUsed": None, "warning": None, **facts}
+        fields = summary_of(answer)
+        found = fields.pop("data")
+        summary: dict[str, Any] = {"id": None, "creditsUsed": None, "warning": None, **fields}
         lists = {kind: given for kind, given in found.items() if isinstance(given, list)}
         counts = {kind: len(given) for kind, given in lists.items()}
         items = [tagged(item, source=kind) for kind, given in lists.items() for item in given]
@@ -54,14 +54,14 @@ class SearchRun(CallRun):
         if returns is None:
             return CallResult(
                 Results(items, "search", summary, inputs),
-                value=lambda emitted, facts: {**_without_count(facts), **_by_source(emitted, found)},
+                value=lambda emitted, summary: {**_without_count(summary), **_by_source(emitted, found)},
                 **counted,
             )
         results = Results(found.get(returns) or [], kind_of_source(returns), summary, inputs)
         return CallResult(results, value=self._list_alone, **counted)
 
-    def _list_alone(self, items: list[Any], facts: dict[str, Any]) -> list[Any]:
-        self.push(**_without_count(facts))
+    def _list_alone(self, items: list[Any], summary: dict[str, Any]) -> list[Any]:
+        self.push(**_without_count(summary))
         return items
 
     def _report(
@@ -114,5 +114,5 @@ def _by_source(items: list[dict[str, Any]], found: Mapping[str, Any]) -> dict[st
     return grouped
 
 
-def _without_count(facts: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in facts.items() if name != "count"}
+def _without_count(summary: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in summary.items() if name != "count"}

@@ -14,8 +14,8 @@ from airflow_provider_webdata.airflow_db.tasks import TaskName, happened_to, pas
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
 from airflow_provider_webdata.states.jobs import name_of
 from airflow_provider_webdata.ui.previews import preview
-from airflow_provider_webdata.ui.quality import FACTS, quality_of
-from airflow_provider_webdata.ui.tasks import facts_of, facts_of_run, is_number, map_index_of, sum_known
+from airflow_provider_webdata.ui.quality import KEYS, quality_of
+from airflow_provider_webdata.ui.tasks import is_number, map_index_of, sum_known, summaries_of_run, summary_of
 from airflow_provider_webdata.ui.threads import in_thread
 
 from .owners import deliveries_of
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.airflow_db.tasks import Happened
     from airflow_provider_webdata.inbox_server.storage.records import StoredDelivery
-    from airflow_provider_webdata.ui.tasks import TaskFacts
+    from airflow_provider_webdata.ui.tasks import TaskSummary
 
     from .page import PageView
 
@@ -62,7 +62,7 @@ class Group(NamedTuple):
     """
 
     task_id: str
-    tasks: Sequence[TaskFacts]
+    tasks: Sequence[TaskSummary]
     states: Counter[str]
     credits: float | None
     results: float | None
@@ -77,40 +77,42 @@ async def page(page: PageView) -> Response:
         # Airflow does not replace the placeholder for a task that is not mapped.
         map_index_of(page.text("map_index")),
     )
-    facts = await in_thread(facts_of, name)
-    if facts is None or facts.conn_id is None:
-        return await page.render("task.html", title="Task", facts=None)
-    own = await in_thread(page.visitor.may_read_connection, facts.conn_id)
-    steps = await in_thread(_steps, page, facts)
-    first = preview(facts.pushed.get("preview"))
-    checked = await in_thread(quality_of, facts, lambda: past_xcoms(name, FACTS, RUNS))
+    summary = await in_thread(summary_of, name)
+    if summary is None or summary.conn_id is None:
+        return await page.render("task.html", title="Task", summary=None)
+    own = await in_thread(page.visitor.may_read_connection, summary.conn_id)
+    steps = await in_thread(_steps, page, summary)
+    first = preview(summary.pushed.get("preview"))
+    checked = await in_thread(quality_of, summary, lambda: past_xcoms(name, KEYS, RUNS))
     return await page.render(
         "task.html",
         title="Task",
-        facts=facts,
+        summary=summary,
         steps=steps,
         # A task with `output` returns no rows, only their number.
-        preview=first._replace(total=facts.count or first.total)
+        preview=first._replace(total=summary.count or first.total)
         if first
-        else preview(facts.pushed.get("return_value")),
+        else preview(summary.pushed.get("return_value")),
         quality=checked,
-        parts=_parts(facts),
-        warnings=[*_warnings(facts)],
-        link=_link(facts),
-        stopped=await page.lookups.stopped_triggerer() if facts.wait else None,
-        running_for=None if facts.ended or not facts.started else datetime.now(timezone.utc) - facts.started,
+        parts=_parts(summary),
+        warnings=[*_warnings(summary)],
+        link=_link(summary),
+        stopped=await page.lookups.stopped_triggerer() if summary.wait else None,
+        running_for=None
+        if summary.ended or not summary.started
+        else datetime.now(timezone.utc) - summary.started,
         # The service's data and dashboard belong to the connection.
         may_read_connection=own,
-        dashboard=await page.lookups.dashboard_url(facts.conn_id) if own else None,
+        dashboard=await page.lookups.dashboard_url(summary.conn_id) if own else None,
     )
 
 
 async def run(page: PageView) -> Response:
     """Show the provider's tasks of a DAG run, grouped by task."""
     dag_id, run_id = page.required("dag_id"), page.required("run_id")
-    found = await in_thread(facts_of_run, dag_id, run_id, TASKS)
+    found = await in_thread(summaries_of_run, dag_id, run_id, TASKS)
     groups = _groups(found)
-    waits = any(facts.wait for facts in found)
+    waits = any(summary.wait for summary in found)
     return await page.render(
         "run.html",
         title="Run",
@@ -126,15 +128,15 @@ async def run(page: PageView) -> Response:
     )
 
 
-def _warnings(facts: TaskFacts) -> Iterator[str]:
+def _warnings(summary: TaskSummary) -> Iterator[str]:
     """Yield warnings about a successful task whose work is incomplete."""
-    if facts.state != "success":
+    if summary.state != "success":
         return
-    if _is_count(count := facts.fact("notBegun")):
+    if _is_count(count := summary.fact("notBegun")):
         yield f"{count:,.0f} searches were not started because of credit_limit. The XCom key left lists them."
-    if facts.fact("overCreditLimit") is True:
+    if summary.fact("overCreditLimit") is True:
         yield "The job exceeded credit_limit. The results contain the pages scraped until then."
-    changes = _mapping(facts.fact("changes"))
+    changes = _mapping(summary.fact("changes"))
     if _is_count(count := changes.get("knownBefore")):
         yield f"This run has no results, but earlier runs found {count:,.0f} pages. Check the site and the filters."
     if _is_count(count := changes.get("heldBack")):
@@ -145,7 +147,7 @@ def _is_count(value: Any) -> bool:
     return is_number(value) and 0 < value < 2**63
 
 
-def _groups(tasks: Iterable[TaskFacts]) -> list[Group]:
+def _groups(tasks: Iterable[TaskSummary]) -> list[Group]:
     """Group task instances by task, in the order in which the first instance of each task started."""
     tasks = list(tasks)
     order = {task_id: place for place, task_id in enumerate(dict.fromkeys(one.name.task_id for one in tasks))}
@@ -168,29 +170,31 @@ def _groups(tasks: Iterable[TaskFacts]) -> list[Group]:
     return found
 
 
-def _used(tasks: Iterable[TaskFacts]) -> float | None:
+def _used(tasks: Iterable[TaskSummary]) -> float | None:
     # A task without the XCom `credits` may have `creditsUsed`.
     return used_once(
         {"used": one.credits, "byOperation": {}} | _mapping(one.pushed.get("credits")) for one in tasks
     )
 
 
-def _steps(page: PageView, facts: TaskFacts) -> list[TimelineStep]:
+def _steps(page: PageView, summary: TaskSummary) -> list[TimelineStep]:
     """Return a task's timeline, oldest first."""
     steps: list[TimelineStep] = []
-    happened = happened_to(facts.name)
+    happened = happened_to(summary.name)
     for number, one in enumerate(happened):
         earlier = {before.event for before in happened[:number] if before.attempt == one.attempt}
-        steps.append(TimelineStep(one.at, one.event, _description(one, facts, resumed="deferred" in earlier)))
-    if not steps and facts.started:
+        steps.append(
+            TimelineStep(one.at, one.event, _description(one, summary, resumed="deferred" in earlier))
+        )
+    if not steps and summary.started:
         # Airflow's audit log may have been cleaned.
-        since = facts.wait.since if facts.wait else facts.started
-        steps.append(TimelineStep(min(facts.started, since), "running", "Started"))
-    if facts.wait and not any(step.state == "deferred" for step in steps):
-        steps.append(TimelineStep(facts.wait.since, "deferred", "Deferred"))
+        since = summary.wait.since if summary.wait else summary.started
+        steps.append(TimelineStep(min(summary.started, since), "running", "Started"))
+    if summary.wait and not any(step.state == "deferred" for step in steps):
+        steps.append(TimelineStep(summary.wait.since, "deferred", "Deferred"))
     delivered = [
         TimelineStep(one.received_at, "delivered", "Delivered", one)
-        for one in reversed(_deliveries(page, facts))
+        for one in reversed(_deliveries(page, summary))
     ]
     if delivered:
         # The job's first delivery may arrive before the job is recorded.
@@ -201,9 +205,9 @@ def _steps(page: PageView, facts: TaskFacts) -> list[TimelineStep]:
     return sorted([*steps, *delivered], key=attrgetter("at"))
 
 
-def _description(one: Happened, facts: TaskFacts, *, resumed: bool) -> str:
+def _description(one: Happened, summary: TaskSummary, *, resumed: bool) -> str:
     if one.event == "sent":
-        return f"Sent the {name_of(facts.operation)}" if facts.operation else "Started the check"
+        return f"Sent the {name_of(summary.operation)}" if summary.operation else "Started the check"
     if one.event == "running":
         return "Resumed" if resumed else "Started" if one.attempt < 2 else f"Started attempt {one.attempt}"
     return {"deferred": "Deferred: the wait uses no worker slot", "success": "Succeeded"}.get(
@@ -211,21 +215,21 @@ def _description(one: Happened, facts: TaskFacts, *, resumed: bool) -> str:
     )
 
 
-def _deliveries(page: PageView, facts: TaskFacts) -> list[StoredDelivery]:
-    job_id = facts.ids.get("check_id") or facts.ids.get("job_id")
-    key = facts.wait.given.get("key") if facts.wait else None
-    if facts.conn_id is None or not (job_id or key):
+def _deliveries(page: PageView, summary: TaskSummary) -> list[StoredDelivery]:
+    job_id = summary.ids.get("check_id") or summary.ids.get("job_id")
+    key = summary.wait.given.get("key") if summary.wait else None
+    if summary.conn_id is None or not (job_id or key):
         return []
     wanted = DeliveryFilter(job_ids=(job_id,) if job_id else (), keys=(key,) if key else ())
     try:
-        return deliveries_of(page, facts.conn_id, wanted, 10)
+        return deliveries_of(page, summary.conn_id, wanted, 10)
     except StoreUnavailableError:
         return []
 
 
-def _parts(facts: TaskFacts) -> list[tuple[str, float]]:
+def _parts(summary: TaskSummary) -> list[tuple[str, float]]:
     """Return a task's credits by operation."""
-    parts = _mapping(_mapping(facts.pushed.get("credits")).get("byOperation"))
+    parts = _mapping(_mapping(summary.pushed.get("credits")).get("byOperation"))
     return [(name.replace("_", " "), used) for name, used in parts.items() if is_number(used)]
 
 
@@ -233,12 +237,12 @@ def _mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _link(facts: TaskFacts) -> tuple[str, str, dict[str, str]] | None:
+def _link(summary: TaskSummary) -> tuple[str, str, dict[str, str]] | None:
     """Return name, page, and query parameters of the task's job, check, or monitor."""
-    ids = {"conn_id": str(facts.conn_id), **facts.ids}
-    if facts.operation and "job_id" in ids:
-        query = {"conn_id": ids["conn_id"], "operation": facts.operation, "job_id": ids["job_id"]}
-        return name_of(facts.operation).capitalize(), "jobs/job", query
+    ids = {"conn_id": str(summary.conn_id), **summary.ids}
+    if summary.operation and "job_id" in ids:
+        query = {"conn_id": ids["conn_id"], "operation": summary.operation, "job_id": ids["job_id"]}
+        return name_of(summary.operation).capitalize(), "jobs/job", query
     if "monitor_id" in ids and "check_id" in ids:
         return "Check", "monitors/check", {name: ids[name] for name in ("conn_id", "monitor_id", "check_id")}
     if "monitor_id" in ids:

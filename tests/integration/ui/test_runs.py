@@ -13,7 +13,7 @@ from airflow_provider_webdata.airflow_db import tasks
 from airflow_provider_webdata.airflow_db.tasks import TaskName, past_xcoms
 from airflow_provider_webdata.ui.pages.task import _groups
 from airflow_provider_webdata.ui.quality import FACTS, quality_of
-from airflow_provider_webdata.ui.tasks import facts_of, facts_of_run
+from airflow_provider_webdata.ui.tasks import summaries_of_run, summary_of
 from tests.integration.commands.test_costs import database, told
 from tests.support.airflow_rows import add_task
 
@@ -42,7 +42,7 @@ def test_sums_of_a_run(database: None, monkeypatch: pytest.MonkeyPatch) -> None:
         add_task(session, "sums", "usage", operator="U", rendered=OURS, xcoms={"creditsUsed": 3})
         session.commit()
     monkeypatch.setattr(tasks, "_MAX_XCOMS", 3)
-    groups = _groups(facts_of_run("sums", "run", 10))
+    groups = _groups(summaries_of_run("sums", "run", 10))
     assert {group.task_id: group.credits for group in groups} == {"take": 4, "usage": 3}
 
 
@@ -70,7 +70,7 @@ def test_a_task_is_compared_with_its_last_runs(database: None) -> None:
             after = timedelta(days=int(run_id[-1]))
             add_task(session, "c", "t", operator="S", rendered=OURS, run_id=run_id, after=after, xcoms=xcoms)
         session.commit()
-    facts = facts_of(TaskName("c", "manual__2026-01-03", "t"))
+    facts = summary_of(TaskName("c", "manual__2026-01-03", "t"))
     assert facts is not None
     quality = quality_of(facts, lambda: past_xcoms(facts.name, FACTS, 30))
     assert quality is not None

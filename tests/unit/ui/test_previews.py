@@ -12,7 +12,7 @@ from airflow_provider_webdata.results.lineage import Assertion
 from airflow_provider_webdata.results.pages.preview import preview_row
 from airflow_provider_webdata.ui.previews import preview
 from airflow_provider_webdata.ui.quality import quality_of
-from airflow_provider_webdata.ui.tasks import TaskFacts
+from airflow_provider_webdata.ui.tasks import TaskSummary
 
 NESTED = json.loads('{"data":' * 90 + "1" + "}" * 90)
 NAME = TaskName("shop", "scheduled__2026-01-31", "crawl")
@@ -95,13 +95,13 @@ def test_nothing_to_preview(value: Any) -> None:
     ],
 )
 def test_count(value: Any, count: int | None) -> None:
-    assert TaskFacts(NAME, "success", None, pushed={"return_value": value}).count == count
+    assert TaskSummary(NAME, "success", None, pushed={"return_value": value}).count == count
     shown = preview(value)
     assert (shown.total if shown else 0) == (1 if count == 4 else count or 0)
 
 
 def checked(**pushed: Any) -> Any:
-    facts = TaskFacts(NAME, "success", None, pushed=pushed)
+    facts = TaskSummary(NAME, "success", None, pushed=pushed)
     return quality_of(
         facts, lambda: [(NAME.run_id, {"quality": {"items": count}}) for count in (4, "odd", True, 2)]
     )
