@@ -103,7 +103,7 @@ MOST := 3
 fuzz: SEED ?= $(shell date +%s)
 fuzz: $(VENV)/.installed-dev
 	@echo "== SEED=$(SEED)"
-	@FUZZ_SEED=$(SEED) FUZZ_FACTOR=$(or $(FACTOR),20) $(BIN)/python -m pytest -q -k fuzz tests/integration/ui tests/integration/toolsets tests/unit/tasks/test_fuzz.py
+	@FUZZ_SEED=$(SEED) FUZZ_FACTOR=$(or $(FACTOR),20) $(BIN)/python -m pytest -q -k fuzz tests/integration/ui tests/integration/toolsets tests/unit/runs/test_fuzz.py
 
 stalls: $(VENV)/.installed-dev services
 	@$(BIN)/python -m tools.stalls --mean $(MEAN) --most $(MOST) $(if $(SEED),--seed $(SEED)) --log build/stalls.log -- $(BIN)/python -m pytest -q --timeout 900 $(PARALLEL) $(or $(ARGS),tests)

@@ -52,13 +52,20 @@ PARTS: dict[str, Part] = {
     "states": Part(("states/*.py",), ("unit/states", "integration/triggers")),
     "runs/jobs/start": Part(
         ("runs/jobs/lookup.py", "runs/jobs/start.py", "runs/jobs/state.py"),
-        ("unit/tasks/jobs", "integration/operators/test_job_start.py"),
+        ("unit/runs/jobs", "integration/operators/test_job_start.py"),
     ),
     "results/tables/load": Part(("results/tables/load.py",), ("unit/results/tables", "integration/tables")),
     "toolsets": Part(("toolsets/*.py",), ("unit/toolsets", "integration/toolsets")),
     "waiting": Part(
         ("waiting/*.py", "waiting/*/*.py", "triggers/base/*.py"),
-        ("unit/waiting", "unit/triggers", "unit/sensors", "integration/triggers", "integration/stored"),
+        (
+            "unit/waiting",
+            "unit/triggers",
+            "unit/sensors",
+            "integration/triggers",
+            "integration/sensors",
+            "integration/stored",
+        ),
     ),
 }
 

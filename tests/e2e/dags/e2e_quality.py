@@ -10,7 +10,7 @@ from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.options import Quality, Wait
 
 
-@dag(dag_id="e2e_checks", schedule=None)
+@dag(dag_id="e2e_quality", schedule=None)
 def checks():
     crawl = WebDataCrawlOperator(
         task_id="crawl",

@@ -21,7 +21,7 @@ def test_results_that_fail_are_held_back_until_they_are_published(
     sandbox.set_site("checked.example", sitemap=pages)
     for url in pages:
         sandbox.set_page(url, f"<title>{url}</title><p>A kettle of steel, found at {url}.</p>")
-    run = start("e2e_checks", {"path": str(path)})
+    run = start("e2e_quality", {"path": str(path)})
     run.succeed()
     first = path.read_bytes()
     assert run.xcom("crawl", "quality")["items"] == 10
@@ -31,7 +31,7 @@ def test_results_that_fail_are_held_back_until_they_are_published(
     sandbox.set_page(pages[1], CHALLENGE)
     sandbox.set_site("checked.example", sitemap=pages[:5])
     sandbox.clear_requests()
-    run = start("e2e_checks", {"path": str(path)})
+    run = start("e2e_quality", {"path": str(path)})
     assert run.wait_until_ended() == "failed"
     task = run.task("crawl")
     log = run.log(task)
@@ -51,7 +51,7 @@ def test_results_that_fail_are_held_back_until_they_are_published(
     assert len(path.read_text().splitlines()) == 5
     assert [entry.name for entry in tmp_path.iterdir()] == ["pages.jsonl"]
     stack.api.call(
-        "PATCH", f"/dags/e2e_checks/dagRuns/{run.id}/taskInstances/crawl", json={"new_state": "success"}
+        "PATCH", f"/dags/e2e_quality/dagRuns/{run.id}/taskInstances/crawl", json={"new_state": "success"}
     )
     run.end("read")
     assert run.xcom("read") == str(path)
