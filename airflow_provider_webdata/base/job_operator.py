@@ -38,8 +38,8 @@ class WebDataJobOperator(WebDataOperator):
     `errors` (`count`, `robotsBlocked`, and the first 100 under `pages`; the counts are None if the service does not
     list them), and `data`, the pages with wire names in order of completion. With `output`, a description of the
     written file replaces `data`. XCom of an extract job or agent run: the service's response, with `id` and `data`, or
-    `message` if an agent answers with text only. The XCom key `job_id` contains the job's id, even while the task
-    waits.
+    `message` if the service's agent answers with text only. The XCom key `job_id` contains the job's id, even while
+    the task waits.
 
     :param wait_for_completion: whether to wait until the job has ended and return its result (default). False: return
         the job's id, for `WebDataJobSensor`.

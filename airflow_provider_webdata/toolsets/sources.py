@@ -1,4 +1,4 @@
-"""The sources of an agent, for XCom, the next attempt, and OpenLineage."""
+"""The sources of an agent in a task, for XCom, the next attempt, and OpenLineage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The toolset that gives an agent access to the web, within limits."""
+"""The toolset that gives an agent in a task access to the web, within limits."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _INSTRUCTIONS = (
 
 
 class WebDataToolset(AirflowToolset):
-    """Tools for an agent to search and read the web through the service.
+    """Tools for an agent in a task to search and read the web through the service.
 
     For `toolsets=` of `AgentOperator` and `@task.agent`. The model chooses queries and URLs; it cannot change the
     connection, headers, webhook, or other options. The model receives one sentence about a bad argument, an unreadable

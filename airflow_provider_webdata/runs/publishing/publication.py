@@ -160,7 +160,7 @@ class Publication:
             counts: Mapping[str, Any] = {"count": len(data)}
         else:
             counts = self._write(self.path, results)
-        # An agent may answer with text only.
+        # The service's agent may answer with text only.
         reported = results.summary.get("message") or any(step.reports_missing for step in self._steps)
         if not counts["count"] and not reported:
             self._log.warning("There are no results")
