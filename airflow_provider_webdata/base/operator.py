@@ -106,11 +106,17 @@ class WebDataOperator(ServiceTask):
 
     def execute(self, context: Context) -> Any:
         """Call the service. `runs.run.Run.calling` documents the handling of failures."""
-        run = self.new_run(context)
-        if problems := [*self._unusable, *self.missing(context)]:
-            run.refuse("; ".join(problems))
-        run.read_urls()
-        return self.finished(run.execute)
+        with self.reporting_failures(context):
+            run = self.new_run(context)
+            if problems := [*self._unusable, *self.missing(context)]:
+                run.refuse("; ".join(problems))
+            run.read_urls()
+            return self.finished(run.execute)
+
+    def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Context) -> Any:
+        """Resume after the trigger; see `ServiceTask.execute_complete`."""
+        with self.reporting_failures(context):
+            return super().resume_execution(next_method, next_kwargs, context)
 
     def missing(self, context: Context) -> list[str]:
         """Return a problem for each required field that is None, else for other arguments that need a value.

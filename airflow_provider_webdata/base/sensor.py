@@ -107,14 +107,15 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
 
     def execute(self, context: Context) -> Any:
         """Wait in the triggerer or in this worker."""
-        run = self.new_run(context)
-        if problems := self.missing(context):
-            run.refuse("; ".join(problems))
-        run.check()
-        self.show_page()
-        if self.deferrable:
-            run.wait_in_triggerer()
-        return self.finished(partial(self._skipping_timeouts, super().execute, context))
+        with self.reporting_failures(context):
+            run = self.new_run(context)
+            if problems := self.missing(context):
+                run.refuse("; ".join(problems))
+            run.check()
+            self.show_page()
+            if self.deferrable:
+                run.wait_in_triggerer()
+            return self.finished(partial(self._skipping_timeouts, super().execute, context))
 
     def _get_next_poke_interval(self, *args: Any, **kwargs: Any) -> float:
         interval = super()._get_next_poke_interval(*args, **kwargs)
@@ -129,7 +130,8 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
     def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Context) -> Any:
         """Resume after the trigger; see `ServiceTask.execute_complete`."""
         self.show_page()
-        return self._skipping_timeouts(super().resume_execution, next_method, next_kwargs, context)
+        with self.reporting_failures(context):
+            return self._skipping_timeouts(super().resume_execution, next_method, next_kwargs, context)
 
     def _skipping_timeouts(self, act: Any, *args: Any) -> Any:
         """Call a function, and undo Airflow's conversion of its error into a skip, unless the wait timed out."""

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk import BaseOperator, XComArg
 from airflow.sdk.configuration import conf
-from airflow.sdk.exceptions import AirflowFailException, AirflowSensorTimeout, AirflowSkipException
+from airflow.sdk.exceptions import (
+    AirflowFailException,
+    AirflowRescheduleException,
+    AirflowSensorTimeout,
+    AirflowSkipException,
+    AirflowTaskTimeout,
+)
 
 from airflow_provider_webdata.base.arguments.checked_arguments import CheckedArguments, naming_arguments
 from airflow_provider_webdata.base.arguments.literal_text import LiteralText
@@ -19,7 +26,7 @@ from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.options import RATE_LIMIT_TIMEOUT_SECONDS, Option
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from datetime import timedelta
 
     import jinja2
@@ -129,6 +136,26 @@ class ServiceTask(LiteralText, BaseOperator, metaclass=CheckedArguments):
         self._run = getattr(import_module(module), name)(self, context)
         return self._run
 
+    @contextmanager
+    def reporting_failures(self, context: Context) -> Iterator[None]:
+        """Push the XCom `failure` if the block fails the attempt."""
+        try:
+            yield
+        except (AirflowRescheduleException, AirflowSkipException):
+            raise
+        except (Exception, AirflowTaskTimeout) as error:
+            self._push_failure(context, error)
+            raise
+
+    def _push_failure(self, context: Context, error: BaseException) -> None:
+        if not self.do_xcom_push or (ti := context.get("ti")) is None:
+            return
+        from airflow_provider_webdata.base.failure_report import FAILURE, failure_report
+
+        # Without the report, the task must still fail with its own error.
+        with suppress(Exception):
+            ti.xcom_push(FAILURE, failure_report(error, getattr(self._run, "explained_error", None)))
+
     def execute_complete(self, context: Context, event: Mapping[str, Any]) -> Any:
         """Resume after the wait. See `runs.wait_run.WaitRun.resume`."""
         run = self.new_run(context)
@@ -193,6 +220,16 @@ class ServiceTask(LiteralText, BaseOperator, metaclass=CheckedArguments):
             # A nested call for an option.
             super()._do_render_template_fields(parent, template_fields, context, jinja_env, seen_oids)
             return
+        with self.reporting_failures(context):
+            self._render_fields(template_fields, context, jinja_env, seen_oids)
+
+    def _render_fields(
+        self,
+        template_fields: Iterable[str],
+        context: Context,
+        jinja_env: jinja2.Environment,
+        seen_oids: set[int],
+    ) -> None:
         from airflow_provider_webdata.base.arguments.header_secrets import mask_secrets
 
         # Airflow renders options in place, and the task that it runs is a shallow copy.
@@ -209,7 +246,7 @@ class ServiceTask(LiteralText, BaseOperator, metaclass=CheckedArguments):
         }
         # Airflow calls every callable with the context; a pydantic model is a value.
         fields = [name for name in template_fields if not isinstance(getattr(self, name, None), type)]
-        super()._do_render_template_fields(parent, fields, context, jinja_env, seen_oids)
+        super()._do_render_template_fields(self, fields, context, jinja_env, seen_oids)
         # Airflow stores the rendered fields next, so its masker must already know the secrets.
         mask_secrets({name: getattr(self, name) for name in self.template_fields})
         self.rendered(written)

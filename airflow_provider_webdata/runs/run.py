@@ -64,6 +64,9 @@ class Run:
     is_resumed = False
     """Whether the task resumes after a wait in the triggerer."""
 
+    explained_error: CodedError | None = None
+    """The error that `explained` returned last."""
+
     def __init__(self, task: ServiceTask, context: Context) -> None:
         self.task = task
         self.context = context
@@ -140,6 +143,7 @@ class Run:
         if error.__cause__ is not None:
             self.log.debug("Cause of the error", exc_info=error)
         error.advice = advice_for(error.help_code, error.remedy, self.task.webdata_conn_id, self._bills)
+        self.explained_error = error
         return error
 
     def _bills(self) -> bool:

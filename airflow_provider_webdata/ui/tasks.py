@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from airflow_provider_webdata.airflow_db.tasks import (
     StoredTask,
@@ -16,6 +17,7 @@ from airflow_provider_webdata.airflow_db.tasks import (
     stored_waits,
 )
 from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
+from airflow_provider_webdata.common.links import error_link
 from airflow_provider_webdata.states.jobs import name_of
 from airflow_provider_webdata.ui.previews import total
 
@@ -35,10 +37,13 @@ _FACTS = (
     *_IDS,
     *_UNDONE,
     *("credits", "creditsUsed", "path", "count", "bytes"),
-    *("validation", "quality", "qualityRejected", "preview"),
+    *("validation", "quality", "qualityRejected", "preview", "failure"),
 )
 """Keys of the XComs that the pages show, in addition to the return value."""
 _DIGITS = 10
+_CODE = re.compile(r"WD-\d{3}")
+_COMMAND = re.compile(r"`(airflow [^`]+)`|run: (airflow webdata [^;\n]+)")
+_NO_REASON = "The attempt reported no reason. The worker died, or the task was stopped: see the log."
 
 
 def map_index_of(text: str) -> int:
@@ -66,6 +71,23 @@ class WaitingTask:
     since: datetime
     until: datetime | None
     given: Mapping[str, Any] = field(repr=False)
+
+
+class Failure(NamedTuple):
+    """The reason why an attempt failed, from the XCom `failure`.
+
+    :param message: error message, or a text for an attempt without the XCom.
+    :param fix: next step; empty if unknown.
+    :param code: error code; empty if it has none.
+    :param link: address of the section about the code; empty if it has none.
+    :param command: command to run; empty if the next step has none.
+    """
+
+    message: str
+    fix: str = ""
+    code: str = ""
+    link: str = ""
+    command: str = ""
 
 
 @dataclass(frozen=True)
@@ -113,6 +135,24 @@ class TaskSummary:
         if count is None:
             count = total(self.pushed.get("return_value"))
         return count if is_number(count) else None
+
+    @property
+    def failure(self) -> Failure | None:
+        """The reason why the last attempt failed; None if the task has not failed."""
+        if self.state not in ("failed", "up_for_retry"):
+            return None
+        found = self.pushed.get("failure")
+        found = found if isinstance(found, dict) else {}
+        message, fix, code = (str(found.get(name) or "") for name in ("message", "fix", "code"))
+        command = _COMMAND.search(fix) or _COMMAND.search(message)
+        return Failure(
+            message or _NO_REASON,
+            fix,
+            code,
+            # Any task may push an XCom of that name, with any link.
+            error_link(code) if _CODE.fullmatch(code) else "",
+            (command[1] or command[2]).strip() if command else "",
+        )
 
     def fact(self, key: str) -> Any:
         """Return an XCom, else the value of that key in the return value, else None."""

@@ -63,6 +63,7 @@ function ready(within) {
       setInterval(() => { if (!document.hidden) load(part); }, part.dataset.every * 1000);
     }
   }
+  for (const button of within.querySelectorAll("button.copy")) button.hidden = false;
   if (above) {
     // The frame cannot open other sites. The URL remains as text to copy.
     for (const link of within.querySelectorAll("a.outside")) link.removeAttribute("href");
@@ -85,6 +86,19 @@ document.addEventListener("click", (event) => {
   event.preventDefault();
   above.history.pushState({}, "", link.href);
   above.dispatchEvent(new PopStateEvent("popstate", { state: {} }));
+});
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest ? event.target.closest("button.copy") : null;
+  if (!button) return;
+  try {
+    await navigator.clipboard.writeText(button.previousElementSibling.textContent);
+    button.textContent = "Copied";
+  } catch {
+    // Without HTTPS or the permission, there is no clipboard.
+    getSelection().selectAllChildren(button.previousElementSibling);
+    button.textContent = "Selected";
+  }
 });
 
 theme();

@@ -41,6 +41,14 @@ CHEAP_DAGS = tuple(f"cheap{number}" for number in range(8))
 """DAGs that spent a credit each."""
 OTHER_DAG, OLD_DAG = "other_dag", "old_dag"
 """DAGs that spent credits with another connection, and with an unknown one."""
+FAILED_DAG = "failed_dag"
+FAILURE = {
+    "message": "the inbox's tables are missing",
+    "code": "WD-051",
+    "fix": "Create the tables, then check them with `airflow webdata doctor`",
+    "link": "https://elsewhere.example/",
+}
+"""The XCom of a failed attempt, with a link of a stranger."""
 HOSTILE = "<script>alert('x')</script>\"'&{{ 7*7 }}"
 """Text of a stranger in any field that comes from outside."""
 
@@ -328,6 +336,28 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
             "trigger": webhook,
         },
         {"dag_id": "shop", "task_id": "plain", "operator": "PythonOperator"},
+        {
+            "dag_id": FAILED_DAG,
+            "task_id": "told",
+            "operator": "WebDataScrapeOperator",
+            "state": "failed",
+            "rendered": ours,
+            "xcoms": {"failure": FAILURE},
+        },
+        {
+            "dag_id": FAILED_DAG,
+            "task_id": "killed",
+            "operator": "WebDataScrapeOperator",
+            "state": "up_for_retry",
+            "rendered": ours,
+        },
+        {
+            "dag_id": FAILED_DAG,
+            "task_id": "forgiven",
+            "operator": "WebDataScrapeOperator",
+            "rendered": ours,
+            "xcoms": {"failure": FAILURE},
+        },
         *(
             {
                 "dag_id": dag_id,

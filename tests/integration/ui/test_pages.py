@@ -15,6 +15,7 @@ from urllib.parse import parse_qsl
 import pytest
 from markupsafe import escape
 
+from airflow_provider_webdata.common.links import error_link
 from airflow_provider_webdata.common.page_urls import UI_PATH
 from airflow_provider_webdata.ui import lookups
 from airflow_provider_webdata.ui.application import VIEWS
@@ -23,6 +24,8 @@ from tests.integration.ui.conftest import (
     CONN_ID,
     DASHBOARD,
     EMPTY,
+    FAILED_DAG,
+    FAILURE,
     HOSTILE,
     ODD,
     OLD_DAG,
@@ -383,6 +386,22 @@ def test_the_tab_of_a_failed_task(pages: Pages) -> None:
     text = pages.get("/task", dag_id="shop", run_id="run", task_id="search", map_index="1").text
     assert ">Failed</span>" in text
     assert "credit_limit" not in text
+
+
+def test_the_tab_of_a_failed_task_begins_with_the_reason(pages: Pages) -> None:
+    def text_of(task_id: str) -> str:
+        return pages.get("/task", dag_id=FAILED_DAG, run_id="run", task_id=task_id).text
+
+    told = text_of("told")
+    box = told.partition('class="problem"')[2].partition("</div>\n")[0]
+    assert escape(FAILURE["message"]) in box
+    assert f'href="{error_link("WD-051")}"' in box
+    assert "elsewhere" not in told
+    assert re.search(r"<pre[^>]*>airflow webdata doctor</pre><button[^>]*>Copy", told)
+    assert "The worker died" in text_of("killed")
+    forgiven = text_of("forgiven")
+    assert "tables" not in forgiven
+    assert "died" not in forgiven
 
 
 def test_the_tab_of_another_task(pages: Pages) -> None:

@@ -1,0 +1,63 @@
+"""The XCom `failure` of each failed attempt."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from airflow.sdk import log
+from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
+
+from airflow_provider_webdata.base.failure_report import failure_report
+from airflow_provider_webdata.common.links import error_link
+from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
+from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
+from airflow_provider_webdata.sensors.job import WebDataJobSensor
+from tests.support.direct import TaskInstance, context_of, run
+from tests.support.service import connection_text
+
+
+@pytest.fixture
+def dead(monkeypatch: pytest.MonkeyPatch) -> None:
+    connection = connection_text("http://127.0.0.1:9", retry_budget=0)
+    monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection)
+
+
+def test_every_failure_is_reported(dead: None) -> None:
+    """Of the service, of an argument, of a template, and after a wait."""
+    scrape: dict[str, Any] = {"task_id": "t", "url": "https://a.example/"}
+    found = run(WebDataScrapeOperator(**scrape, rate_limit_timeout=0)).xcom["failure"]
+    assert (found["code"], found["link"]) == ("WD-010", error_link("WD-010"))
+    assert found["fix"].startswith("Connection 'webdata_default': check")
+    assert "WD-010" not in found["message"] + found["fix"]
+    assert "check" not in found["message"]
+    nothing = run(WebDataScrapeOperator(task_id="t", url="{{ none }}")).xcom["failure"]
+    assert nothing["code"] == "WD-003"
+    template = run(WebDataScrapeOperator(task_id="t", url="{{ 1 / 0 }}")).xcom["failure"]
+    assert template == {"message": "ZeroDivisionError: division by zero"}
+    for task in (
+        WebDataCrawlOperator(**scrape),
+        WebDataJobSensor(task_id="t", kind="crawl", job_id="j", deferrable=True),
+    ):
+        ti = TaskInstance()
+        with pytest.raises(Exception, match="did not start"):
+            task.resume_execution("__fail__", {"error": "did not start"}, context_of(ti))
+        assert "did not start" in ti.xcom["failure"]["message"]
+
+
+def test_a_rescheduled_attempt_reports_nothing(dead: None) -> None:
+    ti = TaskInstance()
+    task = WebDataScrapeOperator(task_id="t", url="https://a.example/")
+    with pytest.raises(AirflowRescheduleException):
+        task.execute(context_of(ti))
+    assert "failure" not in ti.xcom
+
+
+def test_a_report_is_small_and_has_no_secrets() -> None:
+    log.mask_secret("hunter2-hunter2")
+    error = AirflowFailException("hunter2-hunter2 in https://me:swordfish@a.example/ \0" + "x" * 9000)
+    [message] = failure_report(error, None).values()
+    assert message.startswith("AirflowFailException: *** in https://")
+    assert "swordfish" not in message
+    assert "\0" not in message
+    assert len(message) == 2000
