@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from markupsafe import Markup
 
 from airflow_provider_webdata.ui.charts import ChartColumn, columns_chart, sparkline
+from airflow_provider_webdata.ui.rendering import number
 from airflow_provider_webdata.ui.tasks import is_number, sum_known
 
 if TYPE_CHECKING:
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
 KEYS = ("quality", "qualityRejected", "changes")
 """Keys of the XComs of earlier runs that the charts show."""
 _CHANGES = {"new": "New", "changed": "Changed", "removed": "Removed"}
+_OF_ITEMS = frozenset(("min_items", "max_items", "drop_vs_last"))
 _MAX_SHOWN = 50
+_LAST = 7
 
 
 class Measurement(NamedTuple):
@@ -33,11 +36,26 @@ class Measurement(NamedTuple):
     course: Markup
 
 
+class Condition(NamedTuple):
+    """A failed condition.
+
+    :param name: name of the condition, with its field if any.
+    :param expected: expected value as text.
+    :param actual: value in this run as text.
+    :param last: values of the last runs as text, oldest first; empty if unknown.
+    """
+
+    name: str
+    expected: str
+    actual: str
+    last: str = ""
+
+
 class QualityRecord(NamedTuple):
     """The quality of a task's data.
 
     :param is_rejected: whether the results were rejected.
-    :param failed: failed conditions as text.
+    :param failed: failed conditions.
     :param blocked: number of substitute pages by kind.
     :param invalid: numbers of items that do not match the schema and of validated items; None without a schema.
     :param measurements: measurements of the results.
@@ -47,7 +65,7 @@ class QualityRecord(NamedTuple):
     """
 
     is_rejected: bool
-    failed: list[str]
+    failed: list[Condition]
     blocked: dict[str, float]
     invalid: tuple[int, int] | None
     measurements: Sequence[Measurement] = ()
@@ -88,7 +106,9 @@ def quality_of(
     ]
     return QualityRecord(
         found is rejected,
-        [_description(one) for one in failed[:_MAX_SHOWN]] if isinstance(failed, list) else [],
+        [_condition(one, [_quality(xcoms) for _, xcoms in runs]) for one in failed[:_MAX_SHOWN]]
+        if isinstance(failed, list)
+        else [],
         _numbers(found.get("blocked")),
         invalid,
         _measures(measured, earlier),
@@ -134,11 +154,19 @@ def _measures(
     ]
 
 
-def _description(condition: Any) -> str:
+def _condition(condition: Any, runs: Sequence[Mapping[str, Any]]) -> Condition:
     if not isinstance(condition, dict):
-        return str(condition)
-    name = " ".join(str(condition[part]) for part in ("condition", "field") if condition.get(part))
-    return f"{name}: expected {condition.get('expected')}, got {condition.get('actual')}"
+        return Condition(str(condition), "", "")
+    kind, field = condition.get("condition"), condition.get("field")
+    if kind in _OF_ITEMS:
+        values = [run.get("items") for run in runs]
+    elif kind == "coverage":
+        values = [_numbers(run.get("coverage")).get(str(field)) for run in runs]
+    else:
+        values = []
+    last = [number(value) for value in values if is_number(value)][-_LAST:]
+    name = " ".join(str(part) for part in (kind, field) if part)
+    return Condition(name, str(condition.get("expected")), str(condition.get("actual")), ", ".join(last))
 
 
 def _numbers(value: Any) -> dict[str, float]:

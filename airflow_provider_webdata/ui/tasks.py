@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shlex
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
@@ -90,6 +91,22 @@ class Failure(NamedTuple):
     command: str = ""
 
 
+class Rejected(NamedTuple):
+    """Results that were not published because they failed conditions.
+
+    :param conditions: number of failed conditions.
+    :param path: path of the output, which is unchanged; empty if the results are in XCom.
+    """
+
+    conditions: int
+    path: str
+
+    @property
+    def command(self) -> str:
+        """The command that publishes the results."""
+        return f"airflow webdata publish {shlex.quote(self.path)}"
+
+
 @dataclass(frozen=True)
 class TaskSummary:
     """A task instance, of this provider or any other.
@@ -152,6 +169,18 @@ class TaskSummary:
             # Any task may push an XCom of that name, with any link.
             error_link(code) if _CODE.fullmatch(code) else "",
             (command[1] or command[2]).strip() if command else "",
+        )
+
+    @property
+    def rejected(self) -> Rejected | None:
+        """The results that the task rejected; None if it did not fail for this reason."""
+        if self.state != "failed" or not isinstance(found := self.fact("qualityRejected"), dict):
+            return None
+        failed = found.get("failed")
+        path = self.fact("path")
+        return Rejected(
+            len(failed) if isinstance(failed, list) else 0,
+            path if isinstance(path, str) else "",
         )
 
     def fact(self, key: str) -> Any:

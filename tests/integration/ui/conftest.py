@@ -49,6 +49,13 @@ FAILURE = {
     "link": "https://elsewhere.example/",
 }
 """The XCom of a failed attempt, with a link of a stranger."""
+REJECTED = {
+    "items": 3,
+    "failed": [
+        {"condition": "min_items", "field": None, "expected": "at least 20", "actual": "3", "passed": False}
+    ],
+}
+"""The measurements of rejected results."""
 HOSTILE = "<script>alert('x')</script>\"'&{{ 7*7 }}"
 """Text of a stranger in any field that comes from outside."""
 
@@ -336,6 +343,21 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
             "trigger": webhook,
         },
         {"dag_id": "shop", "task_id": "plain", "operator": "PythonOperator"},
+        *(
+            {
+                "dag_id": FAILED_DAG,
+                "task_id": "crawl",
+                "operator": "WebDataCrawlOperator",
+                "state": state,
+                "rendered": ours,
+                "run_id": run_id,
+                "xcoms": {"path": "s3://bucket/the pages.jsonl", "job_id": jobs["crawl"], **xcoms},
+            }
+            for run_id, state, xcoms in (
+                ("earlier", "success", {"quality": {"items": 30}}),
+                ("run", "failed", {"qualityRejected": REJECTED, "failure": FAILURE}),
+            )
+        ),
         {
             "dag_id": FAILED_DAG,
             "task_id": "told",

@@ -117,7 +117,8 @@ def test_quality() -> None:
     }
     found = checked(quality=facts, validation={"checked": 2, "invalid": 1})
     assert not found.is_rejected
-    assert found.failed == ["coverage json.price: expected at least 0.95, got 0.5 (1 of 2)"]
+    [failed] = found.failed
+    assert failed[:3] == ("coverage json.price", "at least 0.95", "0.5 (1 of 2)")
     assert [(one.name, one.value) for one in found.coverage] == [("json.price", 0.5)]
     assert found.blocked == {"login wall": 1}
     assert found.invalid == (1, 2)
