@@ -216,7 +216,10 @@ def summary_of(name: TaskName) -> TaskSummary | None:
 
 def summaries_of_run(dag_id: str, run_id: str, most: int) -> list[TaskSummary]:
     """Return the provider's tasks of a DAG run in the order of their start, and mapped ones by index."""
-    keys = (*_IDS, *_UNDONE, "credits", "creditsUsed", "count", "return_value")
+    keys = (
+        *(*_IDS, *_UNDONE, "credits", "creditsUsed", "count", "return_value"),
+        *("failure", "path", "qualityRejected"),
+    )
     return [_summary(stored) for stored in stored_tasks(dag_id, run_id, keys, most, WAITS_SHOWN)]
 
 

@@ -122,6 +122,7 @@ async def run(page: PageView) -> Response:
         states=sum((group.states for group in groups), Counter()),
         has_counts=any(one.count is not None for one in found),
         has_waits=waits,
+        has_reasons=any(one.failure for one in found),
         stopped=await page.lookups.stopped_triggerer() if waits else None,
         most=TASKS,
         shown=len(found),

@@ -416,6 +416,16 @@ def test_the_tab_of_a_rejected_task_begins_with_the_verdict(pages: Pages) -> Non
     assert "<dt>File" not in text
 
 
+def test_the_tab_of_a_run_shows_the_reasons(pages: Pages) -> None:
+    text = pages.get("/run", dag_id=FAILED_DAG, run_id="run").text
+    rows = {
+        name: text.partition(f">{name}</a>")[2].partition("</tr>")[0] for name in ("told", "crawl", "killed")
+    }
+    assert escape(FAILURE["message"]) in rows["told"]
+    assert re.search(r">Rejected</span>\s+1 condition failed", rows["crawl"])
+    assert "The worker died" in rows["killed"]
+
+
 def test_the_tab_of_another_task(pages: Pages) -> None:
     """It has one line and no menu."""
     for task_id in ("plain", "nothing"):
