@@ -43,7 +43,7 @@ def test_overview(pages: Pages, ids: dict[str, Any]) -> None:
     text = pages.get("/").text
     assert f">{CONN_ID}</h2>" in text
     assert "crawl.completed" in text
-    assert stat(text.partition(f">{CONN_ID}</h2>")[2], "Waiting tasks") == "2"
+    assert stat(text.partition(f">{CONN_ID}</h2>")[2], "Waiting tasks") == "5"
     # Each load of this part reads the credits of many tasks.
     assert re.search(r'data-src="[^"]*/spend[^"]*" aria-live', text)
     service = pages.get("/service", **CONN).text
@@ -334,6 +334,20 @@ def test_waits(pages: Pages) -> None:
     assert "by webhook" in text
     assert "airflow triggerer" in text
     assert "in DAGs that you may not read" in pages.get("/waits", "viewer").text
+
+
+def test_waits_in_a_worker(pages: Pages) -> None:
+    """They are listed beside those in the triggerer. The default is Airflow's, which is to wait in a worker."""
+    rows = dict(re.findall(r">patient\.(\w+)</a>(.*?)</tr>", pages.get("/waits").text, re.DOTALL))
+    assert {name: "holds a worker slot" in row for name, row in rows.items()} == {
+        "held": True,
+        "started": True,
+        "asleep": False,
+    }
+    assert "job held-job" in rows["held"]
+    assert "job started-job" in rows["started"]
+    template = (ROOT / "airflow_provider_webdata" / "ui" / "templates" / "waits.html").read_text()
+    assert "(the default)" not in template
 
 
 def test_the_tab_of_a_task(pages: Pages, ids: dict[str, Any]) -> None:
