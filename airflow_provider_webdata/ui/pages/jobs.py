@@ -38,6 +38,7 @@ async def page(page: PageView) -> Response:
         "jobs.html",
         title="Jobs",
         conn_ids=await page.conn_ids(),
+        is_any_hidden=await page.is_any_connection_hidden(),
         operations=ALL_JOB_KINDS,
         given={"conn_id": page.text("conn_id"), "operation": page.text("operation")},
     )
@@ -87,6 +88,8 @@ async def list_part(page: PageView) -> Response:
         title="Jobs",
         conn_id=conn_id,
         rows=rows,
+        operation=operation,
+        hidden=len(hidden),
         refused=[found.problem for found in lists if found.problem],
     )
 

@@ -88,6 +88,24 @@ def test_spend_of_another_connection(pages: Pages) -> None:
     assert "/spend?conn_id=dead" in pages.get("/", conn_id="dead").text
 
 
+def test_an_empty_page_says_why(pages: Pages) -> None:
+    """Without a right, without data, or because of a filter: each is another reason."""
+    overview = pages.get("/", "viewer").text
+    assert "airflow webdata init" not in overview
+    for path in ("/", "/jobs", "/monitors", "/deliveries"):
+        assert "You do not have permission to read any connection" in pages.get(path, "viewer").text, path
+    # The credits of their own DAGs, with any connection.
+    assert re.search(r'data-src="[^"]*/spend\?"', overview)
+    credits = pages.get("/spend", "viewer").text
+    assert ">shop</a>" in credits
+    assert HIDDEN_DAG not in credits
+    filtered = pages.get("/deliveries", event="no.such.event").text
+    assert "No delivery that you may read matches the filters" in filtered
+    assert "Webhook URL" not in filtered
+    pages.odd.answer = lambda path: (200, json.dumps({"success": True, "data": []}).encode())
+    assert "No job of this operation" in pages.get("/jobs/list", conn_id=EMPTY, operation="extract").text
+
+
 def test_empty_states_have_code_that_runs(pages: Pages) -> None:
     """Each page without content says what to do next: the code can be pasted."""
     pages.odd.answer = lambda path: (200, json.dumps({"success": True, "data": []}).encode())
