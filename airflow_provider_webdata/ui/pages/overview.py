@@ -55,13 +55,14 @@ async def spend_part(page: PageView) -> Response:
     """
     conn_id, day = page.text("conn_id"), today()
     usage: Lookup[CreditUsage] = Lookup()
+    known: CreditUsage | None = None
     history: Lookup[CreditHistory] = Lookup()
     if conn_id:
-        usage, history = await asyncio.gather(
-            page.lookups.find(conn_id, "credits", lambda hook: hook.credit_usage()),
+        (usage, known), history = await asyncio.gather(
+            page.lookups.credit_usage(conn_id),
             page.lookups.find(conn_id, "history", lambda hook: hook.credit_history()),
         )
-    period = Period.of(usage.value, day)
+    period = Period.of(known, day)
     spent, unread = await page.lookups.spent_by_day(period.shown_from(day))
     by_day = spent.get(conn_id, {}) if conn_id else _of_all_connections(spent)
     dag_ids = {dag_id for used_by in by_day.values() for dag_id in used_by}
@@ -78,6 +79,7 @@ async def spend_part(page: PageView) -> Response:
         conn_ids=[*listed, *sorted(others)],
         spend=spend,
         period=period,
+        problem=usage.problem,
         dags=spend.dags[:_DAGS],
         hidden=len(dag_ids - readable),
         unread=unread,

@@ -106,6 +106,12 @@ def test_an_empty_page_says_why(pages: Pages) -> None:
     assert "No job of this operation" in pages.get("/jobs/list", conn_id=EMPTY, operation="extract").text
 
 
+def test_the_calendar_month_is_named_as_such(pages: Pages) -> None:
+    dead = pages.get("/spend", conn_id="dead").text
+    assert "calendar month, because the service does not report its own" in dead
+    assert "calendar month" not in pages.get("/spend", **CONN).text
+
+
 def test_empty_states_have_code_that_runs(pages: Pages) -> None:
     """Each page without content says what to do next: the code can be pasted."""
     pages.odd.answer = lambda path: (200, json.dumps({"success": True, "data": []}).encode())
