@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
-    from airflow_provider_webdata.api.models import CreditUsage
+    from airflow_provider_webdata.api.models import CreditHistory, CreditUsage
 
 DAYS = 14
 """Days up to today that the chart shows if they have credits, in addition to the billing period."""
@@ -57,6 +57,14 @@ class Period:
             None if one is None else drawable(one) for one in (usage.plan_credits, usage.remaining_credits)
         )
         return cls(start, end, plan, left, is_reported)
+
+    def used_by_team(self, history: CreditHistory | None) -> float | None:
+        """Return the team's credits in this period; None if the service does not report the period."""
+        periods = history.periods if history is not None else ()
+        used = next(
+            (one.used for one in periods if not one.api_key and _day(one.start_date) == self.start), None
+        )
+        return None if used is None else drawable(used)
 
     def shown_from(self, today: date) -> date:
         """Return the first day that the chart may show."""

@@ -80,6 +80,7 @@ async def spend_part(page: PageView) -> Response:
         spend=spend,
         period=period,
         problem=usage.problem,
+        team=period.used_by_team(history.value),
         dags=spend.dags[:_DAGS],
         hidden=len(dag_ids - readable),
         unread=unread,

@@ -28,6 +28,8 @@ from tests.integration.ui.conftest import (
     OLD_DAG,
     OTHER_DAG,
     PREFIX,
+    TEAM_DAG,
+    TEAMWORK,
     Pages,
 )
 from tests.integration.ui.pages_server import SECONDS
@@ -104,6 +106,30 @@ def test_an_empty_page_says_why(pages: Pages) -> None:
     assert "Webhook URL" not in filtered
     pages.odd.answer = lambda path: (200, json.dumps({"success": True, "data": []}).encode())
     assert "No job of this operation" in pages.get("/jobs/list", conn_id=EMPTY, operation="extract").text
+
+
+def test_the_credits_of_a_period_add_up(pages: Pages) -> None:
+    """The team's credits that no task reported have a line."""
+    today = datetime.now(timezone.utc).date().replace(day=1)
+    following = (today + timedelta(days=32)).replace(day=1)
+    usage = {
+        "remainingCredits": 500,
+        "billingPeriodStart": f"{today}T00:00:00Z",
+        "billingPeriodEnd": f"{following}T00:00:00Z",
+    }
+    period = {"startDate": f"{today}T00:00:00Z", "endDate": None, "totalCredits": 500}
+    pages.odd.answer = lambda path: (
+        200,
+        json.dumps(
+            {"success": True, **({"periods": [period]} if "historical" in path else {"data": usage})}
+        ).encode(),
+    )
+    text = pages.get("/spend", conn_id=TEAMWORK).text
+    rows = dict(re.findall(r'<tr><td>([^<]*)</td><td class="number">([^<]*)</td></tr>', text))
+    assert f">{TEAM_DAG}</a>" in text
+    assert rows["Tasks with this connection"] == "40"
+    assert rows["Monitors' own checks, other connections, and use outside this Airflow"] == "460"
+    assert rows["Team in this period"] == "500"
 
 
 def test_the_calendar_month_is_named_as_such(pages: Pages) -> None:
