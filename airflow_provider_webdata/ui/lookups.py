@@ -43,6 +43,8 @@ DEADLINE = 3.0
 """Seconds that a page waits for the service."""
 KEPT = 15.0
 """Seconds for which a result or an error is cached."""
+FAILED_KEPT = 300.0
+"""Seconds for which the number of failed pages of a job that has ended is cached."""
 SPENT_KEPT = 300.0
 """Seconds for which the credits of DAGs are cached. They are summed from the XComs of many tasks."""
 MAX_KEPT = 256
@@ -85,13 +87,18 @@ class Lookups:
         self._usage: dict[str, CreditUsage] = {}
 
     async def find(
-        self, conn_id: str, what: Hashable, ask: Callable[[AsyncWebDataHook], Awaitable[T]]
+        self,
+        conn_id: str,
+        what: Hashable,
+        ask: Callable[[AsyncWebDataHook], Awaitable[T]],
+        seconds: float | None = None,
     ) -> Lookup[T]:
         """Return a result from the service.
 
         :param what: identifies the request in the connection's cache.
+        :param seconds: time for which the result is cached. Default: as an error, `KEPT`.
         """
-        return await self._remembered((conn_id, what), lambda: self._ask(conn_id, ask))
+        return await self._remembered((conn_id, what), lambda: self._ask(conn_id, ask), seconds)
 
     async def credit_usage(self, conn_id: str) -> tuple[Lookup[CreditUsage], CreditUsage | None]:
         """Return the credits that the service reports, and the last that it reported to this API server."""
@@ -143,7 +150,7 @@ class Lookups:
         try:
             answer = await ask()
             size = await in_thread(_memory_of, answer)
-            if seconds is not None:
+            if seconds is not None and not (isinstance(answer, Lookup) and answer.problem):
                 kept_for = seconds
         finally:
             self._keep(key, size, kept_for)

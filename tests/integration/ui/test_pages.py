@@ -27,6 +27,7 @@ from tests.integration.ui.conftest import (
     ODD,
     OLD_DAG,
     OTHER_DAG,
+    PARTLY,
     PREFIX,
     TEAM_DAG,
     TEAMWORK,
@@ -355,6 +356,27 @@ def test_a_running_job_shows_its_rate_and_the_time_left(pages: Pages) -> None:
     text = pages.get("/jobs/job/part", conn_id=EMPTY, operation="crawl", job_id="paced").text
     assert "10 of 30 pages" in text
     assert re.search(r"[\d,.]+ pages per minute, about \d+ (second|minute|hour)s? left", text), text
+
+
+def test_failed_pages_of_a_completed_job(pages: Pages) -> None:
+    """The list and the job's page show them; the service's counts leave them out."""
+    job = {
+        "success": True,
+        "status": "completed",
+        "completed": 36,
+        "total": 36,
+        "creditsUsed": 36,
+        "data": [],
+    }
+    errors = {"errors": [{"id": str(n), "url": "https://a.example/", "error": "gone"} for n in range(5)]}
+    listed = {"success": True, "data": [{"id": "partly-job", "endpoint": "crawl"}], "has_more": False}
+    pages.odd.answer = lambda path: (
+        200,
+        json.dumps(errors if "errors" in path else listed if "activity" in path else job).encode(),
+    )
+    for path, more in {"/jobs/list": {}, "/jobs/job/part": {"job_id": "partly-job"}}.items():
+        text = pages.get(path, conn_id=PARTLY, operation="crawl", **more).text
+        assert "5 of 41 pages failed" in text, path
 
 
 @pytest.mark.parametrize("kind", ["crawl", "agent"])
