@@ -16,7 +16,7 @@ from airflow.models.trigger import Trigger
 from airflow.models.xcom import XComModel
 from airflow.utils.session import create_session
 from airflow.utils.state import TaskInstanceState
-from sqlalchemy import String, and_, cast, func, label, select
+from sqlalchemy import String, and_, cast, func, label, or_, select
 
 from airflow_provider_webdata.airflow_db.spent import stored_value
 
@@ -30,6 +30,9 @@ _MAX_XCOM = 2**16
 _MAX_OF_RUN = 2**13
 _MAX_XCOMS = 5000
 _MAX_HAPPENED = 100
+_MAX_IN_WORKERS = 500
+_STARTED = ("job_id", "check_id")
+"""Keys of the XComs of a task that started a job or a check."""
 _MAX_EVENTS = 200
 _EVENT_DELAY = timedelta(hours=1)
 """Maximum delay between a delivery and its asset event."""
@@ -118,6 +121,41 @@ def stored_waits(dag_ids: Collection[str], limit: int, offset: int = 0) -> list[
         return _waits(session, statement.limit(limit).offset(offset))
 
 
+def waits_in_workers() -> list[StoredTask]:
+    """Return this package's tasks that wait in a worker or between two checks of a sensor, the longest first.
+
+    A task that started no job waits only if it is a sensor. A task that was deferred in this attempt waits no longer.
+    """
+    its_name = _name_columns(TaskInstance)
+    has_started = select(XComModel.key).where(*_is(XComModel, its_name), XComModel.key.in_(_STARTED)).exists()
+    was_deferred = (
+        select(Log.id)
+        .where(
+            *_is(Log, its_name),
+            Log.try_number == TaskInstance.try_number,
+            Log.event == TaskInstanceState.DEFERRED.value,
+        )
+        .exists()
+    )
+    statement = (
+        _tasks()
+        .where(TaskInstance.state.in_((TaskInstanceState.RUNNING, TaskInstanceState.UP_FOR_RESCHEDULE)))
+        .where(cast(RenderedTaskInstanceFields.rendered_fields, String).contains('"webdata_conn_id"'))
+        .where(or_(TaskInstance.operator.endswith("Sensor"), has_started), ~was_deferred)
+        .order_by(TaskInstance.start_date, TaskInstance.task_id, TaskInstance.map_index)
+        .limit(_MAX_IN_WORKERS)
+    )
+    with create_session() as session:
+        rows = [row for row in session.execute(statement) if _rendered(row).get("webdata_conn_id")]
+        names = [TaskName(*row[:4]) for row in rows]
+        its_runs = (
+            (XComModel.dag_id, {name.dag_id for name in names}),
+            (XComModel.run_id, {name.run_id for name in names}),
+        )
+        pushed = _pushed(session, _STARTED, *(column.in_(ids) for column, ids in its_runs)) if names else {}
+        return [_stored(row, None, pushed.get(name, {})) for name, row in zip(names, rows, strict=True)]
+
+
 def stored_task(name: TaskName, keys: Collection[str]) -> StoredTask | None:
     """Return a task instance with these XComs, or None if it does not exist."""
     with create_session() as session:
@@ -167,9 +205,7 @@ def happened_to(name: TaskName) -> list[Happened]:
             .limit(_MAX_HAPPENED)
         ).all()
         sent = session.scalar(
-            select(func.min(XComModel.timestamp)).where(
-                *_is(XComModel, name), XComModel.key.in_(("job_id", "check_id"))
-            )
+            select(func.min(XComModel.timestamp)).where(*_is(XComModel, name), XComModel.key.in_(_STARTED))
         )
     found = [Happened(row.dttm, row.event, row.try_number or 1) for row in logged if row.dttm]
     if sent is not None:

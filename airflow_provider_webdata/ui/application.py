@@ -50,7 +50,7 @@ class View(NamedTuple):
 
 VIEWS: dict[str, View] = {
     "/": View(overview.page, "rows"),
-    "/spend": View(overview.spend_part, "connection"),
+    "/spend": View(overview.spend_part, "rows"),
     "/service": View(overview.service_part, "connection"),
     "/health": View(overview.health_part, "connection"),
     "/deliveries": View(deliveries.page, "rows"),

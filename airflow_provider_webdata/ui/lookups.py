@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Hashable
     from datetime import date
 
+    from airflow_provider_webdata.api.models import CreditUsage
     from airflow_provider_webdata.doctor.finding import Finding
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
 
@@ -42,6 +43,8 @@ DEADLINE = 3.0
 """Seconds that a page waits for the service."""
 KEPT = 15.0
 """Seconds for which a result or an error is cached."""
+FAILED_KEPT = 300.0
+"""Seconds for which the number of failed pages of a job that has ended is cached."""
 SPENT_KEPT = 300.0
 """Seconds for which the credits of DAGs are cached. They are summed from the XComs of many tasks."""
 MAX_KEPT = 256
@@ -81,15 +84,28 @@ class Lookups:
     def __init__(self) -> None:
         self._kept: dict[Hashable, _CacheEntry] = {}
         self._hooks: dict[str, tuple[ConnectionSettings, AsyncWebDataHook]] = {}
+        self._usage: dict[str, CreditUsage] = {}
 
     async def find(
-        self, conn_id: str, what: Hashable, ask: Callable[[AsyncWebDataHook], Awaitable[T]]
+        self,
+        conn_id: str,
+        what: Hashable,
+        ask: Callable[[AsyncWebDataHook], Awaitable[T]],
+        seconds: float | None = None,
     ) -> Lookup[T]:
         """Return a result from the service.
 
         :param what: identifies the request in the connection's cache.
+        :param seconds: time for which the result is cached. Default: as an error, `KEPT`.
         """
-        return await self._remembered((conn_id, what), lambda: self._ask(conn_id, ask))
+        return await self._remembered((conn_id, what), lambda: self._ask(conn_id, ask), seconds)
+
+    async def credit_usage(self, conn_id: str) -> tuple[Lookup[CreditUsage], CreditUsage | None]:
+        """Return the credits that the service reports, and the last that it reported to this API server."""
+        found = await self.find(conn_id, "credits", lambda hook: hook.credit_usage())
+        if found.value is not None:
+            self._usage[conn_id] = found.value
+        return found, self._usage.get(conn_id)
 
     async def conn_ids(self) -> list[str]:
         """Return the ids of connections that Airflow can list or that have deliveries, the default first."""
@@ -134,7 +150,7 @@ class Lookups:
         try:
             answer = await ask()
             size = await in_thread(_memory_of, answer)
-            if seconds is not None:
+            if seconds is not None and not (isinstance(answer, Lookup) and answer.problem):
                 kept_for = seconds
         finally:
             self._keep(key, size, kept_for)
@@ -183,6 +199,8 @@ class Lookups:
         if hook is None or settings != before:
             if hook is not None:
                 await hook.close()
+                # The new key may belong to another team.
+                self._usage.pop(conn_id, None)
             largest = min(settings.client.max_response_bytes, MAX_ANSWER)
             held = replace(settings, client=replace(settings.client, max_response_bytes=largest))
             hook = AsyncWebDataHook.of(held, retry_budget=0, in_thread=in_thread)

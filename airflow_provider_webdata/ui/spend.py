@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
-    from airflow_provider_webdata.api.models import CreditUsage
+    from airflow_provider_webdata.api.models import CreditHistory, CreditUsage
 
 DAYS = 14
 """Days up to today that the chart shows if they have credits, in addition to the billing period."""
@@ -32,12 +32,14 @@ class Period:
     :param end: first day after the period.
     :param plan: credits of the plan; None if unknown.
     :param left: remaining credits; None if unknown.
+    :param is_reported: whether the service reported the days. Otherwise, they are the calendar month.
     """
 
     start: date
     end: date
     plan: float | None = None
     left: float | None = None
+    is_reported: bool = False
 
     @classmethod
     def of(cls, usage: CreditUsage | None, today: date) -> Period:
@@ -48,12 +50,21 @@ class Period:
             return cls(start, end)
         starts, ends = _day(usage.billing_period_start), _day(usage.billing_period_end)
         longest = timedelta(days=_MAX_PERIOD)
-        if starts and ends and starts <= today < ends and ends - starts <= longest:
+        is_reported = bool(starts and ends and starts <= today < ends and ends - starts <= longest)
+        if starts and ends and is_reported:
             start, end = starts, ends
         plan, left = (
             None if one is None else drawable(one) for one in (usage.plan_credits, usage.remaining_credits)
         )
-        return cls(start, end, plan, left)
+        return cls(start, end, plan, left, is_reported)
+
+    def used_by_team(self, history: CreditHistory | None) -> float | None:
+        """Return the team's credits in this period; None if the service does not report the period."""
+        periods = history.periods if history is not None else ()
+        used = next(
+            (one.used for one in periods if not one.api_key and _day(one.start_date) == self.start), None
+        )
+        return None if used is None else drawable(used)
 
     def shown_from(self, today: date) -> date:
         """Return the first day that the chart may show."""

@@ -82,15 +82,24 @@ class JobError(ResponseModel):
     code: OrNone[str] = None
 
 
+_SKIPPED = frozenset({"EXTERNAL_LINK"})
+"""Codes of skipped pages, which the service also lists as errors."""
+
+
 class JobErrors(Answer):
     """Response of `GET /v2/crawl/{id}/errors` and its equivalent for batch scrapes.
 
-    :ivar errors: failed pages.
+    :ivar errors: failed and skipped pages.
     :ivar robots_blocked: URLs that robots.txt disallows.
     """
 
     errors: Entries[JobError] | None = None
     robots_blocked: Entries[str] | None = None
+
+    @property
+    def failed(self) -> list[JobError]:
+        """The failed pages."""
+        return [page for page in self.errors or () if page.code not in _SKIPPED]
 
 
 class CancelResponse(Answer):

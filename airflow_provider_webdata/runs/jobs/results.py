@@ -31,9 +31,6 @@ if TYPE_CHECKING:
 MAX_LISTED = 100
 """Maximum page errors to list; all are counted."""
 
-_SKIPPED = frozenset({"EXTERNAL_LINK"})
-"""Codes of skipped pages, which the service also lists as errors."""
-
 _FACTS = (
     "id",
     "status",
@@ -358,9 +355,8 @@ class JobResult:
                 answer.skipped,
             )
             found.is_known = False
-        for page in answer.errors or ():
-            if page.code not in _SKIPPED:
-                found.add_failed(page.url, page.error, page.code)
+        for page in answer.failed:
+            found.add_failed(page.url, page.error, page.code)
         found.robots_blocked = len(answer.robots_blocked or ())
         return found
 

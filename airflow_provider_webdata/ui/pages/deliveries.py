@@ -58,12 +58,16 @@ async def page(page: PageView) -> Response:
         found = await in_thread(page.store().newest, conn_ids, filtered, ROWS + 1, before)
     given = {name: page.text(name) for name in _FILTERS if page.text(name)}
     shown = found[:ROWS]
+    readable = await in_thread(readable_deliveries, page, shown)
     more = {**given, "before": shown[-1].position} if len(found) > ROWS else None
     return await page.render(
         "deliveries.html",
         title="Deliveries",
         conn_ids=await page.conn_ids(),
-        deliveries=await in_thread(readable_deliveries, page, shown),
+        is_any_hidden=await page.is_any_connection_hidden(),
+        deliveries=readable,
+        are_any_hidden=len(readable) < len(shown),
+        is_filtered=bool(given) or before is not None,
         given={name: given.get(name, "") for name in _FILTERS},
         following=urlencode(more) if more else None,
         first=urlencode(given) if before else None,

@@ -16,7 +16,7 @@ from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
 from airflow_provider_webdata.states.jobs import JobView, name_of
-from airflow_provider_webdata.ui.lookups import Lookup
+from airflow_provider_webdata.ui.lookups import FAILED_KEPT, Lookup
 from airflow_provider_webdata.ui.threads import in_thread
 
 from .owners import deliveries_of, job_owners
@@ -38,6 +38,7 @@ async def page(page: PageView) -> Response:
         "jobs.html",
         title="Jobs",
         conn_ids=await page.conn_ids(),
+        is_any_hidden=await page.is_any_connection_hidden(),
         operations=ALL_JOB_KINDS,
         given={"conn_id": page.text("conn_id"), "operation": page.text("operation")},
     )
@@ -70,6 +71,7 @@ async def list_part(page: PageView) -> Response:
     tasks, hidden = await in_thread(_owners, page, conn_id, [item.id for item in items])
     items = [item for item in items if item.id not in hidden]
     views = await asyncio.gather(*(_look(page, conn_id, _kind(item.endpoint), item.id) for item in items))
+    failed = await asyncio.gather(*(_failed(page, conn_id, view.value) for view in views))
     paces = await in_thread(lambda: [_pace(page, conn_id, view.value) for view in views])
     rows = [
         {
@@ -77,16 +79,19 @@ async def list_part(page: PageView) -> Response:
             "view": view,
             "task": tasks.get(item.id),
             "started": moment(item.created_at),
+            "failed": count,
             "rate": rate,
             "left": left,
         }
-        for item, view, (rate, left) in zip(items, views, paces, strict=True)
+        for item, view, count, (rate, left) in zip(items, views, failed, paces, strict=True)
     ]
     return await page.render(
         "jobs_list.html",
         title="Jobs",
         conn_id=conn_id,
         rows=rows,
+        operation=operation,
+        hidden=len(hidden),
         refused=[found.problem for found in lists if found.problem],
     )
 
@@ -121,7 +126,7 @@ async def one_part(page: PageView) -> Response:
         errors = await page.lookups.find(
             conn_id, ("errors", kind, job_id), lambda hook: hook.job_errors(kind, job_id)
         )
-    failed = list(errors.value.errors or ()) if errors.value else []
+    failed = errors.value.failed if errors.value else []
     rate, left = await in_thread(_pace, page, conn_id, view.value)
     return await page.render(
         "job_part.html",
@@ -129,6 +134,7 @@ async def one_part(page: PageView) -> Response:
         view=view,
         errors=errors,
         failed=failed[:_ERRORS_SHOWN],
+        failures=len(failed),
         reasons=Counter(error.code or error.error or "no reason given" for error in failed).most_common(
             _ERRORS_SHOWN
         ),
@@ -155,6 +161,18 @@ async def _look(page: PageView, conn_id: str, kind: JobKind, job_id: str) -> Loo
         return JobView.of(kind, job_id, await hook.job_status(kind, job_id, **limit))
 
     return await page.lookups.find(conn_id, ("job", kind, job_id), ask)
+
+
+async def _failed(page: PageView, conn_id: str, view: JobView | None) -> int:
+    """Return the number of failed pages of a job that has ended; 0 if it is unknown."""
+    if view is None or not view.is_over or JOBS[view.kind].errors is None:
+        return 0
+
+    async def ask(hook: Any) -> int:
+        return len((await hook.job_errors(view.kind, view.job_id)).failed)
+
+    found = await page.lookups.find(conn_id, ("failed", view.kind, view.job_id), ask, FAILED_KEPT)
+    return found.value or 0
 
 
 def _pace(page: PageView, conn_id: str, view: JobView | None) -> tuple[float | None, timedelta | None]:

@@ -42,6 +42,7 @@ async def page(page: PageView) -> Response:
         "monitors.html",
         title="Monitors",
         conn_ids=await page.conn_ids(),
+        is_any_hidden=await page.is_any_connection_hidden(),
         given={"conn_id": page.text("conn_id")},
     )
 
@@ -63,6 +64,7 @@ async def list_part(page: PageView) -> Response:
         title="Monitors",
         conn_id=conn_id,
         rows=rows,
+        hidden=len(monitors) - len(shown),
         problem=found.problem,
         following=offset + ROWS if len(monitors) == ROWS else None,
         offset=offset,

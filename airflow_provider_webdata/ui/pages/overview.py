@@ -8,13 +8,18 @@ from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
+from airflow_provider_webdata.ui.lookups import Lookup
 from airflow_provider_webdata.ui.spend import Period, spend_of, today
 from airflow_provider_webdata.ui.threads import in_thread
 
 from .waits import readable_waits
 
 if TYPE_CHECKING:
+    from datetime import date
+
     from starlette.responses import Response
+
+    from airflow_provider_webdata.api.models import CreditHistory, CreditUsage
 
     from .page import PageView
 
@@ -38,22 +43,30 @@ async def page(page: PageView) -> Response:
         ],
         are_all_shown=total == len(now),
         counted=COUNTED,
+        is_any_hidden=await page.is_any_connection_hidden(),
         chosen=page.text("conn_id") or next(iter(conn_ids), None),
     )
 
 
 async def spend_part(page: PageView) -> Response:
-    """Show the credits that DAGs spent with a connection in its billing period."""
-    conn_id, day = page.required("conn_id"), today()
-    usage, history = await asyncio.gather(
-        page.lookups.find(conn_id, "credits", lambda hook: hook.credit_usage()),
-        page.lookups.find(conn_id, "history", lambda hook: hook.credit_history()),
-    )
-    period = Period.of(usage.value, day)
+    """Show the credits that DAGs spent with a connection in its billing period.
+
+    Without a connection, show those of all connections in the calendar month, which the visitor's DAGs reported.
+    """
+    conn_id, day = page.text("conn_id"), today()
+    usage: Lookup[CreditUsage] = Lookup()
+    known: CreditUsage | None = None
+    history: Lookup[CreditHistory] = Lookup()
+    if conn_id:
+        (usage, known), history = await asyncio.gather(
+            page.lookups.credit_usage(conn_id),
+            page.lookups.find(conn_id, "history", lambda hook: hook.credit_history()),
+        )
+    period = Period.of(known, day)
     spent, unread = await page.lookups.spent_by_day(period.shown_from(day))
-    by_day = spent.get(conn_id, {})
+    by_day = spent.get(conn_id, {}) if conn_id else _of_all_connections(spent)
     dag_ids = {dag_id for used_by in by_day.values() for dag_id in used_by}
-    unknown = sum(spent.get("", {}).values(), Counter())
+    unknown: Counter[str] = sum(spent.get("", {}).values(), Counter()) if conn_id else Counter()
     readable = await in_thread(page.visitor.readable, dag_ids | unknown.keys())
     spend = await in_thread(spend_of, by_day, readable, period, day)
     listed = await page.conn_ids()
@@ -66,6 +79,8 @@ async def spend_part(page: PageView) -> Response:
         conn_ids=[*listed, *sorted(others)],
         spend=spend,
         period=period,
+        problem=usage.problem,
+        team=period.used_by_team(history.value),
         dags=spend.dags[:_DAGS],
         hidden=len(dag_ids - readable),
         unread=unread,
@@ -107,6 +122,14 @@ async def health_part(page: PageView) -> Response:
         # Before the first delivery, one check is unknown. If the service does not respond, several are.
         has_answer=any(one.check == "key" and one.state == "ok" for one in findings),
     )
+
+
+def _of_all_connections(spent: dict[str, dict[date, Counter[str]]]) -> dict[date, Counter[str]]:
+    found: dict[date, Counter[str]] = {}
+    for by_day in spent.values():
+        for day, used_by in by_day.items():
+            found.setdefault(day, Counter()).update(used_by)
+    return found
 
 
 def _inbox(page: PageView, conn_id: str) -> dict[str, Any]:

@@ -105,6 +105,11 @@ class PageView:
         readable = await in_thread(self.visitor.readable_connections, listed)
         return [conn_id for conn_id in listed if conn_id in readable]
 
+    async def is_any_connection_hidden(self) -> bool:
+        """Return whether there is a connection that the visitor may not read."""
+        listed = await self.lookups.conn_ids()
+        return len(await in_thread(self.visitor.readable_connections, listed)) < len(listed)
+
     async def render(self, template: str, **values: Any) -> Response:
         """Render a template in a thread, so that a large page does not block the API server."""
         return await in_thread(render, template, self.request, **values)

@@ -1,23 +1,32 @@
-"""Waits of deferred tasks."""
+"""Waits for the service, in the triggerer and in workers."""
 
 from __future__ import annotations
 
+from collections import Counter
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
-from airflow_provider_webdata.airflow_db.tasks import waiting_dags
-from airflow_provider_webdata.ui.tasks import WAITS_SHOWN, waits
+from airflow_provider_webdata.airflow_db.tasks import waiting_dags, waits_in_workers
+from airflow_provider_webdata.ui.tasks import WAITS_SHOWN, WaitingTask, waits
 from airflow_provider_webdata.ui.threads import in_thread
 
 if TYPE_CHECKING:
     from starlette.responses import Response
 
-    from airflow_provider_webdata.ui.tasks import WaitingTask
+    from airflow_provider_webdata.airflow_db.tasks import StoredTask
 
     from .page import PageView
 
+_IDS = {
+    "check_id": "check",
+    "job_id": "job",
+    "monitor_id": "the next check of monitor",
+    "key": "a delivery with key",
+}
+
 
 async def page(page: PageView) -> Response:
-    """Show the waits of the DAGs that the visitor may read, the longest first."""
+    """Show the waits of the DAGs that the visitor may read: first those in workers, and of each the longest first."""
     offset = page.whole("offset")
     shown, total, hidden = await in_thread(readable_waits, page, offset)
     return await page.render(
@@ -38,7 +47,30 @@ def readable_waits(page: PageView, offset: int = 0) -> tuple[list[WaitingTask], 
 
     Blocks.
     """
-    counts = waiting_dags()
+    in_workers = waits_in_workers()
+    counts = Counter(waiting_dags())
+    counts.update(task.name.dag_id for task in in_workers)
     readable = page.visitor.readable(counts)
     total = sum(counts[dag_id] for dag_id in readable)
-    return waits(readable, offset) if readable else [], total, sum(counts.values()) - total
+    first = [_in_worker(task) for task in in_workers if task.name.dag_id in readable]
+    shown = first[offset : offset + WAITS_SHOWN]
+    if readable and len(shown) < WAITS_SHOWN:
+        shown += waits(readable, max(offset - len(first), 0))[: WAITS_SHOWN - len(shown)]
+    return shown, total, sum(counts.values()) - total
+
+
+def _in_worker(task: StoredTask) -> WaitingTask:
+    sources = (task.pushed, task.arguments)
+    given = {
+        key: next((one[key] for one in sources if isinstance(one.get(key), str) and one[key]), "")
+        for key in _IDS
+    }
+    return WaitingTask(
+        task.name,
+        str(task.arguments["webdata_conn_id"]),
+        next((f"{word} {given[key]}" for key, word in _IDS.items() if given[key]), "a delivery"),
+        "holds a worker slot" if task.state == "running" else "frees its worker slot between checks",
+        task.started or datetime.now(timezone.utc),
+        None,
+        {key: value for key, value in given.items() if value},
+    )

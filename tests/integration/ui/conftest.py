@@ -37,6 +37,10 @@ ODD = tuple(f"odd{number}" for number in range(12))
 """Connections to `OddService`: the answers to each are cached apart."""
 EMPTY = "empty"
 """Another connection to it, which random answers leave alone."""
+PARTLY, TEAMWORK = "partly", "teamwork"
+"""Two more, each for one test: a job with failed pages, and a team that spends more than its DAGs."""
+TEAM_DAG = "team_dag"
+"""A DAG that spent credits with `TEAMWORK`."""
 CHEAP_DAGS = tuple(f"cheap{number}" for number in range(8))
 """DAGs that spent a credit each."""
 OTHER_DAG, OLD_DAG = "other_dag", "old_dag"
@@ -209,7 +213,10 @@ def pages(
         AIRFLOW_CONN_WEBDATA_DEFAULT=connection_text(sandbox.url),
         AIRFLOW_CONN_DEAD=connection_text("http://127.0.0.1:9"),
         **{f"AIRFLOW_CONN_{HIDDEN_CONN_ID.upper()}": connection_text(sandbox.url)},
-        **{f"AIRFLOW_CONN_{conn_id.upper()}": connection_text(odd.url) for conn_id in (*ODD, EMPTY)},
+        **{
+            f"AIRFLOW_CONN_{conn_id.upper()}": connection_text(odd.url)
+            for conn_id in (*ODD, EMPTY, PARTLY, TEAMWORK)
+        },
     )
     engine = create_engine(database)
     store = DeliveryStore(engine)
@@ -344,6 +351,27 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
         },
         {"dag_id": "shop", "task_id": "plain", "operator": "PythonOperator"},
         *(
+            {"dag_id": "patient", "task_id": task_id, "state": state, "rendered": {**ours, **more}, **others}
+            for task_id, state, more, others in (
+                ("held", "running", {"job_id": "held-job"}, {"operator": "WebDataJobSensor"}),
+                ("asleep", "up_for_reschedule", {"key": "a"}, {"operator": "WebDataWebhookSensor"}),
+                (
+                    "started",
+                    "running",
+                    {},
+                    {"operator": "WebDataCrawlOperator", "xcoms": {"job_id": "started-job"}},
+                ),
+                # These run, but wait for nothing.
+                ("busy", "running", {}, {"operator": "WebDataSearchOperator"}),
+                (
+                    "resumed",
+                    "running",
+                    {"job_id": "over"},
+                    {"operator": "WebDataJobSensor", "logged": ["running", "deferred", "running"]},
+                ),
+            )
+        ),
+        *(
             {
                 "dag_id": FAILED_DAG,
                 "task_id": "crawl",
@@ -400,6 +428,7 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
                 OTHER_DAG: "webdata_default",
                 OLD_DAG: None,
                 "vault_dag": "in_vault",
+                TEAM_DAG: TEAMWORK,
             }.items()
         ),
         {

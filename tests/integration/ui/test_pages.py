@@ -30,7 +30,10 @@ from tests.integration.ui.conftest import (
     ODD,
     OLD_DAG,
     OTHER_DAG,
+    PARTLY,
     PREFIX,
+    TEAM_DAG,
+    TEAMWORK,
     Pages,
 )
 from tests.integration.ui.pages_server import SECONDS
@@ -46,7 +49,7 @@ def test_overview(pages: Pages, ids: dict[str, Any]) -> None:
     text = pages.get("/").text
     assert f">{CONN_ID}</h2>" in text
     assert "crawl.completed" in text
-    assert stat(text.partition(f">{CONN_ID}</h2>")[2], "Waiting tasks") == "2"
+    assert stat(text.partition(f">{CONN_ID}</h2>")[2], "Waiting tasks") == "5"
     # Each load of this part reads the credits of many tasks.
     assert re.search(r'data-src="[^"]*/spend[^"]*" aria-live', text)
     service = pages.get("/service", **CONN).text
@@ -89,6 +92,54 @@ def test_spend_of_another_connection(pages: Pages) -> None:
     assert "conn_id=in_vault#credits" in choices
     assert stat(pages.get("/spend", conn_id="in_vault").text, "Today") == "40"
     assert "/spend?conn_id=dead" in pages.get("/", conn_id="dead").text
+
+
+def test_an_empty_page_says_why(pages: Pages) -> None:
+    """Without a right, without data, or because of a filter: each is another reason."""
+    overview = pages.get("/", "viewer").text
+    assert "airflow webdata init" not in overview
+    for path in ("/", "/jobs", "/monitors", "/deliveries"):
+        assert "You do not have permission to read any connection" in pages.get(path, "viewer").text, path
+    # The credits of their own DAGs, with any connection.
+    assert re.search(r'data-src="[^"]*/spend\?"', overview)
+    credits = pages.get("/spend", "viewer").text
+    assert ">shop</a>" in credits
+    assert HIDDEN_DAG not in credits
+    filtered = pages.get("/deliveries", event="no.such.event").text
+    assert "No delivery that you may read matches the filters" in filtered
+    assert "Webhook URL" not in filtered
+    pages.odd.answer = lambda path: (200, json.dumps({"success": True, "data": []}).encode())
+    assert "No job of this operation" in pages.get("/jobs/list", conn_id=EMPTY, operation="extract").text
+
+
+def test_the_credits_of_a_period_add_up(pages: Pages) -> None:
+    """The team's credits that no task reported have a line."""
+    today = datetime.now(timezone.utc).date().replace(day=1)
+    following = (today + timedelta(days=32)).replace(day=1)
+    usage = {
+        "remainingCredits": 500,
+        "billingPeriodStart": f"{today}T00:00:00Z",
+        "billingPeriodEnd": f"{following}T00:00:00Z",
+    }
+    period = {"startDate": f"{today}T00:00:00Z", "endDate": None, "totalCredits": 500}
+    pages.odd.answer = lambda path: (
+        200,
+        json.dumps(
+            {"success": True, **({"periods": [period]} if "historical" in path else {"data": usage})}
+        ).encode(),
+    )
+    text = pages.get("/spend", conn_id=TEAMWORK).text
+    rows = dict(re.findall(r'<tr><td>([^<]*)</td><td class="number">([^<]*)</td></tr>', text))
+    assert f">{TEAM_DAG}</a>" in text
+    assert rows["Tasks with this connection"] == "40"
+    assert rows["Monitors' own checks, other connections, and use outside this Airflow"] == "460"
+    assert rows["Team in this period"] == "500"
+
+
+def test_the_calendar_month_is_named_as_such(pages: Pages) -> None:
+    dead = pages.get("/spend", conn_id="dead").text
+    assert "calendar month, because the service does not report its own" in dead
+    assert "calendar month" not in pages.get("/spend", **CONN).text
 
 
 def test_empty_states_have_code_that_runs(pages: Pages) -> None:
@@ -310,6 +361,27 @@ def test_a_running_job_shows_its_rate_and_the_time_left(pages: Pages) -> None:
     assert re.search(r"[\d,.]+ pages per minute, about \d+ (second|minute|hour)s? left", text), text
 
 
+def test_failed_pages_of_a_completed_job(pages: Pages) -> None:
+    """The list and the job's page show them; the service's counts leave them out."""
+    job = {
+        "success": True,
+        "status": "completed",
+        "completed": 36,
+        "total": 36,
+        "creditsUsed": 36,
+        "data": [],
+    }
+    errors = {"errors": [{"id": str(n), "url": "https://a.example/", "error": "gone"} for n in range(5)]}
+    listed = {"success": True, "data": [{"id": "partly-job", "endpoint": "crawl"}], "has_more": False}
+    pages.odd.answer = lambda path: (
+        200,
+        json.dumps(errors if "errors" in path else listed if "activity" in path else job).encode(),
+    )
+    for path, more in {"/jobs/list": {}, "/jobs/job/part": {"job_id": "partly-job"}}.items():
+        text = pages.get(path, conn_id=PARTLY, operation="crawl", **more).text
+        assert "5 of 41 pages failed" in text, path
+
+
 @pytest.mark.parametrize("kind", ["crawl", "agent"])
 def test_a_job_whose_counts_are_text(pages: Pages, kind: str) -> None:
     """Any job's page and the list show its state, and no figures."""
@@ -337,6 +409,20 @@ def test_waits(pages: Pages) -> None:
     assert "by webhook" in text
     assert "airflow triggerer" in text
     assert "in DAGs that you may not read" in pages.get("/waits", "viewer").text
+
+
+def test_waits_in_a_worker(pages: Pages) -> None:
+    """They are listed beside those in the triggerer. The default is Airflow's, which is to wait in a worker."""
+    rows = dict(re.findall(r">patient\.(\w+)</a>(.*?)</tr>", pages.get("/waits").text, re.DOTALL))
+    assert {name: "holds a worker slot" in row for name, row in rows.items()} == {
+        "held": True,
+        "started": True,
+        "asleep": False,
+    }
+    assert "job held-job" in rows["held"]
+    assert "job started-job" in rows["started"]
+    template = (ROOT / "airflow_provider_webdata" / "ui" / "templates" / "waits.html").read_text()
+    assert "(the default)" not in template
 
 
 def test_the_tab_of_a_task(pages: Pages, ids: dict[str, Any]) -> None:
