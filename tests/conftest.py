@@ -54,6 +54,14 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give more time to tests that start programs with Airflow: a whole one takes minutes on a busy machine."""
+    for item in items:
+        is_long = "warm" in getattr(item, "fixturenames", ())
+        if is_long and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(600))
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Tests on one real Airflow run one after the other, and from the start; all others go to whoever is free."""

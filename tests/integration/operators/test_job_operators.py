@@ -613,7 +613,7 @@ def test_pages_that_a_job_counts_but_does_not_deliver_are_not_removed(
     warned = "The service counts 10 completed pages in job "
     assert [
         line.partition(" but ")[2].partition(".")[0] for line in log().splitlines() if warned in line
-    ] == ["delivered 1"]
+    ] == ["returned 1"]
     assert "may be incomplete" not in log()
     assert crawl(PAGES[:1], 1)["changes"]["removed"] == 1
 

@@ -178,7 +178,7 @@ def test_a_folder_that_is_lost_meanwhile(run_dag, serve, tmp_path):
         if HAS_RETRY_POLICIES:
             assert done.ended(name) == ("success", 2), done.log_of(name)
             assert len((tmp_path / name / "x.jsonl").read_text().splitlines()) == 1
-            assert "delivers it without being billed again" in done.log_of(name)
+            assert "publishes it without being billed again" in done.log_of(name)
         else:
             # Airflow 3.2 has no task state store.
             assert done.ended(name) == ("failed", 1), done.log_of(name)
