@@ -44,7 +44,7 @@ _FACTS = (
 _DIGITS = 10
 _CODE = re.compile(r"WD-\d{3}")
 _COMMAND = re.compile(r"`(airflow [^`]+)`|run: (airflow webdata [^;\n]+)")
-_NO_REASON = "The attempt reported no reason. The worker died, or the task was stopped: see the log."
+_NO_REASON = "The attempt reported no reason. Usually, the worker died or the task was stopped: see the log."
 
 
 def map_index_of(text: str) -> int:

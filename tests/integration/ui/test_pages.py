@@ -484,7 +484,7 @@ def test_the_tab_of_a_failed_task_begins_with_the_reason(pages: Pages) -> None:
     assert f'href="{error_link("WD-051")}"' in box
     assert "elsewhere" not in told
     assert re.search(r"<pre[^>]*>airflow webdata doctor</pre><button[^>]*>Copy", told)
-    assert "The worker died" in text_of("killed")
+    assert "the worker died" in text_of("killed")
     forgiven = text_of("forgiven")
     assert "tables" not in forgiven
     assert "died" not in forgiven
@@ -509,7 +509,7 @@ def test_the_tab_of_a_run_shows_the_reasons(pages: Pages) -> None:
     }
     assert escape(FAILURE["message"]) in rows["told"]
     assert re.search(r">Rejected</span>\s+1 condition failed", rows["crawl"])
-    assert "The worker died" in rows["killed"]
+    assert "the worker died" in rows["killed"]
 
 
 def test_the_tab_of_another_task(pages: Pages) -> None:
