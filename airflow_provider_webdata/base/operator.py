@@ -144,7 +144,7 @@ class WebDataOperator(ServiceTask):
         """
         if not self.request_fields:
             return
-        fields = self.given()
+        fields = self.field_values()
         problems = (
             self.lists_for_text(fields)
             or literal_problems(self.request_model, fields)
@@ -197,7 +197,7 @@ class WebDataOperator(ServiceTask):
             for template in templates_of_none(value, getattr(self, name))
         ]
 
-    def given(self) -> dict[str, Any]:
+    def field_values(self) -> dict[str, Any]:
         """Return the request fields that are not None, by their Python names."""
         return {name: value for name in self.request_fields if (value := getattr(self, name)) is not None}
 

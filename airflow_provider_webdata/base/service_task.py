@@ -105,7 +105,7 @@ class ServiceTask(LiteralText, BaseOperator, metaclass=CheckedArguments):
     def check_literals(self) -> None:
         """Check the literal arguments while the DAG file is parsed."""
 
-    def given(self) -> dict[str, Any]:
+    def field_values(self) -> dict[str, Any]:
         """Return the request fields that are not None, by their Python names."""
         return {}
 
@@ -236,7 +236,7 @@ class ServiceTask(LiteralText, BaseOperator, metaclass=CheckedArguments):
         for name in template_fields:
             if isinstance(option := getattr(self, name, None), Option):
                 setattr(self, name, option.copy())
-        written = self.given()
+        written = self.field_values()
         self._sources = {
             name: " and ".join(
                 f"XCom {key!r} of task {task.task_id!r}" for task, key in value.iter_references()

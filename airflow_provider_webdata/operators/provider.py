@@ -105,7 +105,7 @@ class WebDataProviderOperator(
         self.record_key = record_key
         self.max_error_ratio = max_error_ratio
 
-    def given(self) -> dict[str, Any]:
+    def field_values(self) -> dict[str, Any]:
         """Return the request fields that are not None, by their Python names."""
         calls = as_list(self.calls) if isinstance(self.calls, str) else self.calls
-        return {"calls": calls, **super().given()}
+        return {"calls": calls, **super().field_values()}

@@ -25,7 +25,7 @@ def request_body(task: Any) -> Mapping[str, Any]:
     :raises InvalidRequestError: a field breaks a documented rule.
     """
     model: type[RequestModel] = getattr(models, task.request_model)
-    return body_for(model, task.given(), task.request_model).to_wire()
+    return body_for(model, task.field_values(), task.request_model).to_wire()
 
 
 def checked_request(
@@ -45,7 +45,7 @@ def checked_request(
     :param map_index: index of a mapped task.
     :raises InvalidRequestError: a field breaks a documented rule, or the connection's kind of server refuses it.
     """
-    fields = task.given() if fields is None else fields
+    fields = task.field_values() if fields is None else fields
     if problems := task.lists_for_text(fields):
         raise InvalidRequestError(operation, problems)
     request = valid_request(task, model, operation, fields)

@@ -62,7 +62,7 @@ class WaitingTask:
     :param how: the way of waiting, such as `by webhook`.
     :param since: start of the wait.
     :param until: deadline of the wait; None: Airflow's timeout applies.
-    :param given: the trigger's arguments.
+    :param arguments: the trigger's arguments.
     """
 
     task: TaskName
@@ -71,7 +71,7 @@ class WaitingTask:
     how: str
     since: datetime
     until: datetime | None
-    given: Mapping[str, Any] = field(repr=False)
+    arguments: Mapping[str, Any] = field(repr=False)
 
 
 class Failure(NamedTuple):
@@ -224,36 +224,36 @@ def summaries_of_run(dag_id: str, run_id: str, most: int) -> list[TaskSummary]:
 
 
 def _wait(stored: StoredWait) -> WaitingTask:
-    given, until = stored.arguments, stored.until
+    arguments, until = stored.arguments, stored.until
     # Not a number, or out of the range of datetime.
     with contextlib.suppress(KeyError, TypeError, ValueError, OverflowError, OSError):
-        until = datetime.fromtimestamp(given["deadline"], timezone.utc)
-    conn_id = str(given.get("webdata_conn_id", "unknown"))
-    what = _what(stored.classpath, given)
-    return WaitingTask(stored.task, conn_id, what, _how(given), stored.since, until, given)
+        until = datetime.fromtimestamp(arguments["deadline"], timezone.utc)
+    conn_id = str(arguments.get("webdata_conn_id", "unknown"))
+    what = _what(stored.classpath, arguments)
+    return WaitingTask(stored.task, conn_id, what, _how(arguments), stored.since, until, arguments)
 
 
-def _what(classpath: str, given: Mapping[str, Any]) -> str:
-    if not given:
+def _what(classpath: str, arguments: Mapping[str, Any]) -> str:
+    if not arguments:
         return "unknown: its arguments cannot be decrypted"
-    if kind := given.get("kind"):
-        return f"{name_of(kind) if kind in ALL_JOB_KINDS else kind} {given.get('job_id')}"
-    if "criteria" in given:
-        check = f"check {given['check_id']}" if given.get("check_id") else "the next check"
-        return f"{check} of monitor {given.get('monitor_id')}"
+    if kind := arguments.get("kind"):
+        return f"{name_of(kind) if kind in ALL_JOB_KINDS else kind} {arguments.get('job_id')}"
+    if "criteria" in arguments:
+        check = f"check {arguments['check_id']}" if arguments.get("check_id") else "the next check"
+        return f"{check} of monitor {arguments.get('monitor_id')}"
     if classpath.endswith(".ResumeTrigger"):
         return "the retry time that the service gave for the result"
     names = {"key": "key", "job_id": "job", "monitor_id": "monitor", "events": "events"}
-    limits = [f"{word} {_joined(given[name])}" for name, word in names.items() if given.get(name)]
+    limits = [f"{word} {_joined(arguments[name])}" for name, word in names.items() if arguments.get(name)]
     return f"a delivery ({', '.join(limits) or 'any'})"
 
 
-def _how(given: Mapping[str, Any]) -> str:
-    policy = given.get("policy")
+def _how(arguments: Mapping[str, Any]) -> str:
+    policy = arguments.get("policy")
     if not isinstance(policy, dict):
-        return "by time" if "when" in given else "by webhook"
+        return "by time" if "when" in arguments else "by webhook"
     wait_by, poll, safety = (policy.get(name) for name in ("wait_by", "poll_interval", "safety_poll"))
-    if wait_by == "polling" or (wait_by == "auto" and given.get("reports") is False):
+    if wait_by == "polling" or (wait_by == "auto" and arguments.get("reports") is False):
         return f"by polling every {poll:g} s" if is_number(poll) else "by polling"
     webhook = (
         f"by webhook, polling at least every {safety:g} s in case one is lost" if safety else "by webhook"
@@ -269,9 +269,9 @@ def _summary(stored: StoredTask) -> TaskSummary:
     name, rendered = stored.name, stored.arguments
     wait = None if stored.wait is None else _wait(stored.wait)
     conn_id = rendered.get("webdata_conn_id") or (wait.conn_id if wait else None)
-    given = wait.given if wait else {}
-    kind = given.get("kind") or _KINDS.get(stored.operator or "") or rendered.get("kind")
-    sources = (given, stored.pushed, rendered)
+    arguments = wait.arguments if wait else {}
+    kind = arguments.get("kind") or _KINDS.get(stored.operator or "") or rendered.get("kind")
+    sources = (arguments, stored.pushed, rendered)
     ids = {key: next((one[key] for one in sources if isinstance(one.get(key), str)), "") for key in _IDS}
     return TaskSummary(
         name,

@@ -63,7 +63,7 @@ class IncrementalCrawlRun(JobRun):
         return plan
 
     def _fields(self, urls: Sequence[str]) -> dict[str, Any]:
-        return {**self.task.given(), "urls": urls}
+        return {**self.task.field_values(), "urls": urls}
 
     def _new_plan(self) -> Plan:
         task, seen = self.task, self.publication.seen

@@ -65,7 +65,7 @@ class JobRun(WaitRun[JobOutcome]):
 
     def request(self) -> tuple[type[RequestModel], Mapping[str, Any]]:
         """Return the model of the request, and its fields without a managed webhook."""
-        return getattr(models, self.task.request_model), self.task.given()
+        return getattr(models, self.task.request_model), self.task.field_values()
 
     @cached_property
     def body(self) -> Mapping[str, Any]:
@@ -215,7 +215,7 @@ class JobRun(WaitRun[JobOutcome]):
 
         :param origin: the DAG and the task, for its metadata.
         """
-        attach, has_own = self.task.attach_webhook, self.task.given().get("webhook") is not None
+        attach, has_own = self.task.attach_webhook, self.task.field_values().get("webhook") is not None
         if attach and has_own:
             self.refuse("attach_webhook=True and webhook are mutually exclusive; remove one of them")
         if attach is None and has_own:

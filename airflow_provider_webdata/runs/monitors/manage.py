@@ -31,8 +31,8 @@ class UpdateMonitorRun(Run):
         """Update the given fields and return the monitor with wire names."""
         extra_body = checked_extra_body(self.task, UPDATE_MONITOR.label) or {}
         fields: dict[str, Any] = {}
-        if not extra_body or self.task.given():
-            request = valid_request(self.task, MonitorUpdateRequest, UPDATE_MONITOR.label, self.task.given())
+        if not extra_body or self.task.field_values():
+            request = valid_request(self.task, MonitorUpdateRequest, UPDATE_MONITOR.label, self.task.field_values())
             # Later code handles the model's other warnings (ids, judgeEnabled, schedule).
             for warning in request.webhook.warnings() if request.webhook is not None else ():
                 self.log.warning("%s: %s", UPDATE_MONITOR.label, warning)

@@ -28,12 +28,12 @@ class BatchQuery:
     """One search of a batch.
 
     :param key: unique in the batch: a digest of its request, before a price bound is added.
-    :param given: the original item of `queries`.
+    :param entry: the original item of `queries`.
     :param request: its request, with a price bound if the task has a credit limit.
     """
 
     key: str
-    given: Any
+    entry: Any
     request: SearchRequest
 
     @property
@@ -43,7 +43,7 @@ class BatchQuery:
 
 
 def checked_queries(
-    given: list[Any],
+    entries: list[Any],
     request_of: Callable[[Any], SearchRequest],
     extra_body: Mapping[str, Any] | None,
     log: Any,
@@ -57,7 +57,7 @@ def checked_queries(
     problems: list[str] = []
     warnings: dict[str, None] = {}
     notes: dict[str, None] = {}
-    for number, item in enumerate(given, 1):
+    for number, item in enumerate(entries, 1):
         if item is None:
             problems.append(
                 f"queries, item {number}: is None; the task that returns the list must leave it out"
@@ -73,7 +73,7 @@ def checked_queries(
         text = json.dumps([request.to_wire(), extra_body], sort_keys=True)
         key = hashlib.sha256(text.encode()).hexdigest()[:_KEY_LENGTH]
         queries.setdefault(key, BatchQuery(key, item, request))
-    if not given:
+    if not entries:
         problems.append("queries: at least one is required")
     if problems:
         more = len(problems) - _MAX_PROBLEMS
@@ -83,8 +83,8 @@ def checked_queries(
         log.warning("%s: %s", OPERATION, warning)
     for note in notes:
         log.info("%s: %s", OPERATION, note)
-    if len(queries) < len(given):
-        log.info("Skipping %d duplicate searches", len(given) - len(queries))
+    if len(queries) < len(entries):
+        log.info("Skipping %d duplicate searches", len(entries) - len(queries))
     return queries
 
 
@@ -93,7 +93,7 @@ def label_columns(queries: Mapping[str, BatchQuery], kind: str) -> tuple[Column,
 
     Fields with the name of a column of the results are omitted.
     """
-    own = {name for query in queries.values() if isinstance(query.given, Mapping) for name in query.given}
+    own = {name for query in queries.values() if isinstance(query.entry, Mapping) for name in query.entry}
     taken = {column.name for column in columns_of(kind)}
     columns = []
     for name, field in SearchRequest.model_fields.items():

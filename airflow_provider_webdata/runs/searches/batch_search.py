@@ -195,7 +195,7 @@ class BatchSearchRun(Run):
             # Parsed alone first: it may spell a field name differently than the arguments do.
             alone = body_for(SearchRequest, given, OPERATION)
             own = {name: getattr(alone, name) for name in alone.model_fields_set}
-        return valid_request(self.task, SearchRequest, OPERATION, {**self.task.given(), **own})
+        return valid_request(self.task, SearchRequest, OPERATION, {**self.task.field_values(), **own})
 
     def _too_many(self, tally: Tally, most: float) -> str | None:
         """Return a message if more searches failed than allowed, or None."""
@@ -275,7 +275,7 @@ def _summary(tally: Tally) -> dict[str, Any]:
             {"query": failure.query.text, "error": failure.error, "ambiguous": failure.ambiguous}
             for failure in tally.failed
         ],
-        "left": [query.given for query in tally.left],
+        "left": [query.entry for query in tally.left],
         "notBegun": len(tally.left),
         "creditsUsed": tally.credits_used,
     }

@@ -161,7 +161,7 @@ def _checked(page: PageView) -> _Delivery:
 def _waits_for(wait: WaitingTask, delivery: StoredDelivery) -> bool:
     named = (("key", delivery.key), ("job_id", delivery.job_id), ("monitor_id", delivery.monitor_id))
     return wait.conn_id == delivery.conn_id and any(
-        value is not None and wait.given.get(name) == value for name, value in named
+        value is not None and wait.arguments.get(name) == value for name, value in named
     )
 
 

@@ -218,7 +218,7 @@ def _description(one: Happened, summary: TaskSummary, *, resumed: bool) -> str:
 
 def _deliveries(page: PageView, summary: TaskSummary) -> list[StoredDelivery]:
     job_id = summary.ids.get("check_id") or summary.ids.get("job_id")
-    key = summary.wait.given.get("key") if summary.wait else None
+    key = summary.wait.arguments.get("key") if summary.wait else None
     if summary.conn_id is None or not (job_id or key):
         return []
     wanted = DeliveryFilter(job_ids=(job_id,) if job_id else (), keys=(key,) if key else ())
