@@ -20,7 +20,7 @@ from airflow_provider_webdata.airflow_db.command_line import (
 from airflow_provider_webdata.airflow_db.connections import find_connection
 from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
 from airflow_provider_webdata.api.errors import WebDataError
-from airflow_provider_webdata.common.terminal import terminal_text
+from airflow_provider_webdata.commands.terminal import terminal_text
 
 if TYPE_CHECKING:
     import argparse

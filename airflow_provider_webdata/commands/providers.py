@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.prices import PROVIDER
 from airflow_provider_webdata.commands.command import command, named_connection, print_document, print_rows
+from airflow_provider_webdata.commands.terminal import terminal_text
 from airflow_provider_webdata.common.numbers import known_credits
-from airflow_provider_webdata.common.terminal import terminal_text
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from airflow_provider_webdata.commands.command import command
+from airflow_provider_webdata.commands.terminal import terminal_text
 from airflow_provider_webdata.common.coded_errors import brief
-from airflow_provider_webdata.common.terminal import terminal_text
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.files.quarantine import publish as publish_output
 

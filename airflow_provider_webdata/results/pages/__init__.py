@@ -1,1 +1,1 @@
-"""What a page is: its text as a document, its preview, and pages that replace it."""
+"""Pages: their text as documents, their previews, and rules that recognize substitute pages."""

@@ -1,1 +1,1 @@
-"""What a task is billed: its ledger, and responses that are already billed."""
+"""The credits of a task: its ledger, and responses that are already billed."""

@@ -32,7 +32,9 @@ class UpdateMonitorRun(Run):
         extra_body = checked_extra_body(self.task, UPDATE_MONITOR.label) or {}
         fields: dict[str, Any] = {}
         if not extra_body or self.task.field_values():
-            request = valid_request(self.task, MonitorUpdateRequest, UPDATE_MONITOR.label, self.task.field_values())
+            request = valid_request(
+                self.task, MonitorUpdateRequest, UPDATE_MONITOR.label, self.task.field_values()
+            )
             # Later code handles the model's other warnings (ids, judgeEnabled, schedule).
             for warning in request.webhook.warnings() if request.webhook is not None else ():
                 self.log.warning("%s: %s", UPDATE_MONITOR.label, warning)
