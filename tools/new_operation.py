@@ -63,7 +63,7 @@ from __future__ import annotations
 
 from airflow_provider_webdata.api.models import ${Class}Request, ${Class}Response
 from airflow_provider_webdata.api.prices import $NAME
-from airflow_provider_webdata.runs.call import CallResult, CallRun, facts_of
+from airflow_provider_webdata.runs.call import CallResult, CallRun, summary_of
 from airflow_provider_webdata.runs.money.task_ledger import Cost
 from airflow_provider_webdata.runs.publishing.step import Results
 
@@ -77,12 +77,12 @@ class ${Class}Run(CallRun):
 
     def read(self, request: ${Class}Request, answer: ${Class}Response) -> CallResult:
         """Log the results."""
-        facts = facts_of(answer)
-        found = facts.pop("results")
+        summary = summary_of(answer)
+        found = summary.pop("results")
         self.log.info("$Title returned %d results", len(found))
-        results = Results(found, "generic", facts, [request.query])
-        cost = Cost(facts.get("creditsUsed", $NAME.fixed))
-        return CallResult(results, cost, lambda items, facts: {**facts, "results": items}, pushed=facts)
+        results = Results(found, "generic", summary, [request.query])
+        cost = Cost(summary.get("creditsUsed", $NAME.fixed))
+        return CallResult(results, cost, lambda items, summary: {**summary, "results": items}, pushed=summary)
 ''',
     f"{PACKAGE}/operators/$name.py": '''\
 """The operator of $title."""

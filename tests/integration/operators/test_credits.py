@@ -172,6 +172,7 @@ def attempt(operator: Any, store: StateStore | None, number: int, max_tries: int
         operator.execute(context_of(ti, store))
     except (AirflowException, OSError, WebDataError):
         ti.xcom["failed"] = True
+        del ti.xcom["failure"]
     return ti.xcom
 
 

@@ -291,7 +291,7 @@ def test_a_retry_closes_what_a_crashed_try_left(here):
         session.open()
     assert states(here) == ["active"]
     value = execute(TaskInstance(try_number=2, max_tries=1), store, steps=[TITLE])
-    assert value["sessionId"] != session.facts["sessionId"]
+    assert value["sessionId"] != session.ids["sessionId"]
     assert states(here) == ["destroyed", "destroyed"]
     # Nothing of the sessions is left but what they cost, that of the crashed try included.
     assert [*store.values] == ["webdata_credits"]

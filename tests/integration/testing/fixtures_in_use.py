@@ -140,7 +140,7 @@ def test_a_run_compares_with_the_run_before(webdata_sandbox, tmp_path):
 
 
 def test_checks_without_a_manifest_know_the_run_before(webdata_sandbox):
-    search = {"task_id": "search", "checks": Quality(drop_vs_last=0.5)}
+    search = {"task_id": "search", "quality": Quality(drop_vs_last=0.5)}
     assert len(webdata_sandbox.execute(WebDataSearchOperator(query="river", limit=5, **search))["web"]) > 2
     with pytest.raises(Exception, match="drop_vs_last"):
         webdata_sandbox.execute(WebDataSearchOperator(query="river", limit=1, **search))

@@ -12,7 +12,7 @@ from airflow import settings
 from airflow_provider_webdata.airflow_db import tasks
 from airflow_provider_webdata.airflow_db.tasks import TaskName, past_xcoms
 from airflow_provider_webdata.ui.pages.task import _groups
-from airflow_provider_webdata.ui.quality import FACTS, quality_of
+from airflow_provider_webdata.ui.quality import KEYS, quality_of
 from airflow_provider_webdata.ui.tasks import summaries_of_run, summary_of
 from tests.integration.commands.test_costs import database, told
 from tests.support.airflow_rows import add_task
@@ -72,7 +72,7 @@ def test_a_task_is_compared_with_its_last_runs(database: None) -> None:
         session.commit()
     facts = summary_of(TaskName("c", "manual__2026-01-03", "t"))
     assert facts is not None
-    quality = quality_of(facts, lambda: past_xcoms(facts.name, FACTS, 30))
+    quality = quality_of(facts, lambda: past_xcoms(facts.name, KEYS, 30))
     assert quality is not None
     assert re.findall(r"<title>([^<]*)</title>", quality.chart) == [
         "2026-01-01: 10 items",
@@ -80,7 +80,7 @@ def test_a_task_is_compared_with_its_last_runs(database: None) -> None:
         "2026-01-03: 30 items",
     ]
     assert quality.has_rejected
-    assert {one.name: one.value for one in quality.facts} == {
+    assert {one.name: one.value for one in quality.measurements} == {
         "Substitute pages": 2,
         "Credits per item": 1.25,
         "New": 4,
@@ -89,6 +89,6 @@ def test_a_task_is_compared_with_its_last_runs(database: None) -> None:
     coverage = quality.coverage[0]
     assert (coverage.name, coverage.value) == ("json.price", 0.5)
     assert re.findall(r' height="([\d.]+)"/>', coverage.course) == ["20.0", "5.0", "10.0"]
-    newest = quality_of(facts, lambda: past_xcoms(facts.name, FACTS, 1))
+    newest = quality_of(facts, lambda: past_xcoms(facts.name, KEYS, 1))
     assert newest is not None
     assert (newest.chart, newest.coverage[0].course) == ("", "")
