@@ -8,10 +8,17 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from airflow_provider_webdata.inbox.envelope import Envelope, NotJSONError, first_of, parse_body, split_event
+from airflow_provider_webdata.inbox.envelope import (
+    Envelope,
+    NotJSONError,
+    first_of,
+    parse_body,
+    parse_json,
+    split_event,
+)
 from airflow_provider_webdata.inbox.outline import DEEPEST, outline_of
 from tests.support.examples import examples
 
@@ -94,6 +101,7 @@ def test_a_dense_body_makes_no_objects(body: bytes) -> None:
 
 @pytest.mark.rule("envelope-data")
 @examples(2)
+@example({"type": "\0"}, False, None)
 @given(
     JSON | st.fixed_dictionaries({}, optional=dict.fromkeys(FIELDS, JSON)),
     st.booleans(),
@@ -102,7 +110,7 @@ def test_a_dense_body_makes_no_objects(body: bytes) -> None:
 def test_the_envelope_is_that_of_the_whole(payload: object, ascii_only: bool, indent: int | None) -> None:
     body = json.dumps(payload, ensure_ascii=ascii_only, indent=indent).encode()
     envelope = Envelope.read(body)
-    assert envelope == envelope_of(parse_body(body))
+    assert envelope == envelope_of(parse_json(body))
     for text in (envelope.event, envelope.job_id, envelope.monitor_id, envelope.webhook_id):
         assert text is None or (0 < len(text) <= 200 and text.isprintable())
     assert envelope.success in (True, False, None)
