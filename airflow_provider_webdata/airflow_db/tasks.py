@@ -214,16 +214,18 @@ def happened_to(name: TaskName) -> list[Happened]:
 
 
 def past_xcoms(name: TaskName, keys: Collection[str], most: int) -> list[tuple[str, dict[str, Any]]]:
-    """Return the task's XComs in the DAG's newest runs, oldest run first.
+    """Return the task's XComs in the DAG's latest runs up to the task's own, oldest run first.
 
     :param keys: keys of the XComs.
     :param most: maximum number of runs.
     """
     found: dict[str, dict[str, Any]] = {}
+    own = select(DagRun.run_after).where(DagRun.dag_id == name.dag_id, DagRun.run_id == name.run_id)
     with create_session() as session:
         rows = session.execute(
             select(XComModel.run_id, XComModel.key, XComModel.value)
             .join(XComModel.dag_run)
+            .where(DagRun.run_after <= own.scalar_subquery())
             .where(
                 XComModel.dag_id == name.dag_id,
                 XComModel.task_id == name.task_id,

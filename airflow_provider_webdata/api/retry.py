@@ -159,6 +159,14 @@ def pause_between(error: WebDataError, failed: int) -> float:
     if named is not None:
         # Wait slightly longer, with jitter, so that callers do not all retry at the same time.
         return named + random.uniform(0, min(1.0, 0.1 * named + 0.05))  # noqa: S311
+    return backoff(failed)
+
+
+def backoff(failed: int) -> float:
+    """Return an exponential backoff in seconds, with jitter.
+
+    :param failed: number of failures in a row, from 1.
+    """
     ceiling = min(FIRST_PAUSE_SECONDS * 2.0 ** (failed - 1), MAX_PAUSE_SECONDS)
     return random.uniform(ceiling / 2, ceiling)  # noqa: S311
 

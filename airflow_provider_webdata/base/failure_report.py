@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-from airflow.sdk import log
+from airflow.sdk.exceptions import AirflowException, AirflowTaskTimeout
+from jinja2 import TemplateError
 
 from airflow_provider_webdata.common.coded_errors import CodedError
 from airflow_provider_webdata.common.links import error_link
 from airflow_provider_webdata.common.remedies import sentence
 from airflow_provider_webdata.common.storable import storable
 from airflow_provider_webdata.common.url_secrets import without_secrets
+from airflow_provider_webdata.hooks.masking import masked
 
 FAILURE = "failure"
 """XCom key of the report."""
 
-_MAX_MESSAGE = 2000
-_MAX_FIX = 1000
+_MAX_MESSAGE = 1000
+_MAX_FIX = 300
+_ENDING = re.compile(r" \((WD-\d{3})\)\. See \S+\Z")
 
 
 def failure_report(error: BaseException, explained: CodedError | None) -> dict[str, Any]:
@@ -29,17 +33,29 @@ def failure_report(error: BaseException, explained: CodedError | None) -> dict[s
     text = str(error)
     coded = error if isinstance(error, CodedError) else explained
     if coded is None or not coded.help_code or str(coded) != text:
-        return _masked({"message": f"{type(error).__name__}: {text}" if text else type(error).__name__})
+        return _uncoded(error, text)
     code, fix = coded.help_code, coded.advice or sentence(coded.remedy)
     link = error_link(code)
     message = text.removesuffix(f" ({code}). See {link}").removesuffix(fix).rstrip()
     return {**_masked({"message": message, "fix": fix}), "code": code, "link": link}
 
 
+def _uncoded(error: BaseException, text: str) -> dict[str, Any]:
+    if not isinstance(error, (AirflowException, AirflowTaskTimeout, TemplateError)):
+        # The text of any other error may contain a page's content.
+        return {"message": f"{type(error).__name__}: see the task's log"}
+    if (ending := _ENDING.search(text)) is None:
+        return _masked({"message": text or type(error).__name__})
+    # The message of a trigger contains its next step.
+    code = ending[1]
+    return {**_masked({"message": text[: ending.start()]}), "code": code, "link": error_link(code)}
+
+
 def _masked(texts: dict[str, str]) -> dict[str, Any]:
-    masked = log.mask_logs(None, "", {name: without_secrets(text) for name, text in texts.items()})
     longest = {"message": _MAX_MESSAGE, "fix": _MAX_FIX}
-    return {name: storable(_cut(str(text), longest[name])) for name, text in masked.items()}
+    return {
+        name: storable(_cut(masked(without_secrets(text)), longest[name])) for name, text in texts.items()
+    }
 
 
 def _cut(text: str, most: int) -> str:

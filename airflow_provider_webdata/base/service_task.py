@@ -150,10 +150,10 @@ class ServiceTask(LiteralText, BaseOperator, metaclass=CheckedArguments):
     def _push_failure(self, context: Context, error: BaseException) -> None:
         if not self.do_xcom_push or (ti := context.get("ti")) is None:
             return
-        from airflow_provider_webdata.base.failure_report import FAILURE, failure_report
-
         # Without the report, the task must still fail with its own error.
         with suppress(Exception):
+            from airflow_provider_webdata.base.failure_report import FAILURE, failure_report
+
             ti.xcom_push(FAILURE, failure_report(error, getattr(self._run, "explained_error", None)))
 
     def execute_complete(self, context: Context, event: Mapping[str, Any]) -> Any:

@@ -15,6 +15,11 @@ def mask(secrets: Iterable[str]) -> None:
     log.mask_secret(list(secrets))
 
 
+def masked(text: str) -> str:
+    """Return a text as a log shows it."""
+    return str(log.mask_logs(None, "", {"event": text})["event"])
+
+
 async def amask(secrets: Iterable[str]) -> None:
     """Mask values from the event loop, where the blocking call cannot reach the supervisor."""
     # Airflow 3.2 has only the blocking function.

@@ -33,9 +33,9 @@ class TaskState(Generic[StateT]):
         stored = self.attempt.read(key, type(empty))
         if stored.damage:
             raise UncertainStartError(
-                f"the record {key} of an earlier attempt's job, check, or session is damaged ({stored.damage}). The "
-                "task starts no other, because both could be billed. If the service has one of this task, stop it or "
-                f"save its result; then {place_of(key)}"
+                f"the record {key} of an earlier attempt is damaged ({stored.damage}). If the service has a job, "
+                "check, or session of this task, stop it or save its result, because another could be billed as well; "
+                f"then {place_of(key)}"
             )
         self.exists = stored.record is not None
         self.record: StateT = stored.record or empty
@@ -51,7 +51,9 @@ class TaskState(Generic[StateT]):
         return self.exists or (not self.is_lasting and self.attempt.may_follow_another)
 
     def write(self, record: StateT) -> None:
-        """Replace the record."""
+        """Replace the record, if it differs."""
+        if self.exists and record == self.record:
+            return
         self.record, self.exists = record, True
         self.attempt.write(self._key, record)
 

@@ -77,9 +77,9 @@ class QualityRecord(NamedTuple):
 def quality_of(
     summary: TaskSummary, past: Callable[[], list[tuple[str, dict[str, Any]]]]
 ) -> QualityRecord | None:
-    """Return the data quality of a task, or None if it has no checks.
+    """Return the data quality of a task, or None if it has no conditions.
 
-    :param past: returns the last runs with their XComs `KEYS`, oldest first.
+    :param past: returns the last runs, with this one last, and their XComs `KEYS`, oldest first.
     """
     rejected = summary.fact("qualityRejected")
     found = rejected if isinstance(rejected, dict) else summary.fact("quality")
@@ -93,6 +93,7 @@ def quality_of(
         return None if invalid is None else QualityRecord(False, [], {}, invalid)
     failed = found.get("failed")
     runs = [(run_id, xcoms) for run_id, xcoms in past() if _quality(xcoms)]
+    before = [_quality(xcoms) for run_id, xcoms in runs if run_id != summary.name.run_id]
     measured, covered = _measured(found, summary.fact("changes")), _numbers(found.get("coverage"))
     earlier = [_measured(_quality(xcoms), xcoms.get("changes")) for _, xcoms in runs]
     columns = [
@@ -106,9 +107,7 @@ def quality_of(
     ]
     return QualityRecord(
         found is rejected,
-        [_condition(one, [_quality(xcoms) for _, xcoms in runs]) for one in failed[:_MAX_SHOWN]]
-        if isinstance(failed, list)
-        else [],
+        [_condition(one, before) for one in failed[:_MAX_SHOWN]] if isinstance(failed, list) else [],
         _numbers(found.get("blocked")),
         invalid,
         _measures(measured, earlier),

@@ -43,8 +43,12 @@ _FACTS = (
 """Keys of the XComs that the pages show, in addition to the return value."""
 _DIGITS = 10
 _CODE = re.compile(r"WD-\d{3}")
-_COMMAND = re.compile(r"`(airflow [^`]+)`|run: (airflow webdata [^;\n]+)")
-_NO_REASON = "The attempt reported no reason. Usually, the worker died or the task was stopped: see the log."
+# Any task may push an XCom of that name: no command is shown that a shell could read as more than one.
+_COMMAND = re.compile(r"`(airflow (?:webdata(?: [\w./:=@-]+)+|db migrate))`")
+_NO_REASON = (
+    "No reason was recorded: the worker may have died, the task may have been stopped, or it pushes no XComs. "
+    "See the log."
+)
 
 
 def map_index_of(text: str) -> int:
@@ -161,14 +165,14 @@ class TaskSummary:
         found = self.pushed.get("failure")
         found = found if isinstance(found, dict) else {}
         message, fix, code = (str(found.get(name) or "") for name in ("message", "fix", "code"))
-        command = _COMMAND.search(fix) or _COMMAND.search(message)
+        command = _COMMAND.search(fix)
         return Failure(
             message or _NO_REASON,
             fix,
             code,
             # Any task may push an XCom of that name, with any link.
             error_link(code) if _CODE.fullmatch(code) else "",
-            (command[1] or command[2]).strip() if command else "",
+            command[1] if command else "",
         )
 
     @property

@@ -22,11 +22,14 @@ _idle = threading.Semaphore(0)
 
 
 def in_thread(work: Callable[[], _T]) -> asyncio.Future[_T]:
-    """Start a blocking call, and return its result as a future. A call that has begun cannot be cancelled."""
+    """Start a blocking call, and return its result as a future. A call that has begun cannot be cancelled.
+
+    :raises RuntimeError: no thread can be started.
+    """
     outcome: Future[_T] = Future()
-    _calls.put((outcome, functools.partial(contextvars.copy_context().run, work)))
     if not _idle.acquire(blocking=False):
         threading.Thread(target=_work, name="webdata-inbox", daemon=True).start()
+    _calls.put((outcome, functools.partial(contextvars.copy_context().run, work)))
     return asyncio.wrap_future(outcome)
 
 

@@ -83,7 +83,7 @@ class Writer:
             retry is safe.
         """
         self._raise_if_full(delivery)
-        if self._writing is None:
+        if self._writing is None or self._writing.done():
             self._writing = asyncio.create_task(self._write(), name="webdata-inbox-writer")
         waiting = _Waiting(delivery, asyncio.get_running_loop().create_future())
         self._queue.put_nowait(waiting)
@@ -113,7 +113,13 @@ class Writer:
         storing: set[asyncio.Future[list[_Outcome]]] = set()
         while True:
             batch = await self._next_batch()
-            stored = in_thread(functools.partial(self._add, [waiting.delivery for waiting in batch]))
+            work = functools.partial(self._add, [waiting.delivery for waiting in batch])
+            try:
+                stored = in_thread(work)
+            except RuntimeError as error:
+                # The machine starts no more threads; the sender repeats the deliveries.
+                stored = asyncio.get_running_loop().create_future()
+                stored.set_exception(error)
             stored.add_done_callback(functools.partial(self._answer, batch))
             storing.add(stored)
             timeout = None if len(storing) > MAX_STUCK else self._timeout

@@ -25,7 +25,7 @@ from airflow_provider_webdata.api.errors import (
     trimmed,
 )
 from airflow_provider_webdata.api.prices import SEARCH
-from airflow_provider_webdata.api.retry import SILENT_PAUSE_SECONDS, is_unreachable, pause_between
+from airflow_provider_webdata.api.retry import SILENT_PAUSE_SECONDS, backoff, is_unreachable, pause_between
 from airflow_provider_webdata.api.servers import NO_SEARCH, lacks_search
 from airflow_provider_webdata.common.item_urls import unfetched
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
@@ -57,7 +57,7 @@ _FOR_ALL = (
 
 _OPERATION = "batch_search"
 _GATEWAY_STATUSES = frozenset({502, 503, 504})
-_MAX_UNREACHED = 5
+_MAX_UNREACHED = 6
 _WAKE_SECONDS = 1.0
 _REPORT_SECONDS = 30.0
 
@@ -139,12 +139,12 @@ class Pause:
         self.total = 0.0
 
     def extend(self, error: WebDataError) -> None:
-        """Pause for the wait that the service specifies, or for a time that grows until a search succeeds."""
+        """Pause for the wait that the service specifies, at least for a time that grows until a search succeeds."""
         before = self.left
         if not before:
             self._failed += 1
         # Of the searches in flight at the start of a pause, all may fail.
-        pause = max(before, pause_between(error, self._failed))
+        pause = max(before, pause_between(error, self._failed), backoff(self._failed))
         self._until = self._clock() + pause
         self.total += pause - before
 

@@ -67,7 +67,7 @@ async def page(page: PageView) -> Response:
         is_any_hidden=await page.is_any_connection_hidden(),
         deliveries=readable,
         are_any_hidden=len(readable) < len(shown),
-        is_filtered=bool(given) or before is not None,
+        is_filtered=bool(given),
         given={name: given.get(name, "") for name in _FILTERS},
         following=urlencode(more) if more else None,
         first=urlencode(given) if before else None,

@@ -67,9 +67,8 @@ async def list_part(page: PageView) -> Response:
         if item.id and item.endpoint in ALL_JOB_KINDS
     ]
     items.sort(key=lambda item: item.created_at or "", reverse=True)
-    items = items[:ROWS]
     tasks, hidden = await in_thread(_owners, page, conn_id, [item.id for item in items])
-    items = [item for item in items if item.id not in hidden]
+    items = [item for item in items if item.id not in hidden][:ROWS]
     views = await asyncio.gather(*(_look(page, conn_id, _kind(item.endpoint), item.id) for item in items))
     failed = await asyncio.gather(*(_failed(page, conn_id, view.value) for view in views))
     paces = await in_thread(lambda: [_pace(page, conn_id, view.value) for view in views])
@@ -163,8 +162,8 @@ async def _look(page: PageView, conn_id: str, kind: JobKind, job_id: str) -> Loo
     return await page.lookups.find(conn_id, ("job", kind, job_id), ask)
 
 
-async def _failed(page: PageView, conn_id: str, view: JobView | None) -> int:
-    """Return the number of failed pages of a job that has ended; 0 if it is unknown."""
+async def _failed(page: PageView, conn_id: str, view: JobView | None) -> int | None:
+    """Return the number of failed pages of a job that has ended, 0 for any other; None if it cannot be read."""
     if view is None or not view.is_over or JOBS[view.kind].errors is None:
         return 0
 
@@ -172,7 +171,7 @@ async def _failed(page: PageView, conn_id: str, view: JobView | None) -> int:
         return len((await hook.job_errors(view.kind, view.job_id)).failed)
 
     found = await page.lookups.find(conn_id, ("failed", view.kind, view.job_id), ask, FAILED_KEPT)
-    return found.value or 0
+    return found.value
 
 
 def _pace(page: PageView, conn_id: str, view: JobView | None) -> tuple[float | None, timedelta | None]:

@@ -99,6 +99,7 @@ document.addEventListener("click", async (event) => {
     getSelection().selectAllChildren(button.previousElementSibling);
     button.textContent = "Selected";
   }
+  setTimeout(() => { button.textContent = "Copy"; }, 2000);
 });
 
 theme();

@@ -388,7 +388,7 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
         ),
         {
             "dag_id": FAILED_DAG,
-            "task_id": "told",
+            "task_id": "reported",
             "operator": "WebDataScrapeOperator",
             "state": "failed",
             "rendered": ours,

@@ -10,6 +10,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleExcept
 
 from airflow_provider_webdata.base.failure_report import failure_report
 from airflow_provider_webdata.common.links import error_link
+from airflow_provider_webdata.common.remedies import advised
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
@@ -34,7 +35,7 @@ def test_every_failure_is_reported(dead: None) -> None:
     nothing = run(WebDataScrapeOperator(task_id="t", url="{{ none }}")).xcom["failure"]
     assert nothing["code"] == "WD-003"
     template = run(WebDataScrapeOperator(task_id="t", url="{{ 1 / 0 }}")).xcom["failure"]
-    assert template == {"message": "ZeroDivisionError: division by zero"}
+    assert template == {"message": "ZeroDivisionError: see the task's log"}
     for task in (
         WebDataCrawlOperator(**scrape),
         WebDataJobSensor(task_id="t", kind="crawl", job_id="j", deferrable=True),
@@ -53,11 +54,24 @@ def test_a_rescheduled_attempt_reports_nothing(dead: None) -> None:
     assert "failure" not in ti.xcom
 
 
+def test_the_error_of_a_trigger_keeps_its_code() -> None:
+    text = advised("the inbox refuses the reader (WD-041)", "webdata_default")
+    report = failure_report(AirflowFailException(text), None)
+    assert (report["code"], report["link"]) == ("WD-041", error_link("WD-041"))
+    assert report["message"].startswith("the inbox refuses the reader. Connection 'webdata_default'")
+    assert "WD-041" not in report["message"]
+
+
+def test_the_text_of_an_unknown_error_is_not_reported() -> None:
+    """It may quote a page."""
+    assert failure_report(ValueError("<html>"), None) == {"message": "ValueError: see the task's log"}
+
+
 def test_a_report_is_small_and_has_no_secrets() -> None:
     log.mask_secret("hunter2-hunter2")
     error = AirflowFailException("hunter2-hunter2 in https://me:swordfish@a.example/ \0" + "x" * 9000)
     [message] = failure_report(error, None).values()
-    assert message.startswith("AirflowFailException: *** in https://")
+    assert message.startswith("*** in https://")
     assert "swordfish" not in message
     assert "\0" not in message
-    assert len(message) == 2000
+    assert len(message) == 1000

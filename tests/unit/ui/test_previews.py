@@ -100,6 +100,27 @@ def test_count(value: Any, count: int | None) -> None:
     assert (shown.total if shown else 0) == (1 if count == 4 else count or 0)
 
 
+@pytest.mark.parametrize(
+    ("fix", "command"),
+    [
+        ("Check it with `airflow webdata doctor`", "airflow webdata doctor"),
+        ("Run `airflow webdata inbox show 5`", "airflow webdata inbox show 5"),
+        ("Run `airflow db migrate`", "airflow db migrate"),
+        *(
+            (f"Run `airflow {text}`", "")
+            for text in ("db reset", "webdata doctor; id", "webdata doctor\nid", "webdata $(id)")
+        ),
+        ("run: airflow webdata doctor && id", ""),
+    ],
+)
+def test_a_command_is_one_of_this_package(fix: str, command: str) -> None:
+    """Any task may push an XCom of this name."""
+    pushed = {"failure": {"message": "`airflow webdata doctor`", "fix": fix}}
+    failure = TaskSummary(NAME, "failed", None, pushed=pushed).failure
+    assert failure is not None
+    assert failure.command == command
+
+
 def checked(**pushed: Any) -> Any:
     facts = TaskSummary(NAME, "success", None, pushed=pushed)
     return quality_of(

@@ -329,3 +329,21 @@ def test_acknowledged_deliveries_survive_a_killed_process(
     assert len(stored) == len(set(stored))
     page = database.store().read("webdata_default", DeliveryFilter(), 0, 1000)
     assert len(page.deliveries) == min(1000, len(stored))
+
+
+async def test_a_machine_without_threads_refuses_one_batch(
+    sqlite_store: DeliveryStore, new: NewOne, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sender repeats it, and later deliveries are stored."""
+    writer = Writer(sqlite_store)
+
+    def start_no_thread(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("airflow_provider_webdata.inbox_server.storage.threads._idle", threading.Semaphore(0))
+        patched.setattr(threading.Thread, "start", start_no_thread)
+        with pytest.raises(StoreUnavailableError, match="internal error"):
+            await writer.submit(new("a"))
+    assert await writer.submit(new("a"))
+    await writer.close()

@@ -31,6 +31,19 @@ def test_a_record_is_read_as_it_was_stored(record: StartState) -> None:
     assert TaskState(context, "k", NOT_STARTED).record == record
 
 
+def test_an_unchanged_record_is_not_stored_again() -> None:
+    """Between a billed response and the job's id, each write is one more that can fail."""
+    store = StateStore()
+    context: Any = {"ti": SimpleNamespace(max_tries=1), "task_state_store": store}
+    state = TaskState(context, "k", NOT_STARTED)
+    state.write(SENT)
+    store.values.clear()
+    state.set(generation=1)
+    assert store.values == {}
+    state.set(generation=2)
+    assert store.get("k")["generation"] == 2
+
+
 @pytest.mark.parametrize("name", ["known", "request"])
 def test_a_record_without_a_field_of_each_start_is_damaged(name: str) -> None:
     context: Any = {"ti": SimpleNamespace(max_tries=1), "task_state_store": StateStore()}

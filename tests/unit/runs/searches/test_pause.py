@@ -49,3 +49,13 @@ def test_without_a_named_wait_pauses_grow_until_a_search_succeeds():
     assert pause.total == 0
     pause.extend(refused(None))
     assert pause.left <= 0.5
+
+
+def test_a_named_wait_of_nothing_does_not_end_the_growth_of_pauses():
+    """Otherwise, all searches start again at once, for as long as the service refuses them."""
+    clock = Clock()
+    pause = Pause(clock)
+    for ceiling in (0.5, 1, 2, 4, 8, 10):
+        pause.extend(refused(0.0))
+        assert ceiling / 2 <= pause.left <= ceiling
+        clock.now += 11
