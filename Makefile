@@ -16,7 +16,8 @@
 #   make acceptance  run every operation against the server at BASE_URL=, with API_KEY= and at most CREDITS=50, and
 #                    write a table of the results
 #   make mutants     find small changes to the package that no test detects; limit it with PARTS= and SAMPLE=
-#   make fuzz        test pages, agents' URLs, and stored records with FACTOR=20 times as many draws; prints its SEED
+#   make fuzz        test pages, agents' URLs, stored records, and all properties with FACTOR=20 times as many draws;
+#                    prints its SEED
 #   make stalls      run the tests while random test processes stall for MEAN=0.7 s; prints its SEED; ARGS= are pytest arguments
 #   make lint        style, types, import contracts, generated files, and forgotten places, with a summary
 #   make docs        build the documentation site in build/docs/html
@@ -101,9 +102,10 @@ MEAN := 0.7
 MOST := 3
 
 fuzz: SEED ?= $(shell date +%s)
-fuzz: $(VENV)/.installed-dev
+fuzz: $(VENV)/.installed-dev services
 	@echo "== SEED=$(SEED)"
 	@FUZZ_SEED=$(SEED) FUZZ_FACTOR=$(or $(FACTOR),20) $(BIN)/python -m pytest -q -k fuzz tests/integration/ui tests/integration/toolsets tests/unit/runs/test_fuzz.py
+	@FUZZ_SEED=$(SEED) FUZZ_FACTOR=$(or $(FACTOR),20) $(BIN)/python -m pytest -q $(PARALLEL) -m hypothesis --hypothesis-seed=$(SEED) tests/unit tests/integration
 
 stalls: $(VENV)/.installed-dev services
 	@$(BIN)/python -m tools.stalls --mean $(MEAN) --most $(MOST) $(if $(SEED),--seed $(SEED)) --log build/stalls.log -- $(BIN)/python -m pytest -q --timeout 900 $(PARALLEL) $(or $(ARGS),tests)

@@ -31,8 +31,6 @@ _CHECK_COMPLETED, _JOB_COMPLETED = "check.completed", "completed"
 # Precedes what Airflow may reject in JSON: NUL, numbers beyond a float, and integers of more than 64 bits.
 _SUSPECT = re.compile(rb"\\u0000|[0-9][eE]|[0-9]{19}")
 
-_NO_ERROR = (b"null", b'""', b"false")
-
 OPERATIONS = ("batch_scrape", "crawl", "extract", "agent", "monitor")
 """Operations: the part of an event's name before the first dot."""
 
@@ -130,7 +128,12 @@ def _value_of(raw: Raw) -> Any:
 
 def _facts(status: Raw, error: Raw) -> dict[str, Any]:
     """Return the metadata of a page that decide whether it was fetched."""
-    return {"statusCode": bytes(status).decode().strip('"'), "error": bytes(error) not in _NO_ERROR}
+    written = bytes(error)
+    # Whatever is false in Python is short: null, false, 0, "", [], {}.
+    return {
+        "statusCode": bytes(status).decode().strip('"'),
+        "error": len(written) > 8 or bool(parse_json(written)),
+    }
 
 
 def parse_body(body: bytes) -> Any:

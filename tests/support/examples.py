@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import os
-
 from hypothesis import HealthCheck, settings
 
-# On a contributor's machine a run is one of many; in CI it is the last one before a merge.
-EXAMPLES = 200 if os.environ.get("CI") else 25
+from .fuzz import FACTOR, IS_FUZZ
+
+EXAMPLES = 25 * FACTOR
 
 
 def load_profile() -> None:
     """Make this the default of all properties.
 
+    A commit is tested with the same examples each time; `make fuzz` draws others.
     The time to draw examples depends on the machine, and a fixture may serve all examples of a test.
     """
     settings.register_profile(
         "any machine",
         max_examples=EXAMPLES,
         deadline=None,
+        derandomize=not IS_FUZZ,
         suppress_health_check=[
             HealthCheck.data_too_large,
             HealthCheck.too_slow,

@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from pydantic_core import to_json
 
+from airflow_provider_webdata.common.item_urls import was_fetched
+from airflow_provider_webdata.common.storable import storable
 from airflow_provider_webdata.inbox.envelope import (
     Envelope,
     NotJSONError,
@@ -25,7 +28,9 @@ from tests.support.examples import examples
 SIZE = 2**19
 FIELDS = [
     "type", "id", "webhookId", "success", "data", "monitorId", "checkId", "url", "metadata", "sourceURL", "other",
+    "status", "summary", "creditsUsed", "isMeaningful", "monitor", "statusCode", "error",
 ]  # fmt: skip
+EVENTS = ["crawl.completed", "crawl.page", "monitor.check.completed", "monitor.page", "completed"]
 JSON = st.recursive(
     st.none()
     | st.booleans()
@@ -34,7 +39,8 @@ JSON = st.recursive(
     | st.text(st.characters(exclude_categories=["Cs"]))
     | st.sampled_from(
         [
-            "monitor.check.completed",
+            *EVENTS,
+            "changed",
             "x" * 200,
             "\U0001f600" * 200,
             "x" * 201,
@@ -51,23 +57,47 @@ def text(value: object, longest: int = 200) -> str | None:
     return value if isinstance(value, str) and 0 < len(value) <= longest and value.isprintable() else None
 
 
-def envelope_of(payload: Any) -> Envelope:
-    """Return the envelope of a whole parsed body."""
+def mapping(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def envelope_of(payload: Any, is_short: Callable[[object], bool]) -> Envelope:
+    """Return the envelope of a whole parsed body, whose facts are short."""
     if not isinstance(payload, dict):
         return Envelope()
     event = text(payload.get("type"))
+    operation, name = split_event(event) if event else (None, None)
     first = first_of(payload)
-    page = first.get("metadata") if isinstance(first.get("metadata"), dict) else {}
+    page, labels = mapping(first.get("metadata")), mapping(payload.get("metadata"))
+    monitor_id = text(first.get("monitorId"))
+    success = payload.get("success") if isinstance(payload.get("success"), bool) else None
+    facts = is_meaningful = None
+    if name == "check.completed":
+        facts = {"status": first.get("status"), "summary": first.get("summary")}
+    elif name == "completed":
+        facts = {"creditsUsed": first.get("creditsUsed"), "metadata": payload.get("metadata")}
+    elif name == "page":
+        success = success and was_fetched(page)
+        if monitor_id and first.get("status") in ("changed", "new"):
+            is_meaningful = bool(success) and first.get("isMeaningful") is True
+    label = labels.get("monitor")
     urls = [text(url, 2048) for url in (first.get("url"), page.get("sourceURL"), page.get("url"))]
-    success = payload.get("success")
     return Envelope(
-        event,
-        *(split_event(event) if event else (None, None)),
-        text(payload.get("id")) or text(first.get("checkId")),
-        text(first.get("monitorId")),
-        text(payload.get("webhookId")),
-        success if isinstance(success, bool) else None,
-        next((url for url in urls if url), None),
+        event=event,
+        operation=operation,
+        name=name,
+        job_id=text(payload.get("id")) or text(first.get("checkId")),
+        monitor_id=monitor_id,
+        webhook_id=text(payload.get("webhookId")),
+        success=success,
+        page_url=next((url for url in urls if url), None),
+        monitor_name=label
+        if isinstance(label, str) and 0 < len(label) <= 200 and "\0" not in label
+        else None,
+        is_meaningful=is_meaningful,
+        facts=None
+        if facts is None
+        else to_json(storable({key: fact if is_short(fact) else None for key, fact in facts.items()})),
     )
 
 
@@ -102,15 +132,29 @@ def test_a_dense_body_makes_no_objects(body: bytes) -> None:
 @pytest.mark.rule("envelope-data")
 @examples(2)
 @example({"type": "\0"}, False, None)
+@example({"type": "monitor.check.completed"}, False, None)
+@example({"type": "monitor.page", "data": {"monitorId": "m", "status": "new"}, "success": True}, False, None)
 @given(
-    JSON | st.fixed_dictionaries({}, optional=dict.fromkeys(FIELDS, JSON)),
+    JSON
+    | st.fixed_dictionaries({}, optional=dict.fromkeys(FIELDS, JSON))
+    | st.fixed_dictionaries(
+        {"type": st.sampled_from(EVENTS)},
+        optional={
+            "success": st.booleans(),
+            "data": st.fixed_dictionaries({}, optional=dict.fromkeys(FIELDS, JSON)),
+            "metadata": JSON,
+        },
+    ),
     st.booleans(),
     st.sampled_from([None, 1]),
 )
 def test_the_envelope_is_that_of_the_whole(payload: object, ascii_only: bool, indent: int | None) -> None:
-    body = json.dumps(payload, ensure_ascii=ascii_only, indent=indent).encode()
+    def written(value: object) -> bytes:
+        return json.dumps(value, ensure_ascii=ascii_only, indent=indent).encode()
+
+    body = written(payload)
     envelope = Envelope.read(body)
-    assert envelope == envelope_of(parse_json(body))
+    assert envelope == envelope_of(parse_json(body), lambda fact: len(written(fact)) <= 16 * 1024)
     for text in (envelope.event, envelope.job_id, envelope.monitor_id, envelope.webhook_id):
         assert text is None or (0 < len(text) <= 200 and text.isprintable())
     assert envelope.success in (True, False, None)
