@@ -6,7 +6,7 @@ Each is one argument of an operator. Where a string is enough, it is the short f
     media="s3://aws@lake/media"                                   Media("s3://aws@lake/media")
     changes="s3://aws@lake/seen/prices"                           Changes("s3://aws@lake/seen/prices")
     result_schema="shop.models.Product"                           Schema("shop.models.Product")
-    quality=100                                                    Quality(min_items=100)
+    quality=100                                                   Quality(min_items=100)
 
 Paths are templated. Each operator works with a copy, so one object can serve several tasks.
 """
@@ -262,10 +262,10 @@ class Quality(Option):
 
     All results of the run count, also those that `Changes` does not emit, and pages that an incremental crawl knows. A
     field is the path of a value in a result, such as `json.price`; `url` is the URL that a result has in all runs.
-    Results that `credit_limit` cut short fail too (`unfinished`). If a check fails, the task fails without a retry and
-    without another request: `output` is unchanged, the results are beside it under `<output>.rejected`, the manifest of
-    `Changes` does not advance, and `airflow webdata publish <output>` accepts them anyway. Without `output`, they are
-    in the XCom of the failed task.
+    Results that `credit_limit` cut short fail too (`unfinished`). If a condition fails, the task fails without a retry
+    and without another request: `output` is unchanged, the results are beside it under `<output>.rejected`, the
+    manifest of `Changes` does not advance, and `airflow webdata publish <output>` accepts them anyway. Without
+    `output`, they are in the XCom of the failed task.
 
     XCom `quality` has what was measured: `items`, `pages`, `blocked`, `coverage` (by field, 0 to 1), `creditsPerItem`,
     and `failed`, the conditions that failed. If the task fails, its name is `qualityRejected`.
@@ -274,7 +274,7 @@ class Quality(Option):
     :param max_items: maximum number of results, at least `min_items`.
     :param drop_vs_last: maximum drop of the number of results from the previous run to this one, as a share from 0 to
         1. The previous run is the latest completed one whose data interval or partition ends before this run's. Without
-        one, the check passes.
+        one, the condition passes.
     :param coverage: minimum share of the results, 0 to 1, that have a value, by field. Null, blank text, and an empty
         list or object are not values.
     :param unique: field whose values must differ, such as `url`. A hash of each value stays in memory.
@@ -333,10 +333,10 @@ class Quality(Option):
         one_of("Quality(on_fail=)", self.on_fail, ("fail", "warn"))
 
     def check_task(self, task: Any) -> None:
-        """Fail if a check can never pass, or has no effect, for a task; see `Option.check_task`.
+        """Fail if a condition can never pass, or has no effect, for a task; see `Option.check_task`.
 
         :param task: operator or sensor with this option.
-        :raises ArgumentError: names the check, the reason, and what to change.
+        :raises ArgumentError: names the condition, the reason, and what to change.
         """
         super().check_task(task)
         model, kind = getattr(task, "request_model", None), getattr(task, "kind", None)

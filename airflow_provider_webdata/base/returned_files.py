@@ -8,7 +8,7 @@ from typing import Any
 from airflow_provider_webdata.common.arguments import items_of
 from airflow_provider_webdata.common.item_urls import url_of
 
-_FACTS = {"path", "count", "bytes"}
+_SUMMARY = {"path", "count", "bytes"}
 """Keys of what a task with `output` returns."""
 
 
@@ -53,7 +53,7 @@ def _mapped_over(task: Any, name: str) -> Any:
 def _is_returned(written: Any, value: Mapping[str, Any]) -> bool:
     if isinstance(written, str):
         # A template can select an item.
-        return value.keys() >= _FACTS
+        return value.keys() >= _SUMMARY
     if not hasattr(written, "iter_references"):
         # The author of the DAG names the file.
         return True

@@ -12,7 +12,7 @@ from airflow_provider_webdata.base.operator import RequestFields, checked_limit
 from airflow_provider_webdata.common import endings
 from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.options import Media, Output, Quality, Schema, one_of
-from airflow_provider_webdata.runs.jobs.extract_successors import KINDS, Via
+from airflow_provider_webdata.runs.jobs.extract_successors import KINDS, Successor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -83,7 +83,7 @@ class WebDataExtractOperator(
     def __init__(
         self,
         *,
-        via: Via | None = None,
+        via: Successor | None = None,
         # fields of ExtractRequest, written by tools/operator_fields.py
         urls: Sequence[str] | None = None,
         prompt: str | None = None,

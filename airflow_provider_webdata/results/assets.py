@@ -17,7 +17,7 @@ _MAX_FILES_IN_EXTRA = 100
 
 
 def annotate_outlets(context: Mapping[str, Any], summary: Mapping[str, Any]) -> int:
-    """Add facts to the extra of each outlet's event, and return the number of outlets.
+    """Add a summary to the extra of each outlet's event, and return the number of outlets.
 
     Values set by the DAG's author take precedence.
 
@@ -57,7 +57,7 @@ def emit_partitions(context: Mapping[str, Any], summary: Mapping[str, Any]) -> N
     The extra has `task_url`, the task's page in Airflow's UI, and `files` if there are at most 100. With more files,
     `partition_file` reads the list.
 
-    :param summary: facts about the output: `path` of the list, and `files`.
+    :param summary: of the output: `path` of the list, and `files`.
     """
     files = summary["files"]
     few = {} if len(files) > _MAX_FILES_IN_EXTRA else {"files": files}

@@ -50,7 +50,7 @@ class Measurements:
 
 @dataclass(frozen=True)
 class WrittenFile:
-    """A file that a task wrote; it has columns if it contains rows, and a quality if its items were checked."""
+    """A file that a task wrote; it has columns if it contains rows, and measurements if its items were measured."""
 
     url: str
     count: int
@@ -135,7 +135,7 @@ def _lineage(
     """Return a lineage.
 
     :param written: the output, its rows, its bytes, and its column types.
-    :param quality: quality of the output, which is then also an input: OpenLineage attaches checks only to inputs.
+    :param quality: quality of the output, which is then also an input: OpenLineage attaches them only to inputs.
     """
     try:
         from airflow.providers.openlineage.extractors import OperatorLineage

@@ -34,7 +34,7 @@ NOT_VALIDATED = "not validated: "
 ERRORS = Column("validation_errors", (ERRORS_KEY,), "json")
 
 _MAX_PROBLEMS = 10
-_LONGEST = 200
+_MAX_LENGTH = 200
 _TAKEN = frozenset({EXTRA.name, ERRORS.name, *(column.name for column in CHANGES)})
 _TYPES: Mapping[str, ColumnType] = {
     "string": "text",
@@ -100,7 +100,7 @@ class ResultSchema:
             path = ".".join(
                 str(part) if isinstance(part, int) or part in self._words else "*" for part in where
             )
-            problems.append((f"{path}: {text}" if path else text)[:_LONGEST])
+            problems.append((f"{path}: {text}" if path else text)[:_MAX_LENGTH])
         return problems
 
     def columns(self, kind: str) -> tuple[Column, ...]:
@@ -171,7 +171,7 @@ def _by_schema(root: Mapping[str, Any], of_item: Mapping[str, Any]) -> _Found:
     except SchemaError as error:
         where = "/".join(map(str, error.absolute_path)) or "the top level"
         raise OutputError(
-            f"result_schema: not a JSON Schema; at {where}: {error.message[:_LONGEST]}"
+            f"result_schema: not a JSON Schema; at {where}: {error.message[:_MAX_LENGTH]}"
         ) from error
     _check_references(root)
     # The empty registry prevents fetching of external references.

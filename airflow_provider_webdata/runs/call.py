@@ -68,12 +68,16 @@ class BilledCall:
     inputs: Mapping[str, Any] = field(default_factory=dict)
 
 
+def wire_of(answer: Answer) -> dict[str, Any]:
+    """Return a response in wire form, with the number of its skipped entries."""
+    wire = answer.to_wire()
+    return {**wire, SKIPPED: answer.skipped} if answer.skipped else wire
+
+
 def summary_of(answer: Answer) -> dict[str, Any]:
-    """Return a response in wire form, without `success`, and with the number of its skipped entries."""
-    summary = answer.to_wire()
+    """Return a response as `wire_of`, without `success`."""
+    summary = wire_of(answer)
     summary.pop("success", None)
-    if answer.skipped:
-        summary[SKIPPED] = answer.skipped
     return summary
 
 
@@ -192,7 +196,7 @@ class CallRun(Run):
             return
         way_out = "clear the task to make the call again"
         try:
-            self.context["ti"].xcom_push("unpublished", self.storable(self.kept.answer.to_wire()))
+            self.context["ti"].xcom_push("unpublished", self.storable(wire_of(self.kept.answer)))
             way_out = f"the response is in this attempt's XCom 'unpublished': read it there, or {way_out}"
         except Exception as failure:  # noqa: BLE001 - no error here may lead to a retry that bills again
             self.log.warning("Failed to push the response to XCom, too: %s", failure)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.hooks.webdata import WebDataHook
 
 _MAX_STEPS = 20
-_LONGEST = 200
+_MAX_LENGTH = 200
 # Omits tool output and the agent's comments: page content does not belong in a log.
 _TOLD = ("toolName", "parameters", "outcome", "error", "reason")
 
@@ -50,4 +50,4 @@ def _line(event: Mapping[str, Any]) -> str:
     told = " ".join(str(event[name]) for name in _TOLD if event.get(name) is not None)
     # Page content may contain line breaks: keep the event on one line.
     line = " ".join(f"{event.get('occurredAt') or ''} {event['type']} {told}".split())
-    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."
+    return line if len(line) <= _MAX_LENGTH else f"{line[:_MAX_LENGTH]}..."

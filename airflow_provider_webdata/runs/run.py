@@ -1,4 +1,4 @@
-"""Base of all runs: the task, the translation of errors for Airflow, and the delivery of results."""
+"""Base of all runs: the task, the translation of errors for Airflow, and the publication of results."""
 
 from __future__ import annotations
 
@@ -287,7 +287,7 @@ class Run:
 
     @cached_property
     def publication(self) -> Publication:
-        """The delivery of results, as configured by the task's options."""
+        """The publication of results, as configured by the task's options."""
         return Publication(self.task, self.context, lambda: self.hook.get_settings(), lambda: self.body)
 
     def prepare_publication(self) -> None:
@@ -312,7 +312,7 @@ class Run:
         return result
 
     def finished(self, result: Any) -> Any:
-        """Return the task's XCom, unless the delivery fails or skips the task."""
+        """Return the task's XCom, unless the publication fails or skips the task."""
         try:
             self.publication.verdict()
         except (InvalidResultsError, RejectedResultsError) as error:

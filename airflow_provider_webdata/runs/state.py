@@ -46,7 +46,7 @@ class TaskState(Generic[StateT]):
         return self.attempt.store is not None
 
     @property
-    def may_have_begun(self) -> bool:
+    def began(self) -> bool:
         """True if an earlier attempt may have recorded something."""
         return self.exists or (not self.is_lasting and self.attempt.may_follow_another)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from airflow_provider_webdata.states.stored import Stored
+from airflow_provider_webdata.states.stored import OtherReleaseError, Stored
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,8 +45,12 @@ class WaitOutcome(Stored, frozen=True, kw_only=True):
         """Create an outcome from a stored event.
 
         Fields of newer releases are ignored: in an upgrade, the triggerer comes before the worker.
+
+        :raises OtherReleaseError: the event has no status.
         """
         known = {name: value for name, value in stored.items() if name in cls.__struct_fields__}
+        if "status" not in known:
+            raise OtherReleaseError("the event of the wait has no status; clear the task")
         return super().deserialize(known)
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class OtherReleaseError(CodedError, ValueError):
-    """A value stored by another release of this package contains an unknown field."""
+    """A value stored by another release of this package contains an unknown field, or lacks one."""
 
     help_code = "WD-007"
 
@@ -26,7 +26,7 @@ class Stored(msgspec.Struct, frozen=True):
 
     Other releases must be able to read the mapping. It omits fields at their defaults, so that a new field appears only
     when it is used; defaults therefore never change. A missing field has its default. An unknown field is an error: a
-    release that ignored it could end a wait with the wrong result.
+    release that ignored it could end a wait with the wrong result. An outcome, which ends a wait already, ignores it.
     """
 
     def serialize(self) -> dict[str, Any]:

@@ -12,6 +12,6 @@ PAGE = PACKAGE.parent / "docs/contributing/life_of_a_crawl.md"
 
 
 def test_its_files_exist() -> None:
-    named = re.findall(r"`([\w/]+/\w+\.(?:py|json))`", PAGE.read_text())
+    named = re.findall(r"`([\w/]+\.(?:py|json))`", PAGE.read_text())
     assert len(named) > 40
     assert [path for path in named if not (PACKAGE / path).exists()] == []

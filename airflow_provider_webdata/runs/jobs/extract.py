@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.models.base import RequestModel
     from airflow_provider_webdata.common.job_kinds import JobKind
     from airflow_provider_webdata.operators.extract import WebDataExtractOperator
-    from airflow_provider_webdata.runs.jobs.extract_successors import Via
+    from airflow_provider_webdata.runs.jobs.extract_successors import Successor
     from airflow_provider_webdata.runs.jobs.results import PageErrors
     from airflow_provider_webdata.states.outcomes import JobOutcome
 
@@ -96,7 +96,7 @@ class ExtractRun(JobRun):
         return next(filter(None, lacks), None)
 
     def _chosen_kind(self) -> JobKind:
-        given: Via | None = self.task.via
+        given: Successor | None = self.task.via
         if given is not None and given not in KINDS:
             self.refuse(f"via must be one of {', '.join(KINDS)} (given: {given!r})")
         server = self.hook.get_settings().client.server
@@ -108,7 +108,7 @@ class ExtractRun(JobRun):
             self.refuse(
                 f"via='scrape' cannot replace this extract job: {'; '.join(reasons)}. Use via='agent'"
             )
-        via: Via = "agent" if reasons else "scrape"
+        via: Successor = "agent" if reasons else "scrape"
         if given is None:
             self.log.warning(
                 "%s. This task uses via=%r, which has different prices", endings.EXTRACT.warning, via

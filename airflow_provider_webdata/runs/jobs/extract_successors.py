@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-Via = Literal["extract", "scrape", "agent"]
+Successor = Literal["extract", "scrape", "agent"]
 
-KINDS: dict[Via, Literal["extract", "batch_scrape", "agent"]] = {
+KINDS: dict[Successor, Literal["extract", "batch_scrape", "agent"]] = {
     "extract": "extract",
     "scrape": "batch_scrape",
     "agent": "agent",

@@ -77,7 +77,7 @@ class JobLookup:
         passing: list[WebDataError | None] = []
         if self.keys:
             try:
-                found.jobs = self._published()
+                found.jobs = self._delivered()
             except WebDataError as error:
                 passing.append(found.note(error, "the inbox could not be read"))
             if found.jobs:
@@ -102,7 +102,7 @@ class JobLookup:
         found.jobs = ours[::-1]
         return found
 
-    def _published(self) -> list[str]:
+    def _delivered(self) -> list[str]:
         jobs: dict[str, None] = {}
         cursor: str | None = None
         with self.hook.inbox() as inbox:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 MAX_LISTED = 100
 """Maximum page errors to list; all are counted."""
 
-_FACTS = (
+_SUMMARY = (
     "id",
     "status",
     "total",
@@ -175,7 +175,7 @@ class JobResult:
         """Publish the data of a job that has no pages, and return the task's XCom.
 
         :param data: the job's data.
-        :param summary: other facts for XCom.
+        :param summary: other values for XCom.
         :param inputs: the job's URLs or prompt, for OpenLineage.
         """
         found, rest = _rows_in(data, self._rows_path)
@@ -186,7 +186,7 @@ class JobResult:
             found = []
         items = [item if isinstance(item, dict) else {"value": item} for item in found]
         results = Results(items, "generic", summary, inputs)
-        return self._run.publish(results, lambda _, rest: {**rest, "data": data})
+        return self._run.publish(results, lambda _, published: {**published, "data": data})
 
     def settle(self, status: Mapping[str, Any]) -> None:
         """Record the job's cost so far.
@@ -219,7 +219,7 @@ class JobResult:
     def page_summary(self) -> tuple[dict[str, Any], PageErrors]:
         """Record the cost of a job with pages; return its summary and the listed errors."""
         status = self._run.hook.job_status(self._kind, self._id, limit=1).to_wire()
-        summary: dict[str, Any] = {name: status.get(name) for name in _FACTS if name in status}
+        summary: dict[str, Any] = {name: status.get(name) for name in _SUMMARY if name in status}
         summary["id"] = self._id
         self.settle(summary)
         return summary, self._listed_errors()

@@ -108,7 +108,7 @@ class JobStart:
         self.log = log
         self._state = TaskState(context, _KEY, NOT_STARTED)
         # Airflow 3.2: an earlier attempt may have sent a request without being able to record it.
-        self._is_unrecorded = self._state.may_have_begun and not self._state.is_lasting
+        self._is_unrecorded = self._state.began and not self._state.is_lasting
         self._identity = JobIdentity.of(self._state.attempt)
         server = self.hook.get_settings().client.server
         # The service rejects a repeated idempotency key.

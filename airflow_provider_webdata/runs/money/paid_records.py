@@ -77,6 +77,7 @@ class FileRecords:
         instance = json.dumps(Attempt(context).instance, default=str)
         name = hashlib.sha256(instance.encode()).hexdigest()[:16]
         self._folder: ObjectStoragePath = storage_path(f"{output}.partial/{name}")
+        self.place = str(self._folder)
         self._parts: list[ObjectStoragePath] = []
         with storage_errors(str(self._folder), "read"):
             if self._folder.exists():
@@ -133,7 +134,7 @@ class StoreRecords:
         index = None if store is None else store.get(_STORE_KEY)
         if index is None:
             index = {"values": 0, "bytes": 0}
-        place = f"the keys {_STORE_KEY}* of the task state store"
+        self.place = place = f"the keys {_STORE_KEY}* of the task state store"
         if damage := damage_of(index, _Index):
             raise damaged(place, damage)
         self._values, self._bytes = index["values"], index["bytes"]

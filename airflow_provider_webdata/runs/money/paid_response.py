@@ -79,14 +79,19 @@ class PaidResponse:
         return self.answer
 
     def _kept(self) -> Answer | None:
-        records = (record for place in self._places for record in place().read())
-        record = next((record for record in records if record["key"] == self._key), None)
-        if record is None:
+        stored = (
+            (record, records.place)
+            for records in (place() for place in self._places)
+            for record in records.read()
+            if record["key"] == self._key
+        )
+        if (found := next(stored, None)) is None:
             return None
+        record, place = found
         try:
             answer = self._model.model_validate(record["answer"])
         except ValidationError as error:
-            raise damaged("its record", brief(error)) from None
+            raise damaged(place, f"{error.error_count()} fields of the response are invalid") from None
         answer._skipped = record.get("skipped", 0)
         return answer
 

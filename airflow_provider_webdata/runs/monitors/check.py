@@ -122,7 +122,7 @@ class CheckRun(CheckWaitRun):
             return after, state.record.deadline, True
         deadline = now.timestamp() + self.task.wait.seconds(CHECK_WAIT_SECONDS)
         run_start = state.attempt.run_start
-        if state.may_have_begun and run_start is not None:
+        if state.began and run_start is not None:
             # The start of the first attempt's wait is unknown. Include checks that ended since the run's start.
             return run_start, deadline, True
         state.set(after=now, deadline=deadline)

@@ -182,7 +182,7 @@ class DeclareMonitorRun(CheckRun):
         if self.task.if_exists != "create":
             return monitors_named(self.hook, declared.name)
         own = self._own_monitors(declared.name, intent)
-        if not intent.remembers:
+        if not intent.exists:
             # The service may have adjusted a text schedule, so it is not comparable.
             content = {field: value for field, value in declared.wire.items() if field != "schedule"}
             own = [monitor for monitor in own if not monitor_changes(content, monitor.to_wire())]

@@ -53,7 +53,7 @@ class RunMonitorRun(CheckRun):
     def _started_before(self, monitor_id: str, intent: Intent) -> MonitorCheck | None:
         if not intent.began:
             return None
-        if (former := intent.monitor_id) not in (None, monitor_id):
+        if (former := intent.record.monitor_id) not in (None, monitor_id):
             self.log.warning(
                 "An earlier attempt ran monitor %s. The task's monitor is now %s, which also runs",
                 former,

@@ -107,8 +107,8 @@ class SessionBrowser:
         if session_id:
             log.info("Closing session %s, which an earlier attempt left open", session_id)
             closed = _close(self._hook, session_id)
-        elif self._intent.remembers:
-            self._known = set(self._intent.known)
+        elif self._intent.exists:
+            self._known = set(self._intent.record.known)
             closed = self._close_lost(self._hook, 0)
             session_id, self.ids["sessionId"] = self.ids["sessionId"], None
         return {session_id: closed} if session_id and closed else {}

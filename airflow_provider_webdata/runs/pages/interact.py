@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.operators.interact import WebDataInteractOperator
     from airflow_provider_webdata.runs.pages.browser import Browser
 
-_SHORTEST_TTL_SECONDS = 600
+_MIN_TTL_SECONDS = 600
 """The default ttl, unless the steps may take longer."""
 
 _MAX_TTL_SECONDS = 3600
@@ -203,7 +203,7 @@ class InteractRun(Run):
 
 def _needed_ttl(steps: Sequence[RequestModel]) -> int:
     seconds = sum(getattr(step, "timeout", None) or _STEP_SECONDS for step in steps) + _MARGIN_SECONDS
-    return int(min(max(seconds, _SHORTEST_TTL_SECONDS), _MAX_TTL_SECONDS))
+    return int(min(max(seconds, _MIN_TTL_SECONDS), _MAX_TTL_SECONDS))
 
 
 def _shown(result: ExecuteResult, secrets: set[str]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Delivery of results to XCom or a file, through the steps of the task's options."""
+"""Publication of results to XCom or a file, through the steps of the task's options."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ class Flatten(Step):
 
 
 class Publication:
-    """The delivery of one attempt's results.
+    """The publication of one attempt's results.
 
     :param task: the operator or sensor, whose options select the destination.
     :param connection: reads the settings of the task's connection.
     :param request: returns the request in wire form. Results must match its schema if the task has none.
     :ivar path: path or URL of the file; None: the results go to XCom.
-    :ivar summary: facts about the items for XCom, after `publish`.
+    :ivar summary: values about the items for XCom, after `publish`.
     :ivar preview: the first rows of the file, shortened.
     :ivar rejection: the error if results do not meet the conditions, after `publish`.
     :ivar written: the written file; None: the results are in XCom.
@@ -113,7 +113,7 @@ class Publication:
 
     @property
     def is_more_than_xcom(self) -> bool:
-        """Whether results are written, compared, checked, or have media, which may take minutes."""
+        """Whether results are written, compared, measured, or have media, which may take minutes."""
         return self.path is not None or any(step.needs_minutes for step in self._steps)
 
     @property
@@ -137,7 +137,7 @@ class Publication:
             check_output(self.path)
         if self._output.emit_partitions is not None:
             check_partition_outlets(self.context)
-        # The comparison claims its folder after all other checks.
+        # The comparison claims its folder after all other steps.
         for step in reversed(self._steps):
             step.prepare()
 
@@ -148,7 +148,7 @@ class Publication:
         Otherwise it is the value that `value` returns, or the summary with `count` and the items under `data`; a
         warning about a large XCom recommends `output`. Rejected results are written to the quarantine only.
 
-        :param value: builds the XCom from the items and the summary ( `count`, `media`, ...).
+        :param value: builds the XCom from the items and the summary, with `count`, `media`, ....
         """
         self.inputs = tuple(results.inputs)
         for step in self._steps:
@@ -198,7 +198,7 @@ class Publication:
             step.verdict()
 
     def _write(self, path: str, results: Results) -> dict[str, Any]:
-        """Write the items, and return the facts about the files for XCom."""
+        """Write the items, and return the files' part of the summary."""
         items = _located(results)
         columns = (*(results.columns or columns_of(results.kind)), *results.tag_columns)
         with self._opened(path, columns) as file:

@@ -42,7 +42,7 @@ QUALITY = "quality"
 """XCom key of the measurements."""
 
 _MAX_FIELDS = 50
-_MAX_FIELD = 64
+_MAX_FIELD_LENGTH = 64
 
 
 class Measure(Step):
@@ -72,7 +72,7 @@ class Measure(Step):
         self._blocked: Counter[str] = Counter()
         self._mistyped: Counter[str] = Counter()
         self._examples: dict[tuple[str, str | None], str] = {}
-        """The first failed result by check and field, without its content, for the log and XCom."""
+        """The first failed result by condition and field, without its content, for the log and XCom."""
         self._assertions: list[Assertion] = []
         self._credits: float | None = None
         self._unfinished = ""
@@ -178,7 +178,9 @@ class Measure(Step):
         # The content of an error page is not the data.
         is_failed = isinstance(metadata, Mapping) and site_failed(metadata)
         for field, value in item.items():
-            is_shown = field in self._filled or (len(self._filled) < _MAX_FIELDS and len(field) <= _MAX_FIELD)
+            is_shown = field in self._filled or (
+                len(self._filled) < _MAX_FIELDS and len(field) <= _MAX_FIELD_LENGTH
+            )
             if is_shown and field not in self._fields:
                 self._filled[field] += not (is_failed and _is_content(field)) and _has_content(value)
         for field in self._fields:
@@ -203,10 +205,10 @@ class Measure(Step):
             if limits.fresher_than is not None:
                 self._measure_age(item["metadata"])
 
-    def _note(self, check: str, field: str | None, item: Mapping[str, Any], mistyped: Any = None) -> None:
-        if (check, field) not in self._examples:
+    def _note(self, condition: str, field: str | None, item: Mapping[str, Any], mistyped: Any = None) -> None:
+        if (condition, field) not in self._examples:
             example = url_of(item) or f"result {self._found['items']}"
-            self._examples[check, field] = (
+            self._examples[condition, field] = (
                 example if mistyped is None else f"{type(mistyped).__name__} in {example}"
             )
 

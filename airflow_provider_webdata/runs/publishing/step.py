@@ -1,4 +1,4 @@
-"""A step of a delivery."""
+"""A step of a publication."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Results:
 
     :param items: JSON objects as the service sent them, possibly fetched page by page.
     :param kind: of the items; see `results.columns.columns_of`.
-    :param summary: facts with wire names (`id`, `creditsUsed`, ...); read after the last item, so iterating may fill
+    :param summary: values with wire names (`id`, `creditsUsed`, ...); read after the last item, so iterating may fill
         it.
     :param inputs: the query or the URLs, for OpenLineage.
     :param known: keys of existing pages that were not requested.
@@ -90,7 +90,7 @@ class Step:
         return None
 
     def summary(self) -> Mapping[str, Any]:
-        """Return facts about the items for XCom, after the last one."""
+        """Return values about the items for XCom, after the last one."""
         return {}
 
     def replaced(self, files: Sequence[str]) -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.runs.publishing.step import Results
 
 _MAX_LISTED = 100
-_MAX_PROBLEM = 300
+_MAX_PROBLEM_LENGTH = 300
 
 
 class Validate(Step):
@@ -122,7 +122,7 @@ def _failure(item: Any, kind: str) -> str | None:
     metadata = item.get("metadata") if kind not in (RECORDS, "generic") else None
     if not isinstance(metadata, Mapping) or not site_failed(metadata):
         return None
-    return f"{NOT_VALIDATED}{page_problem(metadata)}"[:_MAX_PROBLEM]
+    return f"{NOT_VALIDATED}{page_problem(metadata)}"[:_MAX_PROBLEM_LENGTH]
 
 
 def _problems(item: Any, kind: str, schema: ResultSchema) -> list[str] | None:

@@ -95,5 +95,5 @@ class StreamTrigger(BaseEventTrigger):
                 checkpoint = Checkpoint(getattr(self, "asset_state_store", None), self.serialize())
                 item.checkpoint.set_result(checkpoint)
             elif item.value is not None and (payload := await self._payload(item.value)) is not None:
-                item.made_event = True
+                item.at_once = True
                 yield TriggerEvent(storable(payload))  # type: ignore[no-untyped-call]

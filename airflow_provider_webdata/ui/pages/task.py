@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 TASKS = 500
 RUNS = 30
-"""Number of runs whose data checks are compared."""
+"""Number of runs whose measurements are compared."""
 
 
 class TimelineStep(NamedTuple):
@@ -69,7 +69,7 @@ class Group(NamedTuple):
 
 
 async def page(page: PageView) -> Response:
-    """Show a task instance: wait, results, credits, data checks, and timeline."""
+    """Show a task instance: wait, results, credits, data quality, and timeline."""
     name = TaskName(
         page.required("dag_id"),
         page.required("run_id"),

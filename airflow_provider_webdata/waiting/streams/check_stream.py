@@ -63,7 +63,7 @@ class CheckStream(Stream):
         target.mailbox = mailbox
         try:
             await follow(hub, target)
-            yield StreamItem(None, cursor, made_event=True)
+            yield StreamItem(None, cursor, at_once=True)
             while True:
                 found = await next_found(hub, target)
                 end = finished_at(found.check)

@@ -37,15 +37,15 @@ class Checkpoint:
                 return found
         return None
 
-    async def write(self, cursor: Any, *, made_event: bool = True) -> None:
+    async def write(self, cursor: Any, *, at_once: bool = True) -> None:
         """Write a cursor. If the store is unavailable, a restart only repeats some events.
 
         :param cursor: the cursor, JSON-serializable.
-        :param made_event: whether an event was emitted since the last write. Otherwise, the cursor is written at most
+        :param at_once: whether the cursor must be stored immediately. Otherwise, it is written at most
             once every `WRITE_INTERVAL`.
         """
         now = time.monotonic()
-        if not self._accessors or (not made_event and now - self._written < WRITE_INTERVAL):
+        if not self._accessors or (not at_once and now - self._written < WRITE_INTERVAL):
             return
         self._written = now
         try:

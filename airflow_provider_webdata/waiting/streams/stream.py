@@ -46,12 +46,12 @@ class StreamItem:
 
     :param value: a delivery, or a check that was found; None: only the cursor has changed.
     :param cursor: the cursor after this item.
-    :param made_event: whether the watcher has emitted an event.
+    :param at_once: whether the cursor must be stored immediately: an event was emitted, or the stream begins.
     """
 
     value: Any
     cursor: Any
-    made_event: bool = False
+    at_once: bool = False
 
 
 class Stream(ABC):
@@ -111,8 +111,8 @@ class Stream(ABC):
             self._unacknowledged.release()
         passed = [item for item in items if isinstance(item, StreamItem)]
         if passed and self._checkpoint is not None:
-            made_event = any(item.made_event for item in passed)
-            await self._checkpoint.write(passed[-1].cursor, made_event=made_event)
+            at_once = any(item.at_once for item in passed)
+            await self._checkpoint.write(passed[-1].cursor, at_once=at_once)
 
     def get_advance_lane(self, item: Any) -> int:  # noqa: ARG002
         """Return 0: all items share one lane."""

@@ -35,7 +35,7 @@ class WebhookStream(Stream):
                 is_now = self._start is None
                 cursor = {"after": (await hub.inbox.page(END)).cursor if is_now else "0"}
             while True:
-                yield StreamItem(None, cursor, made_event=True)
+                yield StreamItem(None, cursor, at_once=True)
                 try:
                     async for item in self._after(hub, mailbox, int(cursor["after"])):
                         yield item

@@ -1,4 +1,4 @@
-"""Results that are checked: compared by data interval in a real Airflow, billed once, held back in an object store."""
+"""Results with conditions: compared by data interval in a real Airflow, billed once, held back in an object store."""
 
 from __future__ import annotations
 

@@ -195,7 +195,7 @@ def test_records_of_a_monitor_check_or_session(stored: Stored, key: str) -> None
     begun, started = intent_of(stored, key, "begun"), intent_of(stored, key, "started")
     assert begun.began
     assert begun.started_id is None
-    assert begun.known == ("a", "b")
+    assert begun.record.known == ("a", "b")
     assert not begun.is_own("a", None)
     assert begun.is_own("c", None)
     assert started.started_id == "c"

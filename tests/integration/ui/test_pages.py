@@ -34,6 +34,7 @@ from tests.integration.ui.conftest import (
     PREFIX,
     TEAM_DAG,
     TEAMWORK,
+    UNREAD,
     Pages,
 )
 from tests.integration.ui.pages_server import SECONDS
@@ -382,6 +383,19 @@ def test_failed_pages_of_a_completed_job(pages: Pages) -> None:
         assert "5 of 41 pages failed" in text, path
 
 
+def test_failed_pages_that_cannot_be_read_are_unknown(pages: Pages) -> None:
+    job = {"success": True, "status": "completed", "completed": 36, "total": 36, "data": []}
+    listed = {"success": True, "data": [{"id": "unread-job", "endpoint": "crawl"}], "has_more": False}
+    pages.odd.answer = lambda path: (
+        (400, b'{"success": false, "error": "no"}')
+        if "errors" in path
+        else (200, json.dumps(listed if "activity" in path else job).encode())
+    )
+    text = pages.get("/jobs/list", conn_id=UNREAD, operation="crawl").text
+    assert "failed pages unknown" in text
+    assert "pages failed" not in text
+
+
 @pytest.mark.parametrize("kind", ["crawl", "agent"])
 def test_a_job_whose_counts_are_text(pages: Pages, kind: str) -> None:
     """Any job's page and the list show its state, and no figures."""
@@ -445,7 +459,7 @@ def test_the_tab_of_a_task(pages: Pages, ids: dict[str, Any]) -> None:
         ("tags", "list"),
         (str(escape(HOSTILE)), "boolean"),
     ]
-    assert "Data checks" in text
+    assert "Data quality" in text
     steps = re.findall(r"</span> <div>([A-Z][a-z]+)", text.partition('class="timeline"')[2])
     assert [step for step in steps if step not in {"Sent", "Delivered"}] == [
         "Started",

@@ -43,7 +43,7 @@ def test_crash_before_the_id_was_stored():
     Intent(context(store=store), "k").begin({"old"})
     later = Intent(context(try_number=2, store=store), "k")
     assert later.began
-    assert later.remembers
+    assert later.exists
     assert later.started_id is None
     assert later.is_own("new", None)
     assert not later.is_own("old", RUN_START.isoformat())
