@@ -6,12 +6,11 @@ import logging
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from airflow.plugins_manager import AirflowPlugin
 from jinja2 import pass_context
 
-from airflow_provider_webdata.common.page_urls import UI_PATH
+from airflow_provider_webdata.common.page_urls import FRAME_ROUTE, UI_PATH, path_of
 from airflow_provider_webdata.common.supported_airflow import require_airflow
 
 if TYPE_CHECKING:
@@ -127,13 +126,10 @@ def views() -> list[dict[str, str]]:
     """Return the menu entry and the tabs. Airflow shows tabs on the tasks of every DAG, so an option hides them."""
     from airflow.configuration import conf
 
-    # If the API server is published below a path, the page's address starts with it.
-    try:
-        root = urlsplit(conf.get("api", "base_url", fallback="")).path.rstrip("/") + UI_PATH
-    except ValueError:
-        # A malformed address must not break the inbox, which this module mounts, too.
-        root = UI_PATH
-    page = {"name": "Web Data", "href": f"{root}/", "destination": "nav", "url_route": "webdata"}
+    # If the API server is published below a path, the page's address starts with it. A malformed address must not break
+    # the inbox, which this module mounts, too.
+    root = path_of(conf.get("api", "base_url", fallback="")) + UI_PATH
+    page = {"name": "Web Data", "href": f"{root}/", "destination": "nav", "url_route": FRAME_ROUTE}
     # Nor must a misspelled option.
     if conf.get("webdata", "ui_tabs", fallback="True").strip().lower() in _NO:
         return [page]

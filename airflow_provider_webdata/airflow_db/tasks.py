@@ -126,19 +126,21 @@ def waits_in_workers() -> list[StoredTask]:
 
     A task that started no job waits only if it is a sensor. A task that was deferred in this attempt waits no longer.
     """
-    its_name = _name_columns(TaskInstance)
-    has_started = select(XComModel.key).where(*_is(XComModel, its_name), XComModel.key.in_(_STARTED)).exists()
+    its_name = name_columns(TaskInstance)
+    has_started = (
+        select(XComModel.key).where(is_task(XComModel, its_name), XComModel.key.in_(_STARTED)).exists()
+    )
     was_deferred = (
         select(Log.id)
         .where(
-            *_is(Log, its_name),
+            is_task(Log, its_name),
             Log.try_number == TaskInstance.try_number,
             Log.event == TaskInstanceState.DEFERRED.value,
         )
         .exists()
     )
     statement = (
-        _tasks()
+        task_rows()
         .where(TaskInstance.state.in_((TaskInstanceState.RUNNING, TaskInstanceState.UP_FOR_RESCHEDULE)))
         .where(cast(RenderedTaskInstanceFields.rendered_fields, String).contains('"webdata_conn_id"'))
         .where(or_(TaskInstance.operator.endswith("Sensor"), has_started), ~was_deferred)
@@ -148,23 +150,21 @@ def waits_in_workers() -> list[StoredTask]:
     with create_session() as session:
         rows = [row for row in session.execute(statement) if _rendered(row).get("webdata_conn_id")]
         names = [TaskName(*row[:4]) for row in rows]
-        its_runs = (
-            (XComModel.dag_id, {name.dag_id for name in names}),
-            (XComModel.run_id, {name.run_id for name in names}),
-        )
-        pushed = _pushed(session, _STARTED, *(column.in_(ids) for column, ids in its_runs)) if names else {}
-        return [_stored(row, None, pushed.get(name, {})) for name, row in zip(names, rows, strict=True)]
+        pushed = pushed_by(session, names, _STARTED) if names else {}
+        return [
+            stored_task_of(row, None, pushed.get(name, {})) for name, row in zip(names, rows, strict=True)
+        ]
 
 
 def stored_task(name: TaskName, keys: Collection[str]) -> StoredTask | None:
     """Return a task instance with these XComs, or None if it does not exist."""
     with create_session() as session:
-        row = session.execute(_tasks().where(*_is(TaskInstance, name))).first()
+        row = session.execute(task_rows().where(is_task(TaskInstance, name))).first()
         if row is None:
             return None
-        waiting = _waits(session, _waiting().where(*_is(TaskInstance, name)))
-        pushed = _pushed(session, keys, *_is(XComModel, name))
-        return _stored(row, waiting[0] if waiting else None, pushed.get(name, {}))
+        waiting = _waits(session, _waiting().where(is_task(TaskInstance, name)))
+        pushed = _pushed(session, keys, is_task(XComModel, name))
+        return stored_task_of(row, waiting[0] if waiting else None, pushed.get(name, {}))
 
 
 def stored_tasks(
@@ -173,7 +173,7 @@ def stored_tasks(
     """Return this package's tasks of a DAG run in the order of their start, and mapped ones by index."""
     with create_session() as session:
         rows = session.execute(
-            _tasks()
+            task_rows()
             .where(TaskInstance.dag_id == dag_id, TaskInstance.run_id == run_id)
             .where(cast(RenderedTaskInstanceFields.rendered_fields, String).contains('"webdata_conn_id"'))
             .order_by(TaskInstance.start_date, TaskInstance.task_id, TaskInstance.map_index)
@@ -192,7 +192,7 @@ def stored_tasks(
             XComModel.map_index.in_({name.map_index for name in found}),
         )
         pushed = _pushed(session, keys, *shown, longest=_MAX_OF_RUN)
-        return [_stored(row, waiting.get(name), pushed.get(name, {})) for name, row in found.items()]
+        return [stored_task_of(row, waiting.get(name), pushed.get(name, {})) for name, row in found.items()]
 
 
 def happened_to(name: TaskName) -> list[Happened]:
@@ -200,12 +200,12 @@ def happened_to(name: TaskName) -> list[Happened]:
     with create_session() as session:
         logged = session.execute(
             select(Log.dttm, Log.event, Log.try_number)
-            .where(*_is(Log, name), Log.event.in_([state.value for state in TaskInstanceState]))
+            .where(is_task(Log, name), Log.event.in_([state.value for state in TaskInstanceState]))
             .order_by(Log.dttm.desc())
             .limit(_MAX_HAPPENED)
         ).all()
         sent = session.scalar(
-            select(func.min(XComModel.timestamp)).where(*_is(XComModel, name), XComModel.key.in_(_STARTED))
+            select(func.min(XComModel.timestamp)).where(is_task(XComModel, name), XComModel.key.in_(_STARTED))
         )
     found = [Happened(row.dttm, row.event, row.try_number or 1) for row in logged if row.dttm]
     if sent is not None:
@@ -244,7 +244,7 @@ def past_xcoms(name: TaskName, keys: Collection[str], most: int) -> list[tuple[s
 def starters_of(job_ids: Collection[str]) -> dict[str, TaskName]:
     """Return the tasks that pushed these job ids to XCom, by job id."""
     text = cast(XComModel.value, String)
-    statement = select(*_name_columns(XComModel), text.label("text")).where(
+    statement = select(*name_columns(XComModel), text.label("text")).where(
         XComModel.key == "job_id", text.in_(texts := _stored_texts(job_ids))
     )
     with create_session() as session:
@@ -314,7 +314,7 @@ def _concerns(extra: Any, delivery_id: int, job_id: str | None) -> bool:
 
 def _waiting() -> Any:
     return (
-        select(*_name_columns(TaskInstance), TaskInstance.trigger_timeout, Trigger)
+        select(*name_columns(TaskInstance), TaskInstance.trigger_timeout, Trigger)
         .join(Trigger, Trigger.id == TaskInstance.trigger_id)
         .where(Trigger.classpath.startswith(_TRIGGERS, autoescape=True))
     )
@@ -341,9 +341,10 @@ def _arguments(trigger: Trigger) -> dict[str, Any]:
         return {}
 
 
-def _tasks() -> Any:
+def task_rows() -> Any:
+    """Return the statement that selects task instances, of this package or any other."""
     return select(
-        *_name_columns(TaskInstance),
+        *name_columns(TaskInstance),
         TaskInstance.state,
         TaskInstance.operator,
         label("label", TaskInstance.rendered_map_index),
@@ -357,9 +358,19 @@ def _rendered(row: Any) -> dict[str, Any]:
     return row.rendered_fields if isinstance(row.rendered_fields, dict) else {}
 
 
-def _stored(row: Any, wait: StoredWait | None, pushed: dict[str, Any]) -> StoredTask:
+def stored_task_of(row: Any, wait: StoredWait | None, pushed: dict[str, Any]) -> StoredTask:
+    """Return the task of a row of `task_rows`."""
     name, times = TaskName(*row[:4]), (row.start_date, row.end_date)
     return StoredTask(name, row.state, row.operator, row.label, *times, _rendered(row), wait, pushed)
+
+
+def pushed_by(
+    session: Session, names: Collection[TaskName], keys: Collection[str]
+) -> dict[TaskName, dict[str, Any]]:
+    """Return small XComs of these tasks by task and key, and perhaps of others."""
+    parts = ("dag_id", "run_id", "task_id")
+    where = (getattr(XComModel, part).in_({getattr(name, part) for name in names}) for part in parts)
+    return _pushed(session, keys, *where)
 
 
 def _pushed(
@@ -367,7 +378,7 @@ def _pushed(
 ) -> dict[TaskName, dict[str, Any]]:
     """Return XComs of at most `longest` characters by task and key."""
     rows = session.execute(
-        select(*_name_columns(XComModel), XComModel.key, XComModel.value)
+        select(*name_columns(XComModel), XComModel.key, XComModel.value)
         .where(*where, XComModel.key.in_(keys), _xcom_length() <= longest)
         .limit(_MAX_XCOMS)
     )
@@ -398,12 +409,17 @@ def _decoded(value: Any) -> Any:
     return value
 
 
-def _name_columns(table: Any) -> list[Any]:
+def name_columns(table: Any) -> list[Any]:
+    """Return the columns with the key of a task instance."""
     return [getattr(table, part) for part in TaskName._fields]
 
 
-def _is(table: Any, name: Iterable[Any]) -> list[Any]:
-    return [column == part for column, part in zip(_name_columns(table), name, strict=True)]
+def is_task(table: Any, name: Iterable[Any]) -> Any:
+    """Return the condition that a row belongs to a task instance.
+
+    :param name: the parts of its key, which may be columns.
+    """
+    return and_(*(column == part for column, part in zip(name_columns(table), name, strict=True)))
 
 
 def _its_rendered_fields() -> Any:
@@ -411,4 +427,4 @@ def _its_rendered_fields() -> Any:
     # Since Airflow 3.4, each attempt has its own rendered fields.
     if hasattr(table, "task_instance_id"):
         return table.task_instance_id == TaskInstance.id
-    return and_(*_is(table, _name_columns(TaskInstance)))
+    return is_task(table, name_columns(TaskInstance))

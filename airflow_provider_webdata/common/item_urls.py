@@ -66,6 +66,11 @@ def unfetched(items: Iterable[Any]) -> list[str]:
     ]
 
 
+def scraped(items: Iterable[Any]) -> int:
+    """Return the number of items with a page, fetched or not."""
+    return sum(isinstance(item, Mapping) and isinstance(item.get("metadata"), Mapping) for item in items)
+
+
 def _status(metadata: Mapping[str, Any]) -> int | None:
     status = metadata.get("statusCode")
     if isinstance(status, str) and status.isdecimal():

@@ -7,6 +7,9 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 UI_PATH = "/webdata-ui"
 """Must not be below the inbox's mount path, which would receive the requests."""
 
+FRAME_ROUTE = "webdata"
+"""Name of the pages' frame in Airflow's UI."""
+
 
 def job_page(conn_id: str, operation: str, job_id: str) -> str:
     """Return the path of a job's page."""
@@ -47,10 +50,26 @@ def shown_monitor(page: str) -> str | None:
 
 
 def page_url(page: str) -> str:
-    """Return the URL of a page below `[api] base_url`, or only its path if that is not set."""
+    """Return the URL of a page inside Airflow's frame below `[api] base_url`, or only its path if that is not set.
+
+    Before Airflow 3.3, the frame opens only the first page, so the URL is that of the page alone.
+    """
     from airflow.sdk.configuration import conf
 
-    return (conf.get("api", "base_url", fallback="") or "").rstrip("/") + page
+    from airflow_provider_webdata.common.supported_airflow import airflow_release
+
+    base = (conf.get("api", "base_url", fallback="") or "").rstrip("/")
+    if airflow_release() < (3, 3):
+        return base + page
+    return f"{base}/plugin/{FRAME_ROUTE}{path_of(base)}{page}"
+
+
+def path_of(base_url: str) -> str:
+    """Return the path below which the API server is published, without a final slash; empty if malformed."""
+    try:
+        return urlsplit(base_url).path.rstrip("/")
+    except ValueError:
+        return ""
 
 
 # Ids are in the query because a connection id may contain a slash.

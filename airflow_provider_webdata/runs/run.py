@@ -34,6 +34,7 @@ from airflow_provider_webdata.runs.failures import InvalidResultsError, Rejected
 from airflow_provider_webdata.runs.money.task_ledger import Cost, TaskLedger
 from airflow_provider_webdata.runs.publishing.publication import Publication
 from airflow_provider_webdata.runs.request import checked_number
+from airflow_provider_webdata.states.shortfalls import INCOMPLETE, Shortfall
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.hooks.webdata import WebDataHook
     from airflow_provider_webdata.runs.publishing.publication import Value
     from airflow_provider_webdata.runs.publishing.step import Results
+    from airflow_provider_webdata.states.shortfalls import ShortfallKind
 
 ErrorT = TypeVar("ErrorT", bound=CodedError)
 
@@ -74,6 +76,7 @@ class Run:
         self.log = task.log
         self.hook: WebDataHook = task.hook
         self._is_changed = False
+        self._shortfalls: list[Shortfall] = []
 
     def read_urls(self, otherwise: str = "") -> None:
         """Replace `url` and `urls` by the URLs in another task's results file.
@@ -227,6 +230,15 @@ class Run:
             for key, value in values.items():
                 ti.xcom_push(key, self.storable(value))
 
+    def lacks(self, kind: ShortfallKind, number: int, of: int | None = None) -> None:
+        """Push that the results lack something, if `number` is not 0.
+
+        :param of: number of all, with those that the results have. Default: `number`.
+        """
+        if number:
+            self._shortfalls.append(Shortfall(kind, number, number if of is None else of))
+            self.push(**{INCOMPLETE: [one._asdict() for one in self._shortfalls]})
+
     def storable(self, value: Any) -> Any:
         """Return a value for XCom as Airflow's database can store it; log a change once."""
         kept = storable(value)
@@ -307,6 +319,9 @@ class Run:
         result = self.publication.publish(results, value)
         # Push the summary even if the task then fails or is skipped.
         self.push(**self.publication.summary)
+        changes = self.publication.summary.get("changes", {})
+        self.lacks("noResults", changes.get("knownBefore", 0))
+        self.lacks("removalsHeldBack", changes.get("heldBack", 0))
         if self.publication.preview:
             self.push(**{PREVIEW: self.publication.preview})
         return result

@@ -50,6 +50,7 @@ class View(NamedTuple):
 
 VIEWS: dict[str, View] = {
     "/": View(overview.page, "rows"),
+    "/attention": View(overview.attention_part, "rows"),
     "/spend": View(overview.spend_part, "rows"),
     "/service": View(overview.service_part, "connection"),
     "/health": View(overview.health_part, "connection"),

@@ -27,6 +27,7 @@ from airflow_provider_webdata.hooks.connection import settings_of
 from airflow_provider_webdata.hooks.diagnosis import diagnose
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
+from airflow_provider_webdata.ui.attention import troubled_summaries
 from airflow_provider_webdata.ui.threads import in_thread
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.models import CreditUsage
     from airflow_provider_webdata.doctor.finding import Finding
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
+    from airflow_provider_webdata.ui.attention import TroubledSummary
 
 T = TypeVar("T")
 
@@ -123,6 +125,13 @@ class Lookups:
         :param since: the first day.
         """
         return await self._remembered(("spent", since), lambda: in_thread(_spent_by_day, since), SPENT_KEPT)
+
+    async def troubled_tasks(self, since: datetime) -> tuple[list[TroubledSummary], bool]:
+        """Return the newest failed and incomplete tasks of all DAGs, and whether there are more.
+
+        :param since: the start of a minute, which all viewers share.
+        """
+        return await self._remembered(("troubled", since), lambda: in_thread(troubled_summaries, since))
 
     async def stopped_triggerer(self) -> Finding | None:
         """Return the doctor's finding if no triggerer runs."""

@@ -50,7 +50,7 @@ def render(template: str, request: Request, *, status: int = 200, **values: Any)
 
 
 def moment_markup(value: datetime | None, *, missing: str = "never") -> Markup:
-    """Return the age of a time as a `<time>` element. The page's script sets its title to the local time.
+    """Return a time and its age. The page's script prints the time in the zone chosen in Airflow.
 
     :param value: timezone-aware.
     :param missing: text for None.
@@ -58,9 +58,9 @@ def moment_markup(value: datetime | None, *, missing: str = "never") -> Markup:
     if value is None:
         return Markup('<span class="faint">{}</span>').format(missing)
     value = in_utc(value)
-    return Markup('<time datetime="{}" title="{} UTC">{}</time>').format(
-        value.isoformat(), value.strftime("%Y-%m-%d %H:%M:%S"), ago(value)
-    )
+    return Markup(
+        '<span class="moment"><time datetime="{}">{} UTC</time> <span class="ago">{}</span></span>'
+    ).format(value.isoformat(), value.strftime("%Y-%m-%d %H:%M:%S"), ago(value))
 
 
 def in_utc(value: datetime) -> datetime:

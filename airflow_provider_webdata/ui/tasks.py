@@ -20,6 +20,7 @@ from airflow_provider_webdata.airflow_db.tasks import (
 from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
 from airflow_provider_webdata.common.links import error_link
 from airflow_provider_webdata.states.jobs import name_of
+from airflow_provider_webdata.states.shortfalls import INCOMPLETE, Shortfall, shortfalls
 from airflow_provider_webdata.ui.previews import total
 
 if TYPE_CHECKING:
@@ -33,14 +34,15 @@ WAITS_SHOWN = 50
 _KINDS = {f"WebData{kind.title().replace('_', '')}Operator": kind for kind in ALL_JOB_KINDS}
 _IDS = ("job_id", "monitor_id", "check_id")
 _SUBJECTS = ("name", "query", "url", "prompt")
-_UNDONE = ("notBegun", "overCreditLimit", "changes")
 _FACTS = (
     *_IDS,
-    *_UNDONE,
+    INCOMPLETE,
     *("credits", "creditsUsed", "path", "count", "bytes"),
-    *("validation", "quality", "qualityRejected", "preview", "failure"),
+    *("changes", "validation", "quality", "qualityRejected", "preview", "failure"),
 )
 """Keys of the XComs that the pages show, in addition to the return value."""
+ATTENTION_KEYS = (*_IDS, INCOMPLETE, "failure", "path", "qualityRejected")
+"""Keys of the XComs that say why a task needs a person."""
 _DIGITS = 10
 _CODE = re.compile(r"WD-\d{3}")
 # Any task may push an XCom of that name: no command is shown that a shell could read as more than one.
@@ -187,6 +189,11 @@ class TaskSummary:
             path if isinstance(path, str) else "",
         )
 
+    @property
+    def shortfalls(self) -> list[Shortfall]:
+        """What the results of a task lack that did not fail."""
+        return shortfalls(self.pushed.get(INCOMPLETE)) if self.state in ("success", "skipped") else []
+
     def fact(self, key: str) -> Any:
         """Return an XCom, else the value of that key in the return value, else None."""
         result = self.pushed.get("return_value")
@@ -215,16 +222,16 @@ def waits(dag_ids: Collection[str], offset: int = 0) -> list[WaitingTask]:
 def summary_of(name: TaskName) -> TaskSummary | None:
     """Return the summary of a task, or None if it does not exist."""
     stored = stored_task(name, (*_FACTS, "return_value"))
-    return None if stored is None else _summary(stored)
+    return None if stored is None else summary_from(stored)
 
 
 def summaries_of_run(dag_id: str, run_id: str, most: int) -> list[TaskSummary]:
     """Return the provider's tasks of a DAG run in the order of their start, and mapped ones by index."""
     keys = (
-        *(*_IDS, *_UNDONE, "credits", "creditsUsed", "count", "return_value"),
-        *("failure", "path", "qualityRejected"),
+        *("credits", "creditsUsed", "count", "return_value"),
+        *ATTENTION_KEYS,
     )
-    return [_summary(stored) for stored in stored_tasks(dag_id, run_id, keys, most, WAITS_SHOWN)]
+    return [summary_from(stored) for stored in stored_tasks(dag_id, run_id, keys, most, WAITS_SHOWN)]
 
 
 def _wait(stored: StoredWait) -> WaitingTask:
@@ -269,7 +276,8 @@ def _joined(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _summary(stored: StoredTask) -> TaskSummary:
+def summary_from(stored: StoredTask) -> TaskSummary:
+    """Return the summary of a stored task."""
     name, rendered = stored.name, stored.arguments
     wait = None if stored.wait is None else _wait(stored.wait)
     conn_id = rendered.get("webdata_conn_id") or (wait.conn_id if wait else None)

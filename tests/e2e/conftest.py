@@ -160,9 +160,16 @@ def known_monitors(stack: Stack) -> dict[str, str]:
 
 
 @pytest.fixture(scope="package")
-def page(stack: Stack) -> Iterator[Page]:
+def browser_page(stack: Stack) -> Iterator[Page]:
     with logged_in(stack) as page:
         yield page
+
+
+@pytest.fixture
+def page(browser_page: Page) -> Iterator[Page]:
+    """A page of Airflow's UI. An open one takes a sixth of a processor from the tests after it."""
+    yield browser_page
+    browser_page.goto("about:blank")
 
 
 @pytest.fixture(scope="package")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 START = datetime.now(timezone.utc) - timedelta(minutes=10)
+_ENDED = ("success", "failed", "skipped", "up_for_retry")
 TRIGGERS = "airflow_provider_webdata.triggers."
 
 
@@ -75,7 +76,8 @@ def add_task(
         "state": state,
         "operator": operator,
         "trigger_id": trigger_id,
-        "start_date": START,
+        "start_date": START + after,
+        "end_date": START + after + timedelta(minutes=5) if state in _ENDED else None,
         "pool": "default_pool",
         "pool_slots": 1,
         "try_number": 1,

@@ -179,7 +179,7 @@ class JobRun(WaitRun[JobOutcome]):
             self.task.credit_limit,
             "was cancelled" if stopped else "ended before it could be cancelled",
         )
-        self.push(overCreditLimit=True)
+        self._push_over_limit()
 
     def publish_job(self, job_id: str) -> Any:
         """Publish the result of the job, and return the task's XCom."""
@@ -239,7 +239,7 @@ class JobRun(WaitRun[JobOutcome]):
         if job.view is not None and job.view.is_over:
             if job.view.state == "cancelled":
                 # An earlier attempt cancelled it at the credit limit.
-                self.push(overCreditLimit=True)
+                self._push_over_limit()
                 return self.publish_job(job.job_id)
             return self._finish(job.view.outcome("polling"))
         resumed = start.deadline is not None
@@ -265,6 +265,10 @@ class JobRun(WaitRun[JobOutcome]):
             credit_limit=self._watched_limit,
         )
         return self._finish(self._at_timeout(self.wait_here(target, deadline)))
+
+    def _push_over_limit(self) -> None:
+        self.push(overCreditLimit=True)
+        self.lacks("overCreditLimit", 1)
 
     @property
     def _watched_limit(self) -> float | None:

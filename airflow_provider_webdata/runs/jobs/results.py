@@ -273,6 +273,7 @@ class JobResult:
 
         :param errors: the failed pages.
         """
+        self._run.lacks("pagesFailed", errors.failed, errors.failed + errors.succeeded)
         most = number("max_error_ratio", self._task.max_error_ratio, 1)
         excess = too_many(errors.failed, errors.failed + errors.succeeded, "pages", most or 0)
         fails = most is not None and excess is not None

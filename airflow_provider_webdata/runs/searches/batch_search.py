@@ -78,6 +78,9 @@ class BatchSearchRun(Run):
             self.ledger.settle(Cost(0, saved=before), self.operation)
             summary = _summary(batch.tally)
             self.push(**summary)
+            self.lacks("searchesFailed", len(batch.tally.failed), len(queries))
+            self.lacks("searchesNotStarted", len(batch.tally.left), len(queries))
+            self.lacks("pagesFailed", batch.tally.pages_failed, batch.tally.pages)
         if batch.rate_limit is not None:
             progressed = batch.tally.settled > len(settled)
             self.postpone(batch.rate_limit, datetime.now(timezone.utc) if progressed else None)

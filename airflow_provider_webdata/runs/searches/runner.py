@@ -27,7 +27,7 @@ from airflow_provider_webdata.api.errors import (
 from airflow_provider_webdata.api.prices import SEARCH
 from airflow_provider_webdata.api.retry import SILENT_PAUSE_SECONDS, backoff, is_unreachable, pause_between
 from airflow_provider_webdata.api.servers import NO_SEARCH, lacks_search
-from airflow_provider_webdata.common.item_urls import unfetched
+from airflow_provider_webdata.common.item_urls import scraped, unfetched
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
 from airflow_provider_webdata.runs.searches.record_writer import RecordWriter
 from airflow_provider_webdata.runs.searches.records import ambiguous_record, answer_record
@@ -85,12 +85,16 @@ class Tally:
     :param done: number of completed searches.
     :param failed: the failed searches.
     :param left: the searches that were not started.
+    :param pages: number of pages that this attempt's searches scraped.
+    :param pages_failed: number of these that were not fetched.
     """
 
     credits_used: float = 0
     done: int = 0
     failed: list[FailedQuery] = field(default_factory=list)
     left: list[BatchQuery] = field(default_factory=list)
+    pages: int = 0
+    pages_failed: int = 0
 
     @property
     def settled(self) -> int:
@@ -427,7 +431,11 @@ class SearchBatch:
         self.tally.done += 1
         if record["warning"]:
             log.warning("Search %r: the service warns: %s", query.text, record["warning"])
-        if failed := unfetched(item for found in record["results"].values() for item in found):
+        items = [item for found in record["results"].values() for item in found]
+        failed = unfetched(items)
+        self.tally.pages += scraped(items)
+        self.tally.pages_failed += len(failed)
+        if failed:
             problems = trimmed("; ".join(failed), 500)
             log.warning(
                 "Search %r: the pages of %d results could not be fetched: %s",

@@ -8,7 +8,7 @@ from airflow_provider_webdata.api.errors import trimmed
 from airflow_provider_webdata.api.models import SearchRequest, SearchResponse
 from airflow_provider_webdata.api.prices import by_format, page_extras, search_price
 from airflow_provider_webdata.api.servers import NO_SEARCH, lacks_search
-from airflow_provider_webdata.common.item_urls import unfetched
+from airflow_provider_webdata.common.item_urls import scraped, unfetched
 from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.hooks.task_metrics import count
 from airflow_provider_webdata.results.columns import kind_of_source
@@ -74,7 +74,9 @@ class SearchRun(CallRun):
         used = known_credits(answer.credits_used)
         if answer.warning:
             self.log.warning("The service warns: %s", answer.warning)
-        if failed := unfetched(items):
+        failed = unfetched(items)
+        self.lacks("pagesFailed", len(failed), scraped(items))
+        if failed:
             self.log.warning(
                 "The pages of %d results could not be fetched: %s",
                 len(failed),

@@ -7,11 +7,19 @@ from collections import Counter
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
+from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError, TablesMissingError
+from airflow_provider_webdata.ui.attention import (
+    by_urgency,
+    delivery_concerns,
+    failed_events,
+    late_waits,
+    task_concerns,
+)
 from airflow_provider_webdata.ui.lookups import Lookup
 from airflow_provider_webdata.ui.spend import Period, spend_of, today
 from airflow_provider_webdata.ui.threads import in_thread
 
+from .owners import deliveries_of
 from .waits import readable_waits
 
 if TYPE_CHECKING:
@@ -20,12 +28,15 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from airflow_provider_webdata.api.models import CreditHistory, CreditUsage
+    from airflow_provider_webdata.inbox_server.storage.records import StoredDelivery
 
     from .page import PageView
 
 COUNTED = 10_000
 """Maximum number of deliveries that are counted for one event."""
 _PERIODS = 12
+_MAX_DAYS = 30
+_MAX_DELIVERIES = 200
 _DAGS = 8
 
 
@@ -44,7 +55,34 @@ async def page(page: PageView) -> Response:
         are_all_shown=total == len(now),
         counted=COUNTED,
         is_any_hidden=await page.is_any_connection_hidden(),
+        days=page.whole("days", 1),
         chosen=page.text("conn_id") or next(iter(conn_ids), None),
+    )
+
+
+async def attention_part(page: PageView) -> Response:
+    """Show what needs a person, of the DAGs and connections that the visitor may read."""
+    days = min(max(page.whole("days", 1), 1), _MAX_DAYS)
+    now = datetime.now(timezone.utc)
+    since = (now - timedelta(days=days)).replace(second=0, microsecond=0)
+    troubled, has_more = await page.lookups.troubled_tasks(since)
+    readable = await in_thread(page.visitor.readable, {one.summary.name.dag_id for one in troubled})
+    shown = [one for one in troubled if one.summary.name.dag_id in readable]
+    waits, _, _ = await in_thread(readable_waits, page)
+    known = {one_id for one in shown for one_id in one.summary.ids.values()}
+    events, problem = await in_thread(_failed_deliveries, page, await page.conn_ids(), since)
+    concerns = by_urgency([*task_concerns(shown), *late_waits(waits, now), *delivery_concerns(events, known)])
+    return await page.render(
+        "overview_attention.html",
+        title="Needs attention",
+        days=days,
+        concerns=concerns,
+        open=[one for one in concerns if not one.has_recovered],
+        recovered=[one for one in concerns if one.has_recovered],
+        stopped=await page.lookups.stopped_triggerer(),
+        problem=problem,
+        has_more=has_more,
+        are_any_hidden=len(shown) < len(troubled),
     )
 
 
@@ -130,6 +168,19 @@ def _of_all_connections(spent: dict[str, dict[date, Counter[str]]]) -> dict[date
         for day, used_by in by_day.items():
             found.setdefault(day, Counter()).update(used_by)
     return found
+
+
+def _failed_deliveries(
+    page: PageView, conn_ids: list[str], since: datetime
+) -> tuple[list[StoredDelivery], str | None]:
+    """Return the newest deliveries that may report a failure, or why they cannot be read."""
+    try:
+        return deliveries_of(page, conn_ids, failed_events(since), _MAX_DELIVERIES), None
+    except TablesMissingError:
+        # Without the inbox's tables, there are no deliveries.
+        return [], None
+    except StoreUnavailableError as error:
+        return [], str(error)
 
 
 def _inbox(page: PageView, conn_id: str) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from airflow_provider_webdata.ui.threads import in_thread
 from .owners import deliveries_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from starlette.responses import Response
 
@@ -56,7 +56,7 @@ class Group(NamedTuple):
 
     :param task_id: id of the task.
     :param tasks: instances in the order of their index.
-    :param states: number of instances in each state, and with a `warning`.
+    :param states: number of instances in each state, and of `incomplete` ones.
     :param credits: total credits, each job counted once; None if no instance reported credits.
     :param results: total results; None if no instance reported a number, or a successful one did not.
     """
@@ -95,7 +95,6 @@ async def page(page: PageView) -> Response:
         else preview(summary.pushed.get("return_value")),
         quality=checked,
         parts=_parts(summary),
-        warnings=[*_warnings(summary)],
         link=_link(summary),
         stopped=await page.lookups.stopped_triggerer() if summary.wait else None,
         running_for=None
@@ -117,7 +116,6 @@ async def run(page: PageView) -> Response:
         "run.html",
         title="Run",
         groups=groups,
-        warnings=_warnings,
         credits=_used(found),
         states=sum((group.states for group in groups), Counter()),
         has_counts=any(one.count is not None for one in found),
@@ -129,25 +127,6 @@ async def run(page: PageView) -> Response:
     )
 
 
-def _warnings(summary: TaskSummary) -> Iterator[str]:
-    """Yield warnings about a successful task whose work is incomplete."""
-    if summary.state != "success":
-        return
-    if _is_count(count := summary.fact("notBegun")):
-        yield f"{count:,.0f} searches were not started because of credit_limit. The XCom key left lists them."
-    if summary.fact("overCreditLimit") is True:
-        yield "The job exceeded credit_limit. The results contain the pages scraped until then."
-    changes = _mapping(summary.fact("changes"))
-    if _is_count(count := changes.get("knownBefore")):
-        yield f"This run has no results, but earlier runs found {count:,.0f} pages. Check the site and the filters."
-    if _is_count(count := changes.get("heldBack")):
-        yield f"{count:,.0f} pages seem to be gone, more than max_removed allows. No page was removed."
-
-
-def _is_count(value: Any) -> bool:
-    return is_number(value) and 0 < value < 2**63
-
-
 def _groups(tasks: Iterable[TaskSummary]) -> list[Group]:
     """Group task instances by task, in the order in which the first instance of each task started."""
     tasks = list(tasks)
@@ -157,7 +136,7 @@ def _groups(tasks: Iterable[TaskSummary]) -> list[Group]:
     for task_id, members in groupby(tasks, key=lambda one: one.name.task_id):
         instances = list(members)
         states = (one.state or "no status" for one in instances)
-        warned = ("warning" for one in instances if any(_warnings(one)))
+        warned = ("incomplete" for one in instances if one.shortfalls)
         has_all = all(one.count is not None for one in instances if one.state == "success")
         found.append(
             Group(

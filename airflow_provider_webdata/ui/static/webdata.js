@@ -17,14 +17,46 @@ function theme() {
   root.dataset.theme = dark ? "dark" : "light";
 }
 
-function localTimes(within) {
-  for (const element of within.querySelectorAll("time")) {
-    const moment = new Date(element.dateTime);
-    element.title = moment.toLocaleString(undefined, { dateStyle: "full", timeStyle: "long" });
+// The zone chosen in Airflow, whose storage the frame shares; else the browser's.
+function zone() {
+  try {
+    return JSON.parse(localStorage.getItem("timezone")) || undefined;
+  } catch {
+    return undefined;
   }
 }
 
-// On a narrow screen, each cell is on a separate line, labeled with the heading of its column.
+// A time as Airflow prints it, such as 2026-01-31 10:00:00.
+function printed(moment, timeZone) {
+  try {
+    return new Intl.DateTimeFormat("sv-SE", { dateStyle: "short", timeStyle: "medium", timeZone }).format(moment);
+  } catch {
+    return printed(moment, "UTC");
+  }
+}
+
+function localTimes(within) {
+  const chosen = zone();
+  for (const element of within.querySelectorAll("time")) {
+    element.textContent = printed(new Date(element.dateTime), chosen);
+  }
+  for (const element of within.querySelectorAll(".zone")) {
+    element.textContent = chosen || Intl.DateTimeFormat().resolvedOptions().timeZone;
+  }
+  for (const input of within.querySelectorAll("input[data-moment]")) {
+    if (input.dataset.moment) input.value = printed(new Date(input.dataset.moment), chosen).replace(" ", "T").slice(0, 16);
+  }
+}
+
+// The moment that a clock in the chosen zone shows as this text.
+function momentOf(text) {
+  const wanted = Date.parse(`${text}Z`);
+  const shown = (at) => Date.parse(`${printed(new Date(at), zone()).replace(" ", "T")}Z`);
+  const near = wanted - (shown(wanted) - wanted);
+  return new Date(near - (shown(near) - wanted)).toISOString();
+}
+
+// In a narrow frame, each cell is on a separate line, labeled with the heading of its column.
 function labelCells(within) {
   for (const table of within.querySelectorAll("table")) {
     const heads = [...table.querySelectorAll("th")].map((head) => head.textContent);
@@ -34,41 +66,147 @@ function labelCells(within) {
   }
 }
 
-async function load(part) {
-  try {
-    const answer = await fetch(part.dataset.src, { credentials: "same-origin" });
-    const text = await answer.text();
-    if (answer.status === 503) {
-      const seconds = Number(answer.headers.get("retry-after")) || 5;
-      setTimeout(() => { if (part.isConnected) load(part); }, seconds * 1000);
-    }
-    const parsed = new DOMParser().parseFromString(text, "text/html");
-    // An error response is a whole page. Show its main part.
-    const found = parsed.querySelector("main") || parsed.body;
-    const open = [...part.querySelectorAll("details")].map((details) => details.open);
-    part.replaceChildren(...found.childNodes);
-    part.querySelectorAll("details").forEach((details, index) => { details.open = open[index] ?? details.open; });
-    ready(part);
-  } catch {
-    part.textContent = "Airflow does not respond. Reload the page.";
+// Names break where they have parts, and never in a word.
+function breakNames(within) {
+  const walker = document.createTreeWalker(within, NodeFilter.SHOW_TEXT);
+  const texts = [];
+  while (walker.nextNode()) {
+    if (walker.currentNode.parentElement?.closest("td, dd, h1") && /[./_]\w/.test(walker.currentNode.data)) texts.push(walker.currentNode);
+  }
+  for (const text of texts) {
+    const [first, ...others] = text.data.split(/(?<=[./_])(?=\w)/);
+    text.replaceWith(first, ...others.flatMap((other) => [document.createElement("wbr"), other]));
   }
 }
 
-function ready(within) {
+function prepare(within) {
   localTimes(within);
+  breakNames(within);
   labelCells(within);
-  for (const part of within.querySelectorAll(".part")) {
-    load(part);
-    if (part.dataset.every) {
-      setInterval(() => { if (!document.hidden) load(part); }, part.dataset.every * 1000);
-    }
-  }
-  for (const button of within.querySelectorAll("button.copy")) button.hidden = false;
+  for (const button of within.querySelectorAll("button.copy, button.sort, button.csv")) button.hidden = false;
+  for (const button of within.querySelectorAll("form.filters > button")) button.hidden = true;
   if (above) {
     // The frame cannot open other sites. The URL remains as text to copy.
     for (const link of within.querySelectorAll("a.outside")) link.removeAttribute("href");
   }
 }
+
+// Sort the rows that are shown by the column of a heading.
+function sortBy(head, order) {
+  const table = head.closest("table"), sign = order === "ascending" ? 1 : -1;
+  for (const other of table.querySelectorAll("th[aria-sort]")) other.removeAttribute("aria-sort");
+  head.setAttribute("aria-sort", order);
+  const key = (row) => {
+    const cell = row.cells[head.cellIndex], time = cell.querySelector("time");
+    if (time) return time.dateTime;
+    const text = cell.textContent.trim(), number = Number(text.replace(/,/g, ""));
+    return head.classList.contains("number") ? (text && !Number.isNaN(number) ? number : -Infinity) : text.toLowerCase();
+  };
+  const rows = [...table.tBodies[0].rows].map((row) => [key(row), row]);
+  rows.sort(([one], [other]) => (one < other ? -1 : one > other ? 1 : 0) * sign);
+  table.tBodies[0].append(...rows.map(([, row]) => row));
+}
+
+// Make the children of one element those of another, and keep every node that does not differ, with its focus and
+// state. Return whether anything but a relative time differed.
+function renew(old, fresh) {
+  let differs = false;
+  const before = [...old.childNodes];
+  [...fresh.childNodes].forEach((node, index) => {
+    const known = before[index];
+    if (!known) {
+      old.append(node);
+      differs = true;
+    } else if (known.nodeType === 1 && known.classList.contains("part") && known.dataset.src === node.dataset?.src) {
+      // It is renewed on its own.
+    } else if (!known.isEqualNode(node)) {
+      if (known.nodeType === 1 && known.nodeName === node.nodeName) {
+        for (const { name, value } of [...node.attributes]) {
+          if (name !== "open" && known.getAttribute(name) !== value) known.setAttribute(name, value);
+        }
+        for (const { name } of [...known.attributes]) {
+          if (name !== "open" && !node.hasAttribute(name)) known.removeAttribute(name);
+        }
+        const isAge = known.classList.contains("ago");
+        differs = renew(known, node) && !isAge || differs;
+      } else {
+        known.replaceWith(node);
+        differs = true;
+      }
+    }
+  });
+  for (const node of before.slice(fresh.childNodes.length)) {
+    node.remove();
+    differs = true;
+  }
+  return differs;
+}
+
+let announcing;
+
+function stamp(differs) {
+  const updated = document.getElementById("updated");
+  if (!updated) return;
+  const time = printed(new Date(), zone()).slice(11);
+  updated.hidden = false;
+  updated.firstElementChild.textContent = time;
+  if (differs) {
+    // One sentence, after all parts of this round.
+    clearTimeout(announcing);
+    announcing = setTimeout(() => { document.getElementById("news").textContent = `The page changed at ${time}.`; }, 2000);
+  }
+}
+
+async function load(part, isFirst) {
+  try {
+    const answer = await fetch(part.dataset?.src || location.href, { credentials: "same-origin" });
+    const text = await answer.text();
+    if (answer.status === 503) {
+      const seconds = Number(answer.headers.get("retry-after")) || 5;
+      setTimeout(() => { if (part.isConnected) load(part, isFirst); }, seconds * 1000);
+      if (!isFirst) return;
+    }
+    const parsed = new DOMParser().parseFromString(text, "text/html");
+    // An error response is a whole page. Show its main part.
+    const found = parsed.querySelector("main") || parsed.body;
+    prepare(found);
+    for (const head of part.querySelectorAll("th[aria-sort]")) {
+      const tables = [...part.querySelectorAll("table")], place = tables.indexOf(head.closest("table"));
+      const fresh = found.querySelectorAll("table")[place]?.tHead?.rows[0].cells[head.cellIndex];
+      if (fresh && fresh.textContent === head.textContent) sortBy(fresh, head.getAttribute("aria-sort"));
+    }
+    if (isFirst) {
+      part.replaceChildren(...found.childNodes);
+      stamp(false);
+    } else {
+      stamp(renew(part, found));
+    }
+    start(part);
+  } catch {
+    if (isFirst) part.textContent = "Airflow does not respond. Reload the page.";
+  }
+}
+
+// Load the parts that are not yet loaded.
+function start(within) {
+  for (const part of within.querySelectorAll(".part:not([data-started])")) {
+    part.dataset.started = "";
+    load(part, true);
+  }
+}
+
+const SOON = 15, LATER = 60;
+let seconds = 0;
+
+// One rule for every page: each 15 seconds what contains something that runs, and each minute all of it.
+setInterval(() => {
+  seconds += SOON;
+  const main = document.querySelector("main");
+  if (document.hidden || !main || main.querySelector("form :focus, :popover-open")) return;
+  const isDue = (part) => seconds % LATER === 0 || part.querySelector("[data-running]");
+  if (main.dataset.live !== undefined && isDue(main)) load(main, false);
+  for (const part of main.querySelectorAll(".part")) if (isDue(part)) load(part, false);
+}, SOON * 1000);
 
 document.addEventListener("click", async (event) => {
   const more = event.target.closest ? event.target.closest("a.more") : null;
@@ -102,6 +240,35 @@ document.addEventListener("click", async (event) => {
   setTimeout(() => { button.textContent = "Copy"; }, 2000);
 });
 
+// Filters apply at once, and their times are those of the chosen zone.
+document.addEventListener("change", (event) => {
+  if (event.target.form && event.target.form.matches("form.filters")) event.target.form.requestSubmit();
+});
+document.addEventListener("formdata", (event) => {
+  for (const input of event.target.querySelectorAll("input[data-moment]")) {
+    if (input.value) event.formData.set(input.name, momentOf(input.value));
+  }
+  for (const [name, value] of [...event.formData]) if (!value) event.formData.delete(name);
+});
+
+document.addEventListener("click", (event) => {
+  const head = event.target.closest && event.target.closest("button.sort")?.closest("th");
+  if (head) sortBy(head, head.getAttribute("aria-sort") === "ascending" ? "descending" : "ascending");
+});
+
+// The frame of older releases of Airflow may not save files; the window above it may.
+document.addEventListener("click", async (event) => {
+  const link = event.target.closest ? event.target.closest("a.csv") : null;
+  if (!link || !above) return;
+  event.preventDefault();
+  const answer = await fetch(link.href, { credentials: "same-origin" });
+  const file = above.document.createElement("a");
+  file.href = above.URL.createObjectURL(await answer.blob());
+  file.download = link.download;
+  file.click();
+  setTimeout(() => above.URL.revokeObjectURL(file.href), 60000);
+});
+
 theme();
 if (above) {
   root.classList.add("framed");
@@ -109,4 +276,8 @@ if (above) {
 } else {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", theme);
 }
-document.addEventListener("DOMContentLoaded", () => ready(document));
+addEventListener("storage", (event) => { if (event.key === "timezone") localTimes(document); });
+document.addEventListener("DOMContentLoaded", () => {
+  prepare(document);
+  start(document);
+});

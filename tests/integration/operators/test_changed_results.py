@@ -276,6 +276,7 @@ def test_no_results_after_some_are_a_warning(site: Site, log: Any) -> None:
     empty = site.run(2, (operator, {**arguments, "include_paths": ["^/elsewhere"]}), on_unchanged="skip")
     assert (empty.state, str(empty.error)) == ("skipped", "No results, but earlier runs saw 3 pages")
     assert empty.xcom["changes"]["knownBefore"] == 3
+    assert empty.xcom["incomplete"] == [{"kind": "noResults", "number": 3, "of": 3}]
     assert "This run has no results, but earlier runs saw 3 pages" in log()
 
 

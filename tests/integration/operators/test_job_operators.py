@@ -507,6 +507,7 @@ def test_a_job_beyond_its_credit_limit_is_cancelled_and_its_pages_are_kept(
     assert len(service.started()) == len(service.cancels()) == 1
     assert (outcome.value["status"], outcome.value["data"]) == ("cancelled", PAGES)
     assert (outcome.xcom["overCreditLimit"], outcome.xcom["credits"]["used"]) == (True, 12)
+    assert outcome.xcom["incomplete"] == [{"kind": "overCreditLimit", "number": 1, "of": 1}]
     assert "has used 12 credits, more than credit_limit=10: it was cancelled" in log()
     rejected = direct.run(job("crawl", **arguments, quality=1, deferrable=deferrable))
     assert "unfinished: expected all work within credit_limit, got a job canceled at the limit" in str(
@@ -578,6 +579,7 @@ def test_page_errors_fail_the_task_only_past_a_ratio(
     assert result["data"] == pages
     assert (result["errors"]["count"], result["errors"]["robotsBlocked"]) == (2, 1)
     assert {page["url"] for page in result["errors"]["pages"]} == {f"{URL}3", f"{URL}4"}
+    assert outcome.xcom["incomplete"] == [{"kind": "pagesFailed", "number": 2, "of": 4}]
 
 
 @pytest.mark.rule("metadata-not-fetched")

@@ -15,6 +15,7 @@ from airflow_provider_webdata.operators.monitor import WebDataCreateMonitorOpera
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
+from tests.support.airflow_features import FRAME
 from tests.support.dag_runner import Airflow, Outcome, connection, dag_runner
 from tests.support.service import NEVER
 
@@ -36,16 +37,16 @@ def page(done: Outcome, task: str) -> tuple[str, dict[str, str]]:
 
 def job(job_id: str, conn_id: str = "webdata_default") -> tuple[str, dict[str, str]]:
     query = {"conn_id": conn_id, "operation": "crawl", "job_id": job_id}
-    return "/webdata-ui/jobs/job", query
+    return f"{FRAME}/webdata-ui/jobs/job", query
 
 
 def check(monitor_id: str, check_id: str, conn_id: str = "webdata_default") -> tuple[str, dict[str, str]]:
     query = {"conn_id": conn_id, "monitor_id": monitor_id, "check_id": check_id}
-    return "/webdata-ui/monitors/check", query
+    return f"{FRAME}/webdata-ui/monitors/check", query
 
 
 def monitor(monitor_id: str) -> tuple[str, dict[str, str]]:
-    return "/webdata-ui/monitors/monitor", {"conn_id": "webdata_default", "monitor_id": monitor_id}
+    return f"{FRAME}/webdata-ui/monitors/monitor", {"conn_id": "webdata_default", "monitor_id": monitor_id}
 
 
 TASKS = f"""
@@ -174,9 +175,12 @@ def test_stored_with_the_dag() -> None:
 @pytest.mark.parametrize(
     ("base_url", "expected"),
     [
-        ("", "/webdata-ui/deliveries/delivery?id=7"),
-        ("https://airflow.example", "https://airflow.example/webdata-ui/deliveries/delivery?id=7"),
-        ("https://airflow.example/a/b/", "https://airflow.example/a/b/webdata-ui/deliveries/delivery?id=7"),
+        ("", f"{FRAME}/webdata-ui/deliveries/delivery?id=7"),
+        ("https://airflow.example", f"https://airflow.example{FRAME}/webdata-ui/deliveries/delivery?id=7"),
+        (
+            "https://airflow.example/a/b/",
+            f"https://airflow.example/a/b{FRAME and FRAME + '/a/b'}/webdata-ui/deliveries/delivery?id=7",
+        ),
     ],
 )
 def test_address(monkeypatch: pytest.MonkeyPatch, base_url: str, expected: str) -> None:

@@ -400,11 +400,13 @@ def test_results_whose_pages_were_not_fetched_are_named(monkeypatch: pytest.Monk
     server = FaultServer([answer(body=json.dumps({"success": True, "data": {"web": web}, "creditsUsed": 2}))])
     monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url))
     problem = "of 1 results could not be fetched: http://nohost.example.net/x: Network Connect Timeout Error"
-    one = direct.run(WebDataSearchOperator(task_id="search", query="a")).value
-    assert one["web"] == web
-    many = direct.run(WebDataBatchSearchOperator(task_id="many", queries=["a"], max_concurrency=1)).value
+    one = direct.run(WebDataSearchOperator(task_id="search", query="a"))
+    assert one.value["web"] == web
+    many = direct.run(WebDataBatchSearchOperator(task_id="many", queries=["a"], max_concurrency=1))
     server.close()
-    assert [item["url"] for item in many["results"][0]["web"]] == [item["url"] for item in web]
+    failed = [{"kind": "pagesFailed", "number": 1, "of": 1}]
+    assert one.xcom["incomplete"] == many.xcom["incomplete"] == failed
+    assert [item["url"] for item in many.value["results"][0]["web"]] == [item["url"] for item in web]
     assert log().count(problem) == 2
 
 

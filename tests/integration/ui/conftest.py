@@ -272,10 +272,18 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
         "path": "s3://bucket/pages.jsonl",
         "count": 7,
         "bytes": 10**400,
-        "notBegun": 1_234,
-        "overCreditLimit": True,
-        "changes": {"heldBack": 2, "knownBefore": 10**400},
     }
+    lacks = [
+        {"kind": "searchesNotStarted", "number": 1_234, "of": 1_300},
+        {"kind": "overCreditLimit", "number": 1, "of": 1},
+        {"kind": "removalsHeldBack", "number": 2, "of": 2},
+        # Any task may push this key.
+        *(
+            {"kind": kind, "number": number, "of": 1}
+            for kind, number in ((HOSTILE, 1), ("noResults", 10**400))
+        ),
+        HOSTILE,
+    ]
     preview = [
         {"url": "https://river.example/", "title": HOSTILE, "price": 1, "tags": [], HOSTILE: True},
         {"price": 2.5},
@@ -301,6 +309,7 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
                 "preview": preview,
                 "credits": credits,
                 "quality": quality,
+                "incomplete": lacks,
             },
         },
         {
@@ -318,7 +327,7 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
                 "operator": "WebDataScrapeOperator",
                 "rendered": ours,
                 "map_index": index,
-                "xcoms": {"return_value": value, "changes": {"knownBefore": 3}},
+                "xcoms": {"return_value": value, "incomplete": [{"kind": "noResults", "number": 3, "of": 3}]},
             }
             # The second is too large to be shown.
             for index, value in enumerate([[{}], [{"markdown": "x" * 2**16}]])
@@ -336,7 +345,7 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
                     "credits": spent(2),
                     "return_value": [{}, {}],
                     # Also a failed batch search pushes it.
-                    **({"notBegun": 4} if state == "failed" else {}),
+                    **({"incomplete": lacks} if state == "failed" else {}),
                 },
             }
             for index, (query, state) in enumerate({"bridges": "success", HOSTILE: "failed"}.items())
@@ -384,6 +393,25 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
             for run_id, state, xcoms in (
                 ("earlier", "success", {"quality": {"items": 30}}),
                 ("run", "failed", {"qualityRejected": REJECTED, "failure": FAILURE}),
+            )
+        ),
+        *(
+            {
+                "dag_id": FAILED_DAG,
+                "task_id": "mended",
+                "operator": "WebDataScrapeOperator",
+                "state": state,
+                "run_id": run_id,
+                "after": minutes,
+                **more,
+            }
+            for run_id, state, minutes, more in (
+                # Its templates could not be rendered.
+                ("before", "failed", -9, {}),
+                ("after", "success", -3, {"rendered": ours}),
+                # Days ago, and the same failure twice.
+                ("long_ago", "failed", -5_000, {"rendered": ours, "xcoms": {"failure": FAILURE}}),
+                ("longer_ago", "failed", -6_000, {"rendered": ours, "xcoms": {"failure": FAILURE}}),
             )
         ),
         {

@@ -10,6 +10,7 @@ import json
 import logging
 import socket
 import sys
+from datetime import timedelta
 
 from tests.integration.ui.auth_manager import NO_XCOMS, TEAM, TEAM_CONN_ID
 from tests.support.airflow_rows import add_task
@@ -33,7 +34,8 @@ def main() -> None:
     application = create_app()
     with create_session() as session:
         for task in json.loads(sys.stdin.readline()):
-            add_task(session, **task)
+            after = timedelta(minutes=task.pop("after", 0))
+            add_task(session, **task, after=after)
         session.add(Team(name=TEAM))
         session.flush()
         session.add(Connection(conn_id=TEAM_CONN_ID, conn_type="webdata", team_name=TEAM))

@@ -32,7 +32,8 @@ TRICKS = (
     "",
 )
 PARAMETERS = {
-    "/": ("conn_id",),
+    "/": ("conn_id", "days"),
+    "/attention": ("days",),
     "/spend": ("conn_id",),
     "/service": ("conn_id",),
     "/health": ("conn_id",),

@@ -51,8 +51,7 @@ def test_overview(pages: Pages, ids: dict[str, Any]) -> None:
     assert f">{CONN_ID}</h2>" in text
     assert "crawl.completed" in text
     assert stat(text.partition(f">{CONN_ID}</h2>")[2], "Waiting tasks") == "5"
-    # Each load of this part reads the credits of many tasks.
-    assert re.search(r'data-src="[^"]*/spend[^"]*" aria-live', text)
+    assert re.search(r'data-src="[^"]*/spend[^"]*"', text)
     service = pages.get("/service", **CONN).text
     assert re.fullmatch(r"[\d,]+ of [\d,]+", stat(service, "Credits left"))
     assert stat(service, "Queued") == "0"
@@ -93,6 +92,49 @@ def test_spend_of_another_connection(pages: Pages) -> None:
     assert "conn_id=in_vault#credits" in choices
     assert stat(pages.get("/spend", conn_id="in_vault").text, "Today") == "40"
     assert "/spend?conn_id=dead" in pages.get("/", conn_id="dead").text
+
+
+def attention(pages: Pages, role: str = "admin", **params: Any) -> dict[str, str]:
+    """Return the rows of what needs attention, without markup, by the thing's name."""
+    text = pages.get("/attention", role, **params).text
+    rows = re.findall(r"<tr>\s*<td>(.*?)</td>\s*<td>(.*?)</td>\s*<td>.*?</td>\s*</tr>", text, re.DOTALL)
+    return {
+        re.sub(r"<[^>]*>", "", what).split()[-1]: " ".join(re.sub(r"<[^>]*>", " ", what + why).split())
+        for what, why in rows
+    }
+
+
+def test_what_needs_attention(pages: Pages, ids: dict[str, Any]) -> None:
+    """Failed, rejected, and incomplete tasks, and failed events of the service, of what the visitor may read."""
+    check = {"type": "monitor.check.completed", "success": False, "data": {"monitorId": ids["monitor"]}}
+    pages.deliver({**check, "id": "a failed check"})
+    pages.deliver({"type": "extract.failed", "success": False, "id": "a failed extraction"})
+    # Its task is listed.
+    pages.deliver({"type": "crawl.failed", "success": False, "id": "a rejected job"})
+    rows = attention(pages)
+    assert rows[f"{FAILED_DAG}.crawl"].startswith("Rejected")
+    assert "1 condition of data quality failed" in rows[f"{FAILED_DAG}.crawl"]
+    assert "inbox&#39;s tables are missing Create the tables" in rows[f"{FAILED_DAG}.reported"]
+    assert "1,234 of 1,300 searches were not started" in rows["shop.crawl"]
+    assert f"{FAILED_DAG}.forgiven" not in rows
+    assert f"{FAILED_DAG}.killed" not in rows, "it will be retried"
+    assert "check failed" in rows["check"]
+    assert "extract failed" in rows["extraction"]
+    assert "job" not in rows
+    assert "secret_crawl" not in "".join(attention(pages, "viewer"))
+    assert "check" not in attention(pages, "viewer")
+    assert rows.keys() >= attention(pages, "viewer").keys() >= {f"{FAILED_DAG}.crawl"}
+
+
+def test_a_later_success_ends_a_concern(pages: Pages) -> None:
+    text = pages.get("/attention").text
+    shown, _, recovered = text.partition("succeeded in a later run</summary>")
+    assert f">{FAILED_DAG}.mended</a>" in recovered
+    assert ".mended<" not in shown
+    assert "the log" in recovered, "no reason was recorded"
+    week = attention(pages, days=7)
+    assert "2 times" in pages.get("/attention", days=7).text
+    assert f"{FAILED_DAG}.reported" in week
 
 
 def test_an_empty_page_says_why(pages: Pages) -> None:
@@ -446,8 +488,8 @@ def test_the_tab_of_a_task(pages: Pages, ids: dict[str, Any]) -> None:
     assert HOSTILE not in text
     assert (stat(text, "Results"), stat(text, "Credits")) == ("7", "3")
     assert "3 of 7 rows" in text
-    assert "1,234 searches were not started because of credit_limit" in text
-    assert "The job exceeded credit_limit. The results contain the pages scraped until then." in text
+    assert "1,234 of 1,300 searches were not started because of credit_limit" in text
+    assert "The job exceeded credit_limit; the results contain the pages scraped until then." in text
     assert "2 pages seem to be gone" in text
     assert "earlier runs found" not in text, "no number of pages"
     assert "https://river.example/</a></td>" in text
@@ -476,7 +518,7 @@ def test_the_tab_of_a_task(pages: Pages, ids: dict[str, Any]) -> None:
 def test_the_tab_of_a_task_whose_results_are_too_large(pages: Pages) -> None:
     text = pages.get("/task", dag_id="shop", run_id="run", task_id="scrape", map_index="1").text
     assert "exceeds 64 KiB" in text
-    assert "This run has no results, but earlier runs found 3 pages." in text
+    assert "No results, but earlier runs found 3 pages; check the site" in text
 
 
 def test_the_tab_of_a_failed_task(pages: Pages) -> None:
@@ -545,13 +587,13 @@ def test_the_tab_of_a_run(pages: Pages, ids: dict[str, Any]) -> None:
     assert "4 credits, 4 results" in group
     assert ">bridges</a>" in group
     # What a task left undone stands beside its state; a failed one has its error.
-    assert "1,234 searches were not started" in text.partition(">crawl</a>")[2].partition("</tr>")[0]
+    assert "1,234 of 1,300 searches were not started" in text.partition(">crawl</a>")[2].partition("</tr>")[0]
     assert "not started" not in group
     # Two tasks report the same crawl.
     assert stat(text, "Credits") == "7"
     partial = text.partition("<summary><strong>scrape</strong>")[2].partition("</summary>")[0]
     assert "2 success" in partial
-    assert "2 warning" in partial
+    assert "2 incomplete" in partial
     assert "results" not in partial
     assert "No task of this run" in pages.get("/run", dag_id="shop", run_id="other").text
 

@@ -13,6 +13,7 @@ from airflow_provider_webdata.results.lineage import (
     dataset_of_input,
     operator_lineage,
 )
+from tests.support.airflow_features import FRAME
 from tests.support.tables import each_row
 
 FILES = [
@@ -84,7 +85,7 @@ def test_page(monkeypatch):
     facet = lineage.run_facets["externalQuery"]
     assert facet.externalQueryId == "j-1"
     assert facet.source == (
-        "https://airflow.example/webdata-ui/jobs/job?conn_id=web_eu&operation=crawl&job_id=j-1"
+        f"https://airflow.example{FRAME}/webdata-ui/jobs/job?conn_id=web_eu&operation=crawl&job_id=j-1"
     )
     assert operator_lineage([], None, "web_eu").run_facets == {}
 

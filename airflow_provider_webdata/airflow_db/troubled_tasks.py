@@ -1,0 +1,122 @@
+"""This package's tasks that failed, or whose results lack something."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from airflow.models.dagrun import DagRun
+from airflow.models.renderedtifields import RenderedTaskInstanceFields
+from airflow.models.taskinstance import TaskInstance
+from airflow.models.xcom import XComModel
+from airflow.utils.session import create_session
+from airflow.utils.state import TaskInstanceState
+from sqlalchemy import String, cast, func, or_, select
+
+from airflow_provider_webdata.airflow_db.tasks import (
+    TaskName,
+    is_task,
+    name_columns,
+    pushed_by,
+    stored_task_of,
+    task_rows,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from datetime import datetime
+    from typing import Any
+
+    from sqlalchemy.orm import Session
+
+    from airflow_provider_webdata.airflow_db.tasks import StoredTask
+
+_OPERATORS = "WebData"
+"""Prefix of the operators' names: a task whose templates cannot be rendered has no rendered fields."""
+
+
+class TroubledTask(NamedTuple):
+    """A task that failed, or whose results lack something.
+
+    :param stored: the task with its XComs.
+    :param has_recovered: whether the task succeeded in a later run.
+    """
+
+    stored: StoredTask
+    has_recovered: bool
+
+
+def troubled_tasks(
+    since: datetime, key: str, keys: Collection[str], most: int
+) -> tuple[list[TroubledTask], bool]:
+    """Return tasks that failed, and other ended ones that pushed an XCom, newest first, and whether there are more.
+
+    :param since: only tasks that ended, or pushed the XCom, at or after this time.
+    :param key: key of the XCom.
+    :param keys: keys of the XComs to return.
+    :param most: maximum number of tasks of each kind.
+    """
+    ours = or_(
+        cast(RenderedTaskInstanceFields.rendered_fields, String).contains('"webdata_conn_id"'),
+        TaskInstance.operator.startswith(_OPERATORS, autoescape=True),
+    )
+    failed = task_rows().where(
+        TaskInstance.state == TaskInstanceState.FAILED, TaskInstance.end_date >= since, ours
+    )
+    lacking = (
+        task_rows()
+        .join(
+            XComModel,
+            is_task(XComModel, name_columns(TaskInstance)) & (XComModel.key == key),
+        )
+        .where(
+            TaskInstance.state.in_((TaskInstanceState.SUCCESS, TaskInstanceState.SKIPPED)),
+            XComModel.timestamp >= since,
+        )
+    )
+    with create_session() as session:
+        found = [
+            session.execute(statement.order_by(TaskInstance.end_date.desc()).limit(most + 1)).all()
+            for statement in (failed, lacking)
+        ]
+        rows = {TaskName(*row[:4]): row for part in found for row in part[:most]}
+        if not rows:
+            return [], False
+        pushed = pushed_by(session, rows, keys)
+        recovered = _recovered(session, rows, since)
+        tasks = [
+            TroubledTask(stored_task_of(row, None, pushed.get(name, {})), name in recovered)
+            for name, row in rows.items()
+        ]
+    return tasks, any(len(part) > most for part in found)
+
+
+def _recovered(session: Session, names: Collection[TaskName], since: datetime) -> set[TaskName]:
+    dag_ids, task_ids = {name.dag_id for name in names}, {name.task_id for name in names}
+    times: dict[tuple[str, str], Any] = {
+        (row.dag_id, row.run_id): row.run_after
+        for row in session.execute(
+            select(DagRun.dag_id, DagRun.run_id, DagRun.run_after).where(
+                DagRun.dag_id.in_(dag_ids), DagRun.run_id.in_({name.run_id for name in names})
+            )
+        )
+    }
+    last: dict[tuple[str, str], Any] = {
+        (row.dag_id, row.task_id): row.last
+        for row in session.execute(
+            select(TaskInstance.dag_id, TaskInstance.task_id, func.max(DagRun.run_after).label("last"))
+            .join(TaskInstance.dag_run)
+            .where(
+                TaskInstance.dag_id.in_(dag_ids),
+                TaskInstance.task_id.in_(task_ids),
+                TaskInstance.state == TaskInstanceState.SUCCESS,
+                # A later run ends later.
+                TaskInstance.end_date >= since,
+            )
+            .group_by(TaskInstance.dag_id, TaskInstance.task_id)
+        )
+    }
+    return {
+        name
+        for name in names
+        if (later := last.get((name.dag_id, name.task_id))) and later > times[name.dag_id, name.run_id]
+    }

@@ -1,0 +1,155 @@
+"""What needs a person: failed and rejected tasks, incomplete results, late waits, and failed events of the service."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from airflow_provider_webdata.airflow_db.troubled_tasks import troubled_tasks
+from airflow_provider_webdata.inbox.envelope import split_event
+from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
+from airflow_provider_webdata.states.shortfalls import INCOMPLETE
+from airflow_provider_webdata.ui.tasks import ATTENTION_KEYS, summary_from
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+    from datetime import datetime
+
+    from airflow_provider_webdata.airflow_db.tasks import TaskName
+    from airflow_provider_webdata.inbox_server.storage.records import StoredDelivery
+    from airflow_provider_webdata.ui.tasks import Failure, TaskSummary, WaitingTask
+
+_MAX_TASKS = 500
+"""Maximum number of failed tasks, and of incomplete ones, that are read."""
+_FAILED = ("failed", "cancelled")
+_CHECK = "check.completed"
+
+
+class Concern(NamedTuple):
+    """Something that needs a person. Equal ones of a task are one.
+
+    :param state: `failed`, `rejected`, `incomplete`, `late`, or `check failed`.
+    :param reason: what is wrong.
+    :param at: time of the newest.
+    :param name: name of the thing, if it is no task.
+    :param task: the newest task, if it is one.
+    :param page: path and query parameters of the thing's page, if it is no task.
+    :param failure: code and next step of a failed task.
+    :param times: number of tasks.
+    :param has_recovered: whether a later run of each task succeeded.
+    """
+
+    state: str
+    reason: str
+    at: datetime
+    name: str = ""
+    task: TaskName | None = None
+    page: tuple[str, Mapping[str, str]] | None = None
+    failure: Failure | None = None
+    times: int = 1
+    has_recovered: bool = False
+
+
+class TroubledSummary(NamedTuple):
+    """A failed or incomplete task, and whether it succeeded in a later run."""
+
+    summary: TaskSummary
+    has_recovered: bool
+
+
+def troubled_summaries(since: datetime) -> tuple[list[TroubledSummary], bool]:
+    """Return the newest failed and incomplete tasks of all DAGs, and whether there are more. Blocks."""
+    found, has_more = troubled_tasks(since, INCOMPLETE, ATTENTION_KEYS, _MAX_TASKS)
+    return [TroubledSummary(summary_from(one.stored), one.has_recovered) for one in found], has_more
+
+
+def task_concerns(tasks: Iterable[TroubledSummary]) -> list[Concern]:
+    """Return a concern for each task and reason."""
+    groups: dict[tuple[str, ...], list[tuple[Concern, bool]]] = {}
+    for summary, has_recovered in tasks:
+        if (concern := _concern(summary)) is not None:
+            code = concern.failure.code if concern.failure else ""
+            key = (summary.name.dag_id, summary.name.task_id, concern.state, code or concern.reason)
+            groups.setdefault(key, []).append((concern, has_recovered))
+    return [
+        max((one for one, _ in group), key=lambda one: one.at)._replace(
+            times=len(group), has_recovered=all(has_recovered for _, has_recovered in group)
+        )
+        for group in groups.values()
+    ]
+
+
+def _concern(summary: TaskSummary) -> Concern | None:
+    at = summary.ended or summary.started
+    if at is None:
+        return None
+    if summary.rejected is not None:
+        number = summary.rejected.conditions
+        reason = f"{number} condition{'' if number == 1 else 's'} of data quality failed"
+        return Concern("rejected", reason, at, task=summary.name)
+    if summary.failure is not None:
+        return Concern("failed", summary.failure.message, at, task=summary.name, failure=summary.failure)
+    if summary.shortfalls:
+        reason = "; ".join(one.text() for one in summary.shortfalls)
+        return Concern("incomplete", reason, at, task=summary.name)
+    return None
+
+
+def late_waits(waits: Iterable[WaitingTask], now: datetime) -> list[Concern]:
+    """Return a concern for each wait whose deadline has passed."""
+    return [
+        Concern("late", f"waits for {wait.what} after its deadline", wait.until, task=wait.task)
+        for wait in waits
+        if wait.until is not None and wait.until < now
+    ]
+
+
+def failed_events(since: datetime) -> DeliveryFilter:
+    """Return the filter for deliveries that may report a failure."""
+    return DeliveryFilter(events=(*_FAILED, _CHECK), received_after=since)
+
+
+def delivery_concerns(deliveries: Iterable[StoredDelivery], known: Collection[str]) -> list[Concern]:
+    """Return a concern for each job or check that failed.
+
+    :param deliveries: newest first.
+    :param known: ids of jobs and checks whose tasks are concerns.
+    """
+    found: dict[str, Concern] = {}
+    for one in deliveries:
+        operation, name = split_event(one.event or "")
+        if one.job_id is None or one.job_id in known or one.job_id in found:
+            continue
+        if name in _FAILED:
+            words = (operation or "job").replace("_", " ")
+            query = {"conn_id": one.conn_id, "operation": operation or "", "job_id": one.job_id}
+            found[one.job_id] = Concern(
+                "failed",
+                f"{words} {name}",
+                one.received_at,
+                one.job_id,
+                page=("jobs/job", query)
+                if operation
+                else ("deliveries", {"conn_id": one.conn_id, "find": one.job_id}),
+            )
+        elif one.success is False:
+            query = {
+                "conn_id": one.conn_id,
+                "monitor_id": one.monitor_id or "",
+                "check_id": one.job_id,
+            }
+            found[one.job_id] = Concern(
+                "failed",
+                "the monitor's check failed",
+                one.received_at,
+                one.job_id,
+                page=("monitors/check", query)
+                if one.monitor_id
+                else ("deliveries/delivery", {"id": str(one.id)}),
+            )
+    return list(found.values())
+
+
+def by_urgency(concerns: Iterable[Concern]) -> list[Concern]:
+    """Return the concerns: first those that persist, and of each the newest first."""
+    newest_first = sorted(concerns, key=lambda one: one.at, reverse=True)
+    return sorted(newest_first, key=lambda one: one.has_recovered)
