@@ -10,10 +10,11 @@ from datetime import timezone
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal
 
+from airflow.models.dagrun import DagRun
 from airflow.models.xcom import XComModel
 from airflow.utils.session import create_session
 from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -100,6 +101,17 @@ def spent(
         if share := 1 if conn_id is None else _shares(credits).get(conn_id, 0):
             found.setdefault(tuple(names.values()), Spent(names)).add(credits, share)
     return sorted(found.values(), key=lambda one: (-one.used, *map(str, one.names.values())))
+
+
+def runs_since(dag_ids: Iterable[str], since: datetime) -> dict[str, int]:
+    """Return the number of runs of each DAG that started at or after a time."""
+    statement = (
+        select(DagRun.dag_id, func.count())
+        .where(DagRun.dag_id.in_(set(dag_ids)), DagRun.start_date >= since)
+        .group_by(DagRun.dag_id)
+    )
+    with create_session() as session:
+        return dict(session.execute(statement).tuples().all())
 
 
 def spent_by_day(since: datetime, unread: Counter[str] | None = None) -> dict[str, dict[date, Counter[str]]]:

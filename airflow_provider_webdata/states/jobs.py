@@ -67,6 +67,8 @@ class JobView(msgspec.Struct, frozen=True):
     :param credits_used: credits used so far, updated with a delay; None if unknown.
     :param error: reason for the failure, if the service reports one.
     :param warning: warning of the service.
+    :param created_at: start, as the service writes it.
+    :param completed_at: end, as the service writes it.
     """
 
     kind: JobKind
@@ -77,6 +79,8 @@ class JobView(msgspec.Struct, frozen=True):
     credits_used: float | None = None
     error: str | None = None
     warning: str | None = None
+    created_at: str | None = None
+    completed_at: str | None = None
 
     @classmethod
     def of(cls, kind: JobKind, job_id: str, status: Any) -> JobView:
@@ -94,6 +98,7 @@ class JobView(msgspec.Struct, frozen=True):
             known_credits(getattr(status, "credits_used", None)),
             error_text(getattr(status, "error", None)) or None,
             error_text(getattr(status, "warning", None)) or None,
+            *(getattr(status, name, None) for name in ("created_at", "completed_at")),
         )
 
     @property

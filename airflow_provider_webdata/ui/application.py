@@ -52,6 +52,7 @@ VIEWS: dict[str, View] = {
     "/": View(overview.page, "rows"),
     "/attention": View(overview.attention_part, "rows"),
     "/spend": View(overview.spend_part, "rows"),
+    "/spend/csv": View(overview.spend_csv, "rows"),
     "/service": View(overview.service_part, "connection"),
     "/health": View(overview.health_part, "connection"),
     "/deliveries": View(deliveries.page, "rows"),

@@ -125,7 +125,12 @@ def sparkline(values: Sequence[float | None], title: str, top: float = 0) -> Mar
 def _column(column: ChartColumn, x: float, width: float, top: float, unit: str) -> Markup:
     drawn, below = Markup(), 0.0
     for series, value in enumerate(column.parts):
-        if value > 0:
+        if value > 0 and column.is_forecast:
+            drawn += Markup('<line x1="{:.2f}%" x2="{:.2f}%" y1="{:.1f}" y2="{:.1f}"/>').format(
+                x, x + width, *(_y(value, top),) * 2
+            )
+            below += value
+        elif value > 0:
             drawn += Markup(
                 '<rect class="s{}" x="{:.2f}%" y="{:.1f}" width="{:.2f}%" height="{:.1f}"/>'
             ).format(

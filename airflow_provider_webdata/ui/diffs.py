@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import difflib
 import json
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow_provider_webdata.api.models import PageDiff
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from airflow_provider_webdata.api.models import MonitorCheckPage
 
 MAX_LINES = 500
 MAX_PICTURE = 2**20
 """Maximum characters of a screenshot's URL, which may be a `data:` URL."""
+_MAX_MARKED = 2000
+"""Maximum characters of two lines whose words are compared."""
+_WORD = re.compile(r"\s+|\w+|[^\w\s]")
 _KINDS = {"+": "added", "-": "removed", "@": "place"}
 _CHANGE_KINDS = {"add": "added", "del": "removed"}
 
@@ -26,6 +33,30 @@ class Line(NamedTuple):
 
     kind: str
     text: str
+
+
+class Word(NamedTuple):
+    """Adjacent words of a line.
+
+    :param text: the words, with the blanks between them.
+    :param differs: whether the other side lacks them.
+    """
+
+    text: str
+    differs: bool
+
+
+class SideBySide(NamedTuple):
+    """A row of a diff: a line before and after.
+
+    :param kind: `place`, `same`, or `changed`.
+    :param before: words before; None if the line was added.
+    :param after: words after; None if the line was removed.
+    """
+
+    kind: str
+    before: list[Word] | None
+    after: list[Word] | None
 
 
 class Value(NamedTuple):
@@ -52,6 +83,54 @@ def lines_of(page: MonitorCheckPage) -> list[Line]:
     if len(lines) > MAX_LINES:
         return [*lines[:MAX_LINES], Line("place", f"… and {len(lines) - MAX_LINES} more lines")]
     return lines
+
+
+def side_by_side(lines: Sequence[Line]) -> Iterator[SideBySide]:
+    """Yield the lines of a diff in two columns: removed lines beside the lines that were added in their place."""
+    removed: list[str] = []
+    added: list[str] = []
+    for line in lines:
+        if line.kind == "added":
+            added.append(line.text[1:])
+            continue
+        if line.kind != "removed" or added:
+            yield from _paired(removed, added)
+            removed, added = [], []
+        if line.kind == "removed":
+            removed.append(line.text[1:])
+        else:
+            words = [Word(line.text if line.kind == "place" else line.text[1:], False)]
+            yield SideBySide(line.kind, words, words)
+    yield from _paired(removed, added)
+
+
+def _paired(removed: list[str], added: list[str]) -> Iterator[SideBySide]:
+    for index in range(max(len(removed), len(added))):
+        before = removed[index] if index < len(removed) else None
+        after = added[index] if index < len(added) else None
+        if before is None or after is None:
+            yield SideBySide(
+                "changed",
+                None if before is None else [Word(before, True)],
+                None if after is None else [Word(after, True)],
+            )
+        else:
+            yield SideBySide("changed", *_marked(before, after))
+
+
+def _marked(before: str, after: str) -> tuple[list[Word], list[Word]]:
+    if len(before) + len(after) > _MAX_MARKED:
+        return [Word(before, True)], [Word(after, True)]
+    one, other = _WORD.findall(before), _WORD.findall(after)
+    first, second = [], []
+    for kind, start, end, other_start, other_end in difflib.SequenceMatcher(
+        None, one, other, autojunk=False
+    ).get_opcodes():
+        if end > start:
+            first.append(Word("".join(one[start:end]), kind != "equal"))
+        if other_end > other_start:
+            second.append(Word("".join(other[other_start:other_end]), kind != "equal"))
+    return first, second
 
 
 def values_of(page: MonitorCheckPage) -> list[Value]:

@@ -129,6 +129,7 @@ class TaskSummary:
     :param subject: name, query, URL, or prompt in the task's arguments; empty if none.
     :param wait: current wait of the task, if any.
     :param pushed: small XComs of the task, by key.
+    :param arguments: rendered arguments of the operator.
     """
 
     name: TaskName
@@ -143,6 +144,7 @@ class TaskSummary:
     subject: str = ""
     wait: WaitingTask | None = None
     pushed: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    arguments: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def credits(self) -> float | None:
@@ -298,4 +300,5 @@ def summary_from(stored: StoredTask) -> TaskSummary:
         subject=next((rendered[key] for key in _SUBJECTS if isinstance(rendered.get(key), str)), ""),
         wait=wait,
         pushed=stored.pushed,
+        arguments=rendered,
     )

@@ -69,6 +69,7 @@ class DeliveryFilter:
     :param received_after: timezone-aware; only deliveries received at or after this time.
     :param received_before: timezone-aware; only deliveries received at or before this time, and published within an
         hour.
+    :param without_started: omit the events that report the start of a job.
     """
 
     keys: tuple[str, ...] = ()
@@ -78,6 +79,7 @@ class DeliveryFilter:
     events: tuple[str, ...] = ()
     received_after: datetime | None = None
     received_before: datetime | None = None
+    without_started: bool = False
 
     @property
     def page_hashes(self) -> tuple[int, ...]:

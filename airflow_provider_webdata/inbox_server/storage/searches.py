@@ -55,6 +55,8 @@ def selection(
         bounds.append(int(wanted.received_after.timestamp() * 10**6) - CLOCKS_APART)
         common.append(delivery.c.received_at >= wanted.received_after)
     common.append(delivery.c.position > max(bounds, default=0))
+    if wanted.without_started:
+        common.append(or_(delivery.c.name.is_(None), delivery.c.name != "started"))
     tops = [] if before is None else [before]
     if wanted.received_before is not None:
         tops.append(int(wanted.received_before.timestamp() * 10**6) + CLOCKS_APART)

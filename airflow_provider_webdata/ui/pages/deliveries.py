@@ -11,7 +11,8 @@ from urllib.parse import unquote, urlencode
 from starlette.exceptions import HTTPException
 
 from airflow_provider_webdata.airflow_db.tasks import TaskName, runs_started_by
-from airflow_provider_webdata.inbox.envelope import NotJSONError, parse_body
+from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
+from airflow_provider_webdata.inbox.envelope import NotJSONError, first_of, parse_body, split_event
 from airflow_provider_webdata.inbox.wire import INBOX_PATH
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
 from airflow_provider_webdata.ui.threads import in_thread
@@ -31,7 +32,7 @@ ROWS = 50
 MAX_SHOWN = 2**20
 """Maximum bytes of a payload that is shown."""
 
-_FILTERS = ("conn_id", "event", "find", "since", "until")
+_FILTERS = ("conn_id", "event", "find", "since", "until", "started")
 
 
 async def page(page: PageView) -> Response:
@@ -46,6 +47,7 @@ async def page(page: PageView) -> Response:
         events=(page.text("event"),) if page.text("event") else (),
         received_after=page.moment("since"),
         received_before=page.moment("until"),
+        without_started=not (page.text("started") or page.text("event") or page.text("find")),
     )
     find = page.text("find")
     conn_ids = [conn_id] if conn_id else await in_thread(_readable_conn_ids, page)
@@ -68,6 +70,8 @@ async def page(page: PageView) -> Response:
         deliveries=readable,
         are_any_hidden=len(readable) < len(shown),
         is_filtered=bool(given),
+        since=wanted.received_after,
+        until=wanted.received_before,
         given={name: given.get(name, "") for name in _FILTERS},
         following=urlencode(more) if more else None,
         first=urlencode(given) if before else None,
@@ -101,6 +105,8 @@ async def one(page: PageView) -> Response:
         delivery=delivery,
         payload=found.payload,
         problem=found.problem,
+        error=error_of(found.payload),
+        link=_link(delivery),
         origin=found.origin,
         waits=[wait for wait in now if _waits_for(wait, delivery)],
         runs=found.runs,
@@ -126,6 +132,26 @@ async def one_part(page: PageView) -> Response:
         at=at,
         start=start,
     )
+
+
+def error_of(payload: Any) -> str:
+    """Return the error that a delivery reports; empty if none."""
+    sources = (payload, first_of(payload)) if isinstance(payload, dict) else ()
+    return next((str(one["error"]) for one in sources if one.get("error")), "")
+
+
+def _link(delivery: StoredDelivery) -> tuple[str, dict[str, str]] | None:
+    """Return path and query of the page of the delivery's job or check."""
+    operation, _ = split_event(delivery.event or "")
+    if delivery.job_id is None:
+        return None
+    if operation in ALL_JOB_KINDS:
+        query = {"conn_id": delivery.conn_id, "operation": str(operation), "job_id": delivery.job_id}
+        return "jobs/job", query
+    if delivery.monitor_id is None:
+        return None
+    query = {"conn_id": delivery.conn_id, "monitor_id": delivery.monitor_id, "check_id": delivery.job_id}
+    return "monitors/check", query
 
 
 class _Delivery(NamedTuple):

@@ -17,6 +17,7 @@ from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
 from airflow_provider_webdata.states.jobs import JobView, name_of
 from airflow_provider_webdata.ui.lookups import FAILED_KEPT, Lookup
+from airflow_provider_webdata.ui.tasks import summary_of
 from airflow_provider_webdata.ui.threads import in_thread
 
 from .owners import deliveries_of, job_owners
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 ROWS = 25
 _ERRORS_SHOWN = 50
+_SEARCHED = 100
+"""Maximum number of jobs of each operation among which the filters search."""
+_FILTERS = ("conn_id", "operation", "state", "dag", "task")
 
 
 async def page(page: PageView) -> Response:
@@ -40,7 +44,7 @@ async def page(page: PageView) -> Response:
         conn_ids=await page.conn_ids(),
         is_any_hidden=await page.is_any_connection_hidden(),
         operations=ALL_JOB_KINDS,
-        given={"conn_id": page.text("conn_id"), "operation": page.text("operation")},
+        given={name: page.text(name) for name in _FILTERS},
     )
 
 
@@ -49,12 +53,14 @@ async def list_part(page: PageView) -> Response:
     conn_id = page.required("conn_id")
     operation = page.text("operation")
     kinds = [_kind(operation)] if operation else list(ALL_JOB_KINDS)
+    state, dag, task = (page.text(name) for name in ("state", "dag", "task"))
+    most = _SEARCHED if state or dag or task else ROWS
     lists = await asyncio.gather(
         *(
             page.lookups.find(
                 conn_id,
-                ("activity", kind),
-                lambda hook, kind=kind: hook.activity(endpoint=kind, limit=ROWS),  # type: ignore[misc]
+                ("activity", kind, most),
+                lambda hook, kind=kind: hook.activity(endpoint=kind, limit=most),  # type: ignore[misc]
             )
             for kind in kinds
         )
@@ -68,7 +74,13 @@ async def list_part(page: PageView) -> Response:
     ]
     items.sort(key=lambda item: item.created_at or "", reverse=True)
     tasks, hidden = await in_thread(_owners, page, conn_id, [item.id for item in items])
-    items = [item for item in items if item.id not in hidden][:ROWS]
+    items = [
+        item
+        for item in items
+        if item.id not in hidden
+        and dag in (tasks[item.id].dag_id if item.id in tasks else "")
+        and task in (tasks[item.id].task_id if item.id in tasks else "")
+    ][:ROWS]
     views = await asyncio.gather(*(_look(page, conn_id, _kind(item.endpoint), item.id) for item in items))
     failed = await asyncio.gather(*(_failed(page, conn_id, view.value) for view in views))
     paces = await in_thread(lambda: [_pace(page, conn_id, view.value) for view in views])
@@ -83,13 +95,14 @@ async def list_part(page: PageView) -> Response:
             "left": left,
         }
         for item, view, count, (rate, left) in zip(items, views, failed, paces, strict=True)
+        if not state or (view.value is not None and view.value.state == state)
     ]
     return await page.render(
         "jobs_list.html",
         title="Jobs",
         conn_id=conn_id,
         rows=rows,
-        operation=operation,
+        is_filtered=bool(operation or state or dag or task),
         hidden=len(hidden),
         refused=[found.problem for found in lists if found.problem],
     )
@@ -118,8 +131,9 @@ async def one_part(page: PageView) -> Response:
     """Show a job's state, and the errors of its failed pages."""
     conn_id, job_id = page.required("conn_id"), page.required("job_id")
     kind = _kind(page.required("operation"))
-    await _checked_task(page, conn_id, job_id)
+    task = await _checked_task(page, conn_id, job_id)
     view = await _look(page, conn_id, kind, job_id)
+    owner = await in_thread(summary_of, task) if task is not None else None
     errors: Lookup[Any] = Lookup()
     if JOBS[kind].errors is not None and view.value is not None:
         errors = await page.lookups.find(
@@ -131,6 +145,10 @@ async def one_part(page: PageView) -> Response:
         "job_part.html",
         title="Job",
         view=view,
+        conn_id=conn_id,
+        owner=owner,
+        started=moment(view.value.created_at) if view.value else None,
+        ended=moment(view.value.completed_at) if view.value else None,
         errors=errors,
         failed=failed[:_ERRORS_SHOWN],
         failures=len(failed),

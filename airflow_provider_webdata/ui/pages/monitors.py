@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 from cron_descriptor import Options, get_description
@@ -12,7 +13,7 @@ from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.hooks.webhooks import key_of
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
-from airflow_provider_webdata.ui.diffs import lines_of, screenshot_of, values_of
+from airflow_provider_webdata.ui.diffs import lines_of, screenshot_of, side_by_side, values_of
 from airflow_provider_webdata.ui.lookups import Lookup
 from airflow_provider_webdata.ui.tasks import sum_known
 from airflow_provider_webdata.ui.threads import in_thread
@@ -29,6 +30,11 @@ if TYPE_CHECKING:
 ROWS = 50
 CHECKS = 50
 PAGES = 25
+_STRIP = 14
+"""Number of checks beside a monitor in the list."""
+_STRIPS = 20
+"""Maximum number of monitors in the list that show their checks. Each needs a request to the service."""
+STRIP_KEPT = 300.0
 _MAX_CRON = 200
 _OUTCOMES = ("error", "changed", "removed", "new")
 _WORDS = Options()
@@ -59,6 +65,22 @@ async def list_part(page: PageView) -> Response:
     readable = await in_thread(page.visitor.readable, set().union(*owners.values()))
     shown = [one for one in monitors if owners.get(one.id, set()) <= readable]
     rows = await in_thread(lambda: [_row(page, conn_id, one) for one in shown])
+    lists = await asyncio.gather(
+        *(
+            page.lookups.find(
+                conn_id,
+                ("strip", one.id),
+                lambda hook, one=one: hook.list_monitor_checks(one.id, limit=_STRIP),  # type: ignore[misc]
+                STRIP_KEPT,
+            )
+            for one in shown[:_STRIPS]
+        )
+    )
+    for row, found_checks in zip(rows, lists, strict=False):
+        checks = (found_checks.value or [])[:_STRIP]
+        row["strip"] = [(check, _outcome(check)) for check in checks]
+        used = [known_credits(check.actual_credits) for check in checks]
+        row["used"] = sum_known(used)
     return await page.render(
         "monitors_list.html",
         title="Monitors",
@@ -143,7 +165,12 @@ async def check_part(page: PageView) -> Response:
     pages = (found.value.pages or [])[:PAGES] if found.value else []
     shown = await in_thread(
         lambda: [
-            {"page": one, "lines": lines_of(one), "changes": values_of(one), "screenshot": screenshot_of(one)}
+            {
+                "page": one,
+                "sides": [*side_by_side(lines_of(one))],
+                "changes": values_of(one),
+                "screenshot": screenshot_of(one),
+            }
             for one in pages
         ]
     )
@@ -192,6 +219,8 @@ def _row(page: PageView, conn_id: str, monitor: Monitor) -> dict[str, Any]:
         "last": moment(monitor.last_run_at),
         "reports": ", ".join(reports) or "none",
         "task": task_of_monitor(monitor),
+        "strip": [],
+        "used": None,
     }
 
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import csv
+import io
 from collections import Counter
-from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Any
+from datetime import date, datetime, time, timedelta, timezone
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from starlette.responses import Response
 
 from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError, TablesMissingError
+from airflow_provider_webdata.airflow_db.spent import runs_since
 from airflow_provider_webdata.ui.attention import (
     by_urgency,
     delivery_concerns,
@@ -16,6 +21,7 @@ from airflow_provider_webdata.ui.attention import (
     task_concerns,
 )
 from airflow_provider_webdata.ui.lookups import Lookup
+from airflow_provider_webdata.ui.rendering import HEADERS
 from airflow_provider_webdata.ui.spend import Period, spend_of, today
 from airflow_provider_webdata.ui.threads import in_thread
 
@@ -23,10 +29,6 @@ from .owners import deliveries_of
 from .waits import readable_waits
 
 if TYPE_CHECKING:
-    from datetime import date
-
-    from starlette.responses import Response
-
     from airflow_provider_webdata.api.models import CreditHistory, CreditUsage
     from airflow_provider_webdata.inbox_server.storage.records import StoredDelivery
 
@@ -56,6 +58,7 @@ async def page(page: PageView) -> Response:
         counted=COUNTED,
         is_any_hidden=await page.is_any_connection_hidden(),
         days=page.whole("days", 1),
+        dag=page.text("dag"),
         chosen=page.text("conn_id") or next(iter(conn_ids), None),
     )
 
@@ -86,6 +89,32 @@ async def attention_part(page: PageView) -> Response:
     )
 
 
+class _Reported(NamedTuple):
+    """The credits that tasks reported, of one connection or all.
+
+    :param by_day: credits by day and DAG.
+    :param readable: the DAGs that the visitor may read.
+    :param unknown: credits of an unknown connection by DAG.
+    :param unread: tasks whose credits cannot be read, by reason.
+    :param conn_ids: the connections that reported credits.
+    """
+
+    by_day: dict[date, Counter[str]]
+    readable: set[str]
+    unknown: Counter[str]
+    unread: Counter[str]
+    conn_ids: set[str]
+
+
+async def _reported(page: PageView, conn_id: str, since: date) -> _Reported:
+    spent, unread = await page.lookups.spent_by_day(since)
+    by_day = spent.get(conn_id, {}) if conn_id else _of_all_connections(spent)
+    unknown: Counter[str] = sum(spent.get("", {}).values(), Counter()) if conn_id else Counter()
+    dag_ids = {dag_id for used_by in by_day.values() for dag_id in used_by}
+    readable = await in_thread(page.visitor.readable, dag_ids | unknown.keys())
+    return _Reported(by_day, readable, unknown, unread, spent.keys() - {""})
+
+
 async def spend_part(page: PageView) -> Response:
     """Show the credits that DAGs spent with a connection in its billing period.
 
@@ -101,33 +130,51 @@ async def spend_part(page: PageView) -> Response:
             page.lookups.find(conn_id, "history", lambda hook: hook.credit_history()),
         )
     period = Period.of(known, day)
-    spent, unread = await page.lookups.spent_by_day(period.shown_from(day))
-    by_day = spent.get(conn_id, {}) if conn_id else _of_all_connections(spent)
-    dag_ids = {dag_id for used_by in by_day.values() for dag_id in used_by}
-    unknown: Counter[str] = sum(spent.get("", {}).values(), Counter()) if conn_id else Counter()
-    readable = await in_thread(page.visitor.readable, dag_ids | unknown.keys())
-    spend = await in_thread(spend_of, by_day, readable, period, day)
+    reported = await _reported(page, conn_id, period.shown_from(day))
+    dag_ids = {dag_id for used_by in reported.by_day.values() for dag_id in used_by}
+    mine = dag_ids & reported.readable
+    chosen = page.text("dag") if page.text("dag") in mine else ""
+    runs = await in_thread(runs_since, mine, datetime.combine(period.start, time(tzinfo=timezone.utc)))
+    spend = await in_thread(spend_of, reported.by_day, mine, period, day, runs, chosen)
     listed = await page.conn_ids()
     # Airflow cannot list connections of a secrets backend.
-    others = await in_thread(page.visitor.readable_connections, spent.keys() - {"", *listed})
+    others = await in_thread(page.visitor.readable_connections, reported.conn_ids - {*listed})
+    unknown = [(one, used) for one, used in reported.unknown.most_common() if one in reported.readable]
     return await page.render(
         "overview_spend.html",
         title="Credits",
         conn_id=conn_id,
         conn_ids=[*listed, *sorted(others)],
         spend=spend,
+        chosen=chosen,
         period=period,
         problem=usage.problem,
         team=period.used_by_team(history.value),
         dags=spend.dags[:_DAGS],
-        hidden=len(dag_ids - readable),
-        unread=unread,
+        hidden=len(dag_ids - mine),
+        unread=reported.unread,
         chart=spend.chart(),
-        unknown=[(dag_id, used) for dag_id, used in unknown.most_common() if dag_id in readable][:_DAGS],
+        unknown=unknown[:_DAGS],
         periods=sorted(
             history.value.periods if history.value else (), key=lambda one: one.start_date or "", reverse=True
         )[:_PERIODS],
     )
+
+
+async def spend_csv(page: PageView) -> Response:
+    """Return the credits by UTC day and DAG as CSV, of the days that the chart may show."""
+    conn_id, day = page.text("conn_id"), today()
+    known = (await page.lookups.credit_usage(conn_id))[1] if conn_id else None
+    reported = await _reported(page, conn_id, Period.of(known, day).shown_from(day))
+    text = io.StringIO()
+    rows = csv.writer(text)
+    rows.writerow(("day", "dag_id", "credits"))
+    for one, used_by in sorted(reported.by_day.items()):
+        rows.writerows(
+            (one, dag_id, used) for dag_id, used in sorted(used_by.items()) if dag_id in reported.readable
+        )
+    headers = {**HEADERS, "content-disposition": 'attachment; filename="credits.csv"'}
+    return Response(text.getvalue(), media_type="text/csv", headers=headers)
 
 
 async def service_part(page: PageView) -> Response:

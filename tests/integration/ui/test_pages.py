@@ -71,13 +71,20 @@ def test_spend(pages: Pages) -> None:
     assert f">{HIDDEN_DAG}</a>" in text
     assert '<svg class="plot"' in text
     assert "forecast" in text
-    assert "days" in stat(text, "Runway")
+    assert re.fullmatch(r"\d+ \w{3} 20\d\d|more than a year", stat(text, "Enough until"))
     assert "The table shows 8 of 10 DAGs" in text
     limited = pages.get("/spend", "op", **CONN).text
     assert stat(limited, "Today") == "15"
     assert "1 DAG that you may not read" in limited
     # The credits left are spent by hidden DAGs as well.
-    assert "Runway" not in limited
+    assert "Enough until" not in limited
+    rows = pages.get("/spend/csv", "op", **CONN).text.splitlines()
+    assert rows[0] == "day,dag_id,credits"
+    assert sum(float(row.rpartition(",")[2]) for row in rows[1:]) == 15
+    assert HIDDEN_DAG not in "".join(rows)
+    one = pages.get("/spend", dag="shop", **CONN).text
+    assert "shop alone" in one
+    assert stat(one, "Today") == "114"
 
 
 def test_spend_of_another_connection(pages: Pages) -> None:
@@ -152,7 +159,7 @@ def test_an_empty_page_says_why(pages: Pages) -> None:
     assert "No delivery that you may read matches the filters" in filtered
     assert "Webhook URL" not in filtered
     pages.odd.answer = lambda path: (200, json.dumps({"success": True, "data": []}).encode())
-    assert "No job of this operation" in pages.get("/jobs/list", conn_id=EMPTY, operation="extract").text
+    assert "matches the filters" in pages.get("/jobs/list", conn_id=EMPTY, operation="extract").text
 
 
 def test_the_credits_of_a_period_add_up(pages: Pages) -> None:
@@ -200,7 +207,7 @@ def test_every_link_begins_with_the_path_of_the_api_server(pages: Pages, ids: di
     for path in VIEWS:
         text = pages.get(path, **params_of(path, ids)).text
         links = re.findall(r'(?:href|src|action|data-src)="([^"]*)"', text)
-        assert links or path in {"/service", "/health", "/jobs/job/part"}, path
+        assert links or path in {"/service", "/health", "/jobs/job/part", "/spend/csv"}, path
         assert all(link.startswith((f"{PREFIX}/", "https://")) for link in links), (path, links)
 
 
@@ -369,7 +376,7 @@ def test_a_check(pages: Pages, ids: dict[str, Any]) -> None:
     params = {**CONN, "monitor_id": ids["monitor"], "check_id": ids["check"]}
     text = pages.get("/monitors/check/part", **params).text
     assert ">Changed</span>" in text
-    assert '<span class="added">+' in text
+    assert "<ins><mark>" in text
     assert '<span class="removed">-' in text
 
 

@@ -60,7 +60,7 @@ def test_ticks_are_whole_numbers() -> None:
 
 
 def test_spend() -> None:
-    """Sums, the forecast and the runway follow the last 7 days; DAGs that may not be read are not counted."""
+    """Sums, forecast, and end of the credits follow the last 7 days; DAGs that may not be read are not counted."""
     by_day = {
         TODAY - timedelta(days=number): {"shop": 10.0, "river": 4.0, "hidden": 99.0} for number in range(10)
     }
@@ -71,10 +71,14 @@ def test_spend() -> None:
         billing_period_end="2026-02-15T06:00:00Z",
     )
     period = Period.of(usage, TODAY)
-    spend = spend_of(by_day, {"shop", "river"}, period, TODAY)
+    spend = spend_of(by_day, {"shop", "river"}, period, TODAY, {"shop": 8})
     assert (spend.total.today, spend.total.week, spend.total.period) == (14, 98, 84)
     assert [(one.dag_id, one.period) for one in spend.dags] == [("shop", 60), ("river", 24)]
-    assert (spend.per_day, spend.forecast, spend.runway) == (14, 84 + 14 * 25, 20)
+    assert (spend.per_day, spend.forecast, spend.enough_until) == (14, 84 + 14 * 25, date(2026, 2, 9))
+    assert [one.per_run for one in spend.dags] == [7.5, None]
+    assert spend.dags[0].trend == (0.0,) * 4 + (10.0,) * 10
+    alone = spend_of(by_day, {"shop", "river"}, period, TODAY, chosen="river")
+    assert (alone.names, alone.total.today, alone.columns[-1].parts) == (["river"], 14, [4])
     assert spend.plan_per_day == 10
     assert [column.label for column in spend.columns[:: len(spend.columns) - 1]] == ["11 Jan", "14 Feb"]
     assert [column.parts for column in spend.columns if column.label == "20 Jan"] == [[10, 4]]
@@ -83,14 +87,20 @@ def test_spend() -> None:
 
 
 @pytest.mark.parametrize(
-    ("left", "plan", "runway", "per_day"),
-    [(10**15, 10**15, 1e15, 1e15 / 31), (-5, 310, 0, 10), (10**400, float("nan"), None, None)],
+    ("left", "plan", "until", "is_enough", "per_day"),
+    [
+        (10**15, 10**15, None, True, 1e15 / 31),
+        (-5, 310, TODAY, False, 10),
+        (10**400, float("nan"), None, False, None),
+    ],
     ids=["large", "negative", "no number"],
 )
-def test_odd_balances(left: float, plan: float | None, runway: float | None, per_day: float | None) -> None:
+def test_odd_balances(
+    left: float, plan: float | None, until: date | None, is_enough: bool, per_day: float | None
+) -> None:
     period = Period.of(CreditUsage(remaining_credits=left, plan_credits=plan), TODAY)
     spend = spend_of({TODAY: {"shop": 1.0}}, {"shop"}, period, TODAY)
-    assert (spend.runway, spend.plan_per_day) == (runway, per_day)
+    assert (spend.enough_until, spend.is_enough_for_a_year, spend.plan_per_day) == (until, is_enough, per_day)
 
 
 @pytest.mark.parametrize(

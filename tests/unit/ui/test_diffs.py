@@ -7,7 +7,16 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.api.models import MonitorCheckPage
-from airflow_provider_webdata.ui.diffs import MAX_LINES, Line, Value, lines_of, screenshot_of, values_of
+from airflow_provider_webdata.ui.diffs import (
+    MAX_LINES,
+    Line,
+    Value,
+    Word,
+    lines_of,
+    screenshot_of,
+    side_by_side,
+    values_of,
+)
 
 UNIFIED = "--- a\n+++ b\n@@ -1 +1 @@\n-8 EUR\n+9 EUR\n same"
 TREE = {"files": [{"chunks": [{"content": "@@ -1 +1 @@", "changes": [
@@ -65,3 +74,37 @@ def test_a_long_diff_is_cut() -> None:
 )
 def test_screenshots(snapshot: Any, found: str | None) -> None:
     assert screenshot_of(MonitorCheckPage.model_validate({"snapshot": snapshot})) == found
+
+
+def test_lines_stand_side_by_side_with_changed_words_marked() -> None:
+    """A line that was added in place of a removed one is beside it."""
+    lines = [
+        "@@ -1 +1 @@",
+        " # Plans",
+        "-Basic 8 EUR",
+        "+Basic 9 EUR",
+        "+More",
+        " ",
+        "-Gone",
+        "-8 EUR",
+        "+9 EUR",
+    ]
+    kinds = {"@": "place", " ": "same", "-": "removed", "+": "added"}
+    rows = side_by_side([Line(kinds[line[0]], line) for line in lines])
+
+    def text(words: list[Word] | None) -> str | None:
+        return (
+            None
+            if words is None
+            else "".join(f"[{word.text}]" if word.differs else word.text for word in words)
+        )
+
+    assert [(row.kind, text(row.before), text(row.after)) for row in rows] == [
+        ("place", "@@ -1 +1 @@", "@@ -1 +1 @@"),
+        ("same", "# Plans", "# Plans"),
+        ("changed", "Basic [8] EUR", "Basic [9] EUR"),
+        ("changed", None, "[More]"),
+        ("same", "", ""),
+        ("changed", "[Gone]", "[9 EUR]"),
+        ("changed", "[8 EUR]", None),
+    ]
