@@ -2,6 +2,7 @@
 #
 #   make demo        run the example DAGs on a real Airflow, against the sandbox, and stop everything
 #   make up          the same, but leave Airflow and the sandbox running; stop them with  make down
+#                    with DATA=1, see all pages full instead: sixteen days of five DAGs, and MANY= more deliveries
 #   make check       style, types, import contracts, unit tests, and tests of stored forms; run it often while you work
 #   make test        style, types, import contracts, unit, integration, and end-to-end tests
 #   make test-floor  tests that depend on Airflow, on the oldest supported version; includes its pages in a browser

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from demo.data import SEEDED_DAGS, fill
 from demo.examples import SANDBOX_FLAGS, run_examples
 from tests.support.errors import StackError
 from tests.support.stack import EXAMPLE_DAGS, HOMES, REPOSITORY, Stack
@@ -33,17 +34,22 @@ def run() -> None:
 
 
 def up() -> None:
-    """Like `run`, but leave Airflow and the sandbox running."""
+    """Like `run`, but leave Airflow and the sandbox running; with `DATA=1`, with data instead of the examples' runs."""
     home = HOMES / "up"
     if (running := Stack.running_in(home, _sandbox_flags(home))) is not None:
         _revive_sandbox(running)
         _show_access(running)
         return
     OWN_DAGS.mkdir(parents=True, exist_ok=True)
-    stack = _stack(home, (OWN_DAGS, EXAMPLE_DAGS))
+    with_data = os.environ.get("DATA", "0") not in ("", "0")
+    stack = _stack(home, (OWN_DAGS, EXAMPLE_DAGS, *([SEEDED_DAGS] if with_data else [])))
     try:
         stack.start()
         stack.write_environment()
+        if with_data:
+            fill(stack, int(os.environ.get("MANY") or 0))
+            _show_access(stack)
+            return
         _show_access(stack)
         print("\nThe examples are running. You can already use all of the above.\n", flush=True)
         results = run_examples(stack)

@@ -70,7 +70,6 @@ def add_task(
         session.add(row)
         session.flush()
         trigger_id = row.id
-    columns = TaskInstance.__table__.columns
     values = {
         **names,
         "state": state,
@@ -86,14 +85,10 @@ def add_task(
         # From Airflow 3.4 on, beside the map index.
         "region_index": map_index,
     }
-    values = {name: value for name, value in values.items() if name in columns}
-    values["id"] = uuid7()
+    values = {**columns_of(TaskInstance.__table__, values), "id": uuid7()}
     session.execute(insert(TaskInstance.__table__).values(values))
     if rendered is not None:
-        # From Airflow 3.4 on each attempt has its own.
-        attempt = {"task_instance_id": values["id"]}
-        whose = attempt if hasattr(RenderedTaskInstanceFields, "task_instance_id") else names
-        fields = {**whose, "rendered_fields": rendered}
+        fields = {**attempt_of(names, values["id"]), "rendered_fields": rendered}
         session.execute(insert(RenderedTaskInstanceFields.__table__).values(fields))
     for number, event in enumerate(logged):
         log = Log(event, **names, try_number=1)
@@ -101,3 +96,14 @@ def add_task(
         session.add(log)
     for key, value in (xcoms or {}).items():
         XComModel.set(key, value, **names, session=session)
+
+
+def columns_of(table: Any, values: dict[str, Any]) -> dict[str, Any]:
+    """Return the values that this version of Airflow has a column for."""
+    return {name: value for name, value in values.items() if name in table.columns}
+
+
+def attempt_of(names: dict[str, Any], instance_id: Any) -> dict[str, Any]:
+    """Return the columns that say whose rendered fields they are: from Airflow 3.4 on, each attempt has its own."""
+    has_attempts = hasattr(RenderedTaskInstanceFields, "task_instance_id")
+    return {"task_instance_id": instance_id} if has_attempts else names

@@ -179,6 +179,25 @@ class Stack:
             raise StackError(f"airflow {shlex.join(argv)} failed.\n{done.stdout}{done.stderr}")
         return str(done.stdout)
 
+    def python(self, *argv: str, given: str = "") -> str:
+        """Run a program of this repository beside this Airflow, and return what it printed; raises `StackError`.
+
+        :param given: its standard input.
+        """
+        environment = {**self._environment, **self.components["scheduler"].environment}
+        done = subprocess.run(
+            [sys.executable, *argv],
+            input=given,
+            capture_output=True,
+            text=True,
+            check=False,
+            env=environment,
+            cwd=REPOSITORY,
+        )
+        if done.returncode:
+            raise StackError(f"python {shlex.join(argv)} failed.\n{done.stdout}{done.stderr}")
+        return done.stdout
+
     def restart_sandbox(self) -> None:
         """Start the sandbox again at the same address."""
         self._start_sandbox(urlsplit(self.sandbox_url).port or 0)

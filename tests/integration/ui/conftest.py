@@ -234,7 +234,7 @@ def pages(
         )
     assert process.stdin is not None
     assert process.stdout is not None
-    process.stdin.write(json.dumps(tasks_of(jobs)) + "\n")
+    process.stdin.write(json.dumps({"tasks": tasks_of(jobs)}) + "\n")
     process.stdin.flush()
     serving = next((line for line in process.stdout if line.startswith("SERVING ")), None)
     assert serving is not None, (folder / "errors.log").read_text()[-3000:]

@@ -1,7 +1,7 @@
 """The real API server with the pages, in a separate process with its own Airflow home.
 
-It reads the tasks for Airflow's tables as a JSON list from standard input, and prints its address and a token for each
-role.
+It reads a JSON object from standard input: `tasks` for Airflow's tables, or `service` for the data of `seed`. It prints
+its address, a token for each role, and what was seeded.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ import json
 import logging
 import socket
 import sys
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
+from typing import Any
 
 from tests.integration.ui.auth_manager import NO_XCOMS, TEAM, TEAM_CONN_ID
 from tests.support.airflow_rows import add_task
+from tests.support.service import CONNECTION_ID
 
 SECONDS = 10.0
 """The time for which a page waits for the service."""
@@ -32,8 +34,10 @@ def main() -> None:
     # Time for a busy machine. It is set before the pages are imported.
     lookups.DEADLINE = SECONDS
     application = create_app()
+    order = json.loads(sys.stdin.readline())
+    seeded = _seeded(order["service"]) if "service" in order else {}
     with create_session() as session:
-        for task in json.loads(sys.stdin.readline()):
+        for task in order.get("tasks", ()):
             after = timedelta(minutes=task.pop("after", 0))
             add_task(session, **task, after=after)
         session.add(Team(name=TEAM))
@@ -49,8 +53,15 @@ def main() -> None:
     listener = socket.create_server(("127.0.0.1", 0))
     address = f"http://127.0.0.1:{listener.getsockname()[1]}"
     server = uvicorn.Server(uvicorn.Config(application, log_config=None, log_level="error"))
-    print(f"\nSERVING {json.dumps({'url': address, 'tokens': tokens})}", flush=True)
+    print(f"\nSERVING {json.dumps({'url': address, 'tokens': tokens, 'seeded': seeded})}", flush=True)
     server.run([listener])
+
+
+def _seeded(service: dict[str, Any]) -> dict[str, Any]:
+    from tests.support.seed import seed
+    from tests.support.seeded_service import Service
+
+    return seed(CONNECTION_ID, datetime.now(timezone.utc), Service.of(service)).as_dict()
 
 
 if __name__ == "__main__":
