@@ -115,6 +115,7 @@ class _Days:
         self._found = Service()
         self._prices = dict(zip(ROASTS, (11.90, 13.50, 12.20, 18.40), strict=True))
         self._releases = 0
+        self._pages: dict[str, dict[str, Any]] = {}
         self._guides = list(GUIDES[:4])
 
     def live(self) -> Service:
@@ -160,7 +161,7 @@ class _Days:
             stock = "In stock" if draw.random() < 0.8 else "Sold out"
             url = f"https://{SHOP}/{roast}"
             text = f"# {name}\n\n250 g: {price:.2f} EUR\n\n{stock}. Shipped in two days.\n\nRoasted in Hamburg.\n"
-            self._control.set_page(
+            self._set(
                 url, markdown=text, json={"name": name, "price": price, "available": stock == "In stock"}
             )
         if day % 3 == 0:
@@ -168,26 +169,33 @@ class _Days:
         if day in (5, 9, 12):
             self._guides.append(GUIDES[len(self._guides)])
         if day == 14:
-            self._control.delete_page(f"https://{DOCS}/guide/{self._guides.pop(1)}")
+            self._delete(f"https://{DOCS}/guide/{self._guides.pop(1)}")
         for guide in self._guides:
             version = f"2.{self._releases}" if guide in ("install", "connectors") else "2.0"
-            self._control.set_page(
+            self._set(
                 f"https://{DOCS}/guide/{guide}",
                 markdown=f"# {guide.title()}\n\nApplies to release {version}.\n\nRun it, then check the log.\n",
             )
         listed = "".join(f'<li><a href="/guide/{guide}">{guide.title()}</a></li>' for guide in self._guides)
-        self._control.set_page(
+        self._set(
             f"https://{DOCS}/guide/",
             html=f"<h1>Guide</h1><p>Pick a chapter.</p><ul>{listed}</ul>",
             title="Guide",
         )
         tenders = "".join(f"- Road bridge, lot {lot}: open\n" for lot in range(1 + day // 2, 4 + day // 2))
-        self._control.set_page(f"https://{BOARD}/bridges", markdown=f"# Bridges\n\n{tenders}")
-        self._control.set_page(f"https://{BOARD}/archive", markdown="# Archive\n\nNothing is archived.\n")
+        self._set(f"https://{BOARD}/bridges", markdown=f"# Bridges\n\n{tenders}")
+        self._set(f"https://{BOARD}/archive", markdown="# Archive\n\nNothing is archived.\n")
         if day == 7:
-            self._control.set_page(
-                f"https://{BOARD}/archive", markdown="", error="SCRAPE_DNS_RESOLUTION_ERROR"
-            )
+            self._set(f"https://{BOARD}/archive", markdown="", error="SCRAPE_DNS_RESOLUTION_ERROR")
+
+    def _set(self, url: str, **page: Any) -> None:
+        if self._pages.get(url) != page:
+            self._pages[url] = page
+            self._control.set_page(url, **page)
+
+    def _delete(self, url: str) -> None:
+        del self._pages[url]
+        self._control.delete_page(url)
 
     def _declare(self) -> None:
         price = {
@@ -260,8 +268,8 @@ class _Days:
                 {"page_seconds": 30},
                 "fail_crawl",
             ),
-            ("catalog", 55 / 60, "crawl", {"url": f"https://{CATALOG}/", "limit": 1200, "delay": 30}, {}, ""),
-            ("export", 14 / 60, "crawl", {"url": f"https://{EXPORT}/", "limit": 90, "delay": 30}, {}, ""),
+            ("catalog", 55 / 60, "crawl", {"url": f"https://{CATALOG}/", "limit": 1200, "delay": 60}, {}, ""),
+            ("export", 14 / 60, "crawl", {"url": f"https://{EXPORT}/", "limit": 90, "delay": 60}, {}, ""),
         ]
         steps: list[tuple[float, Callable[[], None]]] = [
             (self._end - hours * 3600, partial(self._begin, role, kind, request, seconds, fault))
