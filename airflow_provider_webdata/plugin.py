@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.plugins_manager import AirflowPlugin
 from jinja2 import pass_context
 
-from airflow_provider_webdata.common.page_urls import FRAME_ROUTE, UI_PATH, path_of
+from airflow_provider_webdata.common.page_urls import FRAME_ROUTE, TASK_ROUTE, UI_PATH, path_of
 from airflow_provider_webdata.common.supported_airflow import require_airflow
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def views() -> list[dict[str, str]]:
     return [
         page,
         {**page, "href": f"{root}/run?{run}", "destination": "dag_run", "url_route": "webdata_run"},
-        {**page, "href": f"{root}/task?{task}", "destination": "task_instance", "url_route": "webdata_task"},
+        {**page, "href": f"{root}/task?{task}", "destination": "task_instance", "url_route": TASK_ROUTE},
     ]
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 UI_PATH = "/webdata-ui"
 """Must not be below the inbox's mount path, which would receive the requests."""
 
 FRAME_ROUTE = "webdata"
 """Name of the pages' frame in Airflow's UI."""
+
+TASK_ROUTE = "webdata_task"
+"""Name of the tab of a task."""
 
 
 def job_page(conn_id: str, operation: str, job_id: str) -> str:
@@ -37,6 +40,17 @@ def task_page(dag_id: str, run_id: str, task_id: str, map_index: int) -> str:
     :param map_index: index of a mapped task; -1 if it is not mapped.
     """
     return _page("task", dag_id=dag_id, run_id=run_id, task_id=task_id, map_index=str(map_index))
+
+
+def task_tab(task: tuple[str, str, str, int]) -> str:
+    """Return the path of a task's tab in Airflow's UI.
+
+    :param task: DAG, run, and task id, and the index of a mapped task or -1.
+    """
+    *ids, map_index = task
+    dag_id, run_id, task_id = (quote(str(one), safe="") for one in ids)
+    mapped = f"/mapped/{map_index}" if map_index >= 0 else ""
+    return f"/dags/{dag_id}/runs/{run_id}/tasks/{task_id}{mapped}/plugin/{TASK_ROUTE}"
 
 
 def shown_id(page: str) -> str:

@@ -31,11 +31,13 @@ class ChartColumn(NamedTuple):
     :param label: text below the column.
     :param parts: stacked nonnegative values, one for each series.
     :param is_forecast: whether the value is a forecast.
+    :param href: address in Airflow that a click opens; empty: none.
     """
 
     label: str
     parts: Sequence[float]
     is_forecast: bool = False
+    href: str = ""
 
 
 def columns_chart(
@@ -141,6 +143,10 @@ def _column(column: ChartColumn, x: float, width: float, top: float, unit: str) 
                 max(_PLOT * value / top, 0.5),
             )
             below += value
+    if column.href:
+        drawn = Markup('<a class="airflow" href="{}" aria-label="{}">{}</a>').format(
+            column.href, column.label, drawn
+        )
     return Markup("<g{}><title>{}: {} {}{}</title>{}</g>").format(
         Markup(' class="forecast"') if column.is_forecast else "",
         column.label,

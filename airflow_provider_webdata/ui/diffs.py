@@ -90,6 +90,8 @@ def side_by_side(lines: Sequence[Line]) -> Iterator[SideBySide]:
     removed: list[str] = []
     added: list[str] = []
     for line in lines:
+        if line.kind == "place" and line.text.startswith(("---", "+++")):
+            continue
         if line.kind == "added":
             added.append(line.text[1:])
             continue

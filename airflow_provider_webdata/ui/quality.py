@@ -19,6 +19,7 @@ KEYS = ("quality", "qualityRejected", "changes")
 """Keys of the XComs of earlier runs that the charts show."""
 _CHANGES = {"new": "New", "changed": "Changed", "removed": "Removed"}
 _OF_ITEMS = frozenset(("min_items", "max_items", "drop_vs_last"))
+_DIGITS = 12
 _MAX_SHOWN = 50
 _LAST = 7
 
@@ -75,11 +76,14 @@ class QualityRecord(NamedTuple):
 
 
 def quality_of(
-    summary: TaskSummary, past: Callable[[], list[tuple[str, dict[str, Any]]]]
+    summary: TaskSummary,
+    past: Callable[[], list[tuple[str, dict[str, Any]]]],
+    run_url: Callable[[str], str] = lambda _: "",
 ) -> QualityRecord | None:
     """Return the data quality of a task, or None if it has no conditions.
 
     :param past: returns the last runs, with this one last, and their XComs `KEYS`, oldest first.
+    :param run_url: returns the address of this task in a run.
     """
     rejected = summary.fact("qualityRejected")
     found = rejected if isinstance(rejected, dict) else summary.fact("quality")
@@ -101,6 +105,7 @@ def quality_of(
         ChartColumn(
             run_id.partition("__")[2][:10] or run_id[:10],
             [0, 0, items] if "qualityRejected" in xcoms else [items],
+            href=run_url(run_id),
         )
         for run_id, xcoms in runs
         if is_number(items := _quality(xcoms).get("items"))
@@ -112,9 +117,20 @@ def quality_of(
         invalid,
         _measures(measured, earlier),
         _measures(covered, [_numbers(_quality(xcoms).get("coverage")) for _, xcoms in runs], 1),
-        columns_chart(columns, "Items in the last runs", "items") if len(columns) > 1 else Markup(),
+        columns_chart(columns, "Items in the last runs", "items", _threshold(failed))
+        if len(columns) > 1
+        else Markup(),
         any(len(column.parts) > 1 for column in columns),
     )
+
+
+def _threshold(failed: Any) -> tuple[str, float] | None:
+    """Return the least number of items as the line of the chart, if this run has fewer."""
+    for one in failed if isinstance(failed, list) else ():
+        if isinstance(one, dict) and one.get("condition") == "min_items":
+            least = str(one.get("expected")).rpartition(" ")[2]
+            return (f"at least {least}", float(least)) if least.isdecimal() and len(least) < _DIGITS else None
+    return None
 
 
 def _quality(xcoms: Mapping[str, Any]) -> dict[str, Any]:

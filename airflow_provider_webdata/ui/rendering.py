@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse
 
 from airflow_provider_webdata import __version__
 from airflow_provider_webdata.common.dates import ago, span
-from airflow_provider_webdata.common.page_urls import UI_PATH
+from airflow_provider_webdata.common.page_urls import UI_PATH, task_tab
 from airflow_provider_webdata.common.url_secrets import without_secrets
 
 if TYPE_CHECKING:
@@ -37,16 +37,21 @@ _MAX_VALUE = 2000
 def render(template: str, request: Request, *, status: int = 200, **values: Any) -> HTMLResponse:
     """Render a template as a response."""
     root = request.scope.get("root_path", "").rstrip("/")
-    airflow = root.removesuffix(UI_PATH)
     text = _ENVIRONMENT.get_template(template).render(
         root=root,
-        airflow=airflow,
+        airflow=airflow_root(request),
         path=request.url.path.removeprefix(root),
         query=request.query_params,
         version=__version__,
         **values,
     )
     return HTMLResponse(text, status, headers=HEADERS)
+
+
+def airflow_root(request: Request) -> str:
+    """Return the path below which Airflow's UI is published; empty for none."""
+    root: str = request.scope.get("root_path", "").rstrip("/")
+    return root.removesuffix(UI_PATH)
 
 
 def moment_markup(value: datetime | None, *, missing: str = "never") -> Markup:
@@ -242,5 +247,6 @@ _ENVIRONMENT.filters |= {
     "outside": outside,
     "size": size,
     "span": lambda value: span(value.total_seconds()),
+    "tab": task_tab,
     "tree": tree,
 }

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
 from airflow_provider_webdata.airflow_db.spent import used_once
 from airflow_provider_webdata.airflow_db.tasks import TaskName, happened_to, past_xcoms
+from airflow_provider_webdata.common.page_urls import task_tab
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
 from airflow_provider_webdata.states.jobs import name_of
 from airflow_provider_webdata.ui.previews import preview
 from airflow_provider_webdata.ui.quality import KEYS, quality_of
+from airflow_provider_webdata.ui.rendering import airflow_root
 from airflow_provider_webdata.ui.tasks import is_number, map_index_of, sum_known, summaries_of_run, summary_of
 from airflow_provider_webdata.ui.threads import in_thread
 
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from .page import PageView
 
 TASKS = 500
+CHANGES = ("new", "changed", "removed", "same", "failed")
+"""Counts of a run against the last, in the order in which the tab shows them."""
 RUNS = 30
 """Number of runs whose measurements are compared."""
 
@@ -83,7 +87,13 @@ async def page(page: PageView) -> Response:
     own = await in_thread(page.visitor.may_read_connection, summary.conn_id)
     steps = await in_thread(_steps, page, summary)
     first = preview(summary.pushed.get("preview"))
-    checked = await in_thread(quality_of, summary, lambda: past_xcoms(name, KEYS, RUNS))
+    airflow = airflow_root(page.request)
+    checked = await in_thread(
+        quality_of,
+        summary,
+        lambda: past_xcoms(name, KEYS, RUNS),
+        lambda run_id: f"{airflow}{task_tab(name._replace(run_id=run_id))}",
+    )
     return await page.render(
         "task.html",
         title="Task",
@@ -95,6 +105,7 @@ async def page(page: PageView) -> Response:
         else preview(summary.pushed.get("return_value")),
         quality=checked,
         parts=_parts(summary),
+        changes=_numbers(summary.fact("changes")),
         link=_link(summary),
         stopped=await page.lookups.stopped_triggerer() if summary.wait else None,
         running_for=None
@@ -211,6 +222,10 @@ def _parts(summary: TaskSummary) -> list[tuple[str, float]]:
     """Return a task's credits by operation."""
     parts = _mapping(_mapping(summary.pushed.get("credits")).get("byOperation"))
     return [(name.replace("_", " "), used) for name, used in parts.items() if is_number(used)]
+
+
+def _numbers(value: Any) -> dict[str, float]:
+    return {name: one for name in CHANGES if is_number(one := _mapping(value).get(name))}
 
 
 def _mapping(value: Any) -> dict[str, Any]:

@@ -101,7 +101,7 @@ def test_pages_of_the_service(full: Full) -> None:
         assert text in week, week
     credits = full.get("/spend", conn_id=CONNECTION_ID)
     for dag_id in DAG_IDS:
-        assert re.search(rf"{dag_id} DAG (\S+ ){{2}}{full.seeded['credits'][dag_id]:,.0f} ", credits), credits
+        assert re.search(rf"{dag_id} ↗ (\S+ ){{2}}{full.seeded['credits'][dag_id]:,.0f} ", credits), credits
     jobs = full.get("/jobs/list", conn_id=CONNECTION_ID)
     assert "5 of 41 pages failed" in jobs
     assert "docs_rag_refresh" in jobs
