@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from urllib.parse import quote, urlencode
+from datetime import datetime, timedelta, timezone
+from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
 
 import httpx
 import pytest
@@ -135,8 +136,9 @@ def test_every_link_leads_somewhere(page: Page, stack: Stack, shown: Shown) -> N
     assert airflows
     for href in airflows.values():
         page.goto(href)
-        # The task that both kinds are about.
-        expect(page.get_by_text(href.rpartition("/")[2]).first).to_be_visible()
+        # The task or DAG that all kinds are about.
+        names = re.findall(r"/(?:dags|tasks)/([^/?]+)", href)
+        expect(page.get_by_text(unquote(names[-1])).first).to_be_visible()
         expect(page.get_by_text("Page not found")).to_have_count(0)
 
 
@@ -152,7 +154,9 @@ def test_tabs(page: Page, stack: Stack, shown: Shown) -> None:
     page.get_by_role("link", name="Web Data").last.click()
     frame = page.frame_locator("iframe[title='Web Data']")
     expect(frame.get_by_role("heading", name="Tasks that use the web data service")).to_be_visible()
-    _open_tab_of_task(page, run, "wait_for_check")
+    # A row moves Airflow itself to the task's tab.
+    frame.get_by_role("link", name="wait_for_check", exact=True).click()
+    page.wait_for_url("**/tasks/wait_for_check/plugin/webdata_task")
     sign = frame.get_by_text("WebDataMonitorCheckSensor with connection")
     assert wait_until(sign.is_visible), frame.locator("body").inner_text()
     expect(frame.get_by_role("link", name=shown.run_check_id).first).to_be_visible()
@@ -196,13 +200,59 @@ def test_every_page(page: Page, shown: Shown, scheme: str) -> None:
     assert errors == []
 
 
+def test_a_refresh_keeps_focus_scroll_and_what_is_open(page: Page, shown: Shown) -> None:
+    """What differs is replaced, and one sentence says so."""
+    page.set_viewport_size({"width": 1300, "height": 300})
+    page.goto(f"{UI_PATH}/deliveries")
+    page.evaluate(
+        """async () => {
+            window.link = [...document.querySelectorAll("main a.row")].at(-1);
+            link.focus();
+            scrollTo(0, 150);
+            window.at = scrollY;
+            await load(document.querySelector("main"), false);
+        }"""
+    )
+    assert page.evaluate("document.activeElement === link && scrollY === at && at > 0")
+    expect(page.locator("#updated")).to_contain_text("updated")
+    expect(page.locator("#news")).to_be_empty()
+    page.evaluate("document.querySelector('main tbody td').textContent = 'old'")
+    page.evaluate("load(document.querySelector('main'), false)")
+    expect(page.locator("#news")).to_have_text(re.compile("The page changed at .*"))
+    expect(page.get_by_text("old", exact=True)).to_have_count(0)
+    page.goto(f"{UI_PATH}/")
+    _wait_for_parts(page)
+    details = page.locator(".part details:visible").first
+    is_open = details.evaluate("one => one.open = !one.open")
+    details.evaluate("one => load(one.closest('.part'), false)")
+    expect(page.locator("#updated")).to_be_visible()
+    assert details.evaluate("one => one.open") is is_open
+
+
+def test_times_are_in_the_zone_chosen_in_airflow(page: Page, shown: Shown) -> None:
+    """In lists and in filters."""
+    page.goto(f"{UI_PATH}/deliveries")
+    page.evaluate("localStorage.setItem('timezone', JSON.stringify('Asia/Kolkata'))")
+    page.reload()
+    time = page.locator("time").first
+    moment = datetime.fromisoformat(str(time.get_attribute("datetime")))
+    local = moment.astimezone(timezone(timedelta(hours=5, minutes=30)))
+    expect(time).to_have_text(f"{local:%Y-%m-%d %H:%M:%S}")
+    page.get_by_label("Since").fill("2026-01-31T10:00")
+    page.get_by_label("Since").blur()
+    page.wait_for_url("**since=**")
+    assert parse_qs(urlsplit(page.url).query)["since"] == ["2026-01-31T04:30:00.000Z"]
+    expect(page.get_by_label("Since")).to_have_value("2026-01-31T10:00")
+    page.evaluate("localStorage.removeItem('timezone')")
+
+
 def test_by_keyboard(page: Page, shown: Shown) -> None:
     page.goto(f"{UI_PATH}/")
     for _ in range(2):
         page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     page.wait_for_url(f"**{UI_PATH}/deliveries")
-    page.get_by_label("Event").focus()
+    page.get_by_role("textbox", name="Event").focus()
     page.keyboard.type("monitor.check.completed")
     page.keyboard.press("Enter")
     page.wait_for_url("**event=monitor.check.completed**")
