@@ -154,7 +154,7 @@ def test_a_full_disk_is_found_before_there_is_anything_to_write(tmp_path):
     with room_for(1000), pytest.raises(StorageError) as error:
         check_output(path)
     assert error.value.text() == (
-        f"{path} cannot be written: [Errno 27] File too large. Free space, or raise the quota, on the machine that "
+        f"{path} cannot be written: File too large. Free space, or raise the quota, on the machine that "
         "runs the task"
     )
     assert [*tmp_path.iterdir()] == []
