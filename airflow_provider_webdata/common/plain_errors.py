@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import socket
 
+REFUSED = "connection refused"
+
 _NUMBER = re.compile(r"\[Errno -?\d+\] ")
 _MAX_LENGTH = 200
 
@@ -17,7 +19,7 @@ def plain_reason(error: BaseException) -> str:
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ConnectionRefusedError):
-            return "connection refused: no server listens there"
+            return f"{REFUSED}: no server listens there"
         if isinstance(cause, socket.gaierror):
             return f"the host name cannot be resolved: {cause.strerror}"
         cause = cause.__cause__ or cause.__context__
