@@ -16,9 +16,10 @@ from airflow_provider_webdata.airflow_db.command_line import (
     yaml,
 )
 from airflow_provider_webdata.airflow_db.connections import find_connection
-from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
-from airflow_provider_webdata.api.errors import WebDataError
-from airflow_provider_webdata.commands.terminal import terminal_text
+from airflow_provider_webdata.airflow_db.database import store_error
+from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError, TablesMissingError
+from airflow_provider_webdata.api.errors import ConfigurationError, WebDataError
+from airflow_provider_webdata.commands.terminal import terminal_lines, terminal_text
 
 if TYPE_CHECKING:
     import argparse
@@ -50,9 +51,14 @@ def command(
             except SQLAlchemyError as error:
                 # The error's text contains the values.
                 text = f"Airflow's metadata database failed ({type(error).__name__})"
+                if isinstance(store_error(error), TablesMissingError):
+                    text = "Airflow's own tables are missing; run `airflow db migrate`"
                 raise SystemExit(failure.format(text)) from None
+            except ConfigurationError as error:
+                # The remedy of its code is for a form.
+                raise SystemExit(failure.format(terminal_lines(error.brief()))) from None
             except (StoreUnavailableError, WebDataError) as error:
-                raise SystemExit(failure.format(terminal_text(str(error)))) from None
+                raise SystemExit(failure.format(terminal_lines(str(error)))) from None
 
         quiet = suppress_logs_and_warning(providers_configuration_loaded(run))
         return action_cli(quiet) if audited else quiet  # type: ignore[no-untyped-call]

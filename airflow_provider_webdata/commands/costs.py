@@ -51,7 +51,7 @@ def costs(args: argparse.Namespace) -> Iterator[str]:
         }
         print_document(document, args.output)
         return
-    of_connection = "" if args.conn_id is None else f" of connection {args.conn_id}"
+    of_connection = "" if args.conn_id is None else f" of {args.conn_id}"
     yield f"Credits{of_connection}, {period}: {_time(since)} to {'now' if until is None else _time(until)} (UTC)"
     if reason:
         yield f"No billing period: {reason}"
@@ -98,7 +98,7 @@ def _billing_period(conn_id: str, now: datetime) -> tuple[datetime, str, str]:
             with WebDataHook.of(connection).optional() as hook:
                 start = moment(hook.credit_usage().billing_period_start)
             if start is not None and start < now:
-                return start.astimezone(timezone.utc), f"billing period of connection {conn_id}", ""
+                return start.astimezone(timezone.utc), f"billing period of {conn_id}", ""
     except (StoreUnavailableError, WebDataError) as error:
         reason = error.brief()
     return now - timedelta(days=_DEFAULT_DAYS), _last(_DEFAULT_DAYS), reason

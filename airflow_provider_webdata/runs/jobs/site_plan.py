@@ -112,8 +112,7 @@ class _Sitemaps:
             self._log.info("Read %d of %d sitemaps for %g credits", count, len(self.named), self.credits)
         if waiting:
             self._log.warning(
-                "%d sitemaps that may have changed were not read, such as %s. Their pages are dated only by their last "
-                "scrape; raise max_sitemaps (%d)",
+                "%d sitemaps that may have changed were not read, such as %s; raise max_sitemaps (%d)",
                 len(waiting),
                 max(waiting, key=waiting.__getitem__),
                 self._site.max_sitemaps,

@@ -91,11 +91,13 @@ class BatchSearchRun(Run):
             )
         if batch.tally.left:
             self.log.warning(
-                "%d of %d searches were not started, because the next one may exceed credit_limit=%g. They are in XCom "
-                "'left': pass them to queries= of another task, or raise the limit and clear this one",
+                "%d of %d searches were not started, because the next one may exceed credit_limit=%g",
                 len(batch.tally.left),
                 len(queries),
                 limit,
+            )
+            self.log.warning(
+                "They are in XCom 'left': pass them to queries= of another task, or raise the limit and clear this one"
             )
         excess = self._too_many(batch.tally, most_errors)
         if excess and kept.lasts and self._can_be_mended(batch.tally):

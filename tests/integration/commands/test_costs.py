@@ -214,7 +214,7 @@ def test_of_a_connection_beside_what_the_service_says(
         assert [period["used"] for period in service["periods"]] == [1]
         assert service["remaining"] == 99_999
         table = run("--since", SINCE, "--conn-id", "billed")
-        assert table.startswith("Credits of connection billed, given period: ")
+        assert table.startswith("Credits of billed, given period: ")
         assert "total  |     3 |   10 |" in table
         assert "The service: 1 credits from" in table
         assert re.search(r"from \d{4}-\d\d-\d\d \d\d:\d\d to \S+ \S+ \(UTC\), by the whole team", table)
@@ -259,11 +259,9 @@ def test_the_default_is_the_billing_period(run: Any, monkeypatch: pytest.MonkeyP
         headers = {"Authorization": f"Bearer {SANDBOX_KEY}"}
         usage = httpx.get(f"{sandbox.url}/v2/team/credit-usage", headers=headers).json()["data"]
         document = json.loads(run("-o", "json"))
-        assert document["period"] == "billing period of connection webdata_default"
+        assert document["period"] == "billing period of webdata_default"
         assert document["since"][:19] == usage["billingPeriodStart"][:19]
-        assert run("--conn-id", "webdata_default").startswith(
-            "Credits of connection webdata_default, billing period: "
-        )
+        assert run("--conn-id", "webdata_default").startswith("Credits of webdata_default, billing period: ")
 
 
 def test_without_a_billing_period(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,6 +273,13 @@ def test_without_a_billing_period(run: Any, monkeypatch: pytest.MonkeyPatch) -> 
     printed = run()
     assert "(connection refused: no server listens there)" in printed
     assert "38" in printed.splitlines()[-1]
+
+
+def test_without_airflows_tables(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    empty = create_engine("sqlite://")
+    monkeypatch.setattr(settings, "Session", scoped_session(sessionmaker(empty)))
+    told = run("--days", "1")
+    assert told == "The credits cannot be read: Airflow's own tables are missing; run `airflow db migrate`"
 
 
 def test_some_days(run: Any) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import httpx
+import pytest
 
 from airflow_provider_webdata.common.coded_errors import brief
 from airflow_provider_webdata.common.plain_errors import plain_reason
@@ -42,10 +43,10 @@ def test_the_network() -> None:
 
 def test_files(tmp_path: Path) -> None:
     missing = tmp_path / "missing"
-    try:
+    with pytest.raises(FileNotFoundError) as raised:
         missing.read_text()
-    except OSError as error:
-        assert plain_reason(error) == brief(error) == f"No such file or directory: '{missing}'"
+    expected = f"No such file or directory: '{missing}'"
+    assert plain_reason(raised.value) == brief(raised.value) == expected
 
 
 def test_other_errors() -> None:
