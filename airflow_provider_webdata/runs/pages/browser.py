@@ -202,7 +202,7 @@ def _close(hook: WebDataHook, browser_id: str, *, of_scrape: bool = False) -> Se
     log.info(
         "Closed the browser of %s: %s credits for %s ms",
         browser_id,
-        "unknown" if closed.credits_billed is None else f"{closed.credits_billed:g}",
+        "unknown" if closed.credits_billed is None else f"{closed.credits_billed:.12g}",
         "unknown" if closed.session_duration_ms is None else f"{closed.session_duration_ms:g}",
     )
     return closed

@@ -91,7 +91,7 @@ class BatchSearchRun(Run):
             )
         if batch.tally.left:
             self.log.warning(
-                "%d of %d searches were not started, because the next one may exceed credit_limit=%g",
+                "%d of %d searches were not started, because the next one may exceed credit_limit=%.12g",
                 len(batch.tally.left),
                 len(queries),
                 limit,
@@ -145,7 +145,7 @@ class BatchSearchRun(Run):
             self.batch = None
             tally = batch.tally
             self.log.info(
-                "%d searches done, %d failed, %d not started; %g credits",
+                "%d searches done, %d failed, %d not started; %.12g credits",
                 tally.done,
                 len(tally.failed),
                 len(tally.left),
@@ -168,7 +168,7 @@ class BatchSearchRun(Run):
             bound = SEARCH.most(request.to_wire(), extra_body)
             if not bound.is_known:
                 raise CreditLimitError(
-                    f"{OPERATION}: nothing was sent, because credit_limit={limit:g} cannot be enforced: search "
+                    f"{OPERATION}: nothing was sent, because credit_limit={limit:.12g} cannot be enforced: search "
                     f"{query.text!r}: {'; '.join(bound.unknown)}"
                 )
         for note in filter(None, notes):
