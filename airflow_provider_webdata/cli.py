@@ -126,9 +126,10 @@ _OFFLINE = _arg("--offline", help="Send nothing to the service and the inbox", a
 _DAG_IDS = _arg("--dag-id", help="Only this DAG; can be repeated (default: all)", action="append", default=[])
 _SINCE = _arg(
     "--since",
-    help="Only credits reported at or after this date or time (default time zone: UTC)",
-    required=True,
+    help="Only credits reported at or after this date or time, in UTC without an offset (default: the start of the "
+    "service's billing period, or 30 days ago if the service reports none)",
 )
+_DAYS = _arg("--days", help="Only credits of the last DAYS days, instead of --since", type=int)
 _UNTIL = _arg("--until", help="Only credits reported before this date or time (default: now)")
 _BY = _arg(
     "--by",
@@ -211,7 +212,7 @@ def _costs() -> ActionCommand:
         "service billed its team. Airflow keeps the XComs of a run as long as the run; clearing a task replaces its "
         "XComs.",
         func=_command("costs.costs"),
-        args=(_DAG_IDS, _SINCE, _UNTIL, _BY, _BILLED_CONN_ID, ARG_OUTPUT, ARG_VERBOSE),
+        args=(_DAG_IDS, _DAYS, _SINCE, _UNTIL, _BY, _BILLED_CONN_ID, ARG_OUTPUT, ARG_VERBOSE),
     )
 
 

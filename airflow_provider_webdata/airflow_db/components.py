@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from airflow import plugins_manager
 from airflow.jobs.job import Job, JobState
+from airflow.models.asset import AssetWatcherModel
 from airflow.models.dag import DagModel
 from airflow.models.serialized_dag import SerializedDagModel
-from sqlalchemy import select
+from airflow.models.taskinstance import TaskInstance
+from airflow.utils.state import TaskInstanceState
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from airflow_provider_webdata.airflow_db.database import airflow_engine
@@ -35,6 +38,18 @@ def triggerers() -> tuple[list[str], datetime | None]:
         jobs = session.scalars(running.order_by(Job.latest_heartbeat.desc())).all()
         beats = [job.latest_heartbeat for job in jobs if job.latest_heartbeat]
         return [str(job.hostname) for job in jobs if job.is_alive()], next(iter(beats), None)
+
+
+def work_of_triggerers() -> tuple[int, int]:
+    """Return the numbers of deferred tasks and of asset watchers, of this package and any other.
+
+    :raises StoreUnavailableError: this process has no access to the database.
+    :raises SQLAlchemyError: the database is unavailable.
+    """
+    deferred = select(func.count()).where(TaskInstance.state == TaskInstanceState.DEFERRED)
+    watchers = select(func.count()).select_from(AssetWatcherModel)
+    with Session(airflow_engine()) as session:
+        return session.scalar(deferred) or 0, session.scalar(watchers) or 0
 
 
 def tasks_of_dags() -> Iterator[tuple[str, dict[str, Any]]]:

@@ -241,11 +241,14 @@ def past_xcoms(name: TaskName, keys: Collection[str], most: int) -> list[tuple[s
     return list(found.items())[:most][::-1]
 
 
-def starters_of(job_ids: Collection[str]) -> dict[str, TaskName]:
-    """Return the tasks that pushed these job ids to XCom, by job id."""
+def starters_of(job_ids: Collection[str], keys: Collection[str] = ("job_id",)) -> dict[str, TaskName]:
+    """Return the tasks that pushed these job ids to XCom, by job id.
+
+    :param keys: keys of the XComs; `check_id` for tasks that started or awaited a check.
+    """
     text = cast(XComModel.value, String)
     statement = select(*name_columns(XComModel), text.label("text")).where(
-        XComModel.key == "job_id", text.in_(texts := _stored_texts(job_ids))
+        XComModel.key.in_(keys), text.in_(texts := _stored_texts(job_ids))
     )
     with create_session() as session:
         return {texts[row.text]: TaskName(*row[:4]) for row in session.execute(statement)}

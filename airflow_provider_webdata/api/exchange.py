@@ -51,6 +51,7 @@ from airflow_provider_webdata.api.retry import named_wait
 from airflow_provider_webdata.api.servers import may_be_missing, missing_part, missing_route
 from airflow_provider_webdata.api.validation_issues import issues_text
 from airflow_provider_webdata.common.http_library import httpx
+from airflow_provider_webdata.common.plain_errors import plain_reason
 from airflow_provider_webdata.common.secret_text import without_secrets
 from airflow_provider_webdata.common.surrogates import escape_halves, is_utf8
 
@@ -182,7 +183,9 @@ def route_options(config: ClientConfig) -> dict[str, Any]:
         try:
             options["verify"] = ssl.create_default_context(cafile=config.ca_file)
         except OSError as error:
-            raise ConfigurationError(f"ca_file {config.ca_file!r} cannot be loaded: {error}") from error
+            raise ConfigurationError(
+                f"ca_file {config.ca_file!r} cannot be loaded: {plain_reason(error)}"
+            ) from error
     if config.proxy:
         options["proxy"] = config.proxy
     return options
@@ -386,7 +389,7 @@ def transport_errors(prepared: Prepared[Any], deadline: Deadline | AsyncDeadline
         raise InvalidResponseError(name, "the compressed body cannot be decoded", status=200) from error
     except httpx.TransportError as error:
         what = "cannot reach" if isinstance(error, _NOT_SENT) else "lost the connection to"
-        reason = f"{what} {prepared.config.base_url} ({trimmed(str(error), 200) or type(error).__name__})"
+        reason = f"{what} {prepared.config.base_url} ({plain_reason(error)})"
         kind = _kind_of(error, prepared.config.base_url)
         raise kind(name, reason, sent=not isinstance(error, _NOT_SENT)) from error
 

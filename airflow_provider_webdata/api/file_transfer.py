@@ -31,6 +31,7 @@ from airflow_provider_webdata.common.hosts import (
     url_host,
 )
 from airflow_provider_webdata.common.http_library import httpx
+from airflow_provider_webdata.common.plain_errors import plain_reason
 from airflow_provider_webdata.common.surrogates import is_utf8
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ class FileTransfer:
         except OSError as error:
             # The proxy may be able to resolve the name.
             if not is_proxied:
-                raise UploadError(_OPERATION, f"{self._host} cannot be resolved: {error}") from None
+                raise UploadError(_OPERATION, f"{self._host}: {plain_reason(error)}") from None
             found = []
         return [None] if is_proxied else [*found]
 
@@ -177,8 +178,7 @@ class FileTransfer:
         try:
             yield
         except httpx.HTTPError as error:
-            reason = trimmed(str(error), 200) or type(error).__name__
-            raise UploadError(_OPERATION, f"{self._host}: {reason}") from None
+            raise UploadError(_OPERATION, f"{self._host}: {plain_reason(error)}") from None
 
 
 def _checked_headers(given: dict[str, str]) -> dict[str, str]:

@@ -10,7 +10,7 @@ from jinja2 import TemplateError
 
 from airflow_provider_webdata.common.coded_errors import CodedError
 from airflow_provider_webdata.common.links import error_link
-from airflow_provider_webdata.common.remedies import sentence
+from airflow_provider_webdata.common.remedies import folded, sentence
 from airflow_provider_webdata.common.storable import storable
 from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.hooks.masking import masked
@@ -20,7 +20,7 @@ FAILURE = "failure"
 
 _MAX_MESSAGE = 1000
 _MAX_FIX = 300
-_ENDING = re.compile(r" \((WD-\d{3})\)\. See \S+\Z")
+_ENDING = re.compile(r" \((WD-\d{3})\)\.\nSee \S+\Z")
 
 
 def failure_report(error: BaseException, explained: CodedError | None) -> dict[str, Any]:
@@ -36,8 +36,8 @@ def failure_report(error: BaseException, explained: CodedError | None) -> dict[s
         return _uncoded(error, text)
     code, fix = coded.help_code, coded.advice or sentence(coded.remedy)
     link = error_link(code)
-    message = text.removesuffix(f" ({code}). See {link}").removesuffix(fix).rstrip()
-    return {**_masked({"message": message, "fix": fix}), "code": code, "link": link}
+    message = text.removesuffix(f" ({code}).\nSee {link}").removesuffix(folded(fix)).rstrip()
+    return {**_masked({"message": _flowing(message), "fix": fix}), "code": code, "link": link}
 
 
 def _uncoded(error: BaseException, text: str) -> dict[str, Any]:
@@ -48,7 +48,12 @@ def _uncoded(error: BaseException, text: str) -> dict[str, Any]:
         return _masked({"message": text or type(error).__name__})
     # The message of a trigger contains its next step.
     code = ending[1]
-    return {**_masked({"message": text[: ending.start()]}), "code": code, "link": error_link(code)}
+    return {**_masked({"message": _flowing(text[: ending.start()])}), "code": code, "link": error_link(code)}
+
+
+def _flowing(message: str) -> str:
+    """Return a message with the line breaks of its list only: a page breaks lines itself."""
+    return re.sub(r"\n(?! )", " ", message)
 
 
 def _masked(texts: dict[str, str]) -> dict[str, Any]:

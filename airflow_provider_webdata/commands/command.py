@@ -1,4 +1,4 @@
-"""Shared parts of commands: their decorator, tables and documents, and the connection that the user named."""
+"""Shared parts of commands: their decorator, documents, and the connection that the user named."""
 
 from __future__ import annotations
 
@@ -7,24 +7,23 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from rich.markup import escape
 from sqlalchemy.exc import SQLAlchemyError
 
 from airflow_provider_webdata.airflow_db.command_line import (
-    AirflowConsole,
     action_cli,
     providers_configuration_loaded,
     suppress_logs_and_warning,
     yaml,
 )
 from airflow_provider_webdata.airflow_db.connections import find_connection
-from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
-from airflow_provider_webdata.api.errors import WebDataError
-from airflow_provider_webdata.commands.terminal import terminal_text
+from airflow_provider_webdata.airflow_db.database import store_error
+from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError, TablesMissingError
+from airflow_provider_webdata.api.errors import ConfigurationError, WebDataError
+from airflow_provider_webdata.commands.terminal import terminal_lines, terminal_text
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
     from airflow_provider_webdata.airflow_db.connections import Connection
 
@@ -52,9 +51,14 @@ def command(
             except SQLAlchemyError as error:
                 # The error's text contains the values.
                 text = f"Airflow's metadata database failed ({type(error).__name__})"
+                if isinstance(store_error(error), TablesMissingError):
+                    text = "Airflow's own tables are missing; run `airflow db migrate`"
                 raise SystemExit(failure.format(text)) from None
+            except ConfigurationError as error:
+                # The remedy of its code is for a form.
+                raise SystemExit(failure.format(terminal_lines(error.brief()))) from None
             except (StoreUnavailableError, WebDataError) as error:
-                raise SystemExit(failure.format(terminal_text(str(error)))) from None
+                raise SystemExit(failure.format(terminal_lines(str(error)))) from None
 
         quiet = suppress_logs_and_warning(providers_configuration_loaded(run))
         return action_cli(quiet) if audited else quiet  # type: ignore[no-untyped-call]
@@ -65,17 +69,6 @@ def command(
 def print_document(document: Any, output: str) -> None:
     """Print a document as YAML if that is the output, else as JSON."""
     sys.stdout.write(yaml.dump(document) if output == "yaml" else f"{json.dumps(document, indent=2)}\n")
-
-
-def print_rows(rows: Sequence[dict[str, Any]], output: str) -> None:
-    """Print rows as `table`, `plain`, `json`, or `yaml`. In tables, control characters and markup are escaped."""
-    if output in {"table", "plain"}:
-        marked = escape if output == "table" else str
-        rows = [
-            {name: marked(terminal_text(one)) if isinstance(one, str) else one for name, one in row.items()}
-            for row in rows
-        ]
-    AirflowConsole().print_as([*rows], output)
 
 
 def named_connection(conn_id: str) -> Connection:

@@ -8,6 +8,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from airflow_provider_webdata.api.errors import ConfigurationError
+from airflow_provider_webdata.common.plain_errors import plain_reason
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class ExampleDag:
             is_other = self.path.exists() and self.path.read_bytes() != self.source.encode()
         except OSError as error:
             raise ConfigurationError(
-                f"{self.path} cannot be read: {error}; correct its permissions"
+                f"{self.path} cannot be read: {plain_reason(error)}; correct its permissions"
             ) from None
         if is_other and not replace:
             raise ConfigurationError(
@@ -71,7 +72,7 @@ class ExampleDag:
             part.write_text(self.source, encoding="utf-8")
         except OSError as error:
             raise ConfigurationError(
-                f"the example DAG cannot be written: {error}; choose another folder with --dags-folder, or use "
-                "--no-example"
+                f"the example DAG cannot be written: {plain_reason(error)}; choose another folder with "
+                "--dags-folder, or use --no-example"
             ) from None
         return part

@@ -8,7 +8,9 @@ from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.airflow_db.database import airflow_engine
-from airflow_provider_webdata.commands.command import command, print_document, print_rows
+from airflow_provider_webdata.airflow_db.tasks import TaskName, starters_of
+from airflow_provider_webdata.commands.command import command, print_document
+from airflow_provider_webdata.commands.table import Column, print_table
 from airflow_provider_webdata.inbox.envelope import NotJSONError, parse_body
 from airflow_provider_webdata.inbox_server.options import retention_days
 from airflow_provider_webdata.inbox_server.storage.errors import DeliveryNotFoundError, OptionError
@@ -24,11 +26,12 @@ if TYPE_CHECKING:
 
 _UNAVAILABLE = "The inbox is unavailable: {}"
 _AGE = re.compile(r"(\d+)\s*([dhm])")
+_COLUMNS = (Column("id"), Column("time (UTC)"), Column("event", 8), Column("task", 16), Column("job", 9))
 _UNITS = {"d": "days", "h": "hours", "m": "minutes"}
 
 
 @command(_UNAVAILABLE)
-def list_deliveries(args: argparse.Namespace) -> None:
+def list_deliveries(args: argparse.Namespace) -> Iterator[str]:
     """List deliveries, newest first."""
     wanted = DeliveryFilter(
         keys=(args.key,) if args.key else (),
@@ -40,11 +43,17 @@ def list_deliveries(args: argparse.Namespace) -> None:
     if args.limit < 1:
         raise SystemExit(f"--limit must be 1 or more (given: {args.limit})")
     found = DeliveryStore(airflow_engine()).newest(args.conn_id, wanted, args.limit)
-    print_rows([_fields(one) for one in found], args.output)
+    if args.output in {"json", "yaml"}:
+        print_document([_fields(one) for one in found], args.output)
+    elif not found:
+        yield "No deliveries match"
+    else:
+        starters = starters_of({one.job_id for one in found if one.job_id}, ("job_id", "check_id"))
+        print_table(_COLUMNS, [_row(one, starters) for one in found], args.output)
 
 
 @command(_UNAVAILABLE)
-def show_delivery(args: argparse.Namespace) -> None:
+def show_delivery(args: argparse.Namespace) -> Iterator[str]:
     """Show one delivery with its body."""
     delivery = DeliveryStore(airflow_engine()).get(None, args.id)
     if delivery is None:
@@ -59,8 +68,13 @@ def show_delivery(args: argparse.Namespace) -> None:
     if args.output in {"json", "yaml"}:
         print_document({**fields, "body": body}, args.output)
     else:
-        print_rows([{"field": name, "value": value} for name, value in fields.items()], args.output)
-        print_document(body, "json")
+        known = {**fields, "received_at": _time(delivery.received_at)}
+        width = max(map(len, known))
+        yield from (f"{name:<{width}}  {value}" for name, value in known.items() if value is not None)
+        if body is None:
+            yield "The body is not JSON, or was not stored"
+        else:
+            print_document(body, "json")
 
 
 @command(_UNAVAILABLE, audited=True)
@@ -78,16 +92,35 @@ def replay_deliveries(args: argparse.Namespace) -> Iterator[str]:
 def prune_deliveries(args: argparse.Namespace) -> Iterator[str]:
     """Delete old deliveries."""
     before = datetime.now(timezone.utc) - _age(args.older_than)
-    since = before.isoformat(timespec="seconds")
+    since = _time(before)
     store = DeliveryStore(airflow_engine())
     count = store.count_before(before)
     if args.dry_run or not count:
-        yield f"{count} deliveries were received before {since}; no delivery was deleted"
+        yield f"{_counted(count)} received before {since}; no delivery was deleted"
         return
-    question = f"Delete {count} deliveries that were received before {since}? (y/n) "
+    question = f"Delete {_counted(count)} received before {since}? (y/n) "
     if not args.yes and input(question).strip().lower() != "y":
         raise SystemExit("Cancelled")
-    yield f"Deleted {prune_all(store, before)} deliveries"
+    yield f"Deleted {_counted(prune_all(store, before))}"
+
+
+def _counted(count: int) -> str:
+    return "1 delivery" if count == 1 else f"{count} deliveries"
+
+
+def _time(moment: datetime) -> str:
+    return f"{moment.astimezone(timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _row(delivery: StoredDelivery, starters: dict[str, TaskName]) -> dict[str, Any]:
+    task = starters.get(delivery.job_id or "")
+    return {
+        "id": delivery.id,
+        "time (UTC)": f"{delivery.received_at.astimezone(timezone.utc):%Y-%m-%d %H:%M}",
+        "event": delivery.event,
+        "task": None if task is None else f"{task.dag_id}.{task.task_id}",
+        "job": delivery.job_id,
+    }
 
 
 def _age(text: str | None) -> timedelta:

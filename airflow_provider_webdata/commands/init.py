@@ -24,7 +24,7 @@ from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.api.servers import is_hosted_service
 from airflow_provider_webdata.commands.command import command
 from airflow_provider_webdata.commands.example import DAG_ID, ExampleDag
-from airflow_provider_webdata.commands.terminal import terminal_text
+from airflow_provider_webdata.commands.terminal import terminal_lines
 from airflow_provider_webdata.doctor.airflow_database import tables
 from airflow_provider_webdata.get_provider_info import HOSTED_URL
 from airflow_provider_webdata.hooks.connection import settings_of
@@ -169,8 +169,7 @@ def _tested(connection: Connection, given: Kind | None) -> Generator[str, None, 
         # The user insists.
         return f"Warning: {finding}"
     if not works:
-        lines = [terminal_text(line) for line in finding.splitlines()]
-        raise SystemExit("\n".join([*lines, "Nothing was stored."]))
+        raise SystemExit(f"{terminal_lines(finding)}\nNothing was stored.")
     return finding
 
 

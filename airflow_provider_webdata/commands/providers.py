@@ -6,9 +6,10 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.prices import PROVIDER
-from airflow_provider_webdata.commands.command import command, named_connection, print_document, print_rows
+from airflow_provider_webdata.commands.command import command, named_connection, print_document
+from airflow_provider_webdata.commands.table import Column, print_table
 from airflow_provider_webdata.commands.terminal import terminal_text
-from airflow_provider_webdata.common.numbers import known_credits
+from airflow_provider_webdata.common.numbers import credits_text, known_credits
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.models import DataTool
 
 _UNREADABLE = "The catalog cannot be read: {}"
-_LONGEST = 100
+_COLUMNS = (Column("tool", 20), Column("price"), Column("does", 8))
 _SAMPLES: dict[str, Any] = {"integer": 1, "number": 1.0, "boolean": True, "array": [], "object": {}}
 
 
@@ -34,10 +35,10 @@ def list_tools(args: argparse.Namespace) -> Iterator[str]:
         found = list(islice(hook.find_tools({**wanted, "level": "tools"}), args.limit))
     if args.output in {"json", "yaml"}:
         print_document([tool.to_wire() for tool in found], args.output)
-    elif found:
-        print_rows([_row(tool) for tool in found], args.output)
-    else:
+    elif not found:
         yield "No capability matches; use other words, or omit them"
+    else:
+        print_table(_COLUMNS, [_row(tool) for tool in found], args.output)
 
 
 @command(_UNREADABLE)
@@ -64,14 +65,13 @@ def show_tool(args: argparse.Namespace) -> Iterator[str]:
 
 
 def _row(tool: DataTool) -> dict[str, str]:
-    row = {"tool": tool.address, "price": _price(tool), "does": tool.description or ""}
-    return {name: terminal_text(str(value))[:_LONGEST] for name, value in row.items()}
+    return {"tool": tool.address, "price": _price(tool), "does": tool.description or ""}
 
 
 def _price(tool: DataTool) -> str:
     if (price := known_credits(tool.credits_cost)) is None:
         return "known after the call"
-    return f"{price:g} a {'record' if tool.per_record else 'call'}"
+    return f"{credits_text(price)} a {'record' if tool.per_record else 'call'}"
 
 
 def _lines(tool: DataTool, provider: str, capability: str) -> Iterator[str]:

@@ -12,3 +12,8 @@ def terminal_text(text: str) -> str:
         character if character.isprintable() else character.encode("unicode_escape").decode()
         for character in text
     )
+
+
+def terminal_lines(text: str) -> str:
+    """Return text of this package on its lines; see `terminal_text`."""
+    return "\n".join(map(terminal_text, text.split("\n")))

@@ -181,8 +181,7 @@ class Attempt:
             return StoredRecord(damage=str(error))
         if type(stored.get(_WRITER)) is int and stored[_WRITER] < self.first:
             log.warning(
-                "Attempt %s was killed, and the task's retries were lowered since, so this may be a retry or a cleared "
-                "task. It counts as a retry, and continues the work of that attempt",
+                "Attempt %s was killed, and retries was lowered since. This counts as a retry, and continues its work",
                 stored[_WRITER],
             )
         return StoredRecord(record)

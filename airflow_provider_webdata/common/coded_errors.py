@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from airflow_provider_webdata.common.plain_errors import plain_reason
+
 
 class CodedError(Exception):
     """Base class of all errors that users see.
@@ -60,7 +62,9 @@ def _restored(kind: type[CodedError], args: tuple[Any, ...]) -> CodedError:
 
 def brief(error: BaseException) -> str:
     """Return an error's text to quote it in another text; see `CodedError.brief`."""
-    return error.brief() if isinstance(error, CodedError) else str(error)
+    if isinstance(error, CodedError):
+        return error.brief()
+    return plain_reason(error) if isinstance(error, OSError) else str(error)
 
 
 class ArgumentError(CodedError, ValueError):

@@ -17,3 +17,8 @@ def known_credits(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     return value if 0 <= value <= _MAX_CREDITS else None
+
+
+def credits_text(value: float | None) -> str:
+    """Return a number of credits as text, such as `1250000` or `4.5`."""
+    return "unknown" if value is None else f"{value:.12g}"

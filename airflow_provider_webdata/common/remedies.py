@@ -95,6 +95,9 @@ _OF_NO_CONNECTION = frozenset(
 )
 """Codes of errors that do not depend on the connection, or whose message names it."""
 
+MAX_LINE = 170
+"""Maximum length of a line of an error. A log view shows about 160 characters, without the error's class."""
+
 _CODED = re.compile(r"(.*) \((WD-\d{3})\)", re.DOTALL)
 
 
@@ -112,17 +115,33 @@ def advice_for(code: str, remedy: str, conn_id: str, bills: Callable[[], bool] =
 
 
 def with_ending(text: str, code: str, advice: str) -> str:
-    """Return an error's text with its next step, its code, and the address of its section."""
-    ending = f"({code}). See {error_link(code)}"
+    """Return an error's text with its next step, its code, and the address of its section, each on a new line."""
+    ending = f"({code}).\nSee {error_link(code)}"
     # Airflow builds an error again from its whole text.
     if text.endswith(ending):
         return text
     text = text.removesuffix(f" ({code})").removesuffix(".")
     if advice:
         # A list of problems ends with the last problem, and a question with its mark.
-        stop = "\n" if "\n" in text else " " if text.endswith(("?", "!", "…")) else ". "
-        text += f"{stop}{advice}"
-    return f"{text} {ending}"
+        stop = "" if "\n" in text or text.endswith(("?", "!", "…")) else "."
+        return f"{folded(text)}{stop}\n{folded(advice)} {ending}"
+    return f"{folded(text)} {ending}"
+
+
+def folded(text: str, most: int = MAX_LINE) -> str:
+    """Return a text whose lines are broken between sentences where they are too long for a log.
+
+    :param most: maximum number of characters of a line. A longer sentence is not broken.
+    """
+    lines = []
+    for line in text.split("\n"):
+        while len(line) > most:
+            if (end := line.rfind(". ", 0, most)) < 0 and (end := line.find(". ", most)) < 0:
+                break
+            lines.append(line[: end + 1])
+            line = line[end + 2 :]
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def advised(text: str, conn_id: str) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timezone
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from airflow_provider_webdata.airflow_db.components import tasks_of_dags, triggerers
+from airflow_provider_webdata.airflow_db.components import tasks_of_dags, triggerers, work_of_triggerers
 from airflow_provider_webdata.airflow_db.database import airflow_engine, store_error
 from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError, TablesMissingError
+from airflow_provider_webdata.base.service_task import is_deferrable
 from airflow_provider_webdata.common.dates import ago
 from airflow_provider_webdata.common.endings import EXTRACT
 from airflow_provider_webdata.common.links import docs_link
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
 
 _MAX_TASKS = 10
 _MAX_DELIVERIES = 20
+_START_TRIGGERER = (
+    "Start one with `airflow triggerer`. Until then, use deferrable=False, which waits in the worker."
+)
 _WHERE = "Run the doctor where Airflow's database is reachable: on a scheduler or the API server."
 _DATABASE = "Check that the database is running, and check [database] sql_alchemy_conn."
 
@@ -46,7 +51,7 @@ def tables(*, needed: bool = True) -> Finding:
     except StoreUnavailableError as error:
         return wrong(error.brief(), _DATABASE)
     if current == db_manager.revisions()[0]:
-        return ok(f"at revision {current}, this package's")
+        return ok(f"up to date (revision {current})")
     if current and current not in db_manager.revisions():
         return wrong(
             f"at revision {current}, created by a newer airflow-provider-webdata",
@@ -65,9 +70,10 @@ def tables(*, needed: bool = True) -> Finding:
 
 
 def triggerer() -> Finding:
-    """Check that a triggerer runs; without one, deferred tasks never resume."""
+    """Check that a triggerer runs, or that no task or watcher needs one yet."""
     try:
         alive, last_heartbeat = triggerers()
+        deferred, watchers = (0, 0) if alive else work_of_triggerers()
     except StoreUnavailableError as error:
         return unknown(error.brief(), _WHERE)
     except SQLAlchemyError as error:
@@ -78,10 +84,20 @@ def triggerer() -> Finding:
     if alive:
         return ok(f"{len(alive)} running ({', '.join(sorted(set(alive))[:5])})")
     last = f"; the last heartbeat was {ago(last_heartbeat)}" if last_heartbeat else ""
-    return wrong(
-        f"no triggerer is running{last}, so deferred tasks never resume",
-        "Start one with `airflow triggerer`. Until then, use deferrable=False, which waits in the worker.",
+    waiting = [_counted(deferred, "deferred task"), _counted(watchers, "asset watcher")]
+    waiting += ["[operators] default_deferrable = True"] if is_deferrable(None) else []
+    if needs := ", ".join(filter(None, waiting)):
+        return wrong(f"no triggerer is running{last}, but needed by: {needs}", _START_TRIGGERER)
+    if last:
+        return wrong(f"no triggerer is running{last}, so deferred tasks never resume", _START_TRIGGERER)
+    return warning(
+        "no triggerer is running, and nothing needs one yet",
+        "Before you use deferrable=True or a watcher, start one with `airflow triggerer` (`airflow standalone` does).",
     )
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}" if count else ""
 
 
 def endings(connections: Iterable[ConnectionSettings]) -> Finding:
@@ -133,5 +149,4 @@ def last_delivery(settings: ConnectionSettings) -> Finding:
             f"the asset events of {len(failed)} could not be registered, so they started no DAG",
             f"Find the cause in the API server's log, fix it, and run `airflow webdata inbox replay {ids}`.{more}",
         )
-    when = found.isoformat(sep=" ", timespec="seconds")
-    return ok(f"the last one arrived {ago(found)} ({when})")
+    return ok(f"the last one arrived {ago(found)} ({found.astimezone(timezone.utc):%Y-%m-%d %H:%M} UTC)")

@@ -17,8 +17,9 @@ from airflow_provider_webdata.airflow_db.connections import (
     stored_conn_ids,
 )
 from airflow_provider_webdata.airflow_db.database import store_error
-from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
+from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError, TablesMissingError
 from airflow_provider_webdata.api.errors import ConfigurationError
+from airflow_provider_webdata.common.coded_errors import brief
 from airflow_provider_webdata.hooks.connection import settings_of
 from airflow_provider_webdata.hooks.masking import mask
 from airflow_provider_webdata.hooks.webdata import WebDataHook
@@ -100,13 +101,18 @@ def webdata_connections(limit: TimeLimit) -> tuple[list[str], Finding | None]:
     """
     found: set[str] = set()
     failed: list[str] = []
+    has_tables = True
     for listed in results_of([_stored, _in_environment, _default], limit):
         if not isinstance(listed, Exception):
             found.update(listed)
-        elif isinstance(listed, SQLAlchemyError):
-            failed.append(str(store_error(listed)))
-        else:
-            failed.append(str(listed))
+            continue
+        reason = store_error(listed) if isinstance(listed, SQLAlchemyError) else listed
+        if isinstance(reason, TablesMissingError):
+            has_tables = False
+        failed.append(brief(reason))
+    if not has_tables:
+        seen = "Airflow's own tables are missing"
+        return sorted(found), Finding("connections", "unknown", seen, "Run `airflow db migrate`.")
     if failed:
         seen = f"the list may be incomplete: {'; '.join(dict.fromkeys(failed))}"
         return sorted(found), Finding(

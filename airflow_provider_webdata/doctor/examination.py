@@ -58,8 +58,7 @@ OF_AIRFLOW: tuple[Check[Sequence[ConnectionSettings]], ...] = (
     Check(("endings",), airflow_database.endings, ("all", "offline")),
 )
 OF_CONNECTION: tuple[Check[Examined], ...] = (
-    Check(service_answer.CHECKS, lambda one: service_answer.ask(*one, with_queue=True), ("all",)),
-    Check(service_answer.QUICK_CHECKS, lambda one: service_answer.ask(*one)[:-1], ("page",)),
+    Check(service_answer.CHECKS, lambda one: service_answer.ask(*one), ("all", "page")),
     Check(("webhook",), lambda one: inbox_answer.webhook(*one), ("all",)),
     Check(("webhook",), lambda one: inbox_answer.webhook_set(one.settings), ("offline", "page")),
     Check(("deliveries",), lambda one: airflow_database.last_delivery(one.settings)),

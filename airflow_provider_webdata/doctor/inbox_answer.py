@@ -15,6 +15,7 @@ from airflow_provider_webdata.api.http_clients import http_client
 from airflow_provider_webdata.common.hosts import is_public
 from airflow_provider_webdata.common.http_library import httpx
 from airflow_provider_webdata.common.links import docs_link
+from airflow_provider_webdata.common.plain_errors import plain_reason
 from airflow_provider_webdata.hooks.webhooks import can_receive, inbox_address, new_key
 from airflow_provider_webdata.inbox.probe import is_proven, new_probe
 from airflow_provider_webdata.inbox.reader import DeliveryGoneError, InboxError, InboxReader
@@ -74,7 +75,7 @@ def webhook(settings: ConnectionSettings, seconds: float) -> Finding:
             return _probed(settings, shown, client, url)
     except httpx.HTTPError as error:
         return wrong(
-            f"{shown} is unreachable from here: {trimmed(str(error), 200) or type(error).__name__}",
+            f"{shown} is unreachable from here: {plain_reason(error)}",
             f'Check "Webhook URL", its certificate, and the proxy in front of Airflow. {_OUTSIDE}',
         )
 

@@ -1,4 +1,4 @@
-"""Checks of the service's response: host, TLS, API key, kind of server, credits, entitlements, and clock difference.
+"""Checks of the service's response: host, TLS, API key, kind of server, credits, and clock difference.
 
 One request for the credits, which is free, covers nearly all checks of a server that reports them.
 """
@@ -9,11 +9,9 @@ import ssl
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from airflow_provider_webdata.api import endpoints
-from airflow_provider_webdata.api.client import WebDataClient
 from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.api.servers import NO_BALANCE
 from airflow_provider_webdata.common.hosts import is_loopback
@@ -25,8 +23,6 @@ from airflow_provider_webdata.inbox.tokens import LEEWAY
 from .finding import Finding, ok, unknown, warning, wrong
 
 if TYPE_CHECKING:
-    from airflow_provider_webdata.api.config import ClientConfig
-    from airflow_provider_webdata.api.models import QueueStatus
     from airflow_provider_webdata.common.http_library import httpx
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
     from airflow_provider_webdata.hooks.diagnosis import Diagnosis
@@ -34,8 +30,7 @@ if TYPE_CHECKING:
 
     from .finding import State
 
-QUICK_CHECKS = ("host", "tls", "key", "server", "credits", "clock")
-CHECKS = (*QUICK_CHECKS, "entitlements")
+CHECKS = ("host", "tls", "key", "server", "credits", "clock")
 
 CERTIFICATE_DAYS = 14
 """Warn if the certificate expires within this number of days."""
@@ -77,7 +72,7 @@ class _Contact:
 
 @dataclass(frozen=True)
 class ServiceAnswer:
-    """The credits of a connection's team or the failure to read them, and the team's queue if available.
+    """The credits of a connection's team, or the failure to read them.
 
     :param found: what the server answered; None: it could not be asked.
     :param failure: the problem; None: there is none, or only no balance.
@@ -86,13 +81,11 @@ class ServiceAnswer:
     settings: ConnectionSettings
     found: Probe | None = None
     failure: Diagnosis | None = None
-    queue: QueueStatus | None = None
     _contact: _Contact = field(default_factory=_Contact)
 
     def findings(self) -> list[Finding]:
         """Return the findings of `CHECKS`, in this order."""
-        quick = (self._host(), self._tls(), self._key(), self._server(), self._credits(), self._clock())
-        return [*quick, self._entitlements()]
+        return [self._host(), self._tls(), self._key(), self._server(), self._credits(), self._clock()]
 
     @property
     def _failed(self) -> str | None:
@@ -139,13 +132,13 @@ class ServiceAnswer:
         return ok(seen)
 
     def _key(self) -> Finding:
-        if self._failed == "key":
+        if self._failed in {"key", "rights"}:
             return self._failure()
         if self._failed == "rate":
             return self._failure("unknown")
         if self.found is not None and self.found.accepts_any_key:
             return ok("the server requires no API key")
-        if self._failed in {None, "credits", "rights"}:
+        if self._failed in {None, "credits"}:
             return ok("the service accepts the API key")
         return self._unanswered()
 
@@ -206,37 +199,21 @@ class ServiceAnswer:
             "Retry-After dates from the service are misinterpreted.",
         )
 
-    def _entitlements(self) -> Finding:
-        if self._failed == "rights":
-            return self._failure()
-        if self._failed not in {None, "credits"}:
-            return self._unanswered()
-        pages = self.queue.max_concurrency if self.queue else None
-        seen = f"pages scraped concurrently: {pages:g}; " if pages is not None else ""
-        return unknown(
-            f"{seen}the service does not report the team's features",
-            "A task that uses a missing feature, such as zeroDataRetention or threatProtection, fails with WD-403.",
-        )
-
     def _unanswered(self) -> Finding:
-        where: dict[str | None, Literal["tls", "key", "entitlements"]] = {
+        where: dict[str | None, str] = {
             "tls": "tls",
             "fields": "tls",
-            "key": "key",
-            "rate": "key",
-            "rights": "entitlements",
+            **dict.fromkeys(("key", "rate", "rights"), "key"),
         }
         return unknown(f"see {where.get(self._failed, 'host')}")
 
 
-def ask(settings: ConnectionSettings, seconds: float, *, with_queue: bool = False) -> list[Finding]:
+def ask(settings: ConnectionSettings, seconds: float) -> list[Finding]:
     """Read the team's credits in one attempt, and return the findings of `CHECKS`.
 
     :param seconds: time limit, without DNS lookups.
-    :param with_queue: whether to read the team's queue too, within the same limit.
     """
     contact = _Contact()
-    seconds = seconds / 2 if with_queue else seconds
     # Connecting and reading may each take the timeout, and the result must be reported within the limit.
     timeout = min(settings.client.timeout, max(seconds, 0.1) * 0.45)
     config = replace(settings.client, timeout=timeout, retry_budget=0)
@@ -244,17 +221,8 @@ def ask(settings: ConnectionSettings, seconds: float, *, with_queue: bool = Fals
         found = probe(config, contact.see)
         lacks_balance = found.responds and (found.server.kind != "hosted" or found.contradiction)
         if found.failure is not None and not lacks_balance:
-            return ServiceAnswer(settings, found, diagnosis_of(found.failure), None, contact).findings()
-        queue = _queue(config) if with_queue else None
-        return ServiceAnswer(settings, found, None, queue, contact).findings()
+            return ServiceAnswer(settings, found, diagnosis_of(found.failure), contact).findings()
+        return ServiceAnswer(settings, found, None, contact).findings()
     except WebDataError as error:
         # The CA bundle cannot be read.
         return ServiceAnswer(settings, failure=diagnosis_of(error), _contact=contact).findings()
-
-
-def _queue(config: ClientConfig) -> QueueStatus | None:
-    try:
-        with WebDataClient(config) as client:
-            return client.call(endpoints.QUEUE_STATUS)
-    except WebDataError:
-        return None

@@ -195,14 +195,14 @@ class CallGuard:
             most = self._ledger.limit
             if most is not None and not bound.is_known:
                 raise _refused(
-                    endpoint, f"max_credits={most:g} cannot be enforced: {'; '.join(bound.unknown)}"
+                    endpoint, f"max_credits={most:.12g} cannot be enforced: {'; '.join(bound.unknown)}"
                 )
             name = str(next(self._names))
             if not self._ledger.reserve(name, bound.credits):
                 raise _refused(
                     endpoint,
-                    f"the call may cost up to {bound.credits:g} credits, but only "
-                    f"{max(self._ledger.left, 0):g} of max_credits={most:g} are left",
+                    f"the call may cost up to {bound.credits:.12g} credits, but only "
+                    f"{max(self._ledger.left, 0):.12g} of max_credits={most:.12g} are left",
                 )
             self._calls += 1
         return name

@@ -20,6 +20,8 @@ from airflow_provider_webdata.api.errors import (
     UnsupportedError,
     WebDataError,
 )
+from airflow_provider_webdata.common.numbers import credits_text
+from airflow_provider_webdata.common.plain_errors import REFUSED
 from airflow_provider_webdata.common.remedies import with_ending
 
 if TYPE_CHECKING:
@@ -48,8 +50,8 @@ def credits_left(usage: CreditUsage) -> str:
     """Return a sentence with the remaining credits."""
     if usage.remaining_credits is None:
         return "The API key works; the service does not report how many credits are left."
-    left = f"The API key works; {usage.remaining_credits:g} credits are left"
-    return f"{left} of {usage.plan_credits:g} in the plan." if usage.plan_credits else f"{left}."
+    left = f"The API key works; {credits_text(usage.remaining_credits)} credits are left"
+    return f"{left} of {credits_text(usage.plan_credits)} in the plan." if usage.plan_credits else f"{left}."
 
 
 def without(lack: str) -> str:
@@ -119,8 +121,9 @@ def _unreachable(error: TransportError) -> Diagnosis:
             'Check the host name and the scheme (http or https) in "Base URL"; for a private certificate authority, '
             'set "CA bundle".',
         )
+    start = "Start the server, or check" if REFUSED in error.reason else "Check"
     return Diagnosis(
         "host",
         f"The host is unreachable: {error.reason.removeprefix('cannot reach ')}",
-        'Check "Base URL" and "Proxy", and the network.',
+        f'{start} "Base URL" and "Proxy", and the network.',
     )

@@ -287,7 +287,9 @@ class Ledger:
         if isinstance(error, CodedError) and not error.billed:
             credits = "credit" if cost == 1 else "credits"
             error.billed = (
-                "The call may have been billed" if cost is None else f"The call is billed {cost:g} {credits}"
+                "The call may have been billed"
+                if cost is None
+                else f"The call is billed {cost:.12g} {credits}"
             )
         try:
             self.report()
@@ -393,14 +395,14 @@ def ledger_of_process(conn_id: str, limit: float | None, name: str, bills: Calla
 
 def in_words(credits: Mapping[str, Any]) -> str:
     """Return the XCom `credits` for the log."""
-    parts = ", ".join(f"{name} {used:g}" for name, used in credits["byOperation"].items())
-    formats = ", ".join(f"{name} {used:g}" for name, used in credits["byFormat"].items())
-    text = f"{credits['used']:g} used" + (
+    parts = ", ".join(f"{name} {used:.12g}" for name, used in credits["byOperation"].items())
+    formats = ", ".join(f"{name} {used:.12g}" for name, used in credits["byFormat"].items())
+    text = f"{credits['used']:.12g} used" + (
         f" ({parts}{f'; by format: {formats}' if formats else ''})" if parts else ""
     )
     if credits["unknown"]:
         text += f", plus {credits['unknown']} calls of unknown cost"
-    return f"{text}; {credits['saved']:g} saved"
+    return f"{text}; {credits['saved']:.12g} saved"
 
 
 def _used(entry: Mapping[str, Any]) -> float:

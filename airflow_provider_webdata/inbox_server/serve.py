@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
+from airflow_provider_webdata.common.plain_errors import plain_reason
 from airflow_provider_webdata.inbox_server.application import create_application
 from airflow_provider_webdata.inbox_server.http.listener import HEADER_BYTES, BoundedServer
 from airflow_provider_webdata.inbox_server.options import retention_days
@@ -45,8 +46,10 @@ def run(args: argparse.Namespace) -> int:
         application = create_application()
         with _listen(args.host, args.port) as listener:
             _serve(application, listener, args.ssl_certfile, args.ssl_keyfile)
-    except (OSError, OverflowError, ValueError, StoreUnavailableError) as error:
+    except (OverflowError, ValueError, StoreUnavailableError) as error:
         return _failed(str(error))
+    except OSError as error:
+        return _failed(plain_reason(error))
     return 0
 
 

@@ -39,10 +39,11 @@ def warn_if_large(value: Any, log: Any = _log) -> bool:
     if size <= most:
         return False
     log.warning(
-        "This result has about %.0f kB in XCom, more than the %.0f kB of [webdata] xcom_warning_kb. It is pushed "
-        "anyway; set output='s3://bucket/name.jsonl' (or .jsonl.gz, .parquet; any object storage or path) to "
-        "write it to a file, and only the path and the counts to XCom",
+        "This result has about %.0f kB in XCom, more than [webdata] xcom_warning_kb (%.0f). It is pushed anyway",
         size / 1024,
         most / 1024,
+    )
+    log.warning(
+        "To write it to a file, and only path and counts to XCom, set output='s3://bucket/name.jsonl' or another path"
     )
     return True

@@ -38,15 +38,15 @@ class CreditUsageRun(Run):
         left, plan = usage.remaining_credits, usage.plan_credits
         self.log.info(
             "Credits left: %s of a plan of %s; the billing period ends %s",
-            "unknown" if left is None else f"{left:g}",
-            "unknown" if plan is None else f"{plan:g}",
+            "unknown" if left is None else f"{left:.12g}",
+            "unknown" if plan is None else f"{plan:.12g}",
             usage.billing_period_end or "at an unknown time",
         )
         if left is not None:
             gauge("webdata.credits_remaining", left, self.context)
         self.push(**outcome)
         if least is not None:
-            self._guard(left, least, f"min_remaining={least:g}")
+            self._guard(left, least, f"min_remaining={least:.12g}")
         if percent is not None:
             needed = None if plan is None else plan * percent / 100
             self._guard(left, needed, f"min_remaining_percent={percent:g}")
@@ -60,7 +60,7 @@ class CreditUsageRun(Run):
             )
         if left >= needed:
             return
-        reason = f"{left:g} credits are left, fewer than {needed:g} ({rule})"
+        reason = f"{left:.12g} credits are left, fewer than {needed:.12g} ({rule})"
         if self.task.on_low == "skip":
             raise AirflowSkipException(reason)
         raise FewCreditsError(reason)

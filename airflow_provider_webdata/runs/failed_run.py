@@ -26,7 +26,7 @@ def log_last_steps(hook: WebDataHook, job_id: str, log: Any) -> None:
         log.info("The steps of agent run %s are unavailable: %s", job_id, error.brief())
         return
     log.info(
-        "The last %d of %d steps of agent run %s (for all steps, call WebDataHook(...).agent_trace(%r)):%s",
+        "The last %d of %d steps of agent run %s (all: WebDataHook(...).agent_trace(%r)):%s",
         min(len(events), _MAX_STEPS),
         len(events),
         job_id,

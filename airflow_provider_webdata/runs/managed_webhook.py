@@ -92,9 +92,11 @@ class ManagedWebhook:
         key = self._key(url, headers)
         if key is None and url and self._attach is None:
             log.warning(
-                "Monitor %s reports to an address other than this Airflow's inbox; its webhook is unchanged. "
-                "Set attach_webhook=True to replace it, or attach_webhook=False to silence this warning",
+                "Monitor %s reports to an address other than this Airflow's inbox; its webhook is unchanged",
                 monitor.id,
+            )
+            log.warning(
+                "Set attach_webhook=True to replace it, or attach_webhook=False to silence this warning"
             )
             return None
         # Otherwise two DAGs that declare the same monitor would replace each other's webhook in every run.

@@ -245,9 +245,9 @@ class Run:
         if kept is not value and not self._is_changed:
             self._is_changed = True
             self.log.warning(
-                "The results contain characters or numbers that Airflow's database cannot store (NUL, half characters, "
-                "NaN, infinities). In XCom, they are U+FFFD or null; set output= to keep the text unchanged"
+                "The results contain NUL, half characters, NaN, or infinities, which Airflow's database cannot store"
             )
+            self.log.warning("In XCom, they are U+FFFD or null; set output= to keep the text unchanged")
         return kept
 
     def refuse_unmappable(self, result: Any) -> None:

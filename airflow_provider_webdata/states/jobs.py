@@ -117,7 +117,7 @@ class JobView(msgspec.Struct, frozen=True):
         if self.completed is not None:
             parts.append(f"{self.completed} of {'?' if self.total is None else self.total} pages done")
         if self.credits_used is not None:
-            parts.append(f"{self.credits_used:g} credits used")
+            parts.append(f"{self.credits_used:.12g} credits used")
         return ", ".join(parts)
 
     def outcome(self, via: Via) -> JobOutcome:

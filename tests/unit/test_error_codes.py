@@ -207,7 +207,7 @@ def test_the_code_ends_the_text_once_wherever_the_error_goes() -> None:
     for kind in coded():
         error = made(kind)
         text = str(error)
-        assert text.endswith(f" ({kind.help_code}). See {error_link(kind.help_code)}"), kind
+        assert text.endswith(f" ({kind.help_code}).\nSee {error_link(kind.help_code)}"), kind
         assert error.remedy[1:] in text, kind
         assert error.brief().endswith(f" ({kind.help_code})"), kind
         assert "it broke" in error.text(), kind
@@ -281,18 +281,18 @@ def expected(kind: Any) -> tuple[str, ...]:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("The service says no.", "The service says no. Ask again"),
+        ("The service says no.", "The service says no.\nAsk again"),
         (
             "unknown argument 'limt'; did you mean 'limit'?",
-            "unknown argument 'limt'; did you mean 'limit'? Ask again",
+            "unknown argument 'limt'; did you mean 'limit'?\nAsk again",
         ),
         ("wrong:\n  - limit: too high", "wrong:\n  - limit: too high\nAsk again"),
     ],
 )
-def test_advice_is_a_sentence_after_the_message(text: str, expected: str) -> None:
+def test_advice_is_on_a_line_after_the_message(text: str, expected: str) -> None:
     error = ArgumentError(text)
     error.advice = "Ask again"
-    assert str(error) == f"{expected} (WD-003). See {error_link('WD-003')}"
+    assert str(error) == f"{expected} (WD-003).\nSee {error_link('WD-003')}"
 
 
 def test_each_code_has_one_remedy() -> None:

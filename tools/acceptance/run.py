@@ -172,7 +172,7 @@ def _judged(run: Run, case: Case, error: Exception) -> tuple[Any, str]:
     """Tell a missing operation from a failure. A task's error has only the text of the call's error."""
     text, server = trimmed(str(error)), run.watch.server
     if server.kind != "hosted":
-        named = str(error).partition(_NAMES_LACK)[2]
+        named = " ".join(str(error).split()).partition(_NAMES_LACK)[2]
         for ending in (". Connection '", f". {sentence(REMEDIES[UnsupportedError.help_code])}"):
             named = named.partition(ending)[0]
         if named:

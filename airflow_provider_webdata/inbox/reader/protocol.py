@@ -14,6 +14,7 @@ from airflow_provider_webdata import __version__
 from airflow_provider_webdata.api.errors import trimmed
 from airflow_provider_webdata.api.retry import named_wait
 from airflow_provider_webdata.common.http_library import httpx
+from airflow_provider_webdata.common.plain_errors import plain_reason
 from airflow_provider_webdata.inbox import tokens
 from airflow_provider_webdata.inbox.wire import DELIVERIES_PATH, LISTS
 
@@ -139,8 +140,7 @@ def _split(query: Query) -> tuple[dict[str, Any], dict[str, list[str]]]:
 
 def unreachable(address: InboxAddress, error: httpx.HTTPError) -> InboxUnreachableError:
     """Return the error for a missing response."""
-    words = trimmed(str(error), 200) or type(error).__name__
-    return InboxUnreachableError(f"the inbox at {address.url} does not respond ({words})")
+    return InboxUnreachableError(f"the inbox at {address.url} does not respond ({plain_reason(error)})")
 
 
 def page_of(address: InboxAddress, response: httpx.Response) -> DeliveryPage:

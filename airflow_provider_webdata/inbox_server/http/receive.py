@@ -133,8 +133,8 @@ class Receiver:
             return retry_later(429, "too many rejected requests", 1.0)
         if self._log_lines.consume():
             log.warning(
-                "Rejected a delivery for connection %r: its secret or signature is missing or wrong, or the "
-                "connection does not exist or has no webhook secret. Sender: %r%s",
+                "Rejected a delivery for connection %r: wrong or missing secret or signature, or no such connection. "
+                "Sender: %r%s",
                 gate.conn_id[:100],
                 sender[:100],
                 f", x-forwarded-for: {claimed[:200]!r}"

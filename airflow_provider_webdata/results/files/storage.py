@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.coded_errors import CodedError
+from airflow_provider_webdata.common.plain_errors import plain_reason
 from airflow_provider_webdata.results.errors import MissingFileError, OutputError, StorageError
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def storage_error(url: object, error: Exception, what: str = "written") -> Excep
         numbers: dict[type, int] = {FileNotFoundError: errno.ENOENT, PermissionError: errno.EACCES}
         code = numbers.get(type(error))
     step = _NEXT_STEPS.get(code or 0, "Check that the storage is available, then retry or clear the task")
-    reason = str(error) or type(error).__name__
+    reason = plain_reason(error)
     kind = StorageError
     if code == errno.ENOENT and what == "read":
         kind, step = MissingFileError, "Create the file, or correct the path"
@@ -154,8 +155,8 @@ def check_file(url: str) -> None:
             except OSError as error:
                 if error.errno in _LASTING:
                     raise OutputError(
-                        f"{url} cannot be written on this machine: {error}; correct the path, or its folder's "
-                        "permissions"
+                        f"{url} cannot be written on this machine: {plain_reason(error)}; correct the path, "
+                        "or its folder's permissions"
                     ) from error
                 raise storage_error(url, error) from error
 

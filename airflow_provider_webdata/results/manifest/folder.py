@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from typing_extensions import Required, TypedDict
 
+from airflow_provider_webdata.common.plain_errors import plain_reason
 from airflow_provider_webdata.common.stored_record import damage_of
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.errors import OutputError
@@ -336,4 +337,4 @@ def _plan_name(run: ManifestRun) -> str:
 
 
 def _reason(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
+    return f"{type(error).__name__}: {plain_reason(error)}"

@@ -18,6 +18,7 @@ from operator import getitem
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from airflow_provider_webdata.common.plain_errors import plain_reason
 from airflow_provider_webdata.results.files.storage import storage_path
 from airflow_provider_webdata.results.item_paths import at_path
 from airflow_provider_webdata.results.media.fetch import MediaError, MediaFetcher, MediaSettings, StoredMedia
@@ -129,7 +130,7 @@ def _kept(fetcher: MediaFetcher, link: _MediaLink, folder: ObjectStoragePath) ->
     except MediaError as error:
         return error
     except Exception as error:  # noqa: BLE001 - no storage error may cost the page's content
-        return MediaError(f"could not be stored: {type(error).__name__}: {error}")
+        return MediaError(f"could not be stored: {type(error).__name__}: {plain_reason(error)}")
 
 
 def _rewritten(

@@ -19,6 +19,7 @@ from airflow_provider_webdata.common.coded_errors import CodedError
 from airflow_provider_webdata.common.hosts import HostRefusedError, addresses_for, goes_through_proxy
 from airflow_provider_webdata.common.http_clients import http_client
 from airflow_provider_webdata.common.http_library import httpx
+from airflow_provider_webdata.common.plain_errors import plain_reason
 from airflow_provider_webdata.results.files.storage import WholeFile
 from airflow_provider_webdata.results.media.kinds import FIRST_BYTES, MediaKind, sniffed, type_of
 
@@ -123,7 +124,9 @@ class MediaFetcher:
         try:
             return attempts(self._fetch, link, kind, path_for)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise MediaError(f"could not be fetched: {type(error).__name__}: {error}") from error
+            raise MediaError(
+                f"could not be fetched: {type(error).__name__}: {plain_reason(error)}"
+            ) from error
 
     def _fetch(self, link: str, kind: MediaKind, path_for: Callable[[str], ObjectStoragePath]) -> StoredMedia:
         deadline = time.monotonic() + self._settings.max_seconds
@@ -164,9 +167,7 @@ class MediaFetcher:
         except OSError as error:
             # Only the proxy may be able to resolve the name, and then decides.
             if not is_proxied:
-                raise _TransientError(
-                    f"could not be fetched: {url.host} cannot be resolved: {error}"
-                ) from error
+                raise _TransientError(f"could not be fetched: {url.host}: {plain_reason(error)}") from error
             addresses = []
         if is_proxied:
             return self._http.send(self._http.build_request("GET", url), stream=True)

@@ -231,10 +231,10 @@ def load_files(
 def warn_held_back(log: Any, table: TableName, count: int, known: int, most: int) -> None:
     """Warn that no row is deleted, because `count` of `known` rows exceed the limit `most`."""
     log.warning(
-        "%d of %d rows of %s belong to removed pages, but max_removed allows %d, so none is deleted. Check the site "
-        "and the files; if the pages are gone, raise max_removed for one run",
+        "No row is deleted: %d of %d rows of %s belong to removed pages, but max_removed allows %d",
         *(count, known, table, most),
     )
+    log.warning("Check the site and the files; if the pages are gone, raise max_removed for one run")
 
 
 class _TooManyDeletesError(Exception):

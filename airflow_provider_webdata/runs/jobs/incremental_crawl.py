@@ -91,7 +91,7 @@ class IncrementalCrawlRun(JobRun):
         left = len(plan.known)
         self.ledger.settle(Cost(0, saved=left), "batch_scrape")
         self.log.info(
-            "%d pages: %d to scrape, %d known; at least %g credits saved",
+            "%d pages: %d to scrape, %d known; at least %.12g credits saved",
             left + len(plan.read),
             len(plan.read),
             left,

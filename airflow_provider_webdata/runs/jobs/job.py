@@ -14,6 +14,7 @@ from airflow_provider_webdata.api.endpoints import JOBS, label_of
 from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.api.prices import page_extras
 from airflow_provider_webdata.common.arguments import checked_text
+from airflow_provider_webdata.common.numbers import credits_text
 from airflow_provider_webdata.common.page_urls import job_page
 from airflow_provider_webdata.hooks.call_guard import cost_of_failure
 from airflow_provider_webdata.hooks.calls import body_for
@@ -162,20 +163,22 @@ class JobRun(WaitRun[JobOutcome]):
             stopped = self._cancel(self.hook, job_id, True)
         except WebDataError:
             self.log.error(
-                "Job %s continues and bills. It has used %g credits, more than credit_limit=%s, and could not be "
-                "cancelled. A retry cancels it; without a retry, call WebDataHook(%r).cancel_job(%r, %r)",
+                "Job %s continues and bills: it could not be cancelled. It has used %s credits; credit_limit=%s",
                 job_id,
-                used,
+                credits_text(used),
                 self.task.credit_limit,
+            )
+            self.log.error(
+                "A retry cancels it; without a retry, call WebDataHook(%r).cancel_job(%r, %r)",
                 self.task.webdata_conn_id,
                 self.kind,
                 job_id,
             )
             raise
         self.log.warning(
-            "Job %s has used %g credits, more than credit_limit=%s: it %s. The task returns the pages so far",
+            "Job %s has used %s credits, more than credit_limit=%s: it %s. The task returns the pages so far",
             job_id,
-            used,
+            credits_text(used),
             self.task.credit_limit,
             "was cancelled" if stopped else "ended before it could be cancelled",
         )

@@ -246,12 +246,12 @@ class JobResult:
         ):
             summary[MISSING] = missing
             self._log.warning(
-                "The service counts %d completed pages in job %s but returned %d. No page counts as removed by this "
-                "run; run the task again, or report the job to the service",
+                "The service counts %d completed pages in job %s but returned %d. No page counts as removed now",
                 counted,
                 self._id,
                 errors.returned,
             )
+            self._log.warning("Run the task again, or report the job to the service")
 
     def report(self, summary: Mapping[str, Any]) -> None:
         """Log the job's end, and count its pages."""
@@ -327,11 +327,14 @@ class JobResult:
             trimmed(str(item.get("url"))) for item in pending.get("terms") or () if isinstance(item, dict)
         ]
         self._log.warning(
-            "Agent run %s waits for an approval: %s%s Respond in the next run of thread %s with exchange={'approve': "
-            "{'approvalId': %r}} or 'decline'",
+            "Agent run %s waits for an approval: %s",
             self._id,
             trimmed(str(pending.get("reason") or "the service gives no reason.")),
-            f" An administrator must accept the terms first: {', '.join(terms)}." if terms else "",
+        )
+        if terms:
+            self._log.warning("An administrator must accept the terms first: %s", ", ".join(terms))
+        self._log.warning(
+            "Respond in the next run of thread %s with exchange={'approve': {'approvalId': %r}} or 'decline'",
             summary.get("threadId"),
             pending.get("id"),
         )

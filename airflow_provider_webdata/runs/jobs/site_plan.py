@@ -109,11 +109,10 @@ class _Sitemaps:
                     waiting[nested] = dated or _LAST
                 self.named.add(nested)
         if count > 1 or waiting:
-            self._log.info("Read %d of %d sitemaps for %g credits", count, len(self.named), self.credits)
+            self._log.info("Read %d of %d sitemaps for %.12g credits", count, len(self.named), self.credits)
         if waiting:
             self._log.warning(
-                "%d sitemaps that may have changed were not read, such as %s. Their pages are dated only by their last "
-                "scrape; raise max_sitemaps (%d)",
+                "%d sitemaps that may have changed were not read, such as %s; raise max_sitemaps (%d)",
                 len(waiting),
                 max(waiting, key=waiting.__getitem__),
                 self._site.max_sitemaps,

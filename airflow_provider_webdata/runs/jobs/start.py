@@ -166,10 +166,9 @@ class JobStart:
             self._state.write(record.next_generation(()))
             return
         if moved:
+            self.log.warning("Cancel %s manually: the connection can no longer access its account", name)
             self.log.warning(
-                "Cancel %s manually: the connection can no longer access its account. If you only rotated the team's "
-                "API key, the job is still accessible: get its result with WebDataJobSensor(kind=%r, job_id=...)",
-                name,
+                "If only the team's API key was rotated, WebDataJobSensor(kind=%r, job_id=...) still gets the result",
                 record.kind,
             )
         else:

@@ -114,22 +114,22 @@ class TaskLedger:
         bound, name = PRICES[operation].most(body, extra_body), label_of(operation)
         if not bound.is_known:
             raise CreditLimitError(
-                f"{name}: nothing was sent: credit_limit={limit:g} cannot be enforced: {'; '.join(bound.unknown)}"
+                f"{name}: nothing was sent: credit_limit={limit:.12g} cannot be enforced: {'; '.join(bound.unknown)}"
             )
-        price = f"up to {bound.credits:g} credits: {bound.how}"
+        price = f"up to {bound.credits:.12g} credits: {bound.how}"
         if not ledger.reserve(call, bound.credits):
             spent = ledger.spent
-            earlier = f", after {spent:g} credits that were or may have been spent" if spent else ""
+            earlier = f", after {spent:.12g} credits that were or may have been spent" if spent else ""
             raise CreditLimitError(
-                f"{name}: nothing was sent: it may exceed credit_limit={limit:g}{earlier}: it may cost {price}"
+                f"{name}: nothing was sent: it may exceed credit_limit={limit:.12g}{earlier}: it may cost {price}"
             )
-        self._log.info("%s: may cost %s; credit_limit=%g", name, price, limit)
+        self._log.info("%s: may cost %s; credit_limit=%.12g", name, price, limit)
 
     def warn_if_cleared(self) -> None:
         """Log that the task is billed again because it was cleared."""
         if spent := self.credits.spent_before_cleared:
             self._log.warning(
-                "The task was cleared, so its calls are billed again. Before that, they cost %g credits",
+                "The task was cleared, so its calls are billed again. Before that, they cost %.12g credits",
                 spent,
             )
 
@@ -203,7 +203,7 @@ def bounded(price: Price, request: RequestT, credits: float, **priced: Any) -> t
     if parsers is None:
         return request, None
     note = (
-        f"a PDF bills each of its pages. {credits:g} credits allow {parsers[0]['maxPages']} per PDF, so the request "
+        f"a PDF bills each of its pages. {credits:.12g} credits allow {parsers[0]['maxPages']} per PDF, so the request "
         f"has parsers={parsers!r}. Set parsers for another limit, or to [] for PDFs as base64"
     )
     return type(request).model_validate(price.with_parsers(body, parsers)), note

@@ -202,7 +202,7 @@ def _outcome(check: Mapping[str, Any], pages: Sequence[Mapping[str, Any]]) -> st
     if changed:
         text += f" ({without_secrets(first_few(changed, 3))})"
     used = known_credits(check.get("actualCredits"))
-    return text + ("" if used is None else f"; {used:g} credits")
+    return text + ("" if used is None else f"; {used:.12g} credits")
 
 
 def _pages(

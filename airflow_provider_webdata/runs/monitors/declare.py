@@ -290,8 +290,8 @@ class DeclareMonitorRun(CheckRun):
         else:
             done = "it is unchanged"
         raise MonitorCostError(
-            f"Monitor {monitor.name!r} ({monitor.id}) is estimated at {estimate:g} credits per month, over "
-            f"max_credits_per_month={limit:g}; {done}"
+            f"Monitor {monitor.name!r} ({monitor.id}) is estimated at {estimate:.12g} credits per month, over "
+            f"max_credits_per_month={limit:.12g}; {done}"
         )
 
     def _applied_schedule(self, declared: Declaration) -> Mapping[str, Any] | None:

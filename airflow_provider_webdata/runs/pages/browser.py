@@ -131,10 +131,10 @@ class SessionBrowser:
             return None
         if len(found) > 1:
             log.warning(
-                "Sessions %s were opened in the meantime. One of them may be this task's and bills until its ttl. The "
-                "task closes none, because the others are not its own: close it manually",
-                ", ".join(session.id for session in found),
+                "One of %d sessions opened in the meantime may be this task's, billed until its ttl: close it manually",
+                len(found),
             )
+            log.warning("The sessions: %s", ", ".join(session.id for session in found))
             return None
         log.info("Session %s was opened, although the response was lost", found[0].id)
         self.ids["sessionId"] = found[0].id
@@ -202,7 +202,7 @@ def _close(hook: WebDataHook, browser_id: str, *, of_scrape: bool = False) -> Se
     log.info(
         "Closed the browser of %s: %s credits for %s ms",
         browser_id,
-        "unknown" if closed.credits_billed is None else f"{closed.credits_billed:g}",
+        "unknown" if closed.credits_billed is None else f"{closed.credits_billed:.12g}",
         "unknown" if closed.session_duration_ms is None else f"{closed.session_duration_ms:g}",
     )
     return closed

@@ -147,12 +147,12 @@ class Compare(Step):
         if comparison.held_back:
             self._summary["heldBack"] = comparison.held_back
             log.warning(
-                "%d of %d known pages are missing, but max_removed allows %d: no page is removed. Check the site; "
-                "if the pages are gone, raise Changes(max_removed=) for one run",
+                "No page is removed: %d of %d known pages are missing, but max_removed allows %d",
                 comparison.held_back,
                 comparison.known,
                 most,
             )
+            log.warning("Check the site; if the pages are gone, raise Changes(max_removed=) for one run")
 
     def in_place(self, items: Iterable[Any]) -> Iterator[Any]:
         """Yield the emitted items, and None in place of the others.
@@ -216,9 +216,9 @@ class Compare(Step):
         total = summary.get("total")
         if not results.covers_all(max(count, total) if isinstance(total, int) else count):
             self._log.warning(
-                "The result may be incomplete: it reached its limit, or parts of it failed or are unknown. Pages that "
-                "this run did not see do not count as removed. If the limit was reached, raise it"
+                "The result may be incomplete: it reached its limit (then raise it), or parts failed or are unknown"
             )
+            self._log.warning("Pages that this run did not see do not count as removed")
             return False
         # If no page could be read, the site is down. A job lists pages that were not fetched as errors.
         counts = self._comparison.counts

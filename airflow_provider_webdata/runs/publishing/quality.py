@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.dates import moment, span
 from airflow_provider_webdata.common.item_urls import site_failed, url_of
-from airflow_provider_webdata.common.numbers import known_credits
+from airflow_provider_webdata.common.numbers import credits_text, known_credits
 from airflow_provider_webdata.hooks.task_metrics import count, gauge
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.files.formats import QUARANTINE
@@ -150,7 +150,8 @@ class Measure(Step):
         )
         text = f"{len(self._failed)} of {len(self._assertions)} conditions failed: {listed}"
         if not self.holds_back:
-            self._log.warning("%s. The results are published anyway because of Quality(on_fail='warn')", text)
+            self._log.warning("%s", text)
+            self._log.warning("The results are published anyway because of Quality(on_fail='warn')")
             return None
         accept = (
             "The results are in XCom; to accept them anyway, mark the task as success"
@@ -273,16 +274,19 @@ class Measure(Step):
             count("webdata.quality.failed", 1, context, condition=assertion.condition)
         kinds = ", ".join(f"{number} {kind}" for kind, number in self._blocked.most_common())
         self._log.info(
-            "Measured %d results: %d of %d conditions passed; %d of %d pages blocked%s; coverage %s; %s credits each",
+            "Measured %d results: %d of %d conditions passed",
             items,
             len(self._assertions) - len(self._failed),
             len(self._assertions),
+        )
+        self._log.info(
+            "%d of %d pages blocked%s; %s credits each; coverage %s",
             blocked,
             self._found["pages"],
             f" ({kinds})" if kinds else "",
+            credits_text(self._credits),
             ", ".join(f"{field} {_part(self._filled[field], items)}" for field in self._fields)
             or "not measured",
-            "unknown" if self._credits is None else self._credits,
         )
 
     @property

@@ -91,11 +91,13 @@ class BatchSearchRun(Run):
             )
         if batch.tally.left:
             self.log.warning(
-                "%d of %d searches were not started, because the next one may exceed credit_limit=%g. They are in XCom "
-                "'left': pass them to queries= of another task, or raise the limit and clear this one",
+                "%d of %d searches were not started, because the next one may exceed credit_limit=%.12g",
                 len(batch.tally.left),
                 len(queries),
                 limit,
+            )
+            self.log.warning(
+                "They are in XCom 'left': pass them to queries= of another task, or raise the limit and clear this one"
             )
         excess = self._too_many(batch.tally, most_errors)
         if excess and kept.lasts and self._can_be_mended(batch.tally):
@@ -143,7 +145,7 @@ class BatchSearchRun(Run):
             self.batch = None
             tally = batch.tally
             self.log.info(
-                "%d searches done, %d failed, %d not started; %g credits",
+                "%d searches done, %d failed, %d not started; %.12g credits",
                 tally.done,
                 len(tally.failed),
                 len(tally.left),
@@ -166,7 +168,7 @@ class BatchSearchRun(Run):
             bound = SEARCH.most(request.to_wire(), extra_body)
             if not bound.is_known:
                 raise CreditLimitError(
-                    f"{OPERATION}: nothing was sent, because credit_limit={limit:g} cannot be enforced: search "
+                    f"{OPERATION}: nothing was sent, because credit_limit={limit:.12g} cannot be enforced: search "
                     f"{query.text!r}: {'; '.join(bound.unknown)}"
                 )
         for note in filter(None, notes):

@@ -447,7 +447,7 @@ class SearchBatch:
 
     def _report(self, in_flight: int) -> None:
         log.info(
-            "%d of %d searches done, %d failed; %g credits; %d in flight of at most %d",
+            "%d of %d searches done, %d failed; %.12g credits; %d in flight of at most %d",
             self.tally.done,
             self._total,
             len(self.tally.failed),

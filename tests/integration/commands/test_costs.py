@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -100,7 +101,7 @@ def test_references_of_an_xcom_backend_are_read(
         session.commit()
     unconfigured = run("--since", SINCE, "--dag-id", "far")
     assert (
-        "0 credits in total\nNot included: the credits of 2 tasks, because they are references"
+        "No task reported credits\nNot included: the credits of 2 tasks, because they are references"
         in unconfigured
     )
     monkeypatch.setenv("AIRFLOW__CORE__XCOM_BACKEND", f"{References.__module__}.{References.__qualname__}")
@@ -165,10 +166,11 @@ def test_of_some_dags_at_some_time(run: Any) -> None:
 
 
 def test_for_people(run: Any) -> None:
-    printed = run("--since", SINCE, "--by", "task", "--output", "plain")
+    printed = run("--since", SINCE, "--output", "plain")
     assert "search 2, scrape 30" in printed
-    assert printed.endswith("38 credits in total\n")
-    assert run("--since", "2199-01-01") == "0 credits in total\n"
+    assert printed.splitlines()[-1].split()[:3] == ["total", "3", "38"]
+    nothing = run("--since", "2199-01-01")
+    assert nothing == "Credits, given period: 2199-01-01 00:00 to now (UTC)\nNo task reported credits\n"
     assert "used: 38" in run("--since", SINCE, "--output", "yaml")
 
 
@@ -212,8 +214,10 @@ def test_of_a_connection_beside_what_the_service_says(
         assert [period["used"] for period in service["periods"]] == [1]
         assert service["remaining"] == 99_999
         table = run("--since", SINCE, "--conn-id", "billed")
-        assert "10 credits in total with connection billed" in table
+        assert table.startswith("Credits of billed, given period: ")
+        assert "total  |     3 |   10 |" in table
         assert "The service: 1 credits from" in table
+        assert re.search(r"from \d{4}-\d\d-\d\d \d\d:\d\d to \S+ \S+ \(UTC\), by the whole team", table)
         assert "99999 credits are left" in table
         assert SANDBOX_KEY not in printed + table
         past = json.loads(
@@ -249,7 +253,54 @@ def test_what_is_wrong_is_said(run: Any, monkeypatch: pytest.MonkeyPatch) -> Non
         assert SANDBOX_KEY not in told
 
 
-def test_the_time_is_asked_for(run: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        run()
-    assert "--since" in capsys.readouterr().err
+def test_the_default_is_the_billing_period(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with SandboxServer() as sandbox:
+        monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(sandbox.url))
+        headers = {"Authorization": f"Bearer {SANDBOX_KEY}"}
+        usage = httpx.get(f"{sandbox.url}/v2/team/credit-usage", headers=headers).json()["data"]
+        document = json.loads(run("-o", "json"))
+        assert document["period"] == "billing period of webdata_default"
+        assert document["since"][:19] == usage["billingPeriodStart"][:19]
+        assert run("--conn-id", "webdata_default").startswith("Credits of webdata_default, billing period: ")
+
+
+def test_without_a_billing_period(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, reason, *_ = run().splitlines()
+    start = f"{datetime.now(timezone.utc) - timedelta(days=30):%Y-%m-%d}"
+    assert first.startswith(f"Credits, last 30 days: {start} ")
+    assert reason == "No billing period: connection webdata_default does not exist"
+    monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text("http://127.0.0.1:1"))
+    printed = run()
+    assert "(connection refused: no server listens there)" in printed
+    assert "38" in printed.splitlines()[-1]
+
+
+def test_without_airflows_tables(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    empty = create_engine("sqlite://")
+    monkeypatch.setattr(settings, "Session", scoped_session(sessionmaker(empty)))
+    told = run("--days", "1")
+    assert told == "The credits cannot be read: Airflow's own tables are missing; run `airflow db migrate`"
+
+
+def test_some_days(run: Any) -> None:
+    assert run("--days", "14").startswith("Credits, last 14 days: ")
+    assert run("--days", "0") == "--days must be 1 to 36500 (given: 0)"
+    assert run("--days", "1", "--since", SINCE) == "--since and --days exclude each other"
+
+
+def test_a_terminal_of_80_columns(database: None, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    with settings.Session() as session:
+        credits = told(crawl=1234567, scrape=4.5, search=8)
+        add_task(session, "d" * 60, "t" * 60, operator="S", run_id="r" * 60, xcoms={"credits": credits})
+        session.commit()
+    for by in ("dag", "run", "task"):
+        _, names, rule, *rows = run("--since", SINCE, "--by", by).splitlines()
+        assert {len(line) for line in (names, rule, *rows)} <= {*range(81)}
+        used = names.split("|").index(next(name for name in names.split("|") if name.strip() == "used"))
+        cells = [row.split("|")[used] for row in rows]
+        assert cells[0].strip() == "1234579.5"
+        assert cells[-1].strip() == "1234617.5"
+        assert len({len(cell.rstrip()) for cell in cells}) == 1, cells
+        assert rows[0].startswith("ddddddddd")
+        assert "…" in rows[0]

@@ -64,7 +64,7 @@ def as_in_the_docs(world: World, output: str) -> str:
     )
     output = re.sub(r"Airflow \d\S*, Python \S+$", "Airflow 3.3.2, Python 3.12.11", output, flags=re.M)
     output = re.sub(r"differ by \d+ s", "differ by 0 s", output)
-    return re.sub(r"arrived .* ago \(.*\)", "arrived 2 minutes ago (2026-11-22 08:30:00+00:00)", output)
+    return re.sub(r"arrived .* ago \(.* UTC\)", "arrived 2 minutes ago (2026-11-22 08:30 UTC)", output)
 
 
 def test_the_example_of_the_docs(world: World, capsys: pytest.CaptureFixture[str]) -> None:
@@ -80,10 +80,29 @@ def test_the_example_of_the_docs(world: World, capsys: pytest.CaptureFixture[str
 def test_no_problems(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     ran = Ran(capsys)
     assert ran.status == 0
-    assert ran.output.endswith("\n1 unknown, 15 ok\n")
+    assert ran.output.startswith("15 checks: 15 passed\nAirflow\n")
     # Each check has a line, and the advice has another.
     checks = [line.split()[1] for line in ran.output.splitlines() if re.match(r"  \w", line)]
     assert checks == ALL_CHECKS
+
+
+def test_on_the_path_of_the_readme(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    """After `airflow webdata init`, before any triggerer runs."""
+    world.execute("DELETE FROM job")
+    world.connect(webhook_url=None)
+    ran = Ran(capsys)
+    assert (ran.status, ran.output.splitlines()[0]) == (0, "15 checks: 14 passed, 1 warning")
+
+
+def test_a_terminal(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its lines end between words, and continue below the finding."""
+    world.connect(f"http://127.0.0.1:{free_port()}")
+    world.patch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    world.patch.setenv("COLUMNS", "80")
+    ran = Ran(capsys)
+    assert [line for line in ran.output.splitlines() if len(line) > 80] == []
+    [start] = [line for line in ran.output.splitlines() if line.startswith("  failed  host")]
+    assert start.startswith("  failed  host         The host is unreachable: http://127.0.0.1:")
 
 
 def test_warnings_do_not_fail(world: World, capsys: pytest.CaptureFixture[str]) -> None:
@@ -102,7 +121,7 @@ def test_the_json_document(world: World, capsys: pytest.CaptureFixture[str]) -> 
     assert (ran.document["version"], ran.document["ok"], ran.document["offline"]) == (1, False, False)
     for finding in ran.document["findings"]:
         assert finding.keys() == example["findings"][0].keys()
-        assert finding["state"] in {"ok", "warning", "wrong", "unknown"}
+        assert finding["state"] in {"passed", "warning", "failed", "skipped"}
     [key] = [finding for finding in ran.document["findings"] if finding["check"] == "key"]
     assert key in example["findings"]
 
@@ -163,9 +182,9 @@ def test_nothing_is_reachable(warm: Warm, tmp_path: Path) -> None:
     assert not any(secret in done.stdout + done.stderr for secret in SECRETS)
     found = {finding["check"]: Finding(**finding) for finding in json.loads(done.stdout)["findings"]}
     assert found.keys() == {"connections", *ALL_CHECKS}
-    assert [check for check, finding in found.items() if finding.state == "ok"] == [
+    assert [check for check, finding in found.items() if finding.state == "passed"] == [
         *("versions", "plugin", "endings", "fields", "tls")
     ]
-    assert {check for check, finding in found.items() if finding.state == "wrong"} == {
+    assert {check for check, finding in found.items() if finding.state == "failed"} == {
         *("tables", "triggerer", "host", "webhook", "reader")
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import ssl
 import tempfile
@@ -32,6 +33,7 @@ from airflow_provider_webdata.inbox.wire import REFUSED
 from airflow_provider_webdata.inbox_server import db_manager
 from airflow_provider_webdata.inbox_server.http import receive
 from tests.integration.doctor.conftest import SECRETS, SIGNING_SECRET, World
+from tests.support.airflow_rows import add_task
 from tests.support.certificates import self_signed
 from tests.support.fault_server import answer, never_answer
 from tests.support.ports import free_port
@@ -48,7 +50,6 @@ ALL_CHECKS = [
         "server",
         "credits",
         "clock",
-        "entitlements",
         "webhook",
         "deliveries",
         "reader",
@@ -141,6 +142,13 @@ def _other_plugin(world: World, apps: list[dict[str, object]], *, before: bool =
     ours, middlewares = plugins_manager.get_fastapi_plugins()
     mounted = [*apps, *ours] if before else apps
     world.patch.setattr(plugins_manager, "get_fastapi_plugins", lambda: (mounted, middlewares))
+
+
+def _defer(world: World) -> None:
+    world.has_changed_database = True
+    with Session(world.engine) as session:
+        add_task(session, "news", "wait", operator="S", state="deferred", trigger=["job.JobTrigger", {}])
+        session.commit()
 
 
 def _locked(world: World) -> None:
@@ -272,15 +280,32 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
         ),
         {"deliveries": ("wrong", "the asset events of 21 could not", " 19 20`. Then run the doctor again")},
     ),
-    "no triggerer": (
+    "no triggerer yet": (
         lambda w: w.execute("DELETE FROM job"),
         {
             "triggerer": (
-                "wrong",
-                "no triggerer is running, so deferred tasks never resume",
+                "warning",
+                "no triggerer is running, and nothing needs one yet",
                 "airflow triggerer",
             )
         },
+    ),
+    "no triggerer for a deferred task": (
+        lambda w: (w.execute("DELETE FROM job"), _defer(w)),
+        {
+            "triggerer": (
+                "wrong",
+                "no triggerer is running, but needed by: 1 deferred task",
+                "airflow triggerer",
+            )
+        },
+    ),
+    "no triggerer where tasks defer by default": (
+        lambda w: (
+            w.execute("DELETE FROM job"),
+            w.patch.setenv("AIRFLOW__OPERATORS__DEFAULT_DEFERRABLE", "True"),
+        ),
+        {"triggerer": ("wrong", "needed by: [operators] default_deferrable = True", "airflow triggerer")},
     ),
     "a triggerer that died": (
         lambda w: w.run_triggerer(datetime.now(timezone.utc) - timedelta(hours=3, minutes=1)),
@@ -356,11 +381,11 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
     ),
     "a port without a server": (
         lambda w: w.connect(f"http://127.0.0.1:{free_port()}"),
-        {"host": ("wrong", "The host is unreachable: ", 'Check "Base URL" and "Proxy"')},
+        {"host": ("wrong", " (connection refused: no server listens there)", "Start the server, or check")},
     ),
     "an https port without a server": (
         lambda w: w.connect(f"https://127.0.0.1:{free_port()}"),
-        {"host": ("wrong", "The host is unreachable: ", 'Check "Base URL" and "Proxy"')},
+        {"host": ("wrong", "The host is unreachable: ", 'check "Base URL" and "Proxy"')},
     ),
     "a proxy": (lambda w: w.connect(proxy=_answering(w, body=_usage(remainingCredits=5))), {}),
     "a host that does not answer": (
@@ -423,7 +448,7 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
     "too many requests": (lambda w: w.connect(_answering(w, 429, _error("slow down"))), {}),
     "a forbidden call": (
         lambda w: w.connect(_answering(w, 403, _error("your plan ends here"))),
-        {"entitlements": ("wrong", "forbids the call: your plan ends here", "")},
+        {"key": ("wrong", "forbids the call: your plan ends here", "")},
     ),
     "no credits": (
         lambda w: w.connect(_answering(w, body=_usage(remainingCredits=0, planCredits=100))),
@@ -443,7 +468,7 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
     "no number of credits": (lambda w: w.connect(_answering(w, body=_usage())), {}),
     "a service that repeats secrets": (
         lambda w: w.connect(_answering(w, 403, _error(f"not with {WEBHOOK_SECRET}"))),
-        {"entitlements": ("wrong", "forbids the call: not with ***", "")},
+        {"key": ("wrong", "forbids the call: not with ***", "")},
     ),
     # Clocks
     "a clock that is behind the service's": (
@@ -575,18 +600,16 @@ UNKNOWN: dict[str, dict[str, str]] = {
     "a database that is down": {"deliveries": "the database cannot be reached"},
     "no tables": {"deliveries": "see tables"},
     "no delivery yet": {"deliveries": "the inbox has no deliveries yet"},
-    "a port without a server": dict.fromkeys(
-        ("key", "server", "credits", "clock", "entitlements"), "see host"
-    ),
+    "a port without a server": dict.fromkeys(("key", "server", "credits", "clock"), "see host"),
     "an https port without a server": dict.fromkeys(("tls", "key", "server", "credits", "clock"), "see host"),
     "https to plain http": dict.fromkeys(("key", "server", "credits", "clock"), "see tls"),
     "an invalid CA bundle": dict.fromkeys(("host", "key", "server", "credits", "clock"), "see tls"),
-    "a wrong key": dict.fromkeys(("server", "credits", "entitlements"), "see key"),
+    "a wrong key": dict.fromkeys(("server", "credits"), "see key"),
     "too many requests": {
         "key": "limits the request rate, so the key could not be checked",
         **dict.fromkeys(("server", "credits"), "see key"),
     },
-    "a forbidden call": dict.fromkeys(("server", "credits"), "see entitlements"),
+    "a forbidden call": dict.fromkeys(("server", "credits"), "see key"),
     "no figures": {"credits": "the service has no credit figures for its team"},
     "no number of credits": {"credits": "does not report how many credits are left"},
     "an invalid date": {"clock": "the service's response has no Date header"},
@@ -597,7 +620,6 @@ SEEN: dict[str, dict[str, str]] = {
     "nothing": {
         "host": " responds (127.0.0.1)",
         "tls": "within this machine",
-        "entitlements": "pages scraped concurrently: 1; ",
         "deliveries": "the last one arrived ",
     },
     "a proxy": {"host": " responds through the proxy"},
@@ -629,7 +651,7 @@ def test_only_the_problem_is_reported(world: World, name: str) -> None:
         ), finding
     if name in UNKNOWN:
         unknown = {check: finding.seen for check, finding in found.items() if finding.state == "unknown"}
-        assert unknown.keys() - {"entitlements"} == UNKNOWN[name].keys() - {"entitlements"}, unknown
+        assert unknown.keys() == UNKNOWN[name].keys(), unknown
         assert [check for check, seen in UNKNOWN[name].items() if seen not in unknown[check]] == []
     for check, seen in SEEN.get(name, {}).items():
         assert seen in found[check].seen
@@ -637,6 +659,7 @@ def test_only_the_problem_is_reported(world: World, name: str) -> None:
     for finding in found.values():
         assert not any(secret in f"{finding.seen}{finding.advice}" for secret in SECRETS), finding
         assert "\n" not in f"{finding.seen}{finding.advice}"
+        assert not re.search(r"None|rrno|\dT\d", f"{finding.seen}{finding.advice or ''}"), finding
         assert not (finding.advice or ".").endswith((",", ":", "..")), finding
     assert world.count_deliveries() == before
 
@@ -832,5 +855,15 @@ def test_an_incomplete_list_of_connections(world: World) -> None:
         "unknown",
         True,
     )
+    assert "https://" not in some.seen
     assert CONNECTION_ID in [finding.conn_id for finding in found]
     assert not any(WEBHOOK_SECRET in finding.seen for finding in found)
+
+
+def test_airflow_without_tables(world: World) -> None:
+    empty = create_engine("sqlite://")
+    world.patch.setattr(settings, "engine", empty)
+    found = {finding.check: finding for finding in examination.findings(offline=True, seconds=PATIENCE)}
+    for check in ("triggerer", "connections"):
+        assert found[check].seen == "Airflow's own tables are missing"
+        assert found[check].advice == "Run `airflow db migrate`."

@@ -246,7 +246,7 @@ async def test_a_page_that_leads_elsewhere_is_billed_and_not_read(serve: Any) ->
     server, hook = serve(page)
     guarded = hook.guarded(max_credits=6)
     with pytest.raises(
-        CallRefusedError, match=r"redirected to a forbidden URL: 10\.0\.0\.1 .* The scrape is billed"
+        CallRefusedError, match=r"(?s)redirected to a forbidden URL: 10\.0\.0\.1 .* The scrape is billed"
     ):
         await settled(guarded.scrape({"url": PAGE, **BOUNDED}))
     with pytest.raises(CallRefusedError, match="redirected to a forbidden URL"):

@@ -137,7 +137,7 @@ async def test_an_error_of_the_catalog(serve: Any) -> None:
 @pytest.mark.rule("provider-terms")
 async def test_terms(sandbox: SandboxServer, hook: Any) -> None:
     with pytest.raises(
-        errors.TermsRequiredError, match=r"https://service.example/app/\S+/episode-index\. .*\(WD-029\)"
+        errors.TermsRequiredError, match=r"https://service.example/app/\S+/episode-index\.\s[\s\S]*\(WD-029\)"
     ):
         hook.run_provider([EPISODES])
     accept = {"provider": "firecrawl", "capability": "terms/accept", "options": {"provider": "episode-index"}}

@@ -45,6 +45,8 @@ async def test_a_server_without_an_agent(serve: Any) -> None:
     """It names no `success`."""
     body = json.dumps({"error": "support_agent_unavailable"})
     _, hook = serve(*[answer(503, body)] * 10)
-    with pytest.raises(errors.UnsupportedError, match=r"support_agent_unavailable.*it has no support agent"):
+    with pytest.raises(
+        errors.UnsupportedError, match=r"(?s)support_agent_unavailable.*it has no support agent"
+    ):
         await settled(hook.ask("why?"))
     await settled(hook.close())

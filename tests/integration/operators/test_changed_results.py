@@ -115,7 +115,7 @@ def test_more_than_may_be_removed_is_kept(site: Site, log: Any) -> None:
         site.control.delete_page(f"{HOME}{name}")
     assert site.crawl(2) == (counts(same=1, failed=3), [])
     assert site.crawl(3, max_removed=0.5) == (counts(same=1, failed=3, heldBack=2), [])
-    assert "2 of 3 known pages are missing, but max_removed allows 1: no page is removed" in log()
+    assert "No page is removed: 2 of 3 known pages are missing, but max_removed allows 1" in log()
     site.show(b="<p>second</p>")
     assert site.crawl(4, max_removed=0.5) == (counts(same=2, failed=2, removed=1), [("removed", "a")])
 

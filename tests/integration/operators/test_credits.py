@@ -382,7 +382,7 @@ def test_a_failed_call_that_is_billed_is_counted(here: SandboxServer, name: str)
         ti = TaskInstance(try_number=number, max_tries=2)
         with pytest.raises((AirflowException, WebDataError)) as failed:
             operator(task_id="t", **arguments).execute(context_of(ti, store))
-        messages.append(str(failed.value))
+        messages.append(" ".join(str(failed.value).split()))
         credits = ti.xcom.get("credits", {"used": 0, "unknown": 0})
         assert (credits["used"], credits["unknown"]) == (number * used, number * unknown)
     billed = before - here.control.state()["credits"]

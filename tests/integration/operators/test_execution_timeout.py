@@ -82,7 +82,7 @@ def test_the_end_of_an_attempt_cancels_like_a_kill(jobs: JobService, deferrable:
     task = WebDataCrawlOperator(
         task_id="t", url=URL, deferrable=deferrable, wait=wait, execution_timeout=timedelta(seconds=1)
     )
-    with pytest.raises(AirflowTaskTimeout, match=r"\(execution_timeout\)\. The job .*\(WD-030\)"):
+    with pytest.raises(AirflowTaskTimeout, match=r"\(execution_timeout\)\.\sThe job [\s\S]*\(WD-030\)"):
         direct.run(task)
     assert any(line.startswith("DELETE") for line in jobs.requests) is cancels
 

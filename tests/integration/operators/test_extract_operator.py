@@ -101,7 +101,7 @@ def test_a_job_across_the_end_fails_and_names_the_successor(shop: SandboxServer,
     ):
         outcome = direct.run(task)
         assert outcome.ended == ("failed", 1)
-        assert "has shut down this operation. Set via='scrape' or via='agent'" in str(outcome.error)
+        assert "has shut down this operation.\nSet via='scrape' or via='agent'" in str(outcome.error)
         assert "(WD-028)" in str(outcome.error)
 
 

@@ -254,7 +254,7 @@ def test_a_job_of_another_account_is_given_up_and_left_alone(
     assert task.discarded == []
     assert "The account of the connection changed" in caplog.text
     assert f"Cancel job {service.started()[0]} manually" in caplog.text
-    assert "If you only rotated the team's API key" in caplog.text
+    assert "If only the team's API key was rotated" in caplog.text
     assert task.store is not None
     assert "another-key" not in str(task.store.values)
 
@@ -434,7 +434,7 @@ def test_a_server_that_answers_html_starts_nothing(self_hosted: JobService) -> N
     page = "<!DOCTYPE html><pre>Cannot POST /v2/crawl</pre>"
     self_hosted.start_faults = [(404, page, {"Content-Type": "text/html"})]
     task = Task(self_hosted, "crawl")
-    with pytest.raises(UnsupportedError, match=r'it has no such operation\. Check "Base URL"'):
+    with pytest.raises(UnsupportedError, match=r'it has no such operation\.\sCheck "Base URL"'):
         task.start()
     assert [task.start().job_id] == self_hosted.started()
 

@@ -112,7 +112,7 @@ def test_bad_input_fails_before_any_request(here):
             direct.execute(task, context_of(TaskInstance()))
     assert here.control.requests() == []
     over = {"status": "done", "job_id": "a-job"}
-    with pytest.raises(AirflowFailException, match=r"Job a-job was billed.*WebDataJobSensor"):
+    with pytest.raises(AirflowFailException, match=r"(?s)Job a-job was billed.*WebDataJobSensor"):
         batch.execute_complete(context_of(TaskInstance()), over)
 
 
@@ -131,7 +131,7 @@ def test_the_path_of_an_item_names_no_file(here, tmp_path):
 
     for key in ("data", "return_value"):
         with pytest.raises(
-            AirflowFailException, match=r"urls: a result has no URL, and its `path` \('.*secret"
+            AirflowFailException, match=r"(?s)urls: a result has no URL, and its `path` \('.*secret"
         ):
             run(other.output[key], **{key: [[item]]})
     for key in ("data", "first"):

@@ -292,7 +292,7 @@ def test_an_answer_that_cannot_be_kept_fails_for_good(serve, tmp_path, monkeypat
     service = serve(ANSWERS["Search"], before=lambda: lose(tmp_path / "found"))
     monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(service.url))
     ti = TaskInstance()
-    with pytest.raises(AirflowFailException, match=r"File exists.* XCom 'unpublished'"):
+    with pytest.raises(AirflowFailException, match=r"(?s)File exists.* XCom 'unpublished'"):
         search(tmp_path / "found").execute(context_of(ti))
     assert ti.xcom["unpublished"] == ANSWERS["Search"]
 

@@ -149,7 +149,7 @@ def test_a_run_whose_file_to_compare_with_is_gone(folder: ManifestFolder) -> Non
         wrote(folder, at(day), entry("a"))
     folder.tidy(at(3), 2)
     with pytest.raises(
-        OutputError, match=r"this run was compared with 20260102T.*cannot be repeated.*Changes\(keep=\)"
+        OutputError, match=r"(?s)this run was compared with 20260102T.*cannot be repeated.*Changes\(keep=\)"
     ):
         folder.known_before(at(2))
 
@@ -157,7 +157,9 @@ def test_a_run_whose_file_to_compare_with_is_gone(folder: ManifestFolder) -> Non
 def test_tasks_that_share_a_folder(folder: ManifestFolder) -> None:
     for index in (0, 1):
         wrote(folder, at(1, map_index=index), entry("a"))
-    with pytest.raises(OutputError, match=r"written by several tasks: 'crawl' \(map index .*ti.map_index"):
+    with pytest.raises(
+        OutputError, match=r"(?s)written by several tasks: 'crawl' \(map index .*ti.map_index"
+    ):
         folder.known_before(at(2))
 
 
@@ -168,7 +170,7 @@ def test_a_folder_belongs_to_the_task_that_writes_first(tmp_path: Path, folder: 
         folder.claim(at(day, map_index=day))
     for other in (at(3, task_id="other"), ManifestRun(FIRST, "other", "r", "crawl")):
         with pytest.raises(
-            OutputError, match=r"belongs to task 'crawl' of DAG 'dag'.*shared=True.*owner\.json"
+            OutputError, match=r"(?s)belongs to task 'crawl' of DAG 'dag'.*shared=True.*owner\.json"
         ):
             folder.claim(other)
     shared = ManifestFolder(folder.url, shared=True)

@@ -223,7 +223,7 @@ def test_a_list_that_is_none(s3_client, bucket, content):
 
 def test_no_such_bucket(bucket):
     with pytest.raises(
-        StorageError, match=r"no-such-bucket/x\.jsonl cannot be written: .*Create its folder or bucket"
+        StorageError, match=r"(?s)no-such-bucket/x\.jsonl cannot be written: .*Create its folder or bucket"
     ):
         with OutputFile("s3://results_s3@no-such-bucket/x.jsonl", columns_of("document")) as file:
             file.write(ITEMS)
@@ -284,7 +284,8 @@ def test_a_storage_that_is_away_is_named(refusing):
     server, url = refusing("InternalError")
     server.close()
     with pytest.raises(
-        StorageError, match=r"x\.jsonl cannot be written: .*Check that the storage is available.*WD-065"
+        StorageError,
+        match=r"x\.jsonl cannot be written: [\s\S]*Check that the storage is available[\s\S]*WD-065",
     ):
         check_output(url)
 

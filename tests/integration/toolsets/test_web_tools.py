@@ -254,7 +254,7 @@ def test_a_page_neither_names_nor_marks_its_file(
 
 def test_a_folder_that_cannot_be_written_costs_nothing(obey: Any, sandbox: Any, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(AirflowFailException, match=r"cannot be written .* \(WD-005\)"):
+    with pytest.raises(AirflowFailException, match=r"cannot be written [\s\S]* \(WD-005\)"):
         obey(call("read_page", url=FLOODS), WebDataToolset(save_to=str(tmp_path / "file")))
     assert sandbox.control.requests() == []
 

@@ -59,7 +59,9 @@ def test_only_what_is_asked():
 )
 def test_cannot_receive(extra, missing):
     assert not can_receive(settings(**extra))
-    with pytest.raises(ConfigurationError, match=f"connection 'web': {missing}.*wait by polling") as caught:
+    with pytest.raises(
+        ConfigurationError, match=f"(?s)connection 'web': {missing}.*wait by polling"
+    ) as caught:
         webhook_for(settings(**extra), "k")
     assert SECRET not in str(caught.value)
 

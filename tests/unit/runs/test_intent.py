@@ -157,7 +157,7 @@ def test_a_killed_attempt_is_continued_though_retries_were_lowered(caplog):
     Intent(context(max_tries=1, retries=1, store=store), "k").started("mine")
     later = Intent(context(try_number=2, max_tries=1, retries=0, store=store), "k")
     assert later.started_id == "mine"
-    assert "It counts as a retry" in caplog.text
+    assert "This counts as a retry" in caplog.text
 
 
 def test_a_cleared_task_without_a_store_has_another_identity():

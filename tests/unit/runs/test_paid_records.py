@@ -160,7 +160,7 @@ def test_a_damaged_file_says_where_it_is_and_what_to_do(tmp_path):
     (part,) = (tmp_path / "out.jsonl.partial").glob("*/*.part")
     for line in DAMAGED:
         part.write_bytes(line + b"\n")
-        with pytest.raises(UnpublishedResponseError, match=f"{part.name} .*clear the task"):
+        with pytest.raises(UnpublishedResponseError, match=f"{part.name} [\\s\\S]*clear the task"):
             [*FileRecords(str(tmp_path / "out.jsonl"), context()).read()]
 
 
@@ -176,7 +176,7 @@ def test_damaged_values_of_the_store_say_what_to_do():
         store = StateStore()
         store.set("webdata_paid", index)
         store.set("webdata_paid_0", value)
-        with pytest.raises(UnpublishedResponseError, match=r"webdata_paid.*clear the task"):
+        with pytest.raises(UnpublishedResponseError, match=r"webdata_paid[\s\S]*clear the task"):
             StoreRecords(store)
 
 

@@ -167,7 +167,7 @@ def test_fail_delivers_first(tmp_path: Any) -> None:
     path = tmp_path / "found.jsonl"
     task = TASKS["crawl"](formats=FORMATS, result_schema=Schema(on_invalid="fail"), output=str(path))
     value, ti = delivered(task, PAGES, "document")
-    with pytest.raises(AirflowFailException, match=r"2 of 3 results are invalid: .* \(WD-061\)"):
+    with pytest.raises(AirflowFailException, match=r"2 of 3 results are invalid: [\s\S]* \(WD-061\)"):
         task._run.finished(value)
     assert ti.xcom["return_value"] == value
     assert len(path.read_text().splitlines()) == len(PAGES)

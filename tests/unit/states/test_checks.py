@@ -258,11 +258,11 @@ def test_outcomes(decision: Decision, message: str) -> None:
     [
         (
             {"on_failed": "ignore"},
-            r"^on_failed must be one of fail, accept, wait \(given: 'ignore'\)\. Correct the argument \(WD-003\)",
+            r"^on_failed must be one of fail, accept, wait \(given: 'ignore'\)\.\sCorrect the argument \(WD-003\)",
         ),
         ({"on_partial": "ignore"}, "^on_partial must be one of"),
         ({"on_skipped": "ignore"}, "^on_skipped must be one of"),
-        ({"otherwise": "fail"}, r"^otherwise must be one of wait, skip \(given: 'fail'\)\. "),
+        ({"otherwise": "fail"}, r"^otherwise must be one of wait, skip \(given: 'fail'\)\.\s"),
         (
             {"only_if_new": True, "after_all": 1},
             "does not support after_all, only_if_new of CheckCriteria, only on_failed, on_partial, on_skipped, "

@@ -44,7 +44,9 @@ class Terminal:
         One process runs them all, which saves time.
         """
         steps = [
-            ["environ", *line.split("=", 1)] if line.startswith("AIRFLOW__") else [*COMMAND, *line.split()]
+            ["environ", *line.split("=", 1)]
+            if line.startswith(("AIRFLOW__", "COLUMNS="))
+            else [*COMMAND, *line.split()]
             for line in lines
         ]
         done = self.warm.run([str(DRIVER)], env=self.env, input=json.dumps(steps))
@@ -133,12 +135,25 @@ def test_list(terminal: Terminal) -> None:
     ]
     assert found == [(0, ids) for ids in cases.values()]
     (_, table), (_, plain), (_, rows), (_, nothing), wrong = answers[len(cases) :]
-    for words in ("monitor.check.completed", "[/red]odd[bold]", "key-1", "check-1", "False"):
+    for words in ("monitor.check.completed", "[/red]odd[bold]", "check-1", "job-2"):
         assert words in table
         assert words in plain
-    assert "id: '4'" in rows
-    assert "No data found" in nothing
+    assert "None" not in table + plain
+    assert "id: 4\n" in rows
+    assert "key: null" in rows
+    assert nothing == "No deliveries match\n"
     assert wrong == ("--limit must be 1 or more (given: 0)", "")
+
+
+def test_the_list_fits_80_columns(terminal: Terminal) -> None:
+    body = {"type": "batch_scrape.completed.with.a.long.name", "id": "f" * 36}
+    terminal.store.add([NewDelivery.from_body("prod", None, json.dumps(body).encode(), NOW)])
+    [(_, table)] = terminal.run("COLUMNS=80", "list")
+    names, rule, *rows = table.splitlines()
+    assert [name.strip() for name in names.split("|")] == ["id", "time (UTC)", "event", "task", "job"]
+    assert len(rows) == 5
+    assert [line for line in (names, rule, *rows) if len(line) > 80] == []
+    assert rows[0].rstrip().endswith("…")
 
 
 def test_show(terminal: Terminal) -> None:
@@ -154,7 +169,8 @@ def test_show(terminal: Terminal) -> None:
     }
     assert (found["id"], found["conn_id"], found["key"], found["success"]) == (1, "prod", "key-1", True)
     assert '"monitorId": "m-1"' in table[1]
-    assert "key-1" in table[1]
+    assert "\nkey          key-1\n" in table[1]
+    assert "None" not in table[1]
     assert "success: false" in other[1]
     assert missing == ("Delivery 9 does not exist. `airflow webdata inbox list` shows the deliveries", "")
     assert "[/red]odd[bold]" in odd[1]
@@ -171,13 +187,13 @@ def test_replay(terminal: Terminal) -> None:
 
 # flags, in this order; output, and the deliveries that remain
 PRUNES = [
-    ("--dry-run", "2 deliveries were received before", [4, 3, 2, 1]),
-    ("--older-than 0m --yes --dry-run", "4 deliveries were received before", [4, 3, 2, 1]),
-    ("--older-than 480h --dry-run", "3 deliveries were received before", [4, 3, 2, 1]),
-    ("--older-than 400d --yes", "0 deliveries were received before", [4, 3, 2, 1]),
-    ("--older-than 35d --yes", "Deleted 1 deliveries", [4, 3, 2]),
-    ("--yes", "Deleted 1 deliveries", [4, 3]),
-    ("--older-than 10000m -y", "Deleted 1 deliveries", [4]),
+    ("--dry-run", "2 deliveries received before", [4, 3, 2, 1]),
+    ("--older-than 0m --yes --dry-run", "4 deliveries received before", [4, 3, 2, 1]),
+    ("--older-than 480h --dry-run", "3 deliveries received before", [4, 3, 2, 1]),
+    ("--older-than 400d --yes", "0 deliveries received before", [4, 3, 2, 1]),
+    ("--older-than 35d --yes", "Deleted 1 delivery", [4, 3, 2]),
+    ("--yes", "Deleted 1 delivery", [4, 3]),
+    ("--older-than 10000m -y", "Deleted 1 delivery", [4]),
 ]
 
 
@@ -194,7 +210,7 @@ def test_prune(terminal: Terminal) -> None:
 def test_prune_asks_first(terminal: Terminal) -> None:
     argv = ["-m", "airflow", "webdata", "inbox", "prune"]
     process = terminal.warm.run(argv, env=terminal.env, input="n\n")
-    assert "Delete 2 deliveries that were received before" in process.stdout
+    assert "Delete 2 deliveries received before" in process.stdout
     assert process.returncode != 0
     assert terminal.ids() == [4, 3, 2, 1]
 
