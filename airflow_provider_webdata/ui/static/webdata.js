@@ -61,7 +61,10 @@ function labelCells(within) {
   for (const table of within.querySelectorAll("table")) {
     const heads = [...table.querySelectorAll("th")].map((head) => head.textContent);
     for (const row of table.tBodies[0].rows) {
-      [...row.cells].forEach((cell, index) => { cell.dataset.label = heads[index]; });
+      [...row.cells].forEach((cell, index) => {
+        cell.dataset.label = heads[index];
+        cell.classList.toggle("blank", !cell.textContent.trim() && !cell.querySelector("svg, progress"));
+      });
     }
   }
 }
