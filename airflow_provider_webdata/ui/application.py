@@ -62,6 +62,7 @@ VIEWS: dict[str, View] = {
     "/monitors/list": View(monitors.list_part, "connection"),
     "/monitors/monitor": View(monitors.one, "connection"),
     "/monitors/monitor/part": View(monitors.one_part, "connection"),
+    "/monitors/values": View(monitors.values_part, "connection"),
     "/monitors/check": View(monitors.check, "connection"),
     "/monitors/check/part": View(monitors.check_part, "connection"),
     "/jobs": View(jobs.page, "rows"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 from markupsafe import Markup
 
@@ -14,7 +14,7 @@ SERIES = 6
 """Number of colors in the style sheet, and so of parts in a column."""
 
 _PLOT, _ABOVE, _BELOW, _AXIS = 160, 20, 20, 52
-_SPARK = 20
+_SPARK, _SPARK_STEP = 20, 10
 _TICKS = 4
 _GAP = 0.2
 _LABELED = 10
@@ -124,6 +124,24 @@ def sparkline(values: Sequence[float | None], title: str, top: float = 0) -> Mar
     )
 
 
+def small_line(values: Sequence[float], title: str) -> Markup:
+    """Return a small line chart without axes, oldest value first; empty for fewer than two values.
+
+    The lowest value is at the bottom, so that small changes are visible.
+    """
+    if len(values) < 2:
+        return Markup()
+    heights = [min(max(value, -_HIGHEST), _HIGHEST) for value in values]
+    low, span = min(heights), max(max(heights) - min(heights), _LOWEST)
+    points = " ".join(
+        f"{index * _SPARK_STEP},{2 + (_SPARK - 4) * (1 - (height - low) / span):.1f}"
+        for index, height in enumerate(heights)
+    )
+    return Markup(
+        '<svg class="line" width="{}" height="{}" role="img" aria-label="{}"><polyline points="{}"/></svg>'
+    ).format((len(heights) - 1) * _SPARK_STEP, _SPARK, title, points)
+
+
 def _column(column: ChartColumn, x: float, width: float, top: float, unit: str) -> Markup:
     drawn, below = Markup(), 0.0
     for series, value in enumerate(column.parts):
@@ -169,6 +187,13 @@ def _step(highest: float) -> float:
     """Return the distance between ticks: 1, 2, or 5 times a power of ten."""
     size = 10.0 ** math.floor(math.log10(highest / _TICKS))
     return next(size * digit for digit in (1, 2, 5, 10) if size * digit * _TICKS >= highest)
+
+
+def is_finite(value: object) -> TypeGuard[float]:
+    """Return whether a JSON value is a number that can be drawn."""
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return False
+    return -_HIGHEST < value < _HIGHEST
 
 
 def drawable(value: float) -> float:

@@ -8,6 +8,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow_provider_webdata.api.models import PageDiff
+from airflow_provider_webdata.ui.charts import is_finite
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -145,6 +146,22 @@ def values_of(page: MonitorCheckPage) -> list[Value]:
         for path, change in list(tree.items())[:MAX_LINES]
         if isinstance(change, dict)
     ]
+
+
+def numbers_of(page: MonitorCheckPage) -> dict[str, tuple[float | None, float]]:
+    """Return the changed values of a check that are numbers: before, if it was a number, and after, by path."""
+    tree = page.diff.json_ if isinstance(page.diff, PageDiff) else None
+    if not isinstance(tree, dict) or "files" in tree:
+        return {}
+    found = {}
+    for path, change in list(tree.items())[:MAX_LINES]:
+        before, after = (
+            value if isinstance(change, dict) and is_finite(value := change.get(name)) else None
+            for name in ("previous", "current")
+        )
+        if after is not None:
+            found[path] = before, after
+    return found
 
 
 def screenshot_of(page: MonitorCheckPage) -> str | None:

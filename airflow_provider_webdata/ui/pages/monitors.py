@@ -13,7 +13,8 @@ from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.hooks.webhooks import key_of
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
-from airflow_provider_webdata.ui.diffs import lines_of, screenshot_of, side_by_side, values_of
+from airflow_provider_webdata.ui.charts import small_line
+from airflow_provider_webdata.ui.diffs import lines_of, numbers_of, screenshot_of, side_by_side, values_of
 from airflow_provider_webdata.ui.lookups import Lookup
 from airflow_provider_webdata.ui.tasks import sum_known
 from airflow_provider_webdata.ui.threads import in_thread
@@ -133,6 +134,41 @@ async def one_part(page: PageView) -> Response:
         used=sum_known([0, *(known_credits(check.actual_credits) for check in listed)]),
         found=found,
         checks=checks,
+    )
+
+
+async def values_part(page: PageView) -> Response:
+    """Show the numbers that changed in a monitor's last checks, each as a line."""
+    conn_id, monitor_id = page.required("conn_id"), page.required("monitor_id")
+    await _checked_monitor(page, conn_id, monitor_id)
+    checks = await page.lookups.find(
+        conn_id, ("checks", monitor_id), lambda hook: hook.list_monitor_checks(monitor_id, limit=CHECKS)
+    )
+    changed = [one for one in (checks.value or [])[:_STRIP] if _outcome(one) == "changed"]
+    found = await asyncio.gather(
+        *(
+            page.lookups.find(
+                conn_id,
+                ("changes", monitor_id, one.id),
+                lambda hook, one=one: hook.get_monitor_check(  # type: ignore[misc]
+                    monitor_id, one.id, limit=PAGES, status="changed"
+                ),
+                STRIP_KEPT,
+            )
+            for one in changed
+        )
+    )
+    courses: dict[tuple[str, str], list[float]] = {}
+    for check in reversed(found):
+        for one in (check.value.pages or [])[:PAGES] if check.value else ():
+            for path, (before, after) in numbers_of(one).items():
+                course = courses.setdefault((one.url or "", path), [] if before is None else [before])
+                course.append(after)
+    rows = [(url, path, course) for (url, path), course in courses.items() if len(course) > 1]
+    return await page.render(
+        "monitor_values.html",
+        title="Values",
+        rows=[(*row, small_line(row[2], f"{row[1]} in the last checks")) for row in rows[:PAGES]],
     )
 
 

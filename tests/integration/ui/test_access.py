@@ -44,6 +44,7 @@ def params_of(path: str, ids: dict[str, Any]) -> dict[str, Any]:
         "/monitors/list": conn,
         "/monitors/monitor": {**conn, "monitor_id": ids["monitor"]},
         "/monitors/monitor/part": {**conn, "monitor_id": ids["monitor"]},
+        "/monitors/values": {**conn, "monitor_id": ids["monitor"]},
         "/monitors/check": {**conn, "monitor_id": ids["monitor"], "check_id": ids["check"]},
         "/monitors/check/part": {**conn, "monitor_id": ids["monitor"], "check_id": ids["check"]},
         "/jobs/list": conn,

@@ -45,6 +45,7 @@ PARAMETERS = {
     "/monitors/list": ("conn_id", "offset"),
     "/monitors/monitor": ("conn_id", "monitor_id", "check_id"),
     "/monitors/monitor/part": ("conn_id", "monitor_id", "check_id"),
+    "/monitors/values": ("conn_id", "monitor_id"),
     "/monitors/check": ("conn_id", "monitor_id", "check_id"),
     "/monitors/check/part": ("conn_id", "monitor_id", "check_id", "skip", "status"),
     "/jobs": ("conn_id", "operation", "state", "dag", "task"),

@@ -209,7 +209,9 @@ def test_every_link_begins_with_the_path_of_the_api_server(pages: Pages, ids: di
     for path in VIEWS:
         text = pages.get(path, **params_of(path, ids)).text
         links = re.findall(r'(?:href|src|action|data-src)="([^"]*)"', text)
-        assert links or path in {"/service", "/health", "/jobs/job/part", "/spend/csv"}, path
+        assert links or path in {"/service", "/health", "/jobs/job/part", "/spend/csv", "/monitors/values"}, (
+            path
+        )
         assert all(link.startswith((f"{PREFIX}/", "https://")) for link in links), (path, links)
 
 

@@ -117,6 +117,8 @@ def test_pages_of_the_service(full: Full) -> None:
     }
     prices = "Competitor prices"
     ids = {"monitor_id": full.service.monitors[prices], "check_id": full.service.checks[prices][-1].id}
+    values = full.get("/monitors/values", conn_id=CONNECTION_ID, monitor_id=full.service.monitors[prices])
+    assert "kettleworld.example/house-blend price" in values
     assert "250 g:" in full.get("/monitors/check/part", conn_id=CONNECTION_ID, **ids)
 
 

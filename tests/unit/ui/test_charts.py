@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.api.models import CreditUsage
-from airflow_provider_webdata.ui.charts import ChartColumn, columns_chart
+from airflow_provider_webdata.ui.charts import ChartColumn, columns_chart, small_line
 from airflow_provider_webdata.ui.spend import Period, spend_of
 
 TODAY = date(2026, 1, 20)
@@ -117,3 +117,12 @@ def test_the_cheapest_dags_share_a_color() -> None:
     spend = spend_of(by_day, by_day[TODAY], Period.of(None, TODAY), TODAY)
     assert spend.names == ["dag0", "dag1", "dag2", "dag3", "dag4", "other DAGs"]
     assert [column.parts[-1] for column in spend.columns if column.label == "20 Jan"] == [5 + 4 + 3]
+
+
+def test_a_small_line_shows_small_changes() -> None:
+    points = re.search(r'points="([^"]*)"', small_line([9.62, 10.1, 9.62], "price"))
+    assert points
+    heights = [float(point.partition(",")[2]) for point in points[1].split()]
+    assert heights[0] == heights[2] > heights[1] + 10
+    assert small_line([1.0], "price") == ""
+    assert "nan" not in small_line([5.0, 5.0, -1e299, 1e299], "price")

@@ -13,6 +13,7 @@ from airflow_provider_webdata.ui.diffs import (
     Value,
     Word,
     lines_of,
+    numbers_of,
     screenshot_of,
     side_by_side,
     values_of,
@@ -108,3 +109,17 @@ def test_lines_stand_side_by_side_with_changed_words_marked() -> None:
         ("changed", "[Gone]", "[9 EUR]"),
         ("changed", "[8 EUR]", None),
     ]
+
+
+def test_numbers_of_a_check() -> None:
+    """Only what can be drawn; a value may have been no number before."""
+    changes = {
+        "price": {"previous": 8, "current": 9.5},
+        "stock": {"previous": None, "current": 4},
+        "name": {"previous": "A", "current": "B"},
+        "flag": {"previous": False, "current": True},
+        "large": {"previous": 1, "current": 10**400},
+        "odd": 7,
+    }
+    page = MonitorCheckPage(url="https://shop.example/", status="changed", diff={"json": changes})
+    assert numbers_of(page) == {"price": (8, 9.5), "stock": (None, 4)}
