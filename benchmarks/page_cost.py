@@ -34,6 +34,7 @@ OURS = {
     "deliveries of a job": f"{UI_PATH}/deliveries?find={JOB_ID}",
     "a delivery": f"{UI_PATH}/deliveries/delivery?id={DELIVERIES // 2}",
     "waits": f"{UI_PATH}/waits",
+    "needs attention": f"{UI_PATH}/attention?days=7",
     "tab of a task": f"{UI_PATH}/task?dag_id=shop&run_id=run&task_id=crawl&map_index=-1",
 }
 AIRFLOWS = "/api/v2/dags?limit=50"

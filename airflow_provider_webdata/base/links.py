@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseOperatorLink
 from airflow.sdk.exceptions import AirflowNotFoundException
 
-from airflow_provider_webdata.common.page_urls import page_url
+from airflow_provider_webdata.common.page_urls import frame_url
 
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperator
@@ -25,7 +25,7 @@ class PageLink(BaseOperatorLink):
         # A mapped task that failed before it was unmapped is not an instance of our operator.
         page = getattr(operator, "webdata_page", "")
         if page:
-            return page_url(page)
+            return frame_url(page)
         # The event of a failed trigger does not name its target, but the worker that deferred the task wrote the link.
         running: Any = ti_key
         resumed = getattr(getattr(running, "_ti_context_from_server", None), "next_method", None)

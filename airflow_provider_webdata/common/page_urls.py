@@ -64,18 +64,27 @@ def shown_monitor(page: str) -> str | None:
 
 
 def page_url(page: str) -> str:
-    """Return the URL of a page inside Airflow's frame below `[api] base_url`, or only its path if that is not set.
+    """Return the URL of a page alone below `[api] base_url`, or only its path if that is not set."""
+    return _base_url() + page
+
+
+def frame_url(page: str) -> str:
+    """Return the URL of a page inside Airflow's frame, as `page_url`.
 
     Before Airflow 3.3, the frame opens only the first page, so the URL is that of the page alone.
     """
-    from airflow.sdk.configuration import conf
-
     from airflow_provider_webdata.common.supported_airflow import airflow_release
 
-    base = (conf.get("api", "base_url", fallback="") or "").rstrip("/")
+    base = _base_url()
     if airflow_release() < (3, 3):
         return base + page
     return f"{base}/plugin/{FRAME_ROUTE}{path_of(base)}{page}"
+
+
+def _base_url() -> str:
+    from airflow.sdk.configuration import conf
+
+    return (conf.get("api", "base_url", fallback="") or "").rstrip("/")
 
 
 def path_of(base_url: str) -> str:

@@ -80,7 +80,7 @@ def triggerer() -> Finding:
         reason = store_error(error)
         if isinstance(reason, TablesMissingError):
             return wrong("Airflow's own tables are missing", "Run `airflow db migrate`.")
-        return wrong(str(reason), _DATABASE)
+        return wrong(reason.brief(), _DATABASE)
     if alive:
         return ok(f"{len(alive)} running ({', '.join(sorted(set(alive))[:5])})")
     last = f"; the last heartbeat was {ago(last_heartbeat)}" if last_heartbeat else ""

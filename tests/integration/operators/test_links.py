@@ -110,9 +110,9 @@ def test_jobs(done: Outcome) -> None:
 
 
 def test_asset_events(done: Outcome) -> None:
-    """The event of an outlet links to where the task's button leads."""
+    """The event of an outlet links to the page that the task's button opens inside Airflow's frame."""
     for name, extra in zip(("crawl", "polled"), done.xcom["extras.return_value"], strict=True):
-        assert extra["page_url"] == done.xcom[f"{name}.webdata_page"]
+        assert FRAME + extra["page_url"] == done.xcom[f"{name}.webdata_page"]
         assert extra["count"] == 1
 
 
@@ -185,4 +185,4 @@ def test_stored_with_the_dag() -> None:
 )
 def test_address(monkeypatch: pytest.MonkeyPatch, base_url: str, expected: str) -> None:
     monkeypatch.setenv("AIRFLOW__API__BASE_URL", base_url)
-    assert page_urls.page_url(page_urls.delivery_page(7)) == expected
+    assert page_urls.frame_url(page_urls.delivery_page(7)) == expected

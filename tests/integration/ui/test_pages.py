@@ -237,7 +237,7 @@ def test_a_service_that_hangs_is_not_waited_for(pages: Pages) -> None:
     text = pages.get("/monitors/list", conn_id=CONN_ID, offset=50).text
     pages.sandbox.control.clear_faults()
     assert f"did not respond within {SECONDS:.0f} seconds" in text
-    assert f"with a deadline of {lookups.DEADLINE:.0f} seconds" in (ROOT / "docs" / "ui.md").read_text()
+    assert f"wait at most {lookups.DEADLINE:.0f} seconds" in (ROOT / "docs" / "ui.md").read_text()
 
 
 def test_answers_are_cached(pages: Pages, ids: dict[str, Any]) -> None:

@@ -13,7 +13,6 @@ from airflow_provider_webdata.results.lineage import (
     dataset_of_input,
     operator_lineage,
 )
-from tests.support.airflow_features import FRAME
 from tests.support.tables import each_row
 
 FILES = [
@@ -85,7 +84,7 @@ def test_page(monkeypatch):
     facet = lineage.run_facets["externalQuery"]
     assert facet.externalQueryId == "j-1"
     assert facet.source == (
-        f"https://airflow.example{FRAME}/webdata-ui/jobs/job?conn_id=web_eu&operation=crawl&job_id=j-1"
+        "https://airflow.example/webdata-ui/jobs/job?conn_id=web_eu&operation=crawl&job_id=j-1"
     )
     assert operator_lineage([], None, "web_eu").run_facets == {}
 

@@ -45,7 +45,6 @@ from airflow_provider_webdata.inbox_server.storage.records import NewDelivery
 from airflow_provider_webdata.inbox_server.storage.retention import prune_all
 from airflow_provider_webdata.inbox_server.storage.tables import asset_event
 from airflow_provider_webdata.triggers.events import WebDataMonitorCheckEventTrigger
-from tests.support.airflow_features import FRAME
 from tests.support.waiting import wait_until
 from tests.support.warm import Warm, airflow_environ
 
@@ -230,7 +229,7 @@ def test_one_event_for_each_check(airflow: Airflow) -> None:
         "summary": SUMMARY,
         "via": "webhook",
         "delivery_id": 1,
-        "page_url": f"{FRAME}/webdata-ui/monitors/check?conn_id={CONN}&monitor_id={MONITOR}&check_id=c-1",
+        "page_url": f"/webdata-ui/monitors/check?conn_id={CONN}&monitor_id={MONITOR}&check_id=c-1",
     }
 
 
@@ -583,7 +582,7 @@ def test_one_event_for_each_completed_job(airflow: Airflow) -> None:
         "metadata": names,
         "via": "webhook",
         "delivery_id": 1,
-        "page_url": f"{FRAME}/webdata-ui/jobs/job?conn_id={CONN}&operation=crawl&job_id=crawl-1",
+        "page_url": f"/webdata-ui/jobs/job?conn_id={CONN}&operation=crawl&job_id=crawl-1",
     }
 
 
