@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from airflow_provider_webdata.airflow_db.troubled_tasks import troubled_tasks
+from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
 from airflow_provider_webdata.inbox.envelope import split_event
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
 from airflow_provider_webdata.states.shortfalls import INCOMPLETE
@@ -108,45 +109,43 @@ def failed_events(since: datetime) -> DeliveryFilter:
     return DeliveryFilter(events=(*_FAILED, _CHECK), received_after=since)
 
 
+def reports_failure(delivery: StoredDelivery) -> bool:
+    """Return whether a delivery reports that a job or a check failed."""
+    _, name = split_event(delivery.event or "")
+    return delivery.job_id is not None and (name in _FAILED or delivery.success is False)
+
+
 def delivery_concerns(deliveries: Iterable[StoredDelivery], known: Collection[str]) -> list[Concern]:
     """Return a concern for each job or check that failed.
 
-    :param deliveries: newest first.
+    :param deliveries: those that report a failure, newest first.
     :param known: ids of jobs and checks whose tasks are concerns.
     """
     found: dict[str, Concern] = {}
     for one in deliveries:
-        operation, name = split_event(one.event or "")
-        if one.job_id is None or one.job_id in known or one.job_id in found:
+        job_id = one.job_id or ""
+        if job_id in known or job_id in found:
             continue
-        if name in _FAILED:
-            words = (operation or "job").replace("_", " ")
-            query = {"conn_id": one.conn_id, "operation": operation or "", "job_id": one.job_id}
-            found[one.job_id] = Concern(
-                "failed",
-                f"{words} {name}",
-                one.received_at,
-                one.job_id,
-                page=("jobs/job", query)
-                if operation
-                else ("deliveries", {"conn_id": one.conn_id, "find": one.job_id}),
-            )
-        elif one.success is False:
-            query = {
-                "conn_id": one.conn_id,
-                "monitor_id": one.monitor_id or "",
-                "check_id": one.job_id,
-            }
-            found[one.job_id] = Concern(
-                "failed",
-                "the monitor's check failed",
-                one.received_at,
-                one.job_id,
-                page=("monitors/check", query)
-                if one.monitor_id
-                else ("deliveries/delivery", {"id": str(one.id)}),
-            )
+        operation, name = split_event(one.event or "")
+        words = (operation or "job").replace("_", " ")
+        reason = f"{words} {name}" if name in _FAILED else "the monitor's check failed"
+        page = page_of(one) or ("deliveries/delivery", {"id": str(one.id)})
+        found[job_id] = Concern("failed", reason, one.received_at, job_id, page=page)
     return list(found.values())
+
+
+def page_of(delivery: StoredDelivery) -> tuple[str, dict[str, str]] | None:
+    """Return path and query of the page of a delivery's job or check."""
+    operation, _ = split_event(delivery.event or "")
+    if delivery.job_id is None:
+        return None
+    if operation in ALL_JOB_KINDS:
+        query = {"conn_id": delivery.conn_id, "operation": str(operation), "job_id": delivery.job_id}
+        return "jobs/job", query
+    if delivery.monitor_id is None:
+        return None
+    query = {"conn_id": delivery.conn_id, "monitor_id": delivery.monitor_id, "check_id": delivery.job_id}
+    return "monitors/check", query
 
 
 def by_urgency(concerns: Iterable[Concern]) -> list[Concern]:

@@ -11,10 +11,10 @@ from urllib.parse import unquote, urlencode
 from starlette.exceptions import HTTPException
 
 from airflow_provider_webdata.airflow_db.tasks import TaskName, runs_started_by
-from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
-from airflow_provider_webdata.inbox.envelope import NotJSONError, first_of, parse_body, split_event
+from airflow_provider_webdata.inbox.envelope import NotJSONError, first_of, parse_body
 from airflow_provider_webdata.inbox.wire import INBOX_PATH
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
+from airflow_provider_webdata.ui.attention import page_of
 from airflow_provider_webdata.ui.threads import in_thread
 
 from .owners import delivery_owners, readable_deliveries, task_named
@@ -106,7 +106,7 @@ async def one(page: PageView) -> Response:
         payload=found.payload,
         problem=found.problem,
         error=error_of(found.payload),
-        link=_link(delivery),
+        link=page_of(delivery),
         origin=found.origin,
         waits=[wait for wait in now if _waits_for(wait, delivery)],
         runs=found.runs,
@@ -138,20 +138,6 @@ def error_of(payload: Any) -> str:
     """Return the error that a delivery reports; empty if none."""
     sources = (payload, first_of(payload)) if isinstance(payload, dict) else ()
     return next((str(one["error"]) for one in sources if one.get("error")), "")
-
-
-def _link(delivery: StoredDelivery) -> tuple[str, dict[str, str]] | None:
-    """Return path and query of the page of the delivery's job or check."""
-    operation, _ = split_event(delivery.event or "")
-    if delivery.job_id is None:
-        return None
-    if operation in ALL_JOB_KINDS:
-        query = {"conn_id": delivery.conn_id, "operation": str(operation), "job_id": delivery.job_id}
-        return "jobs/job", query
-    if delivery.monitor_id is None:
-        return None
-    query = {"conn_id": delivery.conn_id, "monitor_id": delivery.monitor_id, "check_id": delivery.job_id}
-    return "monitors/check", query
 
 
 class _Delivery(NamedTuple):

@@ -18,6 +18,7 @@ from airflow_provider_webdata.ui.attention import (
     delivery_concerns,
     failed_events,
     late_waits,
+    reports_failure,
     task_concerns,
 )
 from airflow_provider_webdata.ui.lookups import Lookup
@@ -25,7 +26,7 @@ from airflow_provider_webdata.ui.rendering import HEADERS
 from airflow_provider_webdata.ui.spend import Period, spend_of, today
 from airflow_provider_webdata.ui.threads import in_thread
 
-from .owners import deliveries_of
+from .owners import readable_deliveries
 from .waits import readable_waits
 
 if TYPE_CHECKING:
@@ -222,7 +223,9 @@ def _failed_deliveries(
 ) -> tuple[list[StoredDelivery], str | None]:
     """Return the newest deliveries that may report a failure, or why they cannot be read."""
     try:
-        return deliveries_of(page, conn_ids, failed_events(since), _MAX_DELIVERIES), None
+        found = page.store().newest(conn_ids, failed_events(since), _MAX_DELIVERIES)
+        # To learn their DAGs, their bodies are read.
+        return readable_deliveries(page, [one for one in found if reports_failure(one)]), None
     except TablesMissingError:
         # Without the inbox's tables, there are no deliveries.
         return [], None
