@@ -246,6 +246,24 @@ def test_times_are_in_the_zone_chosen_in_airflow(page: Page, shown: Shown) -> No
     page.evaluate("localStorage.removeItem('timezone')")
 
 
+def test_lists_sort_filter_and_copy(page: Page, shown: Shown) -> None:
+    page.set_viewport_size({"width": 1300, "height": 900})
+    page.goto(f"{UI_PATH}/deliveries")
+    expect(page.get_by_role("cell", name="crawl.started")).to_have_count(0)
+    for order in ("ascending", "descending"):
+        page.get_by_role("button", name="Sort by Received").click()
+        expect(page.locator("th", has_text="Received")).to_have_attribute("aria-sort", order)
+        times = page.eval_on_selector_all(
+            "tbody time", "times => times.map(one => one.getAttribute('datetime'))"
+        )
+        assert times == sorted(times, reverse=order == "descending")
+    page.get_by_label("Show started events").check()
+    page.wait_for_url("**started=1**")
+    page.goto(shown.pages["job"])
+    page.get_by_role("button", name=f"Copy {shown.job_id}").click()
+    expect(page.get_by_text(re.compile("^(Copied|Selected)$"))).to_be_visible()
+
+
 def test_by_keyboard(page: Page, shown: Shown) -> None:
     page.goto(f"{UI_PATH}/")
     for _ in range(2):
