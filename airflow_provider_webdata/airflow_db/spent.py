@@ -111,7 +111,7 @@ def runs_since(dag_ids: Iterable[str], since: datetime) -> dict[str, int]:
         .group_by(DagRun.dag_id)
     )
     with create_session() as session:
-        return dict(session.execute(statement).tuples().all())
+        return {row[0]: row[1] for row in session.execute(statement)}
 
 
 def spent_by_day(since: datetime, unread: Counter[str] | None = None) -> dict[str, dict[date, Counter[str]]]:

@@ -111,7 +111,7 @@ def waiting_dags() -> dict[str, int]:
         .group_by(TaskInstance.dag_id)
     )
     with create_session() as session:
-        return dict(session.execute(statement).tuples().all())
+        return {row[0]: row[1] for row in session.execute(statement)}
 
 
 def stored_waits(dag_ids: Collection[str], limit: int, offset: int = 0) -> list[StoredWait]:

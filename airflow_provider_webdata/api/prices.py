@@ -14,7 +14,7 @@ from typing import Any, Literal
 import msgspec
 
 from airflow_provider_webdata.common.hosts import url_host
-from airflow_provider_webdata.common.numbers import known_credits
+from airflow_provider_webdata.common.numbers import credits_text, known_credits
 
 Wire = Mapping[str, Any]
 
@@ -347,7 +347,9 @@ def _provider_call(call: Wire, tool: Wire | None) -> PriceBound:
         return PriceBound(rate, f"{rate:g} for {name}")
     records = _most_records(call.get("options") or {}, tool)
     if records is None:
-        why = f"{name}: {rate:.12g} per record without a limit: set the option 'limit', if it has one"
+        why = (
+            f"{name}: {credits_text(rate)} per record without a limit: set the option 'limit', if it has one"
+        )
         return PriceBound(0, "", (why,))
     return PriceBound(rate * records, f"{rate:g} for each of {records} records of {name}")
 

@@ -81,8 +81,10 @@ def _period(args: argparse.Namespace) -> tuple[datetime, datetime | None, str, s
     elif args.since is not None:
         since, period = _moment("--since", args.since), "given period"
     else:
-        since, period, reason = _billing_period(args.conn_id or WebDataHook.default_conn_name, now)
-        period = period if args.conn_id is None else period.partition(" of ")[0]
+        conn_id = args.conn_id or WebDataHook.default_conn_name
+        since, period, reason = _billing_period(conn_id, now)
+        if args.conn_id is None and not reason:
+            period += f" of {conn_id}"
     if until is not None and until <= since:
         given = "" if args.since is None else f"; given: {args.until!r} and {args.since!r}"
         raise SystemExit(f"--until must be later than --since (which is {_time(since)} UTC{given})")
@@ -98,7 +100,7 @@ def _billing_period(conn_id: str, now: datetime) -> tuple[datetime, str, str]:
             with WebDataHook.of(connection).optional() as hook:
                 start = moment(hook.credit_usage().billing_period_start)
             if start is not None and start < now:
-                return start.astimezone(timezone.utc), f"billing period of {conn_id}", ""
+                return start.astimezone(timezone.utc), "billing period", ""
     except (StoreUnavailableError, WebDataError) as error:
         reason = error.brief()
     return now - timedelta(days=_DEFAULT_DAYS), _last(_DEFAULT_DAYS), reason

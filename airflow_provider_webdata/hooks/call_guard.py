@@ -40,7 +40,7 @@ from airflow_provider_webdata.api.prices import (
     reported_credits,
 )
 from airflow_provider_webdata.common.coded_errors import ArgumentError
-from airflow_provider_webdata.common.numbers import known_credits
+from airflow_provider_webdata.common.numbers import credits_text, known_credits
 from airflow_provider_webdata.hooks.calls import checked_body
 from airflow_provider_webdata.hooks.host_rules import HostRules
 from airflow_provider_webdata.hooks.ledger import Ledger
@@ -195,14 +195,15 @@ class CallGuard:
             most = self._ledger.limit
             if most is not None and not bound.is_known:
                 raise _refused(
-                    endpoint, f"max_credits={most:.12g} cannot be enforced: {'; '.join(bound.unknown)}"
+                    endpoint,
+                    f"max_credits={credits_text(most)} cannot be enforced: {'; '.join(bound.unknown)}",
                 )
             name = str(next(self._names))
             if not self._ledger.reserve(name, bound.credits):
                 raise _refused(
                     endpoint,
-                    f"the call may cost up to {bound.credits:.12g} credits, but only "
-                    f"{max(self._ledger.left, 0):.12g} of max_credits={most:.12g} are left",
+                    f"the call may cost up to {credits_text(bound.credits)} credits, but only "
+                    f"{credits_text(max(self._ledger.left, 0))} of max_credits={credits_text(most)} are left",
                 )
             self._calls += 1
         return name

@@ -13,7 +13,7 @@ from airflow_provider_webdata.api.errors import CallRefusedError
 from airflow_provider_webdata.common.attempt import Attempt, attempt_of_process
 from airflow_provider_webdata.common.coded_errors import CodedError
 from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
-from airflow_provider_webdata.common.numbers import known_credits
+from airflow_provider_webdata.common.numbers import credits_text, known_credits
 from airflow_provider_webdata.common.storable import storable
 from airflow_provider_webdata.common.stored_record import Count, Credits, damage_of, place_of
 from airflow_provider_webdata.hooks.task_metrics import count
@@ -289,7 +289,7 @@ class Ledger:
             error.billed = (
                 "The call may have been billed"
                 if cost is None
-                else f"The call is billed {cost:.12g} {credits}"
+                else f"The call is billed {credits_text(cost)} {credits}"
             )
         try:
             self.report()
@@ -395,14 +395,14 @@ def ledger_of_process(conn_id: str, limit: float | None, name: str, bills: Calla
 
 def in_words(credits: Mapping[str, Any]) -> str:
     """Return the XCom `credits` for the log."""
-    parts = ", ".join(f"{name} {used:.12g}" for name, used in credits["byOperation"].items())
-    formats = ", ".join(f"{name} {used:.12g}" for name, used in credits["byFormat"].items())
-    text = f"{credits['used']:.12g} used" + (
+    parts = ", ".join(f"{name} {credits_text(used)}" for name, used in credits["byOperation"].items())
+    formats = ", ".join(f"{name} {credits_text(used)}" for name, used in credits["byFormat"].items())
+    text = f"{credits_text(credits['used'])} used" + (
         f" ({parts}{f'; by format: {formats}' if formats else ''})" if parts else ""
     )
     if credits["unknown"]:
         text += f", plus {credits['unknown']} calls of unknown cost"
-    return f"{text}; {credits['saved']:.12g} saved"
+    return f"{text}; {credits_text(credits['saved'])} saved"
 
 
 def _used(entry: Mapping[str, Any]) -> float:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.exceptions import AirflowSkipException
 
 from airflow_provider_webdata.api.errors import InvalidResponseError
+from airflow_provider_webdata.common.numbers import credits_text
 from airflow_provider_webdata.hooks.task_metrics import gauge
 from airflow_provider_webdata.runs.failures import FewCreditsError
 from airflow_provider_webdata.runs.request import checked_number
@@ -38,15 +39,15 @@ class CreditUsageRun(Run):
         left, plan = usage.remaining_credits, usage.plan_credits
         self.log.info(
             "Credits left: %s of a plan of %s; the billing period ends %s",
-            "unknown" if left is None else f"{left:.12g}",
-            "unknown" if plan is None else f"{plan:.12g}",
+            credits_text(left),
+            credits_text(plan),
             usage.billing_period_end or "at an unknown time",
         )
         if left is not None:
             gauge("webdata.credits_remaining", left, self.context)
         self.push(**outcome)
         if least is not None:
-            self._guard(left, least, f"min_remaining={least:.12g}")
+            self._guard(left, least, f"min_remaining={credits_text(least)}")
         if percent is not None:
             needed = None if plan is None else plan * percent / 100
             self._guard(left, needed, f"min_remaining_percent={percent:g}")
@@ -60,7 +61,7 @@ class CreditUsageRun(Run):
             )
         if left >= needed:
             return
-        reason = f"{left:.12g} credits are left, fewer than {needed:.12g} ({rule})"
+        reason = f"{credits_text(left)} credits are left, fewer than {credits_text(needed)} ({rule})"
         if self.task.on_low == "skip":
             raise AirflowSkipException(reason)
         raise FewCreditsError(reason)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from airflow_provider_webdata.common.job_kinds import JobKind  # noqa: TC001 - msgspec reads the annotations
-from airflow_provider_webdata.common.numbers import known_count, known_credits
+from airflow_provider_webdata.common.numbers import credits_text, known_count, known_credits
 from airflow_provider_webdata.states.outcomes import JobOutcome
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class JobView(msgspec.Struct, frozen=True):
         if self.completed is not None:
             parts.append(f"{self.completed} of {'?' if self.total is None else self.total} pages done")
         if self.credits_used is not None:
-            parts.append(f"{self.credits_used:.12g} credits used")
+            parts.append(f"{credits_text(self.credits_used)} credits used")
         return ", ".join(parts)
 
     def outcome(self, via: Via) -> JobOutcome:

@@ -6,20 +6,21 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from airflow_provider_webdata.airflow_db.troubled_tasks import troubled_tasks
 from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
+from airflow_provider_webdata.common.page_urls import check_page, delivery_page, job_page
 from airflow_provider_webdata.inbox.envelope import split_event
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
 from airflow_provider_webdata.states.shortfalls import INCOMPLETE
 from airflow_provider_webdata.ui.tasks import ATTENTION_KEYS, summary_from
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable
     from datetime import datetime
 
     from airflow_provider_webdata.airflow_db.tasks import TaskName
     from airflow_provider_webdata.inbox_server.storage.records import StoredDelivery
     from airflow_provider_webdata.ui.tasks import Failure, TaskSummary, WaitingTask
 
-_MAX_TASKS = 500
+MAX_TASKS = 500
 """Maximum number of failed tasks, and of incomplete ones, that are read."""
 _FAILED = ("failed", "cancelled")
 _CHECK = "check.completed"
@@ -28,12 +29,12 @@ _CHECK = "check.completed"
 class Concern(NamedTuple):
     """Something that needs a person. Equal ones of a task are one.
 
-    :param state: `failed`, `rejected`, `incomplete`, `late`, or `check failed`.
+    :param state: `failed`, `rejected`, `incomplete`, or `late`.
     :param reason: what is wrong.
     :param at: time of the newest.
     :param name: name of the thing, if it is no task.
     :param task: the newest task, if it is one.
-    :param page: path and query parameters of the thing's page, if it is no task.
+    :param page: path of the thing's page, if it is no task.
     :param failure: code and next step of a failed task.
     :param times: number of tasks.
     :param has_recovered: whether a later run of each task succeeded.
@@ -44,7 +45,7 @@ class Concern(NamedTuple):
     at: datetime
     name: str = ""
     task: TaskName | None = None
-    page: tuple[str, Mapping[str, str]] | None = None
+    page: str = ""
     failure: Failure | None = None
     times: int = 1
     has_recovered: bool = False
@@ -59,7 +60,7 @@ class TroubledSummary(NamedTuple):
 
 def troubled_summaries(since: datetime) -> tuple[list[TroubledSummary], bool]:
     """Return the newest failed and incomplete tasks of all DAGs, and whether there are more. Blocks."""
-    found, has_more = troubled_tasks(since, INCOMPLETE, ATTENTION_KEYS, _MAX_TASKS)
+    found, has_more = troubled_tasks(since, INCOMPLETE, ATTENTION_KEYS, MAX_TASKS)
     return [TroubledSummary(summary_from(one.stored), one.has_recovered) for one in found], has_more
 
 
@@ -104,9 +105,9 @@ def late_waits(waits: Iterable[WaitingTask], now: datetime) -> list[Concern]:
     ]
 
 
-def failed_events(since: datetime) -> DeliveryFilter:
-    """Return the filter for deliveries that may report a failure."""
-    return DeliveryFilter(events=(*_FAILED, _CHECK), received_after=since)
+def failure_filters(since: datetime) -> list[DeliveryFilter]:
+    """Return filters for events of failed jobs, and for those of checks, of which some failed."""
+    return [DeliveryFilter(events=events, received_after=since) for events in (_FAILED, (_CHECK,))]
 
 
 def reports_failure(delivery: StoredDelivery) -> bool:
@@ -129,23 +130,21 @@ def delivery_concerns(deliveries: Iterable[StoredDelivery], known: Collection[st
         operation, name = split_event(one.event or "")
         words = (operation or "job").replace("_", " ")
         reason = f"{words} {name}" if name in _FAILED else "the monitor's check failed"
-        page = page_of(one) or ("deliveries/delivery", {"id": str(one.id)})
+        page = page_of(one) or delivery_page(one.id)
         found[job_id] = Concern("failed", reason, one.received_at, job_id, page=page)
     return list(found.values())
 
 
-def page_of(delivery: StoredDelivery) -> tuple[str, dict[str, str]] | None:
-    """Return path and query of the page of a delivery's job or check."""
+def page_of(delivery: StoredDelivery) -> str | None:
+    """Return the path of the page of a delivery's job or check; None if it has none."""
     operation, _ = split_event(delivery.event or "")
     if delivery.job_id is None:
         return None
     if operation in ALL_JOB_KINDS:
-        query = {"conn_id": delivery.conn_id, "operation": str(operation), "job_id": delivery.job_id}
-        return "jobs/job", query
+        return job_page(delivery.conn_id, str(operation), delivery.job_id)
     if delivery.monitor_id is None:
         return None
-    query = {"conn_id": delivery.conn_id, "monitor_id": delivery.monitor_id, "check_id": delivery.job_id}
-    return "monitors/check", query
+    return check_page(delivery.conn_id, delivery.monitor_id, delivery.job_id)
 
 
 def by_urgency(concerns: Iterable[Concern]) -> list[Concern]:

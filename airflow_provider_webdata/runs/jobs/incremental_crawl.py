@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.models import BatchScrapeRequest
 from airflow_provider_webdata.api.prices import MAP_CREDITS, reported_credits
+from airflow_provider_webdata.common.numbers import credits_text
 from airflow_provider_webdata.runs.jobs.job import JobRun
 from airflow_provider_webdata.runs.jobs.site_plan import Site
 from airflow_provider_webdata.runs.money.task_ledger import Cost
@@ -91,10 +92,10 @@ class IncrementalCrawlRun(JobRun):
         left = len(plan.known)
         self.ledger.settle(Cost(0, saved=left), "batch_scrape")
         self.log.info(
-            "%d pages: %d to scrape, %d known; at least %.12g credits saved",
+            "%d pages: %d to scrape, %d known; at least %s credits saved",
             left + len(plan.read),
             len(plan.read),
             left,
-            max(0, left - plan.credits),
+            credits_text(max(0, left - plan.credits)),
         )
         return plan

@@ -9,6 +9,7 @@ from urllib.parse import urljoin
 
 from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.api.prices import DEFAULT_LINKS, MAP_CREDITS
+from airflow_provider_webdata.common.numbers import credits_text
 from airflow_provider_webdata.results.manifest.plan import Plan, planned
 from airflow_provider_webdata.results.manifest.sitemap import last_changes, nested_sitemaps, text_of
 
@@ -109,7 +110,9 @@ class _Sitemaps:
                     waiting[nested] = dated or _LAST
                 self.named.add(nested)
         if count > 1 or waiting:
-            self._log.info("Read %d of %d sitemaps for %.12g credits", count, len(self.named), self.credits)
+            self._log.info(
+                "Read %d of %d sitemaps for %s credits", count, len(self.named), credits_text(self.credits)
+            )
         if waiting:
             self._log.warning(
                 "%d sitemaps that may have changed were not read, such as %s; raise max_sitemaps (%d)",

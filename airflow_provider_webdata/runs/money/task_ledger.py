@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow_provider_webdata.api.endpoints import PRICES, label_of
 from airflow_provider_webdata.api.errors import ProcessingContinuesError
+from airflow_provider_webdata.common.numbers import credits_text
 from airflow_provider_webdata.hooks.call_guard import cost_of_failure
 from airflow_provider_webdata.hooks.ledger import Ledger
 from airflow_provider_webdata.runs.failures import CreditLimitError
@@ -114,23 +115,27 @@ class TaskLedger:
         bound, name = PRICES[operation].most(body, extra_body), label_of(operation)
         if not bound.is_known:
             raise CreditLimitError(
-                f"{name}: nothing was sent: credit_limit={limit:.12g} cannot be enforced: {'; '.join(bound.unknown)}"
+                f"{name}: nothing was sent: credit_limit={credits_text(limit)} cannot be enforced: "
+                f"{'; '.join(bound.unknown)}"
             )
-        price = f"up to {bound.credits:.12g} credits: {bound.how}"
+        price = f"up to {credits_text(bound.credits)} credits: {bound.how}"
         if not ledger.reserve(call, bound.credits):
             spent = ledger.spent
-            earlier = f", after {spent:.12g} credits that were or may have been spent" if spent else ""
-            raise CreditLimitError(
-                f"{name}: nothing was sent: it may exceed credit_limit={limit:.12g}{earlier}: it may cost {price}"
+            earlier = (
+                f", after {credits_text(spent)} credits that were or may have been spent" if spent else ""
             )
-        self._log.info("%s: may cost %s; credit_limit=%.12g", name, price, limit)
+            raise CreditLimitError(
+                f"{name}: nothing was sent: it may exceed credit_limit={credits_text(limit)}{earlier}: "
+                f"it may cost {price}"
+            )
+        self._log.info("%s: may cost %s; credit_limit=%s", name, price, credits_text(limit))
 
     def warn_if_cleared(self) -> None:
         """Log that the task is billed again because it was cleared."""
         if spent := self.credits.spent_before_cleared:
             self._log.warning(
-                "The task was cleared, so its calls are billed again. Before that, they cost %.12g credits",
-                spent,
+                "The task was cleared, so its calls are billed again. Before that, they cost %s credits",
+                credits_text(spent),
             )
 
     def settle(
@@ -203,7 +208,7 @@ def bounded(price: Price, request: RequestT, credits: float, **priced: Any) -> t
     if parsers is None:
         return request, None
     note = (
-        f"a PDF bills each of its pages. {credits:.12g} credits allow {parsers[0]['maxPages']} per PDF, so the request "
-        f"has parsers={parsers!r}. Set parsers for another limit, or to [] for PDFs as base64"
+        f"a PDF bills each of its pages. {credits_text(credits)} credits allow {parsers[0]['maxPages']} per PDF, "
+        f"so the request has parsers={parsers!r}. Set parsers for another limit, or to [] for PDFs as base64"
     )
     return type(request).model_validate(price.with_parsers(body, parsers)), note

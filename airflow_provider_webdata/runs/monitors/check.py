@@ -10,7 +10,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 from msgspec.structs import replace
 
 from airflow_provider_webdata.api.errors import NotFoundError, WebDataError
-from airflow_provider_webdata.common.numbers import known_credits
+from airflow_provider_webdata.common.numbers import credits_text, known_credits
 from airflow_provider_webdata.common.stored_record import Epoch, Moment  # noqa: TC001 - msgspec reads the annotations
 from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.hooks.webhooks import can_receive, no_deliveries_reason
@@ -202,7 +202,7 @@ def _outcome(check: Mapping[str, Any], pages: Sequence[Mapping[str, Any]]) -> st
     if changed:
         text += f" ({without_secrets(first_few(changed, 3))})"
     used = known_credits(check.get("actualCredits"))
-    return text + ("" if used is None else f"; {used:.12g} credits")
+    return text + ("" if used is None else f"; {credits_text(used)} credits")
 
 
 def _pages(

@@ -9,7 +9,7 @@ from airflow_provider_webdata.api.endpoints import CREATE_MONITOR
 from airflow_provider_webdata.api.errors import InvalidRequestError, WebDataError
 from airflow_provider_webdata.api.models import CrawlTarget, MonitorCreateRequest
 from airflow_provider_webdata.api.monitor_diff import monitor_changes, previous_values
-from airflow_provider_webdata.common.numbers import known_credits
+from airflow_provider_webdata.common.numbers import credits_text, known_credits
 from airflow_provider_webdata.common.page_urls import monitor_page
 from airflow_provider_webdata.runs.failures import MonitorConflictError, MonitorCostError, MonitorMissingError
 from airflow_provider_webdata.runs.intent import Intent, may_have_acted
@@ -290,8 +290,8 @@ class DeclareMonitorRun(CheckRun):
         else:
             done = "it is unchanged"
         raise MonitorCostError(
-            f"Monitor {monitor.name!r} ({monitor.id}) is estimated at {estimate:.12g} credits per month, over "
-            f"max_credits_per_month={limit:.12g}; {done}"
+            f"Monitor {monitor.name!r} ({monitor.id}) is estimated at {credits_text(estimate)} credits per month, over "
+            f"max_credits_per_month={credits_text(limit)}; {done}"
         )
 
     def _applied_schedule(self, declared: Declaration) -> Mapping[str, Any] | None:

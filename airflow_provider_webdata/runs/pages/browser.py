@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.errors import NotFoundError, WebDataError
 from airflow_provider_webdata.common.coded_errors import brief
+from airflow_provider_webdata.common.numbers import credits_text
 from airflow_provider_webdata.runs.intent import Intent, may_have_acted
 from airflow_provider_webdata.runs.replica import until_found
 
@@ -202,7 +203,7 @@ def _close(hook: WebDataHook, browser_id: str, *, of_scrape: bool = False) -> Se
     log.info(
         "Closed the browser of %s: %s credits for %s ms",
         browser_id,
-        "unknown" if closed.credits_billed is None else f"{closed.credits_billed:.12g}",
+        credits_text(closed.credits_billed),
         "unknown" if closed.session_duration_ms is None else f"{closed.session_duration_ms:g}",
     )
     return closed

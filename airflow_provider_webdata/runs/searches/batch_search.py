@@ -13,6 +13,7 @@ from airflow.sdk.exceptions import AirflowException
 from airflow_provider_webdata.api.models import SearchRequest
 from airflow_provider_webdata.api.prices import SEARCH
 from airflow_provider_webdata.common.arguments import as_list
+from airflow_provider_webdata.common.numbers import credits_text
 from airflow_provider_webdata.hooks.calls import body_for
 from airflow_provider_webdata.results.columns import kind_of_source
 from airflow_provider_webdata.runs.event_loop import run_aside
@@ -91,10 +92,10 @@ class BatchSearchRun(Run):
             )
         if batch.tally.left:
             self.log.warning(
-                "%d of %d searches were not started, because the next one may exceed credit_limit=%.12g",
+                "%d of %d searches were not started, because the next one may exceed credit_limit=%s",
                 len(batch.tally.left),
                 len(queries),
-                limit,
+                credits_text(limit),
             )
             self.log.warning(
                 "They are in XCom 'left': pass them to queries= of another task, or raise the limit and clear this one"
@@ -145,11 +146,11 @@ class BatchSearchRun(Run):
             self.batch = None
             tally = batch.tally
             self.log.info(
-                "%d searches done, %d failed, %d not started; %.12g credits",
+                "%d searches done, %d failed, %d not started; %s credits",
                 tally.done,
                 len(tally.failed),
                 len(tally.left),
-                tally.credits_used,
+                credits_text(tally.credits_used),
             )
 
     def _bounded(
@@ -168,8 +169,8 @@ class BatchSearchRun(Run):
             bound = SEARCH.most(request.to_wire(), extra_body)
             if not bound.is_known:
                 raise CreditLimitError(
-                    f"{OPERATION}: nothing was sent, because credit_limit={limit:.12g} cannot be enforced: search "
-                    f"{query.text!r}: {'; '.join(bound.unknown)}"
+                    f"{OPERATION}: nothing was sent, because credit_limit={credits_text(limit)} cannot be "
+                    f"enforced: search {query.text!r}: {'; '.join(bound.unknown)}"
                 )
         for note in filter(None, notes):
             self.log.info("%s: %s", OPERATION, note)

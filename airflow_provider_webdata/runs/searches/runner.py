@@ -28,6 +28,7 @@ from airflow_provider_webdata.api.prices import SEARCH
 from airflow_provider_webdata.api.retry import SILENT_PAUSE_SECONDS, backoff, is_unreachable, pause_between
 from airflow_provider_webdata.api.servers import NO_SEARCH, lacks_search
 from airflow_provider_webdata.common.item_urls import scraped, unfetched
+from airflow_provider_webdata.common.numbers import credits_text
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
 from airflow_provider_webdata.runs.searches.record_writer import RecordWriter
 from airflow_provider_webdata.runs.searches.records import ambiguous_record, answer_record
@@ -447,11 +448,11 @@ class SearchBatch:
 
     def _report(self, in_flight: int) -> None:
         log.info(
-            "%d of %d searches done, %d failed; %.12g credits; %d in flight of at most %d",
+            "%d of %d searches done, %d failed; %s credits; %d in flight of at most %d",
             self.tally.done,
             self._total,
             len(self.tally.failed),
-            self.tally.credits_used,
+            credits_text(self.tally.credits_used),
             in_flight,
             self._max_concurrency,
         )

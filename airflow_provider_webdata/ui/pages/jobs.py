@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 ROWS = 25
 _ERRORS_SHOWN = 50
 _SEARCHED = 100
-"""Maximum number of jobs of each operation among which the filters search."""
+"""Maximum number of jobs of each operation among which the filters by DAG and task search. The filter by state searches
+`ROWS` jobs, because it needs a request for each."""
 _FILTERS = ("conn_id", "operation", "state", "dag", "task")
 
 
@@ -65,22 +66,23 @@ async def list_part(page: PageView) -> Response:
             for kind in kinds
         )
     )
-    items = [
+    listed = [
         item
         for found in lists
         if found.value
         for item in found.value.data
         if item.id and item.endpoint in ALL_JOB_KINDS
     ]
-    items.sort(key=lambda item: item.created_at or "", reverse=True)
-    tasks, hidden = await in_thread(_owners, page, conn_id, [item.id for item in items])
-    items = [
+    listed.sort(key=lambda item: item.created_at or "", reverse=True)
+    tasks, hidden = await in_thread(_owners, page, conn_id, [item.id for item in listed])
+    matching = [
         item
-        for item in items
+        for item in listed
         if item.id not in hidden
         and dag in (tasks[item.id].dag_id if item.id in tasks else "")
         and task in (tasks[item.id].task_id if item.id in tasks else "")
-    ][:ROWS]
+    ]
+    items = matching[:ROWS]
     views = await asyncio.gather(*(_look(page, conn_id, _kind(item.endpoint), item.id) for item in items))
     failed = await asyncio.gather(*(_failed(page, conn_id, view.value) for view in views))
     paces = await in_thread(lambda: [_pace(page, conn_id, view.value) for view in views])
@@ -103,6 +105,8 @@ async def list_part(page: PageView) -> Response:
         conn_id=conn_id,
         rows=rows,
         is_filtered=bool(operation or state or dag or task),
+        searched=len(views) if state else len(listed),
+        are_more=len(matching) > ROWS,
         hidden=len(hidden),
         refused=[found.problem for found in lists if found.problem],
     )

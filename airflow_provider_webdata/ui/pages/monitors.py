@@ -80,8 +80,8 @@ async def list_part(page: PageView) -> Response:
     for row, found_checks in zip(rows, lists, strict=False):
         checks = (found_checks.value or [])[:_STRIP]
         row["strip"] = [(check, _outcome(check)) for check in checks]
-        used = [known_credits(check.actual_credits) for check in checks]
-        row["used"] = sum_known(used)
+        row["used"] = sum_known(known_credits(check.actual_credits) for check in checks)
+        row["problem"] = found_checks.problem
     return await page.render(
         "monitors_list.html",
         title="Monitors",
@@ -169,6 +169,7 @@ async def values_part(page: PageView) -> Response:
         "monitor_values.html",
         title="Values",
         rows=[(*row, small_line(row[2], f"{row[1]} in the last checks")) for row in rows[:PAGES]],
+        problems=[one.problem for one in (checks, *found) if one.problem],
     )
 
 
@@ -257,6 +258,7 @@ def _row(page: PageView, conn_id: str, monitor: Monitor) -> dict[str, Any]:
         "task": task_of_monitor(monitor),
         "strip": [],
         "used": None,
+        "problem": None,
     }
 
 

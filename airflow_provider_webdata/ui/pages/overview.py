@@ -14,9 +14,10 @@ from starlette.responses import Response
 from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError, TablesMissingError
 from airflow_provider_webdata.airflow_db.spent import runs_since
 from airflow_provider_webdata.ui.attention import (
+    MAX_TASKS,
     by_urgency,
     delivery_concerns,
-    failed_events,
+    failure_filters,
     late_waits,
     reports_failure,
     task_concerns,
@@ -74,18 +75,18 @@ async def attention_part(page: PageView) -> Response:
     shown = [one for one in troubled if one.summary.name.dag_id in readable]
     waits, _, _ = await in_thread(readable_waits, page)
     known = {one_id for one in shown for one_id in one.summary.ids.values()}
-    events, problem = await in_thread(_failed_deliveries, page, await page.conn_ids(), since)
+    events, has_more_events, problem = await in_thread(_failed_deliveries, page, await page.conn_ids(), since)
     concerns = by_urgency([*task_concerns(shown), *late_waits(waits, now), *delivery_concerns(events, known)])
     return await page.render(
         "overview_attention.html",
         title="Needs attention",
         days=days,
-        concerns=concerns,
         open=[one for one in concerns if not one.has_recovered],
         recovered=[one for one in concerns if one.has_recovered],
         stopped=await page.lookups.stopped_triggerer(),
         problem=problem,
-        has_more=has_more,
+        most_tasks=MAX_TASKS if has_more else None,
+        most_events=_MAX_DELIVERIES if has_more_events else None,
         are_any_hidden=len(shown) < len(troubled),
     )
 
@@ -220,17 +221,20 @@ def _of_all_connections(spent: dict[str, dict[date, Counter[str]]]) -> dict[date
 
 def _failed_deliveries(
     page: PageView, conn_ids: list[str], since: datetime
-) -> tuple[list[StoredDelivery], str | None]:
-    """Return the newest deliveries that may report a failure, or why they cannot be read."""
+) -> tuple[list[StoredDelivery], bool, str | None]:
+    """Return deliveries that report a failure, newest first, whether there may be more, and why they cannot be read."""
+    store = page.store()
     try:
-        found = page.store().newest(conn_ids, failed_events(since), _MAX_DELIVERIES)
+        found = [store.newest(conn_ids, wanted, _MAX_DELIVERIES) for wanted in failure_filters(since)]
+        failed = [one for part in found for one in part if reports_failure(one)]
         # To learn their DAGs, their bodies are read.
-        return readable_deliveries(page, [one for one in found if reports_failure(one)]), None
+        readable = readable_deliveries(page, sorted(failed, key=lambda one: one.received_at, reverse=True))
     except TablesMissingError:
         # Without the inbox's tables, there are no deliveries.
-        return [], None
+        return [], False, None
     except StoreUnavailableError as error:
-        return [], str(error)
+        return [], False, str(error)
+    return readable, any(len(part) == _MAX_DELIVERIES for part in found), None
 
 
 def _inbox(page: PageView, conn_id: str) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from tests.integration.ui.conftest import (
     EMPTY,
     FAILED_DAG,
     FAILURE,
+    FILTERED,
     HOSTILE,
     ODD,
     OLD_DAG,
@@ -135,6 +136,53 @@ def test_what_needs_attention(pages: Pages, ids: dict[str, Any]) -> None:
     assert rows.keys() >= attention(pages, "viewer").keys() >= {f"{FAILED_DAG}.crawl"}
 
 
+def test_jobs_are_filtered_by_state_dag_and_task(pages: Pages) -> None:
+    """A list without matches says among how many jobs it searched."""
+    activity = [
+        {"id": f"job-{number}", "endpoint": "crawl", "target": "https://a.example/"} for number in range(30)
+    ]
+
+    def answer(path: str) -> tuple[int, bytes]:
+        if "activity" in path:
+            found = activity if "endpoint=crawl" in path else []
+            return 200, json.dumps({"success": True, "data": found, "has_more": False}).encode()
+        state = "completed" if "job-29" in path else "scraping"
+        return 200, json.dumps(
+            {"success": True, "status": state, "total": 1, "completed": 0, "data": []}
+        ).encode()
+
+    pages.odd.answer = answer
+    listed = {"conn_id": FILTERED, "operation": "crawl"}
+    assert "The newest 25 jobs" in pages.get("/jobs/list", **listed).text
+    running = pages.get("/jobs/list", state="scraping", **listed).text
+    assert running.count("<tr>\n") == 25
+    assert "None of the newest 25 jobs matches" in pages.get("/jobs/list", state="failed", **listed).text
+    assert "None of the newest 30 jobs matches" in pages.get("/jobs/list", dag="elsewhere", **listed).text
+
+
+def test_a_check_history_that_cannot_be_read_is_not_empty(pages: Pages) -> None:
+    monitor = {"id": "m-1", "name": "Plans", "status": "active", "targets": []}
+    check = {"id": "c-1", "status": "completed", "summary": {"changed": 1}}
+
+    def answer(path: str) -> tuple[int, bytes]:
+        if "/checks/" in path:
+            return 500, b"{}"
+        if path.partition("?")[0].endswith("/checks"):
+            return (200 if "limit=50" in path else 500), json.dumps(
+                {"success": True, "data": [check]}
+            ).encode()
+        found: object = monitor if "m-1" in path else [monitor]
+        return 200, json.dumps({"success": True, "data": found}).encode()
+
+    pages.odd.answer = answer
+    row = pages.get("/monitors/list", conn_id=FILTERED).text.partition(">Plans</a>")[2]
+    assert ">unknown</span>" in row.partition('class="number"')[0]
+    assert (
+        "Numbers of some checks are missing"
+        in pages.get("/monitors/values", conn_id=FILTERED, monitor_id="m-1").text
+    )
+
+
 def test_a_later_success_ends_a_concern(pages: Pages) -> None:
     text = pages.get("/attention").text
     shown, _, recovered = text.partition("succeeded in a later run</summary>")
@@ -161,7 +209,7 @@ def test_an_empty_page_says_why(pages: Pages) -> None:
     assert "No delivery that you may read matches the filters" in filtered
     assert "Webhook URL" not in filtered
     pages.odd.answer = lambda path: (200, json.dumps({"success": True, "data": []}).encode())
-    assert "matches the filters" in pages.get("/jobs/list", conn_id=EMPTY, operation="extract").text
+    assert "lists no such job" in pages.get("/jobs/list", conn_id=EMPTY, operation="extract").text
 
 
 def test_the_credits_of_a_period_add_up(pages: Pages) -> None:
