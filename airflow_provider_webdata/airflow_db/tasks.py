@@ -16,7 +16,7 @@ from airflow.models.trigger import Trigger
 from airflow.models.xcom import XComModel
 from airflow.utils.session import create_session
 from airflow.utils.state import TaskInstanceState
-from sqlalchemy import String, and_, cast, func, label, or_, select
+from sqlalchemy import String, and_, cast, func, label, or_, select, tuple_
 
 from airflow_provider_webdata.airflow_db.spent import stored_value
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 _TRIGGERS = "airflow_provider_webdata.triggers."
 _MAX_XCOM = 2**16
 _MAX_OF_RUN = 2**13
-_MAX_XCOMS = 5000
 _MAX_HAPPENED = 100
 _MAX_IN_WORKERS = 500
 _STARTED = ("job_id", "check_id")
@@ -163,7 +162,7 @@ def stored_task(name: TaskName, keys: Collection[str]) -> StoredTask | None:
         if row is None:
             return None
         waiting = _waits(session, _waiting().where(is_task(TaskInstance, name)))
-        pushed = _pushed(session, keys, is_task(XComModel, name))
+        pushed = pushed_by(session, [name], keys)
         return stored_task_of(row, waiting[0] if waiting else None, pushed.get(name, {}))
 
 
@@ -185,13 +184,7 @@ def stored_tasks(
             return []
         waits = _waiting().where(TaskInstance.dag_id == dag_id, TaskInstance.run_id == run_id)
         waiting = {wait.task: wait for wait in _waits(session, waits.limit(most_waits))}
-        shown = (
-            XComModel.dag_id == dag_id,
-            XComModel.run_id == run_id,
-            XComModel.task_id.in_({name.task_id for name in found}),
-            XComModel.map_index.in_({name.map_index for name in found}),
-        )
-        pushed = _pushed(session, keys, *shown, longest=_MAX_OF_RUN)
+        pushed = pushed_by(session, found, keys, longest=_MAX_OF_RUN)
         return [stored_task_of(row, waiting.get(name), pushed.get(name, {})) for name, row in found.items()]
 
 
@@ -368,22 +361,18 @@ def stored_task_of(row: Any, wait: StoredWait | None, pushed: dict[str, Any]) ->
 
 
 def pushed_by(
-    session: Session, names: Collection[TaskName], keys: Collection[str]
-) -> dict[TaskName, dict[str, Any]]:
-    """Return small XComs of these tasks by task and key, and perhaps of others."""
-    parts = ("dag_id", "run_id", "task_id")
-    where = (getattr(XComModel, part).in_({getattr(name, part) for name in names}) for part in parts)
-    return _pushed(session, keys, *where)
-
-
-def _pushed(
-    session: Session, keys: Collection[str], *where: Any, longest: int = _MAX_XCOM
+    session: Session, names: Collection[TaskName], keys: Collection[str], longest: int = _MAX_XCOM
 ) -> dict[TaskName, dict[str, Any]]:
     """Return XComs of at most `longest` characters by task and key."""
+    # The sets let the database use its index; of a task with many map indexes, only the named ones are read.
+    sets = (column.in_({name[at] for name in names}) for at, column in enumerate(name_columns(XComModel)))
     rows = session.execute(
-        select(*name_columns(XComModel), XComModel.key, XComModel.value)
-        .where(*where, XComModel.key.in_(keys), _xcom_length() <= longest)
-        .limit(_MAX_XCOMS)
+        select(*name_columns(XComModel), XComModel.key, XComModel.value).where(
+            *sets,
+            tuple_(*name_columns(XComModel)).in_([*names]),
+            XComModel.key.in_(keys),
+            _xcom_length() <= longest,
+        )
     )
     pushed: dict[TaskName, dict[str, Any]] = {}
     for row in rows:

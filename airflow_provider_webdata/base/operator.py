@@ -72,7 +72,7 @@ class WebDataOperator(ServiceTask):
     request_fields: ClassVar[Sequence[str]] = ()
     """Arguments that become fields of the request, by their Python names."""
 
-    for_many: ClassVar[Mapping[str, str]] = {}
+    batch_alternative: ClassVar[Mapping[str, str]] = {}
     """Alternatives for arguments that accept one value, for users who pass a list."""
 
     _unusable: Sequence[str] = ()
@@ -170,7 +170,11 @@ class WebDataOperator(ServiceTask):
         return [
             f"{name}: must be one text (given: {type(value).__name__} of {len(value)}). For one task per item, use "
             f".partial(...).expand({name}=[...])"
-            + (f"; for one task with all items, {self.for_many[name]}" if name in self.for_many else "")
+            + (
+                f"; for one task with all items, {self.batch_alternative[name]}"
+                if name in self.batch_alternative
+                else ""
+            )
             for name, value in fields.items()
             if isinstance(value, (list, tuple, set)) and rules.get(name, ("",))[0] == "text"
         ]

@@ -80,7 +80,7 @@ class WebDataScrapeOperator(
     """
 
     run = "airflow_provider_webdata.runs.pages.document:ScrapeRun"
-    for_many: ClassVar[Mapping[str, str]] = {"url": "WebDataBatchScrapeOperator(urls=[...])"}
+    batch_alternative: ClassVar[Mapping[str, str]] = {"url": "WebDataBatchScrapeOperator(urls=[...])"}
 
     def __init__(
         self,

@@ -76,7 +76,7 @@ class WebDataSearchOperator(
     """
 
     run = "airflow_provider_webdata.runs.searches.search:SearchRun"
-    for_many: ClassVar[Mapping[str, str]] = {"query": "WebDataBatchSearchOperator(queries=[...])"}
+    batch_alternative: ClassVar[Mapping[str, str]] = {"query": "WebDataBatchSearchOperator(queries=[...])"}
 
     def __init__(
         self,

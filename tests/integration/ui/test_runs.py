@@ -6,24 +6,25 @@ import re
 from datetime import timedelta
 from typing import Any
 
-import pytest
 from airflow import settings
+from airflow.models.xcom import XComModel
+from sqlalchemy import insert, select
 
-from airflow_provider_webdata.airflow_db import tasks
 from airflow_provider_webdata.airflow_db.tasks import TaskName, past_xcoms
+from airflow_provider_webdata.airflow_db.troubled_tasks import troubled_tasks
 from airflow_provider_webdata.ui.pages.task import _groups
 from airflow_provider_webdata.ui.quality import KEYS, quality_of
 from airflow_provider_webdata.ui.tasks import summaries_of_run, summary_of
 from tests.integration.commands.test_costs import database, told
-from tests.support.airflow_rows import add_task
+from tests.support.airflow_rows import START, add_task
 
 __all__ = ["database"]
 
 OURS = {"webdata_conn_id": "market"}
 
 
-def test_sums_of_a_run(database: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A job counts once, and other tasks' XComs do not use up the limit."""
+def test_sums_of_a_run(database: None) -> None:
+    """A job counts once, and other tasks' XComs do not count."""
     job = told(crawl=4) | {"jobs": {"crawl/j": 4}}
     with settings.Session() as session:
         others = {"count": 9, "credits": 9, "creditsUsed": 9}
@@ -41,9 +42,27 @@ def test_sums_of_a_run(database: None, monkeypatch: pytest.MonkeyPatch) -> None:
             )
         add_task(session, "sums", "usage", operator="U", rendered=OURS, xcoms={"creditsUsed": 3})
         session.commit()
-    monkeypatch.setattr(tasks, "_MAX_XCOMS", 3)
     groups = _groups(summaries_of_run("sums", "run", 10))
     assert {group.task_id: group.credits for group in groups} == {"take": 4, "usage": 3}
+
+
+def test_the_reason_of_the_last_of_many_mapped_tasks(database: None) -> None:
+    """XComs of the others, however many, do not displace it."""
+    last, reason = 6000, {"message": "The page was not found"}
+    with settings.Session() as session:
+        add_task(session, "many", "take", operator="WebDataScrapeOperator", rendered=OURS, map_index=0)
+        failed: dict[str, Any] = {"state": "failed", "rendered": OURS, "xcoms": {"failure": reason}}
+        add_task(session, "many", "take", operator="WebDataScrapeOperator", map_index=last, **failed)
+        (written,) = session.scalars(select(XComModel).where(XComModel.dag_id == "many"))
+        names = {"dag_id": "many", "run_id": "run", "task_id": "take", "dag_run_id": written.dag_run_id}
+        others = [
+            {**names, "map_index": index, "key": "failure", "value": {}, "timestamp": START}
+            for index in range(1, last)
+        ]
+        session.execute(insert(XComModel), others)
+        session.commit()
+    (task,), _ = troubled_tasks(START, "incomplete", ("failure",), 9)
+    assert task.stored.pushed == {"failure": reason}
 
 
 def test_large_facts_of_earlier_runs_are_not_read(database: None) -> None:
