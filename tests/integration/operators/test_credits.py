@@ -127,6 +127,15 @@ def test_the_limit_and_the_account_of_a_call(here: SandboxServer, task: Any, log
         assert "Credits of this task: 5 used (scrape 5; by format: page 1, json 4); 0 saved" in log()
 
 
+def test_a_limit_refuses_no_call_of_a_server_that_does_not_bill(
+    sandbox: SandboxServer, connect: Callable[..., None], task: Any
+) -> None:
+    connect(sandbox, server="self-hosted")
+    outcome = direct.run(task(WebDataSearchOperator, {"query": "river"}, credit_limit=0))
+    assert outcome.ended == ("success", 1), outcome.error
+    assert outcome.xcom["credits"]["used"] == 0
+
+
 @pytest.mark.parametrize("name", UNBOUNDED)
 def test_nothing_is_sent_where_nothing_documented_bounds_the_price(
     here: SandboxServer, task: Any, name: str
@@ -461,6 +470,25 @@ def test_a_job_that_failed_counts_too(jobs: JobService, connect: Any) -> None:
     jobs.ends_as = {"status": "completed", "creditsUsed": 4, "total": 4, "completed": 4, "data": []}
     done = attempt(crawl(), store, 2, max_tries=4)
     assert done["credits"]["byOperation"] == {"crawl": 7}
+
+
+def test_a_job_that_a_killed_attempt_started_and_that_failed_counts_too(
+    jobs: JobService, connect: Any
+) -> None:
+    connect(jobs, retry_budget=0)
+    store = StateStore()
+
+    def crawl() -> WebDataCrawlOperator:
+        return WebDataCrawlOperator(
+            task_id="t", url="https://a.example/", deferrable=False, wait=Wait(poll_interval=1)
+        )
+
+    killed(crawl(), store, 1)
+    (lost,) = jobs.jobs.values()
+    lost.update(status="failed", error="no", creditsUsed=3, total=3, completed=3, data=[], looks=-9)
+    jobs.ends_as = {"status": "completed", "creditsUsed": 4, "total": 4, "completed": 4, "data": []}
+    credits = attempt(crawl(), store, 2, max_tries=5)["credits"]
+    assert (credits["byOperation"], credits["unknown"]) == ({"crawl": 7}, 0)
 
 
 def test_what_the_service_does_not_tell_is_unknown(jobs: JobService, connect: Any) -> None:
