@@ -69,7 +69,7 @@ function labelCells(within) {
   }
 }
 
-// Names break where they have parts, and never in a word.
+// Names break where they have parts, and never in a word or a number.
 function breakNames(within) {
   const walker = document.createTreeWalker(within, NodeFilter.SHOW_TEXT);
   const texts = [];
@@ -77,7 +77,7 @@ function breakNames(within) {
     if (walker.currentNode.parentElement?.closest("td, dd, h1") && /[./_]\w/.test(walker.currentNode.data)) texts.push(walker.currentNode);
   }
   for (const text of texts) {
-    const [first, ...others] = text.data.split(/(?<=[./_])(?=\w)/);
+    const [first, ...others] = text.data.split(/(?<=[./_])(?!(?<=\d\.)\d)(?=\w)/);
     text.replaceWith(first, ...others.flatMap((other) => [document.createElement("wbr"), other]));
   }
 }
