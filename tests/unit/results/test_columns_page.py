@@ -8,7 +8,9 @@ from pathlib import Path
 from airflow_provider_webdata.results.columns import TABLES
 
 PAGE = (Path(__file__).parents[3] / "docs/reference/columns.md").read_text(encoding="utf-8")
-ROWS = [[cell.strip() for cell in row.strip("|").split("|")] for row in PAGE.splitlines() if row.startswith("|")]
+ROWS = [
+    [cell.strip() for cell in row.strip("|").split("|")] for row in PAGE.splitlines() if row.startswith("|")
+]
 GROUPS = {row[0].strip("*"): re.findall(r"`(\w+)`", row[1]) for row in ROWS if row[0].startswith("*")}
 TYPES = {"int64": "integer", "float64": "number", "boolean": "boolean", "JSON text": "json"}
 
