@@ -50,6 +50,7 @@ NOT_RUN = {
     **({} if HAS_RETRY_POLICIES else {"retry_policy=": "Airflow 3.2 has no retry policies"}),
     **({} if HAS_RETRY_POLICIES else {"ApprovalOperator(": "dag.test() of Airflow 3.2 waits for nobody"}),
 }
+RETURNS = re.compile(r"^## What it returns\n(?:(?!^## ).)*?^```json\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PAGES_WITH_PYTHON = [page for page in PAGES if snippets(page)]
 
 
@@ -93,12 +94,28 @@ def test_the_examples_of_a_page_run_and_find_something(
     """In the order of the page, so that one may build on the results of another."""
     if name_of(page) == "docs/operators/account.md":
         use(sandbox)
+    returned: list[Any] = []
     for found in filter(is_run, snippets(page)):
         if found.defines_dag or found.has_tasks:
             environ = {"AIRFLOW_CONN_WEBDATA_DEFAULT": connection(sandbox), **storage}
-            assert_found(found, airflow.run(dag_file(found, tmp_path), **environ))
+            outcome = airflow.run(dag_file(found, tmp_path), **environ)
+            assert_found(found, outcome)
+            returned += outcome.xcom.values()
         else:
             execute(found, sandbox, monkeypatch)
+    sample = RETURNS.search(page.read_text(encoding="utf-8"))
+    assert sample is None or any(is_like(json.loads(sample[1]), value) for value in returned), sample[1]
+
+
+def is_like(sample: Any, value: Any) -> bool:
+    """Return whether a page's sample has the fields and types of a value, of which it may show a part."""
+    if sample is None or value is None:
+        return True
+    if isinstance(sample, dict) and isinstance(value, dict):
+        return all(name in value and is_like(part, value[name]) for name, part in sample.items())
+    if isinstance(sample, list) and isinstance(value, list):
+        return not sample or any(is_like(sample[0], item) for item in value)
+    return type(sample) is type(value) or {type(sample), type(value)} == {int, float}
 
 
 def assert_found(found: Snippet, outcome: Outcome) -> None:
