@@ -304,7 +304,7 @@ INSERTIONS = (
     (
         "docs/costs.md",
         r"\| \[map\]\(operators/map\.md\).*\n",
-        "| [$title](operators/$name.md) | 1 a call | [$title](service.md#$slug) |\n",
+        "| [$title](operators/$name.md) | [1 a call](service.md#$slug) |\n",
     ),
     (
         "CHANGELOG.md",
