@@ -93,12 +93,32 @@ def test_the_examples_of_a_page_run_and_find_something(
     """In the order of the page, so that one may build on the results of another."""
     if name_of(page) == "docs/operators/account.md":
         use(sandbox)
+    returned = []
     for found in filter(is_run, snippets(page)):
         if found.defines_dag or found.has_tasks:
             environ = {"AIRFLOW_CONN_WEBDATA_DEFAULT": connection(sandbox), **storage}
-            assert_found(found, airflow.run(dag_file(found, tmp_path), **environ))
+            outcome = airflow.run(dag_file(found, tmp_path), **environ)
+            assert_found(found, outcome)
+            returned += [value for key, value in outcome.xcom.items() if key.endswith(".return_value")]
         else:
             execute(found, sandbox, monkeypatch)
+    for sample in samples(page):
+        assert any(has_form_of(sample, value) for value in returned), sample
+
+
+def samples(page: Path) -> list[Any]:
+    """Return what a page says that its tasks return."""
+    section = page.read_text(encoding="utf-8").partition("## What it returns\n")[2].partition("\n## ")[0]
+    return [json.loads(block) for block in re.findall(r"```json\n(.*?)```", section, re.DOTALL)]
+
+
+def has_form_of(sample: Any, value: Any) -> bool:
+    """Whether a value has the keys and the types of a sample, which may be shorter."""
+    if isinstance(sample, dict) and isinstance(value, dict):
+        return all(key in value and has_form_of(part, value[key]) for key, part in sample.items())
+    if isinstance(sample, list) and isinstance(value, list):
+        return all(any(has_form_of(part, item) for item in value) for part in sample)
+    return type(sample) is type(value)
 
 
 def assert_found(found: Snippet, outcome: Outcome) -> None:
