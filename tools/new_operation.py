@@ -159,7 +159,7 @@ class ${Class}:
     "docs/operators/$name.md": """\
 # $Title
 
-`WebData${Class}Operator` returns $summary. A call costs one credit.
+`WebData${Class}Operator` returns $summary.
 
 ```python
 import pendulum
@@ -171,10 +171,26 @@ with DAG("$name", schedule="@weekly", start_date=pendulum.datetime(2026, 1, 1), 
     WebData${Class}Operator(task_id="$name", query="river")
 ```
 
-## Return value
+## What it returns
 
-`{"count", "results": [{"url"}, ...]}`. With `output=`, the results go to a file (kind `generic`, see
-[results](../results.md)) and the return value has its path.
+```json
+{"count": 1, "results": [{"url": "https://river.example/"}]}
+```
+
+With `output=`, the results go to a [file](../results.md) (kind `generic`), and the return value has its path.
+
+## Arguments
+
+<!-- arguments of WebData${Class}Operator -->
+<!-- end of arguments -->
+
+## What it costs
+
+1 credit.
+
+## When it fails
+
+As a [search](../search.md) does: see [Errors and retries](../errors.md#effect-on-the-task).
 """,
     "tests/integration/operators/test_${name}_operator.py": '''\
 """$Title."""
@@ -293,18 +309,13 @@ INSERTIONS = (
     ),
     (
         "docs/operators/README.md",
-        r"\| `WebDataMapOperator` \|.*\n",
-        "| `WebData${Class}Operator` | $summary | [$Title]($name.md) |\n",
-    ),
-    (
-        "docs/operators/README.md",
-        r"\| Map \|.*\n",
-        "| $Title | `WebData${Class}Operator` | `$name` | not needed: answers immediately | [$title]($name.md) |\n",
+        r"\| \[`WebDataMapOperator`\].*\n",
+        "| [`WebData${Class}Operator`]($name.md) | $summary | `$name` |\n",
     ),
     (
         "docs/costs.md",
         r"\| \[map\]\(operators/map\.md\).*\n",
-        "| [$title](operators/$name.md) | 1 a call | [$title](service.md#$slug) |\n",
+        "| [$title](operators/$name.md) | [1 a call](service.md#$slug) |\n",
     ),
     (
         "CHANGELOG.md",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from datetime import datetime, timezone
@@ -15,6 +16,7 @@ from airflow.sdk.definitions._internal.templater import FILTERS
 
 from airflow_provider_webdata.api.config import ClientConfig
 from airflow_provider_webdata.api.errors import ConfigurationError
+from airflow_provider_webdata.api.prices import BATCH_SCRAPE, CRAWL, MAP
 from airflow_provider_webdata.results.files.formats import FORMATS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -22,11 +24,7 @@ SERVICE = (DOCS / "service.md").read_text(encoding="utf-8")
 COSTS = (DOCS / "costs.md").read_text(encoding="utf-8")
 FAQ = (DOCS / "faq.md").read_text(encoding="utf-8")
 
-PRICED = re.findall(
-    r"^\| (?!Operation|Format|What|Call|---)([^|]+) \| ([^|]+) \| ([^|]*service\.md#[^|]*) \|$",
-    COSTS,
-    re.MULTILINE,
-)
+PRICED = re.findall(r"^\| ([^|]+) \| ([^|]*\[[^|]*\]\(service\.md#[^|]*) \|$", COSTS, re.MULTILINE)
 
 
 def rule(anchor: str) -> str:
@@ -45,12 +43,38 @@ def figures(text: str) -> set[str]:
 
 def test_each_figure_of_the_costs_stands_in_its_rule() -> None:
     wrong = []
-    for what, price, links in PRICED:
-        rules = " ".join(rule(anchor) for anchor in re.findall(r"service\.md#([\w-]+)", links))
+    for what, price in PRICED:
+        rules = " ".join(rule(anchor) for anchor in re.findall(r"service\.md#([\w-]+)", price))
         prose = re.sub(r"\(.*?\)|`[^`]*`", "", price)
         wrong += [(what, figure) for figure in figures(prose) - figures(rules)]
     assert wrong == []
     assert len(PRICED) > 25
+
+
+def test_the_worked_example_of_the_costs_has_the_computed_figures() -> None:
+    """200 pages every night, by the functions with which tasks compute the worst case before a call."""
+    options = {"proxy": "basic", "parsers": []}
+    site = {"url": "https://docs.example/", "limit": 200}
+
+    def pages(number: int) -> float:
+        return BATCH_SCRAPE.most({"urls": ["https://docs.example/"] * number, **options}).credits
+
+    crawl = CRAWL.most({**site, "scrapeOptions": options}).credits
+    structured = CRAWL.most({**site, "scrapeOptions": {**options, "formats": [{"type": "json"}]}}).credits
+    assert pages(200) == crawl
+    nightly = {
+        "crawl or batch scrape of 200 pages": crawl,
+        "the same, with a `json` schema": structured,
+        "incremental crawl that reads 1 sitemap and 10 pages": MAP.most(site).credits + pages(1 + 10),
+        "monitor of 200 pages": pages(200),
+        "map that lists 200 pages": MAP.most(site).credits,
+    }
+    example = COSTS.partition("## Prices")[0]
+    rows = re.findall(r"^\| ([^|]+) \| ([\d,]+) \| ([\d,]+) \|$", example, re.MULTILINE)
+    assert rows == [(what, f"{price:,.0f}", f"{30 * price:,.0f}") for what, price in nightly.items()]
+    parsers = CRAWL.pdf_parsers({**site, "scrapeOptions": {"proxy": "basic"}}, 1000)
+    assert "limit=200" in example and "credit_limit=1000" in example
+    assert f"`{json.dumps(parsers)}`" in COSTS
 
 
 def test_each_format_of_files_is_listed() -> None:

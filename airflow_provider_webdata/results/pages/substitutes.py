@@ -1,8 +1,7 @@
 """Detection of pages shown in place of the requested one: block, consent, and login pages, soft 404s, empty shells.
 
 A rule is a phrase and its place; `substitutes.json` has the rules. A phrase in the text counts only on a short
-page: an article about CAPTCHAs is long. `docs/quality.md` lists the rules with their sources, and their detection rates
-on the test pages.
+page: an article about CAPTCHAs is long. `docs/contributing/substitutes.md` lists the rules with their sources.
 """
 
 from __future__ import annotations

@@ -102,7 +102,8 @@ def webdata_resource(
 
     Removed pages (see `results.tombstones`) are rows with only their key and `webdata_removed`, which dlt deletes. Each
     key is yielded once, in Arrow tables of at most 10,000 rows and about 8 MiB of text. The files are read twice: for
-    their keys when this function is called, and for their rows when the pipeline runs. See docs/operators/to_table.md.
+    their keys when this function is called, and for their rows when the pipeline runs. See
+    docs/cookbook/into_snowflake_or_bigquery.md.
 
     :param path: path or URL of a results file, or several.
     :param name: name of the resource and its table.

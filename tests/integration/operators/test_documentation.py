@@ -50,7 +50,6 @@ NOT_RUN = {
     **({} if HAS_RETRY_POLICIES else {"retry_policy=": "Airflow 3.2 has no retry policies"}),
     **({} if HAS_RETRY_POLICIES else {"ApprovalOperator(": "dag.test() of Airflow 3.2 waits for nobody"}),
 }
-RETURNS = re.compile(r"^## What it returns\n(?:(?!^## ).)*?^```json\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PAGES_WITH_PYTHON = [page for page in PAGES if snippets(page)]
 
 
@@ -100,21 +99,27 @@ def test_the_examples_of_a_page_run_and_find_something(
             environ = {"AIRFLOW_CONN_WEBDATA_DEFAULT": connection(sandbox), **storage}
             outcome = airflow.run(dag_file(found, tmp_path), **environ)
             assert_found(found, outcome)
-            returned += outcome.xcom.values()
+            returned += [value for key, value in outcome.xcom.items() if key.endswith(".return_value")]
         else:
             execute(found, sandbox, monkeypatch)
-    sample = RETURNS.search(page.read_text(encoding="utf-8"))
-    assert sample is None or any(is_like(json.loads(sample[1]), value) for value in returned), sample[1]
+    for sample in samples(page):
+        assert any(has_form_of(sample, value) for value in returned), sample
 
 
-def is_like(sample: Any, value: Any) -> bool:
-    """Return whether a page's sample has the fields and types of a value, of which it may show a part."""
+def samples(page: Path) -> list[Any]:
+    """Return what a page says that its tasks return."""
+    section = page.read_text(encoding="utf-8").partition("## What it returns\n")[2].partition("\n## ")[0]
+    return [json.loads(block) for block in re.findall(r"```json\n(.*?)```", section, re.DOTALL)]
+
+
+def has_form_of(sample: Any, value: Any) -> bool:
+    """Return whether a value has the keys and the types of a sample, which may be shorter."""
     if sample is None or value is None:
         return True
     if isinstance(sample, dict) and isinstance(value, dict):
-        return all(name in value and is_like(part, value[name]) for name, part in sample.items())
+        return all(key in value and has_form_of(part, value[key]) for key, part in sample.items())
     if isinstance(sample, list) and isinstance(value, list):
-        return not sample or any(is_like(sample[0], item) for item in value)
+        return all(any(has_form_of(part, item) for item in value) for part in sample)
     return type(sample) is type(value) or {type(sample), type(value)} == {int, float}
 
 

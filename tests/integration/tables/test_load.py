@@ -533,7 +533,7 @@ def test_the_merge_of_the_documentation(tmp_path: Path) -> None:
     """By DuckDB, of files that two runs wrote: pages that changed under another spelling, are new, and are gone."""
     (merge,) = re.findall(
         r"^```sql\n(MERGE.*?)^```",
-        (Path(__file__).parents[3] / "docs/operators/to_table.md").read_text(),
+        (Path(__file__).parents[3] / "docs/cookbook/into_snowflake_or_bigquery.md").read_text(),
         re.M | re.S,
     )
     url = "https://river.example/"

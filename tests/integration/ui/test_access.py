@@ -56,7 +56,8 @@ def params_of(path: str, ids: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_the_docs_name_the_right_of_every_route() -> None:
-    rows = re.findall(r"^\| `(/[^`]*)` \| ([^|]+?) \|", (ROOT / "docs" / "ui.md").read_text(), re.MULTILINE)
+    page = (ROOT / "docs" / "contributing" / "pages.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(/[^`]*)` \| ([^|]+?) \|", page, re.MULTILINE)
     assert rows == [(path, view.right) for path, view in VIEWS.items()]
 
 

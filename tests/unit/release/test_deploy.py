@@ -1,6 +1,7 @@
 """Deployment files: everything that they name exists, and no secret is in them.
 
-Neither container images nor the Helm chart can be had here; what runs without them is in tests/integration/release.
+Neither container images nor the Helm chart can be had here; what runs without them is in tests/integration/release, and
+Celery in `make scale`.
 """
 
 from __future__ import annotations
@@ -25,10 +26,14 @@ from tests.support import compose
 from tests.support.snippets import ROOT
 
 DEPLOY = ROOT / "deploy"
-GUIDE = (ROOT / "docs" / "managed.md").read_text(encoding="utf-8")
+GUIDE = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in ("managed.md", "production.md"))
 NGINX = ROOT / "docs" / "nginx" / "webdata-inbox.conf"
 RAW: dict[str, Any] = yaml.safe_load(compose.PATH.read_text(encoding="utf-8"))
 VALUES: dict[str, Any] = yaml.safe_load((DEPLOY / "values.yaml").read_text(encoding="utf-8"))
+CELERY = set(
+    re.findall(r'"(AIRFLOW__CELERY\w+)"', (ROOT / "demo" / "scale" / "stack.py").read_text(encoding="utf-8"))
+)
+"""Variables of Celery's provider, which is not installed here: those that `make scale` sets."""
 SECRET = re.compile(r"PASSWORD|SECRET|_KEY|TOKEN|AIRFLOW_CONN_|SQL_ALCHEMY_CONN")
 
 
@@ -69,14 +74,18 @@ def options() -> set[str]:
 
 def test_variables_are_known() -> None:
     other = {"POSTGRES_DB", "POSTGRES_USER", "POSTGRES_PASSWORD", "PGHOST", "PGUSER", "PGPASSWORD"}
-    known = options() | other | {"INBOX_PASSWORD", "AIRFLOW_CONN_WEBDATA_DEFAULT"}
+    known = (
+        options() | other | CELERY | {"DUMB_INIT_SETSID", "INBOX_PASSWORD", "AIRFLOW_CONN_WEBDATA_DEFAULT"}
+    )
     for name, service in RAW["services"].items():
         assert set(service.get("environment", {})) <= known, name
 
 
 def test_commands_are_known() -> None:
     parser = get_parser()
-    built = {name: service for name, service in RAW["services"].items() if "build" in service}
+    built = {
+        name: service for name, service in RAW["services"].items() if "build" in service and name != "worker"
+    }
     assert len(built) > 4
     for name, service in built.items():
         assert parser.parse_args(service["command"]).func, name
@@ -128,6 +137,33 @@ def test_the_file_holds_together(services: dict[str, Any]) -> None:
             elif source not in {"./dags", "./tls/certificate.pem", "./tls/key.pem"}:
                 assert (DEPLOY / source).is_file()
     assert (DEPLOY / services["migrate"]["build"] / "Dockerfile").is_file()
+
+
+def test_results_survive_the_containers(services: dict[str, Any]) -> None:
+    folder = "/opt/airflow/results"
+    writers = {name for name, service in services.items() if f"results:{folder}" in service.get("volumes", [])}
+    assert {"scheduler", "triggerer", "worker", "api-server"} <= writers
+    assert f"RUN mkdir --mode=775 {folder}\n" in (DEPLOY / "Dockerfile").read_text()
+    assert f"`{folder}`" in GUIDE
+
+
+def test_the_celery_profile_runs_a_worker(environ: dict[str, str]) -> None:
+    local = compose.services(environ)
+    assert local["scheduler"]["environment"]["AIRFLOW__CORE__EXECUTOR"] == "LocalExecutor"
+    services = compose.services({**environ, "EXECUTOR": "CeleryExecutor"})
+    assert "`EXECUTOR=CeleryExecutor`" in GUIDE
+    assert {name for name, service in services.items() if "celery" in service.get("profiles", [])} == {
+        "redis",
+        "worker",
+    }
+    scheduler, worker = services["scheduler"], services["worker"]
+    assert worker["environment"].items() >= scheduler["environment"].items()
+    assert worker["environment"]["AIRFLOW__CORE__EXECUTOR"] == "CeleryExecutor"
+    assert worker["environment"]["AIRFLOW__CELERY__BROKER_URL"].startswith("redis://redis:")
+    backend = worker["environment"]["AIRFLOW__CELERY__RESULT_BACKEND"]
+    assert environ["POSTGRES_PASSWORD"] in backend
+    assert "redis" in worker["depends_on"]
+    assert worker["command"] == ["celery", "worker"]
 
 
 def test_airflow_is_for_this_machine_alone(services: dict[str, Any]) -> None:
