@@ -51,7 +51,9 @@ def test_the_front_page_has_cards_after_its_introduction() -> None:
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, text in {
-        "README.md": "# Read me\n\n![p](docs/images/p.svg) [w](docs/waiting.md#waiting)\n\n## More\n\n[i](docs/index.md)\n",
+        "README.md": (
+            "# Read me\n\n![p](docs/images/p.svg) [w](docs/waiting.md#waiting)\n\n## More\n\n[i](docs/index.md)\n"
+        ),
         "CONTRIBUTING.md": "# How\n\n[rules](docs/service.md#ids), [top](README.md)\n",
         "docs/index.md": "# Index\n\n## Cookbook\n\n- [One](cookbook/one.md)\n- [All](cookbook/README.md)\n",
         "docs/ui.md": (
