@@ -360,9 +360,8 @@ def test_a_changed_price_is_posted(cook: Cook, sandbox: SandboxServer) -> None:
         assert cook(ALERT, settings).run["state"] == "success"
         assert cook(ALERT, settings).state("alert") == "skipped"
         assert sent == []
-        offer = {"@type": "Product", "name": "Gooseneck kettle", "offers": {"price": 69.5}}
-        html = f'<script type="application/ld+json">{json.dumps(offer)}</script>'
-        sandbox.control.set_page("https://shop.example/kettles", html)
+        price = {"name": "Gooseneck kettle", "offers": {"price": 69.5}}
+        sandbox.control.set_page("https://shop.example/kettles", json=price)
         assert cook(ALERT, settings).run["state"] == "success"
         assert sent == ["Gooseneck kettle: now 69.5 EUR"]
 
