@@ -46,8 +46,8 @@ RECIPES = (
 )
 RECIPES_NEED = "pytest 'airflow-provider-webdata[ai,parquet,sandbox,sql]' apache-airflow-providers-sqlite"
 FIRST_RECIPES = (
-    "nightly_crawl_into_postgresql",
-    "nightly_crawl_into_snowflake_or_bigquery",
+    "into_postgresql",
+    "into_snowflake_or_bigquery",
     "alert_when_a_page_or_a_price_changes",
 )
 CONTROL = "http://127.0.0.1:8900/_sandbox"

@@ -39,8 +39,8 @@ CONTRIBUTING = "contributing/index.md"
 """The page below which those that it lists are collapsed in the sidebar."""
 
 CARDS = (
-    ("A crawl into PostgreSQL", "docs/cookbook/nightly_crawl_into_postgresql.md"),
-    ("A crawl into Snowflake or BigQuery", "docs/cookbook/nightly_crawl_into_snowflake_or_bigquery.md"),
+    ("A crawl into PostgreSQL", "docs/cookbook/into_postgresql.md"),
+    ("A crawl into Snowflake or BigQuery", "docs/cookbook/into_snowflake_or_bigquery.md"),
     ("An alert when a price changes", "docs/cookbook/alert_when_a_page_or_a_price_changes.md"),
     ("The tutorial in six steps", "docs/tutorial.md"),
 )

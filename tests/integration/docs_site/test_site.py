@@ -51,7 +51,7 @@ def test_the_site_is_built(warm: Warm, tmp_path: Path) -> None:
     listed = set(re.findall(r'<a class="reference internal" href="([^"#]+)"', sidebar))
     assert {"waiting.html", "service.html", "contributing/coverage.html", "reference/hook.html"} <= listed
     # A recipe with an entry in the sidebar has none below all recipes.
-    assert sidebar.count('href="cookbook/nightly_crawl_into_postgresql.html"') == 1
+    assert sidebar.count('href="cookbook/into_postgresql.html"') == 1
     # The front page is the README's screen, with cards.
     assert '<div class="cards docutils container">' in start
     assert "Why not call the API in a" in start
