@@ -1,7 +1,7 @@
-"""Scrape what a search finds every day, and replace yesterday's file only if today's pages meet the conditions.
+"""Search and scrape every day, and replace yesterday's file only if today's pages meet the conditions.
 
-If they do not, the task fails, the file stays, and the pages are beside it. To accept them anyway, run the command in
-the task's log, `airflow webdata publish ...`, and mark the task as success.
+If they do not, the task fails and the file is unchanged. The rejected pages are in a file beside it. To accept them,
+run the command in the task's log, `airflow webdata publish ...`, and mark the task as success.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from airflow_provider_webdata.options import Quality
         "folder": Param(
             f"file://{tempfile.gettempdir()}/webdata",
             type="string",
-            description="Where the file goes: a folder that all workers share, or for example s3://conn_id@bucket/key.",
+            description="Folder for files that all workers share, such as s3://conn_id@bucket/key.",
         ),
     },
     tags=["webdata", "example"],
@@ -40,7 +40,7 @@ def webdata_checked_pages():
         output="{{ params.folder }}/{{ dag.dag_id }}/pages.jsonl",
         quality=Quality(
             min_items=2,
-            # Against the run before.
+            # Compared with the run before.
             drop_vs_last=0.3,
             coverage={"markdown": 0.95, "metadata.title": 0.95},
             unique="url",

@@ -1,8 +1,8 @@
-"""Search once for each month, for pages published in that month, and store the results in a separate file.
+"""Search each month for pages published in that month, and write one file per month.
 
-The time filter comes from the run's data interval, not from the clock. So runs that come late (catch-up), again
-(a cleared task) or out of order (`airflow backfill create --dag-id webdata_incremental_search ...`) ask for the same
-days, replace the same file, and no two months overlap.
+The time filter comes from the run's data interval, not from the clock. Late runs (catch-up), cleared tasks, and
+backfills (`airflow backfill create --dag-id webdata_incremental_search ...`) search the same days and replace the same
+file. No two months overlap.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from airflow.sdk import Asset, CronDataIntervalTimetable, ObjectStoragePath, Par
 
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 
-# Other DAGs can be scheduled on it; its events tell `path`, `count` and `creditsUsed` of the file.
+# Schedule other DAGs on it; its events have the file's `path`, `count`, and `creditsUsed`.
 results = Asset("webdata_incremental_search_results")
 
 
 @dag(
     dag_id="webdata_incremental_search",
-    # With this timetable a run has the interval that it is for; a plain "@monthly" has none.
+    # This timetable gives each run a data interval; a plain "@monthly" does not.
     schedule=CronDataIntervalTimetable("@monthly", timezone="UTC"),
     start_date=pendulum.datetime(2026, 8, 1, tz="UTC"),
-    # Every month since then gets its run, two at a time.
+    # One run for each month since then, two concurrently.
     catchup=True,
     max_active_runs=2,
     params={
         "folder": Param(
             f"file://{tempfile.gettempdir()}/webdata",
             type="string",
-            description="Where the files go: a folder that all workers share, or for example s3://conn_id@bucket/key.",
+            description="Folder for files that all workers share, such as s3://conn_id@bucket/key.",
         ),
     },
     tags=["webdata", "example"],
@@ -42,7 +42,7 @@ def webdata_incremental_search():
         query="pipeline",
         limit=20,
         tbs="{{ macros.webdata.tbs(dag_run) }}",
-        # A run that was started by hand may have no data interval; then both are about its own day.
+        # A manual run may have no data interval; then both use the day on which it started.
         output="{{ params.folder }}/{{ dag.dag_id }}/"
         "{{ (dag_run.data_interval_start or dag_run.run_after) | ds }}.jsonl",
         outlets=[results],

@@ -1,7 +1,7 @@
-"""Keep a monitor in step with this file: change it here, and the next run changes it at the service.
+"""Declare a monitor: change this file, and the next run updates the monitor at the service.
 
-The monitor is known by its name. The first run creates it; every later run compares, changes only what differs,
-and so costs one request when nothing does.
+The name identifies the monitor. The first run creates it. Later runs update only the fields that differ; if none does,
+a run sends one request.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def webdata_monitor():
         # The service's own schedule, independent of the DAG's.
         schedule={"cron": "0 */6 * * *", "timezone": "UTC"},
         targets=[{"type": "scrape", "urls": ["https://shop.example/plans", "https://shop.example/kettles"]}],
-        # With a goal, changed pages are judged: only what matters is reported.
+        # With a goal, the service judges each changed page and reports only meaningful changes.
         goal="Tell me when a price changes or a product is sold out.",
         if_exists="update",
     )

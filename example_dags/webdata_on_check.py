@@ -1,7 +1,7 @@
-"""Run once for every completed check of the monitor that `webdata_wait` declares.
+"""Run once for each completed check of the monitor that `webdata_wait` declares.
 
-Nothing runs and nothing waits in between: the API server that receives the delivery registers one event of the
-monitor's asset, which schedules this DAG. Without a webhook, the asset needs a watcher; see docs/event_driven.md.
+No task waits for the check: the API server that receives the delivery registers one event of the monitor's asset, which
+schedules this DAG. Without a webhook, the asset needs a watcher; see docs/event_driven.md.
 """
 
 from __future__ import annotations

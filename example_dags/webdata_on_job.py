@@ -1,7 +1,7 @@
-"""Run once for every completed crawl that reports to this Airflow, regardless of who started it.
+"""Run once for each completed crawl that reports to this Airflow, regardless of who started it.
 
 The API server that receives the delivery registers one event of the asset per crawl. `WebDataCrawlOperator` attaches
-the webhook itself; for a crawl that you start elsewhere, give it this Airflow's inbox as its webhook.
+the webhook. If you start a crawl elsewhere, set its webhook to this Airflow's inbox.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""One task for each of the service's other operations, behind a guard that first checks the credits.
+"""One task for each of the service's other operations, after a task that checks the remaining credits.
 
-The jobs (crawl, extract, agent) wait without a worker: by webhook where the connection can receive deliveries, else by
-polling. Each is started once, however often its task is tried, and is cancelled if a user ends the task.
+The tasks with jobs (crawl, extract, agent) wait without a worker: by webhook if the connection can receive deliveries,
+else by polling. A retry reconnects to the started job. If a user ends the task, the job is canceled.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SHOP = {
     tags=["webdata", "example"],
 )
 def webdata_operations():
-    # With fewer credits left, everything below is skipped.
+    # With fewer credits left, all downstream tasks are skipped.
     enough_credits = WebDataCreditUsageOperator(
         task_id="enough_credits", min_remaining=500, min_remaining_percent=1, on_low="skip"
     )
@@ -45,7 +45,7 @@ def webdata_operations():
         task_id="scrape",
         url="https://shop.example/kettles",
         formats=["markdown", "links"],
-        # Else the page may be up to two days old: the service's cache is asked first.
+        # Without this, the page may be up to two days old, from the service's cache.
         max_age=0,
     )
 
@@ -68,7 +68,7 @@ def webdata_operations():
         prompt="What does Bean & Kettle sell?",
         urls=["https://shop.example/"],
         schema=SHOP,
-        # The run fails, without a charge, when it would need more.
+        # A run that would need more fails, and is not billed.
         max_credits=100,
         deferrable=True,
     )
@@ -84,7 +84,7 @@ def webdata_operations():
 
     @task
     def write_document(params: dict[str, Any]) -> str:
-        """Stands for a file that came from elsewhere."""
+        """Write a sample file."""
         path = ObjectStoragePath(params["folder"]) / "webdata_operations" / "minutes.html"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(

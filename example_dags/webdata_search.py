@@ -1,7 +1,7 @@
-"""Search once a day for what was published lately, work on every result by itself, then sum up.
+"""Search once a day for recent pages, process each result in its own task, and report.
 
-The operator returns the list of web results, so the next task maps over it directly: one task instance per
-result, each with its own log, retries and place in the UI.
+The operator returns the list of web results, so the next task maps over it: one task instance per result, with its own
+log and retries.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from airflow_provider_webdata.operators.search import WebDataSearchOperator
 
 @dag(
     dag_id="webdata_search",
-    # A run that covers the day before. A plain "@daily" makes runs whose data interval has no length.
+    # Each run covers the day before. With a plain "@daily", data intervals have no length.
     schedule=CronDataIntervalTimetable("@daily", timezone="UTC"),
     start_date=pendulum.datetime(2025, 1, 1, tz="UTC"),
     catchup=False,
@@ -27,17 +27,16 @@ def webdata_search():
         task_id="search",
         query="site:river.example",
         limit=5,
-        # The seven days up to the moment at which the run was due: repeated a month later, it asks for the same
-        # days again.
+        # The seven days before the run was due: a run that is repeated a month later searches the same days.
         tbs="{{ macros.webdata.tbs(dag_run.run_after - macros.timedelta(days=7), dag_run.run_after) }}",
-        # Without formats, results carry title, description and url only.
+        # Without formats, results have only title, description, and url.
         scrape_options={"formats": ["markdown"]},
         returns="web",
     )
 
     @task
     def summarize(result: dict[str, Any]) -> str:
-        """Runs once for each result."""
+        """Summarize one result."""
         words = len((result.get("markdown") or "").split())
         return f"{result['title']} ({words} words) {result['url']}"
 

@@ -1,7 +1,7 @@
-"""Turn a site into a table: list its pages, scrape them in batches, and leave one Parquet file for each batch.
+"""Turn a site into a table: list its pages, scrape them in batches, and write one Parquet file per batch.
 
-Each batch is one job at the service and one mapped task here. The tasks share the pool `webdata`, which limits how
-many jobs of all DAGs run concurrently; create it before the first run:
+Each batch is one job at the service and one mapped task. The tasks share the pool `webdata`, which limits the
+concurrent jobs of all DAGs. Create it before the first run:
 
     airflow pools set webdata 8 "Jobs at the web data service" --include-deferred
 
@@ -28,14 +28,14 @@ from airflow_provider_webdata.operators.map import WebDataMapOperator
     catchup=False,
     params={
         "site": Param("https://river.example/", type="string", format="uri"),
-        # At most 1024 tasks may come of one list: [core] max_map_length.
+        # A list maps to at most 1024 tasks: [core] max_map_length.
         "pages_per_batch": Param(
-            5, type="integer", minimum=1, description="What a failed batch costs to repeat."
+            5, type="integer", minimum=1, description="Pages that a retry of a failed batch scrapes again."
         ),
         "folder": Param(
             f"file://{tempfile.gettempdir()}/webdata",
             type="string",
-            description="Where the files go: a folder that all workers share, or for example s3://conn_id@bucket/key.",
+            description="Folder for files that all workers share, such as s3://conn_id@bucket/key.",
         ),
     },
     tags=["webdata", "example"],
@@ -51,7 +51,7 @@ def webdata_site_to_table():
 
     @task
     def batches(urls: list[str], params: dict[str, Any]) -> list[list[str]]:
-        # In the same order every time, so that a batch has the same pages on a retry.
+        # Sorted, so that a batch has the same pages on a retry.
         urls, size = sorted(set(urls)), params["pages_per_batch"]
         return [urls[start : start + size] for start in range(0, len(urls), size)]
 
@@ -59,9 +59,9 @@ def webdata_site_to_table():
         task_id="scrape",
         pool="webdata",
         formats=["markdown"],
-        # The site as it is now; else pages may be up to two days old, from the service's cache.
+        # Without this, pages may be up to two days old, from the service's cache.
         max_age=0,
-        # Of all the team's browsers, so many for each batch: others get their turn.
+        # Browsers per batch. The team shares its browsers among all jobs.
         max_concurrency=5,
         # The batch fails if more than a tenth of its pages do; the results are still in its file.
         max_error_ratio=0.1,
@@ -72,7 +72,7 @@ def webdata_site_to_table():
 
     @task
     def report(scraped: list[dict[str, Any]]) -> str:
-        """Read back what was written: one table of all batches."""
+        """Read the files of all batches as one table."""
         import pyarrow
         from pyarrow import parquet
 

@@ -1,8 +1,8 @@
-"""Search for pages, keep a monitor on them, check them now, and go on by what has changed.
+"""Search for pages, declare a monitor for them, run a check, and branch on what changed.
 
-The wait holds no worker: the service reports the end of the check to Airflow's inbox, and the triggerer wakes the
-task. The connection needs a webhook URL and a webhook secret; with `Wait(by="auto")`, the default, the sensor polls
-where it has none.
+The wait holds no worker: the service reports the end of the check to Airflow's inbox, and the triggerer resumes the
+task. The connection needs a webhook URL and a webhook secret. With `Wait(by="auto")`, the default, the sensor polls if
+the connection has none.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ def webdata_wait():
 
     @task
     def pages_to_watch(results: list[dict[str, Any]]) -> list[str]:
-        # In the same order every time, so that the monitor does not change when only the ranking does.
+        # Sorted, so that another ranking does not change the monitor.
         return sorted(result["url"] for result in results)
 
     keep_monitor = WebDataCreateMonitorOperator(
         task_id="keep_monitor",
         name="Coffee at Bean & Kettle",
-        # This DAG runs it; the service itself checks once a week.
+        # This DAG runs the checks; the service adds one per week.
         schedule={"cron": "0 3 * * 0", "timezone": "UTC"},
         targets=[{"type": "scrape", "urls": pages_to_watch(search.output)}],
         goal="Tell me when a price changes or a product is sold out.",
-        # The monitor's webhook is attached by itself: address, key and secret come from the connection.
+        # The operator attaches the webhook, with the URL and secret of the connection.
     )
 
     run_check = WebDataRunMonitorOperator(
@@ -71,7 +71,7 @@ def webdata_wait():
 
     @task
     def report_changes(check: dict[str, Any]) -> str:
-        # Why a page was judged to matter, or not, stands with it; pages that are new are not judged.
+        # A changed page has a judgment with its reason; a new page has none.
         return "\n".join(
             f"{page['status']}: {page['url']} {(page.get('judgment') or {}).get('reason', '')}".rstrip()
             for page in check["pages"]

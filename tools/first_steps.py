@@ -2,20 +2,26 @@
 
 `python -m tools.first_steps` reads the commands from the pages and runs them in order. The code comes from this clone:
 `git clone` of the repository's URL returns its last commit, and `pip install` of the package installs a wheel of it.
-The time includes the commands, and the time that a slow reader takes to read the pages.
+SQLite and DuckDB stand in for the databases of the recipes. The time includes the commands, and the time that a slow
+reader takes to read the pages.
 """
 
 from __future__ import annotations
 
+import contextlib
+import http.server
 import json
 import os
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,6 +45,12 @@ RECIPES = (
     "price_watch",
 )
 RECIPES_NEED = "pytest 'airflow-provider-webdata[ai,parquet,sandbox,sql]' apache-airflow-providers-sqlite"
+FIRST_RECIPES = (
+    "into_postgresql",
+    "into_snowflake_or_bigquery",
+    "alert_when_a_page_or_a_price_changes",
+)
+CONTROL = "http://127.0.0.1:8900/_sandbox"
 UP_WHEN = "Stop both"
 """The text after which, during `make up`, the reader can continue in a second terminal."""
 
@@ -130,14 +142,21 @@ class Report:
     seconds: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def follow(
-        self, page: Path, terminal: Terminal, before: Mapping[str, Callable[[], None]] | None = None
+        self,
+        page: Path,
+        terminal: Terminal,
+        before: Mapping[str, Callable[[], None]] | None = None,
+        stand_ins: Mapping[str, str] | None = None,
     ) -> dict[str, str]:
         """Run the commands of a page; return the output of each.
 
         :param before: functions that run before a command; their time is not counted.
+        :param stand_ins: parts of commands, and their replacements.
         """
         printed: dict[str, str] = {}
         for heading, command in commands(page):
+            for part, stand_in in (stand_ins or {}).items():
+                command = command.replace(part, stand_in)
             if before and command in before:
                 before[command]()
             began = time.monotonic()
@@ -196,16 +215,83 @@ def prepare(folder: Path) -> dict[str, str]:
 
 
 def follow_readme(report: Report, environ: dict[str, str]) -> None:
-    """Follow the README: a DAG's first results."""
+    """Follow the README and the three first recipes."""
     terminal = Terminal(Path(environ["HOME"]), environ)
     try:
         printed = report.follow(ROOT / "README.md", terminal)
+        found = re.findall(r"https?://\S+ \d+ words", printed["airflow dags test river_news"])
+        if not found:
+            raise SystemExit("the README's DAG found no pages")
+        print(f"README: {len(found)} pages found")
+        follow_first_recipes(report, terminal)
     finally:
         terminal.end()
-    found = re.findall(r"https?://\S+ \d+ words", printed["airflow dags test river_news"])
-    if not found:
-        raise SystemExit("the README's DAG found no pages")
-    print(f"README: {len(found)} pages found")
+
+
+def follow_first_recipes(report: Report, terminal: Terminal) -> None:
+    """Follow the three first recipes on the README's Airflow, and run them again after pages have changed."""
+    home = terminal.home
+    warehouse, duckdb = home / "warehouse.db", home / "warehouse.duckdb"
+    stand_ins = {
+        "apache-airflow-providers-postgres": "apache-airflow-providers-sqlite",
+        "--conn-uri postgresql://loader:PASSWORD@db.example:5432/web": "--conn-json "
+        f"""'{json.dumps({"conn_type": "sqlite", "host": str(warehouse)})}'""",
+        "dlt[snowflake]": "dlt[duckdb]",
+    }
+    for name in FIRST_RECIPES:
+        code = snippets(COOKBOOK / f"{name}.md")[0].code.replace("/tmp/webdata", f"{home}/{name}")
+        code = code.replace(
+            'destination="snowflake"', f"destination=dlt.destinations.duckdb({str(duckdb)!r})"
+        )
+        (home / "airflow" / "dags" / f"{name}.py").write_text(code)
+    postgresql, dlt, alert = (COOKBOOK / f"{name}.md" for name in FIRST_RECIPES)
+
+    report.follow(postgresql, terminal, stand_ins=stand_ins)
+    report.follow(dlt, terminal, stand_ins=stand_ins)
+    page = {"url": "https://river.example/market", "html": "<p>The market moves again.</p>"}
+    _control("PUT", "/pages", page)
+    _control("DELETE", "/pages?url=https://river.example/salmon")
+    # A page counts as removed after two runs.
+    for dag_id in 2 * ("nightly_pages", "nightly_dlt"):
+        terminal.enter(f"airflow dags test {dag_id}")
+    with contextlib.closing(sqlite3.connect(warehouse)) as database:
+        loaded = dict(database.execute("SELECT source_url, markdown FROM pages"))
+    select = "SELECT source_url, markdown FROM web.pages"
+    script = f"import duckdb; print(duckdb.connect({str(duckdb)!r}).execute({select!r}).fetchall())"
+    merged = terminal.enter(f'python -c "{script}"')
+    for changed, pages in (("SQLite", str(loaded)), ("DuckDB", merged)):
+        if "The market moves again." not in pages or "https://river.example/salmon" in pages:
+            raise SystemExit(f"{changed} has not what changed: {pages[:3000]}")
+    print(f"warehouses: {len(loaded)} rows")
+
+    with _chat() as (url, messages):
+        report.follow(alert, terminal, stand_ins={"https://chat.example/hooks/prices": url})
+    print(f"alerts: {messages}")
+    if messages != ["Gooseneck kettle: now 69.5 EUR"]:
+        raise SystemExit("the alert of a changed price is missing")
+
+
+def _control(method: str, path: str, body: object = None) -> None:
+    """Send a request to the sandbox's control API."""
+    request = urllib.request.Request(f"{CONTROL}{path}", json.dumps(body).encode(), method=method)
+    urllib.request.urlopen(request).close()
+
+
+@contextlib.contextmanager
+def _chat() -> Iterator[tuple[str, list[str]]]:
+    """Yield the URL of an incoming webhook, and the messages that it has received."""
+    messages: list[str] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            messages.append(json.loads(self.rfile.read(int(self.headers["Content-Length"])))["text"])
+            self.send_response(200)
+            self.end_headers()
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}", messages
+        server.shutdown()
 
 
 def follow_cookbook(environ: dict[str, str]) -> None:
@@ -291,7 +377,8 @@ def main() -> None:
         follow_tutorial(report, environ)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    print("\n".join(report.lines([ROOT / "README.md", ROOT / "docs" / "tutorial.md"])))
+    recipes = [COOKBOOK / f"{name}.md" for name in FIRST_RECIPES]
+    print("\n".join(report.lines([ROOT / "README.md", *recipes, ROOT / "docs" / "tutorial.md"])))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 DAG_ID = "river_news"
 _NAME = f"{DAG_ID}.py"
-_FIRST_ARGUMENT = 'task_id="search",\n'
+_FIRST_ARGUMENT = 'task_id="search",'
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class ExampleDag:
         text = files(__package__).joinpath(_NAME).read_text(encoding="utf-8")
         if self.conn_id == WebDataHook.default_conn_name:
             return text
-        argument = f"webdata_conn_id={json.dumps(self.conn_id)},\n"
-        return text.replace(_FIRST_ARGUMENT, f"{_FIRST_ARGUMENT}        {argument}")
+        argument = f"webdata_conn_id={json.dumps(self.conn_id)},"
+        return text.replace(_FIRST_ARGUMENT, f"{_FIRST_ARGUMENT} {argument}")
 
     def check(self, *, replace: bool) -> None:
         """Fail if a different file has this name.

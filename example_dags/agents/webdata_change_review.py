@@ -1,9 +1,9 @@
-"""When a monitored page changes, have an agent look at it, and ask a person before anything is done about it.
+"""When a monitored page changes, let an agent propose what to do, and ask a person before acting on it.
 
-The agent reads and proposes. It has no tool that acts: the task `act` does, after a person has approved the proposal in
-Airflow's UI (Required Actions). A person who rejects it skips the task.
+The agent reads pages and proposes. It has no tool that acts: the task `act` does, after a person approves the proposal
+in Airflow's UI (Required Actions). If the person rejects it, `act` is skipped.
 
-It takes `pip install 'airflow-provider-webdata[ai]'` and the provider of a model (such as
+Requires `pip install 'airflow-provider-webdata[ai]'` and the provider of a model (such as
 `apache-airflow-providers-common-ai[anthropic]`) with its connection `pydanticai_default`.
 """
 
@@ -34,7 +34,7 @@ def webdata_change_review():
     keep_monitor = WebDataCreateMonitorOperator(
         task_id="keep_monitor",
         name="Kettles at Bean & Kettle",
-        # This DAG runs it; the service itself checks once a week.
+        # This DAG runs the checks; the service adds one per week.
         schedule={"cron": "0 4 * * 0", "timezone": "UTC"},
         targets=[{"type": "scrape", "urls": ["https://shop.example/kettles"]}],
     )
@@ -60,7 +60,7 @@ def webdata_change_review():
                 tools=["read_page", "extract_page"],
                 allowed_domains=["shop.example"],
                 max_credits=30,
-                # As they are now, not as the service's cache has them.
+                # Current pages, not those of the service's cache.
                 max_age=0,
             )
         ],
@@ -71,7 +71,7 @@ def webdata_change_review():
     approve = ApprovalOperator(
         task_id="approve",
         subject="A page has changed",
-        # What a page or a model wrote: to be read, not believed.
+        # Text of a page or a model is not trusted; a person reads it.
         body="{{ ti.xcom_pull('look') }}\n\nRead: "
         "{{ ti.xcom_pull('look', key='sources') | map(attribute='url') | join(', ') }}",
         response_timeout=timedelta(days=2),

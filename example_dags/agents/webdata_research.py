@@ -1,8 +1,8 @@
-"""Have an agent research a topic on the web, and keep what it found in a table, each statement with its source.
+"""Let an agent research a topic on the web, and store its statements with their sources in a table.
 
-It omits statements whose source the agent did not read, according to the toolset's record.
+Statements whose source the agent did not read, according to the toolset's record, are omitted.
 
-It takes `pip install 'airflow-provider-webdata[ai]'`, the provider of a model (such as
+Requires `pip install 'airflow-provider-webdata[ai]'`, the provider of a model (such as
 `apache-airflow-providers-common-ai[anthropic]`) with its connection `pydanticai_default`, and a connection to the
 database, `research_db`. On Airflow 3.2, `durable` needs the option `[common.ai] durable_cache_path`.
 """
@@ -20,14 +20,14 @@ from airflow_provider_webdata.toolsets.webdata import WebDataToolset
 
 
 class Finding(BaseModel):
-    """A statement, and the page that says so."""
+    """A statement and its source."""
 
     statement: str
     url: str
 
 
 class Findings(BaseModel):
-    """What the agent returns."""
+    """The agent's output."""
 
     findings: list[Finding]
 
@@ -49,13 +49,13 @@ def webdata_research():
         toolsets=[
             WebDataToolset(
                 tools=["web_search", "read_page", "read_file"],
-                # A hard limit, regardless of the model's or a page's requests.
+                # Hard limits, which neither the model nor a page can exceed.
                 max_credits=60,
                 max_calls=30,
             )
         ],
         usage_limits={"request_limit": 40},
-        # A retry continues where the run failed, and is not billed again.
+        # A retry continues at the failed step; earlier steps are not billed again.
         durable=True,
         retries=2,
         retry_delay=timedelta(minutes=1),
@@ -71,7 +71,7 @@ def webdata_research():
 
     @task
     def into_table(rows: list[list[str]], run_id: str) -> int:
-        """Replace the rows of this run, so that a repeated task leaves each once."""
+        """Replace the rows of this run, so that a repeated task adds no duplicates."""
         database: Any = BaseHook.get_connection("research_db").get_hook()
         database.run(
             "CREATE TABLE IF NOT EXISTS findings (run_id TEXT, statement TEXT, url TEXT, title TEXT)"

@@ -1,7 +1,7 @@
-"""Search the last day; while that finds too little, the last week, month, and year.
+"""Search the last day, and widen to a week, a month, and a year until enough results are found.
 
-Each iteration of the loop is one search. The loop ends with the first one that finds enough, so that no later one is
-billed. Needs Airflow 3.4 or newer.
+Each iteration of the loop is one search. The loop ends with the first one that finds enough results; later ones are not
+sent, and not billed. Needs Airflow 3.4 or newer.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def webdata_search_until_enough():
 
     @task
     def report(ti=None) -> dict:
-        # Outside of the loop, the task has one result per iteration.
+        # Outside the loop, the task has one result per iteration.
         *earlier, last = ti.xcom_pull(task_ids="widen.search")
         return {"searches": len(earlier) + 1, "urls": [result["url"] for result in last]}
 

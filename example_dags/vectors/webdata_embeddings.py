@@ -1,10 +1,10 @@
-"""Split and embed what changed on a site, with the operators of Airflow's provider Common AI.
+"""Split and embed changed pages of a site, with the operators of Airflow's provider Common AI.
 
-The vectors go to PostgreSQL with pgvector, under the connection `vectors`. The words of each text are hashed into its
-vector, so that the example needs no model: give `embed_model` the name of one instead, such as
-"text-embedding-3-small" (with `llm_conn_id`), or an embedding of LlamaIndex, and its size to `DIMENSIONS`.
+The vectors are stored in PostgreSQL with pgvector, in the connection `vectors`. The example needs no model: it hashes
+the words of each text into its vector. To use a model, set `embed_model` to its name, such as "text-embedding-3-small"
+(with `llm_conn_id`), or to an embedding of LlamaIndex, and `DIMENSIONS` to its size.
 
-Texts and vectors go from task to task by XCom, which wants a backend in an object storage where they are many. It needs
+Tasks exchange texts and vectors by XCom; for large sites, configure an XCom backend in an object storage. Requires
 `pip install 'apache-airflow-providers-common-ai[llamaindex]' apache-airflow-providers-postgres`.
 """
 
@@ -30,7 +30,7 @@ DIMENSIONS = 256
 
 
 class WordHashes:
-    """An embedding without a model, by what the operator asks of one."""
+    """An embedding without a model, with the methods that the operator calls."""
 
     def get_text_embedding_batch(self, texts: list[str], **_: Any) -> list[list[float]]:
         """Return a vector for each text."""
@@ -44,7 +44,7 @@ class WordHashes:
         return [count / length for count in counts]
 
     def __repr__(self) -> str:
-        """Without an address in memory, with which the DAG would differ each time that it is read."""
+        """Omit the address in memory, which would change the serialized DAG on each parse."""
         return f"WordHashes({DIMENSIONS})"
 
 
@@ -53,14 +53,14 @@ class WordHashes:
     schedule="@daily",
     start_date=pendulum.datetime(2025, 1, 1, tz="UTC"),
     catchup=False,
-    # What a run gives is what changed since the one before.
+    # Each run emits the changes since the run before.
     max_active_runs=1,
     params={
         "site": Param("https://river.example/", type="string", format="uri"),
         "folder": Param(
             f"file://{tempfile.gettempdir()}/webdata",
             type="string",
-            description="Where the files go: a folder that all workers share, or for example s3://conn_id@bucket/key.",
+            description="Folder for files that all workers share, such as s3://conn_id@bucket/key.",
         ),
     },
     default_args={"retries": 2},
@@ -71,21 +71,21 @@ def webdata_embeddings():
         task_id="crawl",
         url="{{ params.site }}",
         limit=100,
-        # Each page as it is now; else a change may show two days late, from the service's cache.
+        # Without this, a change may show two days late, from the service's cache.
         scrape_options={"max_age": 0},
         changes=Changes("{{ params.folder }}/{{ dag.dag_id }}/seen", emit="changed"),
         output=Output(
             "{{ params.folder }}/{{ dag.dag_id }}/{{ run_id | replace(':', '_') }}.jsonl", documents=True
         ),
     )
-    # All but the text becomes metadata: `id`, `url`, `title`, and what is `new`, `changed` or `removed`.
+    # All fields except the text become metadata: `id`, `url`, `title`, and `change` (new, changed, or removed).
     load = DocumentLoaderOperator(
         task_id="load", source_path="{{ ti.xcom_pull('crawl')['path'] }}", json_text_field="text"
     )
 
     @task
     def to_embed(pages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        # The metadata is embedded with each part of the text.
+        # The operator embeds the metadata with each part of the text.
         return [
             {
                 "text": page["text"],
@@ -101,7 +101,7 @@ def webdata_embeddings():
 
     @task
     def store(pages: list[dict[str, Any]], embedded: dict[str, Any]) -> str:
-        """Put the parts of the pages that changed in the place of those that were there, in one transaction."""
+        """Replace the parts of changed pages, in one transaction."""
         hook = BaseHook.get_connection(CONNECTION).get_hook()
         gone = [(page["metadata"]["id"],) for page in pages]
         parts = [

@@ -1,10 +1,10 @@
-"""Keep a vector store in step with a site: embed the pages that are new or changed, and delete those that are gone.
+"""Synchronize a vector store with a site: embed new and changed pages, and delete removed ones.
 
-The store is PostgreSQL with pgvector, under the connection `vectors`. The words of each page are hashed into its
-vector, so that the example needs no model; put your model into `embedding`, and its size into `DIMENSIONS`. Pages that
-are longer than your model reads are split there too.
+The store is PostgreSQL with pgvector, in the connection `vectors`. The example needs no model: it hashes the words of
+each page into its vector. To use a model, call it in `embedding`, split longer pages there, and set `DIMENSIONS` to the
+size of its vectors.
 
-It needs `pip install 'airflow-provider-webdata[sql]' apache-airflow-providers-postgres`.
+Requires `pip install 'airflow-provider-webdata[sql]' apache-airflow-providers-postgres`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DIMENSIONS = 256
 
 
 def embedding(text: str) -> str:
-    """Return the vector of a text as pgvector writes it."""
+    """Return the vector of a text in pgvector's notation."""
     counts = [0] * DIMENSIONS
     for word in re.findall(r"\w+", text.lower()):
         counts[zlib.crc32(word.encode()) % DIMENSIONS] += 1
@@ -40,7 +40,7 @@ def embedding(text: str) -> str:
     schedule="@daily",
     start_date=pendulum.datetime(2025, 1, 1, tz="UTC"),
     catchup=False,
-    # What a run gives is what changed since the one before.
+    # Each run emits the changes since the run before.
     max_active_runs=1,
     params={
         "site": Param("https://river.example/", type="string", format="uri"),
@@ -48,7 +48,7 @@ def embedding(text: str) -> str:
         "folder": Param(
             f"file://{tempfile.gettempdir()}/webdata",
             type="string",
-            description="Where the files go: a folder that all workers share, or for example s3://conn_id@bucket/key.",
+            description="Folder for files that all workers share, such as s3://conn_id@bucket/key.",
         ),
     },
     default_args={"retries": 2},
@@ -61,7 +61,7 @@ def webdata_pgvector():
         hook.run(
             [
                 "CREATE EXTENSION IF NOT EXISTS vector",
-                # `embedded` is the digest of the text that `embedding` was made of.
+                # `embedded` is the digest of the embedded text.
                 "CREATE TABLE IF NOT EXISTS web_pages (id text PRIMARY KEY, url text, title text, text text, "
                 f"metadata jsonb, digest text, extra jsonb, embedding vector({DIMENSIONS}), embedded text)",
             ]
@@ -71,14 +71,14 @@ def webdata_pgvector():
         task_id="crawl",
         url="{{ params.site }}",
         limit=100,
-        # Each page as it is now; else a change may show two days late, from the service's cache.
+        # Without this, a change may show two days late, from the service's cache.
         scrape_options={"max_age": 0},
         changes=Changes("{{ params.folder }}/{{ dag.dag_id }}/seen", emit="changed"),
         output=Output(
             "{{ params.folder }}/{{ dag.dag_id }}/{{ run_id | replace(':', '_') }}.jsonl", documents=True
         ),
     )
-    # Columns that are not in the file are unchanged.
+    # Columns that are missing in the file are unchanged.
     load = WebDataToTableOperator(task_id="load", path=crawl.output, table="web_pages", conn_id=CONNECTION)
 
     @task

@@ -145,12 +145,9 @@ def test_every_link_leads_somewhere(page: Page, stack: Stack, shown: Shown) -> N
 def test_tabs(page: Page, stack: Stack, shown: Shown) -> None:
     run = f"/dags/{DAG}/runs/{quote(shown.run_id, safe='')}"
     page.emulate_media(color_scheme="light")
-    page.set_viewport_size({"width": 1300, "height": 760})
-    page.goto(run)
-    # As the README shows it.
-    expect(page.get_by_text("wait_for_check").first).to_be_visible()
-    picture(page, "dag-run")
     page.set_viewport_size({"width": 1300, "height": 1040})
+    page.goto(run)
+    expect(page.get_by_text("wait_for_check").first).to_be_visible()
     page.get_by_role("link", name="Web Data").last.click()
     frame = page.frame_locator("iframe[title='Web Data']")
     expect(frame.get_by_role("heading", name="Tasks that use the web data service")).to_be_visible()

@@ -13,7 +13,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 MOVED = {
-    "README.md": "readme.md",
+    "README.md": "index.md",
+    "docs/index.md": "contents.md",
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing/guide.md",
     "SECURITY.md": "security.md",
@@ -33,6 +34,17 @@ ALIASES = {
 
 GROUPS = {"cookbook/": "cookbook/index.md", "operators/": "operators/index.md"}
 """Folders whose pages are collapsed below one page in the sidebar."""
+
+CONTRIBUTING = "contributing/index.md"
+"""The page below which those that it lists are collapsed in the sidebar."""
+
+CARDS = (
+    ("A crawl into PostgreSQL", "docs/cookbook/into_postgresql.md"),
+    ("A crawl into Snowflake or BigQuery", "docs/cookbook/into_snowflake_or_bigquery.md"),
+    ("An alert when a price changes", "docs/cookbook/alert_when_a_page_or_a_price_changes.md"),
+    ("The tutorial in six steps", "docs/tutorial.md"),
+)
+"""Titles and pages of the front page's cards."""
 
 NOT_SEARCHED = {"contributing/coverage.md"}
 """Pages excluded from the search; this one contains every word."""
@@ -73,15 +85,17 @@ def collected(generated: Pages) -> Pages:
         found[place] = f"---\nnosearch: true\n---\n\n{found[place]}"
     for name, place in files.items():
         found[place] = _shown(name)
-    found["index.md"] = with_toctrees(found["index.md"], generated)
+    found["contents.md"], toctrees = with_toctrees(found["contents.md"], generated)
+    found["contents.md"] = f"---\norphan: true\n---\n\n{found['contents.md']}"
+    found["index.md"] = with_cards(found["index.md"]) + toctrees
+    listed_apart = {
+        f"/{match[2]}" for line in found["contents.md"].splitlines() if (match := _ENTRY.match(line))
+    }
     for folder, index in GROUPS.items():
-        found[index] += _toctree(
-            [
-                f"/{place.removesuffix('.md')}"
-                for place in sorted(found)
-                if place.startswith(folder) and place != index
-            ]
-        )
+        children = [f"/{place.removesuffix('.md')}" for place in sorted(found) if place.startswith(folder)]
+        own = f"/{index.removesuffix('.md')}"
+        found[index] += _toctree([child for child in children if child not in {own, *listed_apart}])
+    found[CONTRIBUTING] += _toctree(_entries(found[CONTRIBUTING].splitlines()))
     found |= generated
     aliases = {place: _redirect(place, target) for place, target in ALIASES.items() if target in found}
     return {**found, **aliases}
@@ -103,27 +117,38 @@ def write(pages: Pages, folder: Path) -> None:
     shutil.copytree(ROOT / "docs" / "images", folder / "images", dirs_exist_ok=True)
 
 
-def with_toctrees(index: str, generated: Pages) -> str:
-    """Return the start page with a hidden toctree after each section, with the pages that the section lists.
+def with_toctrees(contents: str, generated: Pages) -> tuple[str, str]:
+    """Return the list of all pages, and hidden toctrees for the front page: one per section of the list.
 
-    :param index: the page's text; each section is a list of links.
+    :param contents: the page's text; each section is a list of links.
     :param generated: additional pages for the section "Reference".
     """
-    head, *sections = re.split(r"^(?=## )", index, flags=re.MULTILINE)
-    parts = [head]
+    head, *sections = re.split(r"^(?=## )", contents, flags=re.MULTILINE)
+    parts, toctrees = [head], []
     for section in sections:
         caption = section.partition("\n")[0].removeprefix("## ")
         lines = section.rstrip().splitlines()
         if caption == "Reference":
             listed = [place for place in generated if place.count("/") == 1 or place.endswith("/index.md")]
-            lines += ["", *(f"- [{generated[place].partition(chr(10))[0][2:]}]({place})" for place in listed)]
-        entries = [f"{match[1]} <{match[2]}>" for line in lines if (match := _ENTRY.match(line))]
-        parts.append("\n".join(lines) + _toctree(entries, f":caption: {caption}"))
-    return "".join(parts)
+            lines += [f"- [{generated[place].partition(chr(10))[0][2:]}]({place})" for place in listed]
+        parts.append("\n".join([*lines, "", ""]))
+        toctrees.append(_toctree(_entries(lines), f":caption: {caption}"))
+    return "".join(parts), "".join(toctrees)
+
+
+def with_cards(front: str) -> str:
+    """Return the front page with its cards after the introduction."""
+    head, heading, rest = front.partition("\n## ")
+    cards = "\n".join(f"- [{title}]({place_of(name)})" for title, name in CARDS)
+    return f"{head}\n```{{container}} cards\n\n{cards}\n```\n{heading}{rest}"
 
 
 def _toctree(entries: list[str], *options: str) -> str:
     return "\n".join(["", "", "```{toctree}", ":hidden:", *options, "", *entries, "```", "", ""])
+
+
+def _entries(lines: list[str]) -> list[str]:
+    return [f"{match[1]} <{match[2]}>" for line in lines if (match := _ENTRY.match(line))]
 
 
 _ENTRY = re.compile(r"- \[([^\]]+)\]\(([^)#]+)\.md\)")

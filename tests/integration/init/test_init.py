@@ -128,8 +128,8 @@ def test_a_connection_is_made_changed_and_never_replaced_unasked(
     assert f"The service delivers to {webhook_url}/webdata/inbox/webdata_default/...:" in forced["output"]
 
     written = (home / "more" / "dags" / "river_news.py").read_text()
-    assert 'task_id="search",\n        webdata_conn_id="third",\n' in written
-    assert written.replace('        webdata_conn_id="third",\n', "") == EXAMPLE
+    assert 'task_id="search", webdata_conn_id="third", ' in written
+    assert written.replace(' webdata_conn_id="third",', "") == EXAMPLE
     for answer in (made, again, other_dag, second, replaced, forced, third):
         shown = f"{answer['status']}{answer['output']}"
         secrets = [found["extra"].get("webhook_secret") for found in answer["connections"].values()]

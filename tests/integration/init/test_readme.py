@@ -28,6 +28,7 @@ RUN_ELSEWHERE = {
 
 def test_its_dag_is_the_example_of_init() -> None:
     [dag] = snippets(README)
+    assert sum(bool(line.strip()) for line in dag.code.splitlines()) == 12
     assert dag.code == (Path(airflow_provider_webdata.commands.__file__).parent / "river_news.py").read_text()
 
 
@@ -78,4 +79,8 @@ def test_its_commands_run(environ: dict[str, str], home: Path, warm: Warm) -> No
     shown = output.read_text()
     assert status == 0, shown[-3000:]
     assert f"Connection 'webdata_default' was created: http://127.0.0.1:{port}." in shown
-    assert re.search(r"https://river\.example/\S+ \d+ words", shown), shown[-3000:]
+    [printed] = snippets(README, "text")
+    lines = printed.code.splitlines()
+    assert len(lines) == 6
+    # A line of a log has its time in front, and its place in the code behind.
+    assert re.search(".*\n(?:.*\n)*?.*".join(map(re.escape, lines)), shown), shown[-3000:]

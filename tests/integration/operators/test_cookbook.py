@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import shutil
@@ -12,6 +13,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import duckdb
+import psycopg2
 import pytest
 from airflow.sdk import DeadlineReference
 from airflow.sdk.module_loading import import_string
@@ -21,8 +24,10 @@ from airflow_provider_webdata.base.service_task import HAS_RETRY_POLICIES
 from airflow_provider_webdata.common.supported_airflow import PARTITION_EVENTS, airflow_release
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.integration.operators.test_documentation import empty
+from tests.integration.operators.test_tutorial import messages
 from tests.support.airflow_features import HAS_LOOPS
 from tests.support.dag_runner import Airflow, Outcome, connection
+from tests.support.postgres import Postgres
 from tests.support.snippets import ROOT
 
 FOLDER = ROOT / "docs" / "cookbook"
@@ -38,13 +43,16 @@ RECIPES = {
         )
     )
 }
-CI = "Testing in CI"
-CHANGES, NEW = "Changed pages to a message", "Only pages not seen before"
-WATCH = "Price watch"
+CI = "Test DAGs in CI"
+CHANGES, NEW = "Message about changed pages", "Scrape only new pages"
+WATCH = "Watch the prices of three shops"
+POSTGRES = "Nightly crawl into PostgreSQL"
+DLT = "Nightly crawl into Snowflake or BigQuery"
+ALERT = "Alert when a page or a price changes"
 FAILED, HISTORY = "Retry only the failed queries", "Backfill 30 days of searches"
-DAYS, AGENT, CHECKED = "A partition for each day", "Ask an agent", "A DAG for each check"
+DAYS, AGENT, CHECKED = "Search each day as a partition", "Ask an agent", "Run a DAG after each check"
 APPROVED, LOOP = "Ask before a paid crawl", "Search until enough"
-LATE, EACH_CHECK = "A check that is late", "A report after each check and every morning"
+LATE, EACH_CHECK = "Email when a check is late", "Report after each check and every morning"
 asks_a_person = pytest.mark.skipif(
     not HAS_RETRY_POLICIES, reason="in Airflow 3.2, dag.test() does not wait for a person's answer"
 )
@@ -57,13 +65,13 @@ RUN = [
     pytest.param(title, marks=NEEDS.get(title, ()))
     for title in RECIPES
     # That of each check needs an event: tests/integration/testing/test_user_project.py.
-    if title not in (CI, CHANGES, NEW, WATCH, FAILED, HISTORY, DAYS, CHECKED)
+    if title not in (CI, CHANGES, NEW, WATCH, FAILED, HISTORY, DAYS, CHECKED, POSTGRES, DLT, ALERT)
 ]
 """Recipes that need one run, and nothing else."""
 
 BY_HAND = "logical_dates = [None]\n"
 SETTINGS = {
-    "A DAG for each new file": "dags = [crawl_docs, load_docs]\n",
+    "Run a DAG for each new file": "dags = [crawl_docs, load_docs]\n",
     APPROVED: 'responses = {"approve": "Approve"}\n',
     # dag.test() looks alerts up under ids that only a DAG from Airflow's database has.
     LATE: "dag.deadline = None\n",
@@ -77,8 +85,8 @@ Cook = Callable[..., Outcome]
 def cook(airflow: Airflow, sandbox: SandboxServer, tmp_path: Path) -> Cook:
     """Run a recipe, which writes to the folder of the test."""
 
-    def run(title: str, settings: str = "") -> Outcome:
-        code = RECIPES[title].replace("/tmp/webdata", str(tmp_path))
+    def run(title: str, settings: str = "", changed: tuple[str, str] = ("with DAG", "with DAG")) -> Outcome:
+        code = RECIPES[title].replace("/tmp/webdata", str(tmp_path)).replace(*changed)
         source = code + BY_HAND + SETTINGS.get(title, "") + settings
         return airflow.run(
             source,
@@ -218,36 +226,35 @@ def loop(outcome: Outcome, folder: Path) -> None:
 
 
 CHECKS = {
-    "Prices to Parquet": prices,
-    "A news digest": digest,
-    "A site to files": site,
-    "A folder of PDFs into vectors": pdfs,
+    "Write prices to Parquet": prices,
+    "Send a news digest every morning": digest,
+    "Save a site as files": site,
+    "Turn a folder of PDFs into vectors": pdfs,
     AGENT: agent,
-    "Queries from a CSV file": queries,
-    "One DAG for many sites": sites,
-    "Chunks for a vector store": chunks,
-    "An alert when a price falls": alert,
+    "Search for the queries of a CSV file": queries,
+    "Crawl many sites with one DAG": sites,
+    "Split pages into chunks for a vector store": chunks,
+    "Alert when a price falls": alert,
     LATE: late,
     EACH_CHECK: each_check,
-    "A DAG for each new file": events,
+    "Run a DAG for each new file": events,
     APPROVED: approved,
     LOOP: loop,
-    "A pool for all crawls": pooled,
+    "Limit concurrent jobs with a pool": pooled,
     "Stop before the credits run out": guarded,
-    "A check before publishing": checked,
-    "A crawl that colleagues start from the UI": on_demand,
-    "Company records by provider": companies,
-    "The hook in a task of your own": answer,
+    "Publish only good pages": checked,
+    "Let colleagues start a crawl from a form": on_demand,
+    "Load company records": companies,
+    "Call several operations in one function": answer,
 }
 
 
 def test_each_recipe_has_its_form() -> None:
-    """A sentence of motivation, 10 to 25 lines of code, and a sentence on adapting it; the table counts the lines."""
-    table = (FOLDER / "README.md").read_text()
+    """A sentence of motivation, up to 26 lines of code, and a sentence on adapting it; the index lists each once."""
+    index = (FOLDER / "README.md").read_text()
     for title, code in RECIPES.items():
-        count = sum(1 for line in code.splitlines() if line.strip())
-        assert 10 <= count <= 25, title
-        assert re.search(rf"\[{re.escape(title)}\]\(\w+\.md\) {count} \|", table), (title, count)
+        assert 10 <= sum(1 for line in code.splitlines() if line.strip()) <= 26, title
+        assert len(re.findall(rf"\[{re.escape(title)}\]\(\w+\.md\)", index)) == 1, title
     assert len(RECIPES) == len(list(FOLDER.glob("*.md"))) - 1
 
 
@@ -283,6 +290,80 @@ def test_a_new_price_updates_its_row_and_is_reported(
         prices = dict(warehouse.execute("SELECT json_name, json_offers ->> 'price' FROM prices"))
     assert prices["Gooseneck kettle"] == 69.5
     assert prices["Hand grinder"] == 59
+
+
+def three_nights(run: Callable[[], Outcome], sandbox: SandboxServer) -> None:
+    """Load the site, then a changed page, then the removal of one that two nights did not find."""
+    run()
+    sandbox.control.set_page("https://river.example/market", "<p>The market moves again.</p>", title="Market")
+    sandbox.control.delete_page("https://river.example/salmon")
+    run()
+    run()
+
+
+def test_a_nightly_crawl_updates_and_deletes_rows(
+    airflow: Airflow, sandbox: SandboxServer, postgres: Postgres, tmp_path: Path
+) -> None:
+    url = postgres.create_database(f"recipe_{tmp_path.name.replace('-', '_')}").replace("+psycopg2", "")
+
+    def rows() -> dict[str, str]:
+        with contextlib.closing(psycopg2.connect(url)) as warehouse, warehouse.cursor() as cursor:
+            cursor.execute("SELECT source_url, markdown FROM pages")
+            return dict(cursor.fetchall())
+
+    def run() -> Outcome:
+        outcome = airflow.run(
+            RECIPES[POSTGRES].replace("/tmp/webdata", str(tmp_path)) + BY_HAND,
+            AIRFLOW_CONN_WEBDATA_DEFAULT=connection(sandbox),
+            AIRFLOW_CONN_WAREHOUSE=url.replace("postgresql:", "postgres:"),
+        )
+        assert outcome.run["state"] == "success", outcome.log[-4000:]
+        loads.append((outcome.xcom["load.loaded"], outcome.xcom["load.deleted"], len(rows())))
+        return outcome
+
+    loads: list[tuple[int, int, int]] = []
+    three_nights(run, sandbox)
+    first, *later = loads
+    assert first[0] == first[2] > 3
+    assert later == [(1, 0, first[2]), (0, 1, first[2] - 1)]
+    assert "The market moves again." in rows()["https://river.example/market"]
+    assert "https://river.example/salmon" not in rows()
+
+
+def test_a_nightly_crawl_into_a_warehouse(cook: Cook, sandbox: SandboxServer, tmp_path: Path) -> None:
+    """DuckDB stands in for the warehouse, and the pipeline keeps its files in the test's folder."""
+    file = tmp_path / "warehouse.duckdb"
+    warehouse = 'destination="snowflake"'
+    stand_in = f"pipelines_dir={str(tmp_path / 'dlt')!r}, destination=dlt.destinations.duckdb({str(file)!r})"
+    assert RECIPES[DLT].count(warehouse) == 1
+    counts: list[int] = []
+
+    def rows() -> dict[str, str]:
+        with duckdb.connect(str(file)) as database:
+            return dict(database.execute("SELECT source_url, markdown FROM web.pages").fetchall())
+
+    def run() -> Outcome:
+        outcome = cook(DLT, changed=(warehouse, stand_in))
+        assert outcome.run["state"] == "success", outcome.log[-4000:]
+        counts.append(len(rows()))
+        return outcome
+
+    three_nights(run, sandbox)
+    assert counts == [counts[0], counts[0], counts[0] - 1]
+    assert "The market moves again." in rows()["https://river.example/market"]
+    assert "https://river.example/salmon" not in rows()
+
+
+def test_a_changed_price_is_posted(cook: Cook, sandbox: SandboxServer) -> None:
+    with messages() as (alert_url, sent):
+        settings = f'import os\nos.environ["AIRFLOW_VAR_ALERT_URL"] = {alert_url!r}\n'
+        assert cook(ALERT, settings).run["state"] == "success"
+        assert cook(ALERT, settings).state("alert") == "skipped"
+        assert sent == []
+        price = {"name": "Gooseneck kettle", "offers": {"price": 69.5}}
+        sandbox.control.set_page("https://shop.example/kettles", json=price)
+        assert cook(ALERT, settings).run["state"] == "success"
+        assert sent == ["Gooseneck kettle: now 69.5 EUR"]
 
 
 def test_only_new_pages_are_scraped(cook: Cook, sandbox: SandboxServer, tmp_path: Path) -> None:
@@ -334,7 +415,7 @@ def test_a_day_is_a_partition(cook: Cook) -> None:
 
 def test_nothing_bad_is_published(cook: Cook, sandbox: SandboxServer, tmp_path: Path) -> None:
     sandbox.control.set_page("https://shop.example/plans", "<p></p>")
-    outcome = cook("A check before publishing")
+    outcome = cook("Publish only good pages")
     assert (outcome.state("crawl"), outcome.state("report")) == ("failed", "upstream_failed")
     assert "coverage markdown: expected at least 1, got 0.75 (3 of 4)" in outcome.log
     assert not (tmp_path / "published.jsonl").exists()
@@ -365,6 +446,6 @@ def test_a_report_is_due_after_each_check_and_every_morning() -> None:
 
 def test_every_job_uses_a_slot() -> None:
     names: dict[str, Any] = {}
-    exec(RECIPES["A pool for all crawls"], names)
+    exec(RECIPES["Limit concurrent jobs with a pool"], names)
     tasks = names["dag"].tasks
     assert [(task.pool, task.deferrable, task.retries) for task in tasks] == [("webdata", True, 2)] * 2

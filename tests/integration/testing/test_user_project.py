@@ -106,9 +106,9 @@ def test_a_project_as_documented(project: Project, migrated_database: MigratedDa
     project.write(DOCUMENTED)
     project.write(
         {
-            "dags/news_digest.py": RECIPES["A news digest"],
+            "dags/news_digest.py": RECIPES["Send a news digest every morning"],
             "dags/prices.py": RECIPES[CHECKED],
-            "dags/chunks.py": RECIPES["Chunks for a vector store"].replace(
+            "dags/chunks.py": RECIPES["Split pages into chunks for a vector store"].replace(
                 "/tmp/webdata", str(project.folder)
             ),
             "dags/attempts.py": ATTEMPTS,

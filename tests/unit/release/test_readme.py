@@ -69,6 +69,37 @@ def test_pictures_are_files_of_the_release(index: Index) -> None:
         assert tag.get("alt"), f"{tag['src']}: nothing is said to those who do not see it"
 
 
+def test_the_status_is_that_of_the_release() -> None:
+    metadata: ProjectMetadata[Any] = ProjectMetadata(str(ROOT), PluginManager())
+    [airflow] = [found for found in metadata.core.dependencies if found.startswith("apache-airflow>")]
+    pythons = re.findall(r":: (3\.\d+)$", "\n".join(metadata.core.classifiers), re.MULTILINE)
+    status = " ".join(README.split("\n\n")[2].split())
+    for part in (
+        f"Version {metadata.version} ",
+        f"Airflow {airflow.partition('>=')[2]} or newer",
+        f"Python {pythons[0]} to {pythons[-1]} ",
+        metadata.core.license_expression or metadata.core.license,
+    ):
+        assert part in status
+
+
+def test_it_is_one_screen() -> None:
+    """Each benefit is one fact; the last links are the sections of the index, which make the site's sidebar."""
+    benefits, links = (section(heading) for heading in ("What you get", "Read on"))
+    bullets = [re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", line) for line in re.findall("^- (.+)", benefits, re.M)]
+    assert len(bullets) == 5
+    assert [bullet for bullet in bullets if len(bullet.split()) > 12] == []
+    captions = re.findall(r"^## (.+)", (ROOT / "docs" / "index.md").read_text(encoding="utf-8"), re.M)
+    assert re.findall(r"^- \[(\w+)\]\(docs/index\.md#(\w+)\)", links, re.M) == [
+        (caption, caption.lower()) for caption in captions
+    ]
+    assert len(captions) == 6
+
+
+def section(heading: str) -> str:
+    return README.split(f"## {heading}\n")[1].split("\n## ")[0]
+
+
 def test_nothing_is_lost_on_the_way(index: Index) -> None:
     """All that the README links to by a path is there, and its code is untouched."""
     own = [target for target in links(README) if not target.startswith(("https:", "#"))]

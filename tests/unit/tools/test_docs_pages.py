@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -24,27 +25,47 @@ Generated.
 """
 
 
-def test_the_start_page_makes_the_sidebar() -> None:
-    made = pages.with_toctrees(INDEX, {"reference/hook.md": "# Hook\n", "reference/operators/A.md": "# A\n"})
+def test_the_list_of_all_pages_makes_the_sidebar() -> None:
+    contents, toctrees = pages.with_toctrees(
+        INDEX, {"reference/hook.md": "# Hook\n", "reference/operators/A.md": "# A\n"}
+    )
 
-    assert "```{toctree}\n:hidden:\n:caption: Start\n\nFirst <first>\n```" in made
-    assert "- [Hook](reference/hook.md)" in made
-    assert ":caption: Reference\n\nHook <reference/hook>\n```" in made
+    assert "- [First](first.md): what it is" in contents
+    assert "- [Hook](reference/hook.md)" in contents
+    assert "toctree" not in contents
+    assert "```{toctree}\n:hidden:\n:caption: Start\n\nFirst <first>\n```" in toctrees
+    assert ":caption: Reference\n\nHook <reference/hook>\n```" in toctrees
+
+
+def test_the_front_page_has_cards_after_its_introduction() -> None:
+    front = pages.with_cards("# Title\n\nWords.\n\n## Install\n\nMore.\n\n## Read on\n")
+
+    introduction, cards, rest = front.partition("```{container} cards\n\n")
+    assert introduction == "# Title\n\nWords.\n\n"
+    listed = re.findall(r"^- \[[^]]+\]\(([^)]+)\)$", cards + rest.partition("```")[0], re.MULTILINE)
+    assert len(listed) == len(pages.CARDS) == 4
+    assert {place for place in listed if not (pages.ROOT / "docs" / place).exists()} == set()
+    assert rest.endswith("## Install\n\nMore.\n\n## Read on\n")
 
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, text in {
-        "README.md": "# Read me\n\n![p](docs/images/p.svg) [w](docs/waiting.md#waiting)\n",
+        "README.md": (
+            "# Read me\n\n![p](docs/images/p.svg) [w](docs/waiting.md#waiting)\n\n## More\n\n[i](docs/index.md)\n"
+        ),
         "CONTRIBUTING.md": "# How\n\n[rules](docs/service.md#ids), [top](README.md)\n",
-        "docs/index.md": "# Index\n\n![p](images/p.svg)\n",
+        "docs/index.md": "# Index\n\n## Cookbook\n\n- [One](cookbook/one.md)\n- [All](cookbook/README.md)\n",
         "docs/ui.md": (
             '# Pages\n\n<picture>\n  <source media="(prefers-color-scheme: dark)" srcset="images/p-dark.png">\n'
             '  <img alt="A page" src="images/p.png">\n</picture>\n'
         ),
         "docs/service.md": "# Rules\n\n[a](#a) [self](service.md) [web](https://example.com/x.md)\n",
+        "docs/contributing/README.md": "# Contributing\n\n- [Coverage](coverage.md): tests\n",
         "docs/contributing/coverage.md": "# Coverage\n",
         "docs/cookbook/README.md": "# Cookbook\n",
+        "docs/cookbook/one.md": "# One\n",
+        "docs/cookbook/two.md": "# Two\n",
         "docs/operators/README.md": "# Operators\n",
         "docs/search.md": "# Searching\n\n[rules](service.md)\n",
         "docs/waiting.md": (
@@ -68,24 +89,31 @@ def test_links_are_turned_towards_the_site() -> None:
     found = pages.collected({"reference/hook.md": "# Hook\n"})
 
     assert found.keys() == {
+        "contents.md",
         "contributing/coverage.md",
         "contributing/guide.md",
+        "contributing/index.md",
         "cookbook/index.md",
+        "cookbook/one.md",
+        "cookbook/two.md",
         "files/docs/steps.md",
         "files/docs/steps/one.py.md",
         "files/example_dags/dag.py.md",
         "index.md",
         "operators/index.md",
-        "readme.md",
         "reference/hook.md",
         "searching.md",
         "service.md",
         "ui.md",
         "waiting.md",
     }
-    assert "[rules](../service.md#ids), [top](../readme.md)" in found["contributing/guide.md"]
-    assert "![p](images/p.svg)" in found["index.md"]
-    assert "![p](images/p.svg) [w](waiting.md#waiting)" in found["readme.md"]
+    assert "[rules](../service.md#ids), [top](../index.md)" in found["contributing/guide.md"]
+    assert "![p](images/p.svg) [w](waiting.md#waiting)" in found["index.md"]
+    assert "[i](contents.md)" in found["index.md"]
+    assert ":caption: Cookbook\n\nOne <cookbook/one>\nAll <cookbook/index>\n```" in found["index.md"]
+    # A page with an entry in the sidebar is not listed again below its folder.
+    assert "```{toctree}\n:hidden:\n\n/cookbook/two\n```" in found["cookbook/index.md"]
+    assert "```{toctree}\n:hidden:\n\nCoverage <coverage>\n```" in found["contributing/index.md"]
     pictures = "![A page](images/p.png){.only-light}\n![A page](images/p-dark.png){.only-dark}"
     assert pictures in found["ui.md"]
     assert "[a](#a) [self](service.md) [web](https://example.com/x.md)" in found["service.md"]

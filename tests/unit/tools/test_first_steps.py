@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tools.first_steps import ROOT, commands
+from tools.first_steps import COOKBOOK, FIRST_RECIPES, ROOT, commands
 
 PAGE = """\
 # Page
@@ -48,5 +48,8 @@ def test_the_pages_have_what_is_waited_for() -> None:
     readme = [command for _, command in commands(ROOT / "README.md")]
     tutorial = [command for _, command in commands(ROOT / "docs" / "tutorial.md")]
     assert readme[-1] == "airflow dags test river_news"
+    for name in FIRST_RECIPES:
+        recipe = [command for _, command in commands(COOKBOOK / f"{name}.md")]
+        assert recipe[-1].startswith("airflow dags test ")
     assert "make up" in tutorial
     assert tutorial[-1] == "make down"
