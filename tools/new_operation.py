@@ -175,6 +175,11 @@ with DAG("$name", schedule="@weekly", start_date=pendulum.datetime(2026, 1, 1), 
 
 `{"count", "results": [{"url"}, ...]}`. With `output=`, the results go to a file (kind `generic`, see
 [results](../results.md)) and the return value has its path.
+
+## Arguments
+
+<!-- arguments of WebData${Class}Operator -->
+<!-- end of arguments -->
 """,
     "tests/integration/operators/test_${name}_operator.py": '''\
 """$Title."""
@@ -314,7 +319,7 @@ INSERTIONS = (
 )
 """Existing files, the pattern that the new lines follow, and the new lines."""
 
-GENERATORS = ("model_exports", "operator_fields", "coverage_page")
+GENERATORS = ("model_exports", "operator_fields", "coverage_page", "reference_pages")
 
 
 def write(name: str, summary: str, path: str | None = None, folder: Path = ROOT) -> list[str]:
