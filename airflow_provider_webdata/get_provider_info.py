@@ -207,7 +207,7 @@ def _connection_fields() -> dict[str, dict[str, Any]]:
         "server": {
             "label": "Server",
             "description": "hosted: it bills calls and stores idempotency keys, like the hosted service, a gateway to "
-            "it, or your own server with database authentication. self-hosted: your own server without it. Empty: "
+            "it, or your own server with database authentication. self-hosted: your own server without it. Default: "
             "hosted for the hosted service; calls to any other address count as billed.",
             "schema": {"type": ["string", "null"], "enum": ["hosted", "self-hosted"]},
         },
@@ -240,12 +240,13 @@ def _connection_fields() -> dict[str, dict[str, Any]]:
         },
         "ca_file": {
             "label": "CA bundle",
-            "description": "Path of a PEM file on the workers, used instead of the default certificate authorities.",
+            "description": "Path of a PEM file on the workers. Default: the default certificate authorities.",
             "schema": text,
         },
         "proxy": {
             "label": "Proxy",
-            "description": "URL of an HTTP proxy, with login if required.",
+            "description": "URL of an HTTP proxy, with login if required. Percent-encode #, /, ?, @, and [ in it. "
+            "Default: none.",
             "schema": secret,
         },
         # Airflow's API masks an extra by its key alone: "headers" would be visible to every user who may read
@@ -257,12 +258,14 @@ def _connection_fields() -> dict[str, dict[str, Any]]:
         },
         "media_hosts": {
             "label": "Media hosts",
-            "description": "Non-public hosts from which media may be downloaded, separated by commas.",
+            "description": "Non-public hosts from which media may be downloaded, separated by commas. Default: the "
+            "service's own host only.",
             "schema": text,
         },
         "webhook_url": {
             "label": "Webhook URL",
-            "description": "Public https address at which the service reaches this Airflow.",
+            "description": "Public https address at which the service reaches this Airflow, without credentials. Plain "
+            "http only for a loopback address or a self-hosted server. Default: none, tasks poll.",
             "schema": text,
         },
         "webhook_secret": {
@@ -294,12 +297,14 @@ def _connection_fields() -> dict[str, dict[str, Any]]:
         },
         "inbox_url": {
             "label": "Inbox URL",
-            "description": "Address at which this Airflow's processes read deliveries, if not the API server's.",
+            "description": "Address at which this Airflow's processes read deliveries, without credentials. Default: "
+            "inbox_url of section [webdata] in airflow.cfg, else the API server.",
             "schema": text,
         },
         "dashboard_url": {
             "label": "Dashboard URL",
-            "description": "Address of the service's dashboard; tasks then link to it.",
+            "description": "Address of the service's dashboard, without credentials, query, or fragment; tasks then "
+            "link to it. Default: none.",
             "schema": text,
         },
     }

@@ -87,13 +87,13 @@ class Output(Option):
         such as `.jsonl.gz` or `.parquet`; `docs/results.md` lists them. The file is written completely or not at all,
         and a retry replaces it. XCom then has `path`, `count`, and `bytes` instead of the results. None: the results go
         to XCom.
-    :param partition_by: `host` of the page, `date` of the run (the first day of its partition or data interval, in the
-        DAG's time zone), or the path of a value in an item, such as `json.country`: a file for each value, such as
-        `folder/host=a.example/name.parquet` of `folder/name.parquet`. `path` in XCom is then the list of these files,
-        `folder/name.files.json`, and `files` has their names.
-    :param emit_partitions: as `partition_by`, which it sets, and the task's outlets get one asset event per file, whose
-        partition key is the value. A DAG with a `PartitionedAssetTimetable` then runs once per partition. Needs
-        Airflow 3.3.
+    :param partition_by: one file for each `host` of a page, for the `date` of the run, or for each value at a path in
+        an item, such as `json.country`. The date is the first day of the run's partition or data interval, in the DAG's
+        time zone. `folder/name.parquet` becomes files such as `folder/host=a.example/name.parquet`. `path` in XCom is
+        then the list of these files, `folder/name.files.json`, and `files` has their names.
+    :param emit_partitions: like `partition_by`, which it sets, with one asset event per file for each of the task's
+        outlets. The partition key of the event is the value. A DAG with a `PartitionedAssetTimetable` then runs once
+        per partition. Needs Airflow 3.3.
     :param documents: flat rows for retrieval instead of the items: `id` (the same for a page in all runs), `url`,
         `title`, `text`, `metadata`, and `digest`. For pages, search results, and links.
     :raises ArgumentError: `partition_by` or `emit_partitions` is invalid, has no path, or needs a newer Airflow.
@@ -371,12 +371,11 @@ class Quality(Option):
 class Wait(Option):
     """How to wait for a job or a check.
 
-    The operator's or sensor's docstring has the defaults of fields that are None. Sensors wait for Airflow's own
-    `timeout`.
+    The operator or sensor defines the defaults of fields that are None. Sensors wait for Airflow's own `timeout`.
 
-    :param by: `webhook`: by a delivery to the inbox, and a poll every `safety_poll`. `polling`: by a poll every
-        `poll_interval`. `auto`: by webhook if the connection can receive deliveries and the job or monitor reports to
-        it, otherwise by polling. A task that is not deferrable polls.
+    :param by: `auto`, `webhook`, or `polling`. `webhook` waits for a delivery to the inbox, and polls every
+        `safety_poll`. `polling` polls every `poll_interval`. `auto` is `webhook` if the connection can receive
+        deliveries and the job or monitor reports to it, otherwise `polling`. A task that is not deferrable polls.
     :param poll_interval: seconds between polls, or a timedelta, at least 1.
     :param safety_poll: seconds between polls while a delivery is expected, or a timedelta, at least 1. A delivery may
         be lost, and the service sends none for a crawl or batch scrape that failed as a whole. A self-hosted server

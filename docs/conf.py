@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from airflow_provider_webdata import __version__
+from airflow_provider_webdata.common.links import SITE
 
 project = "airflow-provider-webdata"
 release = version = __version__
@@ -14,6 +15,7 @@ nitpicky = True
 myst_enable_extensions = ["attrs_inline", "deflist"]
 myst_heading_anchors = 5
 
+html_baseurl = SITE
 html_theme = "furo"
 html_title = f"{project} {version}"
 html_short_title = project

@@ -325,7 +325,7 @@ INSERTIONS = (
 )
 """Existing files, the pattern that the new lines follow, and the new lines."""
 
-GENERATORS = ("model_exports", "operator_fields", "coverage_page")
+GENERATORS = ("model_exports", "operator_fields", "coverage_page", "reference_pages")
 
 
 def write(name: str, summary: str, path: str | None = None, folder: Path = ROOT) -> list[str]:

@@ -16,13 +16,14 @@ from airflow.utils.session import create_session
 from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
 from sqlalchemy import func, select
 
+from airflow_provider_webdata.common.xcom_keys import CREDITS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from datetime import date, datetime
 
 By = Literal["dag", "run", "task"]
 
-_KEY = "credits"
 _NAMES: dict[By, tuple[str, ...]] = {
     "dag": ("dag_id",),
     "run": ("dag_id", "run_id"),
@@ -176,7 +177,7 @@ def _reported(
         XComModel.map_index,
         XComModel.value,
         XComModel.timestamp,
-    ).where(XComModel.key == _KEY, XComModel.timestamp >= since)
+    ).where(XComModel.key == CREDITS, XComModel.timestamp >= since)
     if until is not None:
         wanted = wanted.where(XComModel.timestamp < until)
     # A job is counted for the first task that reports it.

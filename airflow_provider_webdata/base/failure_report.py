@@ -15,9 +15,6 @@ from airflow_provider_webdata.common.storable import storable
 from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.hooks.masking import masked
 
-FAILURE = "failure"
-"""XCom key of the report."""
-
 _MAX_MESSAGE = 1000
 _MAX_FIX = 300
 _ENDING = re.compile(r" \((WD-\d{3})\)\.\nSee \S+\Z")

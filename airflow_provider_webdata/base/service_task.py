@@ -60,9 +60,9 @@ class ServiceTask(LiteralText, BaseOperator, metaclass=CheckedArguments):
     """Base class of the service's operators and sensors.
 
     :param webdata_conn_id: id of a connection of type `webdata` (templated).
-    :param rate_limit_timeout: seconds, or a timedelta, for which an attempt may be rescheduled while the service
-        responds with 429, or with 503 and `Retry-After`, or cannot be reached, counted from the first time; then the
-        attempt fails. 0: never reschedule. Default: 6 hours, and 1 hour for a service that cannot be reached.
+    :param rate_limit_timeout: seconds, or a timedelta, for which an attempt may be rescheduled while the service limits
+        the rate (429, or 503 with `Retry-After`) or cannot be reached. It counts from the first time; then the attempt
+        fails. 0: never reschedule. Default: 6 hours, and 1 hour for a service that cannot be reached.
     :param multiple_outputs: whether to push each value of a returned mapping as a separate XCom under its key, for
         example for `crawl.output["path"]`. Default: true.
     :param kwargs: arguments of Airflow's own base class. `retry_policy` is `WebDataRetryPolicy` by default.
@@ -152,7 +152,8 @@ class ServiceTask(LiteralText, BaseOperator, metaclass=CheckedArguments):
             return
         # Without the report, the task must still fail with its own error.
         with suppress(Exception):
-            from airflow_provider_webdata.base.failure_report import FAILURE, failure_report
+            from airflow_provider_webdata.base.failure_report import failure_report
+            from airflow_provider_webdata.common.xcom_keys import FAILURE
 
             ti.xcom_push(FAILURE, failure_report(error, getattr(self._run, "explained_error", None)))
 

@@ -16,6 +16,7 @@ from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
 from airflow_provider_webdata.common.numbers import credits_text, known_credits
 from airflow_provider_webdata.common.storable import storable
 from airflow_provider_webdata.common.stored_record import Count, Credits, damage_of, place_of
+from airflow_provider_webdata.common.xcom_keys import CREDITS
 from airflow_provider_webdata.hooks.task_metrics import count
 
 if TYPE_CHECKING:
@@ -323,12 +324,12 @@ class Ledger:
         missing = "" if self.is_complete else " (without earlier attempts, which Airflow 3.2 does not record)"
         self._log.info("Credits of this task: %s%s", in_words(credits), missing)
         if self._push is not None:
-            self._push(credits=credits)
+            self._push(**{CREDITS: credits})
             return
         attempt = self._record.attempt
         if attempt.ti is not None and getattr(attempt.context.get("task"), "do_xcom_push", True):
             with self.lock:
-                attempt.ti.xcom_push("credits", storable(credits))
+                attempt.ti.xcom_push(CREDITS, storable(credits))
 
     def _open_key(self, name: str) -> str:
         return f"open/{self._record.attempt.round}/{self._name}/{name}"

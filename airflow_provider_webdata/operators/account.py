@@ -20,9 +20,10 @@ class WebDataAccountOperator(WebDataOperator):
     XCom: a mapping with `what`, `since` and `until` (ISO 8601, or null for a run without an interval), `count`, and the
     results under `data`, with wire names; with `output`, `path` and `bytes` in place of `data`.
 
-    :param what: `activity`: the calls that began in the interval; the service lists those of the last 24 hours, and the
-        task warns if the interval begins earlier. `credits`: the billing periods that overlap the interval, each with
-        its credits so far. `checks`: the checks of all monitors that ended in the interval, each with `monitorName`.
+    :param what: kind of rows: `activity`, the calls that began in the interval; `credits`, the billing periods that
+        overlap it, each with its credits so far; or `checks`, the checks of all monitors that ended in it, each with
+        `monitorName`. The service lists the calls of the last 24 hours, and the task warns if the interval begins
+        earlier.
     :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
     :param quality: conditions that the results must meet before they replace those of earlier runs: minimum number of
         results, or `Quality`. Default: no conditions.

@@ -37,11 +37,12 @@ class WebDataAgentOperator(
     :param schema: JSON Schema of the result.
     :param max_credits: maximum credits of the run, more than 0. A run that exceeds them fails without data and is not
         billed. Default: 2500. Daily free runs are not available with a higher limit.
-    :param model: `spark-2`, `spark-1-mini` or `spark-1-pro`. Default: `spark-1-pro`.
+    :param model: model of the agent: `spark-2`, `spark-1-mini` or `spark-1-pro`. Default: `spark-1-pro`.
     :param audit_metadata: user to record in the audit log: `username`.
     :param threat_protection: threat protection override, for teams with this feature.
     :param webhook: endpoint that receives the job's events: `url`, `events`, `headers`, `metadata`.
-    :param effort: `low`, `medium`, or `high`. This and the following fields are not publicly documented.
+    :param effort: effort of the agent: `low`, `medium`, or `high`. This and the following fields are not publicly
+        documented.
     :param mode: with `extract`, each turn of a thread returns all its data; with `chat`, a later turn may return only
         text, as `message`. Default: the mode of the thread, or `extract`.
     :param thread_id: UUID of the thread to continue: the `threadId` of an earlier run. Its `mode`, `urls`, `schema`,

@@ -28,7 +28,7 @@ class WebDataDeveloperSearchOperator(
     own keys. With `output`, the file has columns of the kind `developer`.
 
     :param query: a question, or words.
-    :param k: most results, 1 to 100. Default: 10.
+    :param k: maximum number of results, 1 to 100. Default: 10.
     :param types: kinds of results: `doc`, `issue`, `pull_request`, `readme`. Default: all.
     :param repos: only these repositories, such as `pipeline/pipeline`; documentation is still included.
     :param sources: only these documentation sites, at most 20 ids of 1 to 512 characters; repositories are still

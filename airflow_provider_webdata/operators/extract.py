@@ -43,10 +43,11 @@ class WebDataExtractOperator(
     `output`, a description of the written file replaces `data`. The XCom key `invalidURLs` contains the URLs that the
     service dropped. With `via="scrape"`, `data` merges the pages' data, and `errors` counts the failed pages.
 
-    :param via: (templated) `extract`: an extract job. `scrape`: a batch scrape with a `json` format; it requires `urls`
-        without `/*`, and excludes `enable_web_search`, `allow_external_links`, and `agent`. `agent`: an agent run, with
-        `credit_limit` as its `max_credits`. None (default): `extract`; on the hosted service, after the shutdown,
-        `scrape`, or `agent` for requests that a scrape does not support, with a warning.
+    :param via: operation to use: `extract`, `scrape`, or `agent` (templated). Default: `extract`; on the hosted
+        service, after the shutdown, `scrape`, or `agent` for requests that a scrape does not support, with a warning.
+        `scrape` is a batch scrape with a `json` format; it requires `urls` without `/*`, and excludes
+        `enable_web_search`, `allow_external_links`, and `agent`. `agent` is an agent run with `credit_limit` as its
+        `max_credits`.
     :param urls: pages; a URL that ends in `/*` selects the whole site. The service may reject more than 10.
     :param prompt: description of the data to extract, at most 10,000 characters.
     :param schema: JSON Schema of the data to extract.

@@ -48,11 +48,11 @@ class WebDataToTableOperator(LiteralText, BaseOperator, metaclass=CheckedArgumen
         an error status) are loaded only if this lists `validation_errors`.
     :param create_table: create the table if it is missing, with the key as its primary key. Default: true.
     :param add_columns: add columns that the table lacks. Default: false; missing columns are then an error.
-    :param mode: `upsert` (default); `replace`, which replaces the entire content of the table by the files' content;
-        or `append`, which adds the rows with `run_id`, `load_id` (DAG, task, run, and map index), and `loaded_at` (ISO
-        8601, UTC; of the first load), and replaces only the rows of the same `load_id`. With `append`, `key` is
-        optional and unique within a load, and no row of a removed page is deleted. Files without items change nothing,
-        except that `append` deletes the rows of the same `load_id`.
+    :param mode: `upsert` rows by their key, `replace` the entire content of the table, or `append` rows. `append` adds
+        `run_id`, `load_id` (DAG, task, run, and map index), and `loaded_at` (ISO 8601, UTC; of the first load) to the
+        rows, and replaces only the rows of the same `load_id`; `key` is optional and unique within a load, and no row
+        of a removed page is deleted. Files without items change nothing, except that `append` deletes the rows of the
+        same `load_id`.
     :param max_removed: maximum number of rows that a load may delete because their pages were removed: a count, or a
         share of the table's rows (0.0 to 1.0). If there are more, no row is deleted, the task logs a warning, and XCom
         contains their number as `heldBack`. Default: half of the rows, for tables with more than 20 rows.

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from airflow_provider_webdata.api.endpoints import label_of
 from airflow_provider_webdata.common.coded_errors import CodedError, brief
 from airflow_provider_webdata.common.numbers import known_credits
+from airflow_provider_webdata.common.xcom_keys import SKIPPED, UNPUBLISHED
 from airflow_provider_webdata.runs.failures import UnpublishedResponseError
 from airflow_provider_webdata.runs.money.paid_response import PaidResponse
-from airflow_provider_webdata.runs.publishing.step import SKIPPED
 from airflow_provider_webdata.runs.request import checked_extra_body, checked_request, request_body
 from airflow_provider_webdata.runs.run import Run
 
@@ -196,7 +196,7 @@ class CallRun(Run):
             return
         way_out = "clear the task to make the call again"
         try:
-            self.context["ti"].xcom_push("unpublished", self.storable(wire_of(self.kept.answer)))
+            self.context["ti"].xcom_push(UNPUBLISHED, self.storable(wire_of(self.kept.answer)))
             way_out = f"the response is in this attempt's XCom 'unpublished': read it there, or {way_out}"
         except Exception as failure:  # noqa: BLE001 - no error here may lead to a retry that bills again
             self.log.warning("Failed to push the response to XCom, too: %s", failure)

@@ -25,16 +25,16 @@ from airflow_provider_webdata.common.coded_errors import ArgumentError, CodedErr
 from airflow_provider_webdata.common.remedies import advice_for
 from airflow_provider_webdata.common.storable import storable
 from airflow_provider_webdata.common.worker_exit import seconds_until_resumable
+from airflow_provider_webdata.common.xcom_keys import INCOMPLETE, PREVIEW
 from airflow_provider_webdata.options import RATE_LIMIT_TIMEOUT_SECONDS, Option
 from airflow_provider_webdata.results.errors import OutputError
-from airflow_provider_webdata.results.pages.preview import PREVIEW
 from airflow_provider_webdata.results.tables.errors import TableError
 from airflow_provider_webdata.results.tables.items import urls_of_file
 from airflow_provider_webdata.runs.failures import InvalidResultsError, RejectedResultsError
 from airflow_provider_webdata.runs.money.task_ledger import Cost, TaskLedger
 from airflow_provider_webdata.runs.publishing.publication import Publication
 from airflow_provider_webdata.runs.request import checked_number
-from airflow_provider_webdata.states.shortfalls import INCOMPLETE, Shortfall
+from airflow_provider_webdata.states.shortfalls import Shortfall
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

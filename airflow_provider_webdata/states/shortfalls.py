@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple, get_args
 
-INCOMPLETE = "incomplete"
-"""XCom key of the shortfalls; pushed only if there is one."""
-
 ShortfallKind = Literal[
     "pagesFailed", "searchesFailed", "searchesNotStarted", "overCreditLimit", "noResults", "removalsHeldBack"
 ]

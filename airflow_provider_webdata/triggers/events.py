@@ -102,9 +102,9 @@ class WebDataMonitorCheckEventTrigger(StreamTrigger):
 
     :param webdata_conn_id: id of a connection of type `webdata`.
     :param monitor_id: the monitor's UUID or its name.
-    :param wait_by: `webhook`: deliveries, and a poll every `safety_poll`. `polling`: a poll every `poll_interval`.
-        `auto`: like `webhook` if the connection can receive deliveries and the monitor reports to it, otherwise like
-        `polling`.
+    :param wait_by: `auto`, `webhook`, or `polling`. `webhook` waits for deliveries, and polls every `safety_poll`.
+        `polling` polls every `poll_interval`. `auto` is `webhook` if the connection can receive deliveries and the
+        monitor reports to it, otherwise `polling`.
     :param poll_interval: seconds between polls if no delivery is expected, at least 1.
     :param safety_poll: seconds between polls if deliveries are expected, at least 1. Default: 1500, or 60 if the
         connection's server is self-hosted.

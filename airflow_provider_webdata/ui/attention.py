@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from airflow_provider_webdata.airflow_db.troubled_tasks import troubled_tasks
 from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
 from airflow_provider_webdata.common.page_urls import check_page, delivery_page, job_page
+from airflow_provider_webdata.common.xcom_keys import INCOMPLETE
 from airflow_provider_webdata.inbox.envelope import split_event
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
-from airflow_provider_webdata.states.shortfalls import INCOMPLETE
 from airflow_provider_webdata.ui.tasks import ATTENTION_KEYS, summary_from
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup
 
+from airflow_provider_webdata.common.xcom_keys import QUALITY, QUALITY_REJECTED
 from airflow_provider_webdata.ui.charts import ChartColumn, columns_chart, sparkline
 from airflow_provider_webdata.ui.rendering import number
 from airflow_provider_webdata.ui.tasks import is_number, sum_known
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.ui.tasks import TaskSummary
 
-KEYS = ("quality", "qualityRejected", "changes")
+KEYS = (QUALITY, QUALITY_REJECTED, "changes")
 """Keys of the XComs of earlier runs that the charts show."""
 _CHANGES = {"new": "New", "changed": "Changed", "removed": "Removed"}
 _OF_ITEMS = frozenset(("min_items", "max_items", "drop_vs_last"))
@@ -85,7 +86,7 @@ def quality_of(
     :param past: returns the last runs, with this one last, and their XComs `KEYS`, oldest first.
     :param run_url: returns the address of this task in a run.
     """
-    rejected = summary.fact("qualityRejected")
+    rejected = summary.fact(QUALITY_REJECTED)
     found = rejected if isinstance(rejected, dict) else summary.fact("quality")
     validation = summary.fact("validation")
     invalid: tuple[int, int] | None = None
@@ -104,7 +105,7 @@ def quality_of(
         # Rejected results have a different color.
         ChartColumn(
             run_id.partition("__")[2][:10] or run_id[:10],
-            [0, 0, items] if "qualityRejected" in xcoms else [items],
+            [0, 0, items] if QUALITY_REJECTED in xcoms else [items],
             href=run_url(run_id),
         )
         for run_id, xcoms in runs
@@ -134,7 +135,7 @@ def _threshold(failed: Any) -> tuple[str, float] | None:
 
 
 def _quality(xcoms: Mapping[str, Any]) -> dict[str, Any]:
-    found = xcoms.get("qualityRejected", xcoms.get("quality"))
+    found = xcoms.get(QUALITY_REJECTED, xcoms.get(QUALITY))
     return found if isinstance(found, dict) else {}
 
 

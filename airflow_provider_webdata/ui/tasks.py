@@ -19,8 +19,16 @@ from airflow_provider_webdata.airflow_db.tasks import (
 )
 from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
 from airflow_provider_webdata.common.links import error_link
+from airflow_provider_webdata.common.xcom_keys import (
+    CREDITS,
+    FAILURE,
+    INCOMPLETE,
+    PREVIEW,
+    QUALITY,
+    QUALITY_REJECTED,
+)
 from airflow_provider_webdata.states.jobs import name_of
-from airflow_provider_webdata.states.shortfalls import INCOMPLETE, Shortfall, shortfalls
+from airflow_provider_webdata.states.shortfalls import Shortfall, shortfalls
 from airflow_provider_webdata.ui.previews import total
 
 if TYPE_CHECKING:
@@ -37,11 +45,11 @@ _SUBJECTS = ("name", "query", "url", "prompt")
 _FACTS = (
     *_IDS,
     INCOMPLETE,
-    *("credits", "creditsUsed", "path", "count", "bytes"),
-    *("changes", "validation", "quality", "qualityRejected", "preview", "failure"),
+    *(CREDITS, "creditsUsed", "path", "count", "bytes"),
+    *("changes", "validation", QUALITY, QUALITY_REJECTED, PREVIEW, FAILURE),
 )
 """Keys of the XComs that the pages show, in addition to the return value."""
-ATTENTION_KEYS = (*_IDS, INCOMPLETE, "failure", "path", "qualityRejected")
+ATTENTION_KEYS = (*_IDS, INCOMPLETE, FAILURE, "path", QUALITY_REJECTED)
 """Keys of the XComs that say why a task needs a person."""
 _DIGITS = 10
 _CODE = re.compile(r"WD-\d{3}")
@@ -166,7 +174,7 @@ class TaskSummary:
         """The reason why the last attempt failed; None if the task has not failed."""
         if self.state not in ("failed", "up_for_retry"):
             return None
-        found = self.pushed.get("failure")
+        found = self.pushed.get(FAILURE)
         found = found if isinstance(found, dict) else {}
         message, fix, code = (str(found.get(name) or "") for name in ("message", "fix", "code"))
         command = _COMMAND.search(fix)
@@ -182,7 +190,7 @@ class TaskSummary:
     @property
     def rejected(self) -> Rejected | None:
         """The results that the task rejected; None if it did not fail for this reason."""
-        if self.state != "failed" or not isinstance(found := self.fact("qualityRejected"), dict):
+        if self.state != "failed" or not isinstance(found := self.fact(QUALITY_REJECTED), dict):
             return None
         failed = found.get("failed")
         path = self.fact("path")

@@ -1,33 +1,25 @@
-"""Reference pages of the options, the hook, the toolset, errors, templates, configuration, and commands."""
+"""Reference pages of the hook, the toolset, errors, and templates."""
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import inspect
-import os
 from collections.abc import Iterator
-from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
-from unittest.mock import patch
 
 from airflow.sdk import BaseHook
 
 from airflow_provider_webdata.api import query
 from airflow_provider_webdata.api.errors import WebDataError
-from airflow_provider_webdata.cli import get_commands
-from airflow_provider_webdata.get_provider_info import get_provider_info
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.operators.retry import WebDataRetryPolicy
-from airflow_provider_webdata.options import Changes, Media, Output, Quality, Schema, Wait
 from airflow_provider_webdata.plugin import WebDataPlugin
 from tools.docs_site.docstrings import docstring_of
-from tools.docs_site.rendering import argument, body, code, outcome, page, prose, table
-from tools.docs_site.subjects import PACKAGE, DescriptionError, arguments_of, literal, spelled
+from tools.docs_site.rendering import argument, body, code, outcome, page, prose
+from tools.docs_site.subjects import OPTIONS, PACKAGE, DescriptionError, arguments_of, literal, spelled
 
 ROOT = "../"
-OPTIONS = (Output, Media, Changes, Schema, Quality, Wait)
 HAS_AGENTS = find_spec("pydantic_ai") is not None
 """False on Python 3.10, on which the site is not built."""
 VERDICTS = {
@@ -41,13 +33,10 @@ VERDICTS = {
 def pages() -> dict[str, str]:
     """Return the text of these pages, by path from the root of the site."""
     return {
-        "reference/options.md": _options(),
         "reference/hook.md": _hook(),
         **({"reference/toolset.md": _toolset()} if HAS_AGENTS else {}),
         "reference/errors.md": _errors(),
         "reference/templates.md": _templates(),
-        "reference/configuration.md": _configuration(),
-        "reference/commands.md": _commands(),
     }
 
 
@@ -63,29 +52,6 @@ def places() -> dict[str, tuple[str, str]]:
     if HAS_AGENTS:
         found[f"{PACKAGE}.toolsets.webdata.WebDataToolset"] = ("reference/toolset", "")
     return found | {f"{PACKAGE}.operators.retry.WebDataRetryPolicy": ("reference/templates", "#retry-policy")}
-
-
-def _options() -> str:
-    parts: list[str] = []
-    for option in OPTIONS:
-        name, doc = option.__name__, docstring_of(option)
-        arguments = [
-            replace(
-                one,
-                kind=spelled(option.__annotations__[one.name], option),
-                templated=one.name in option.template_fields,
-            )
-            for one in arguments_of(option, doc.parameters, name)
-        ]
-        listed = "\n".join(argument(one, "", None, ROOT, f"{name.lower()}-") for one in arguments)
-        parts += [f"## {name}", *body(doc, ROOT), listed]
-    return page(
-        "Options",
-        "Operators and sensors accept these objects. If you need only the first field, pass its value: "
-        '`output="results.jsonl"` is short for `output=Output("results.jsonl")`. `wait` has no short form.',
-        code(f"from {PACKAGE}.options import {', '.join(option.__name__ for option in OPTIONS)}"),
-        *parts,
-    )
 
 
 def _hook() -> str:
@@ -222,64 +188,3 @@ def _templates() -> str:
         code("from airflow_provider_webdata.operators.retry import WebDataRetryPolicy"),
         *body(docstring_of(WebDataRetryPolicy), ROOT),
     )
-
-
-def _configuration() -> str:
-    info = get_provider_info()
-    [connection] = info["connection-types"]
-    shown = connection["ui-field-behaviour"]["relabeling"]
-    rows = [(f"`{name}`", label, _STANDARD[name]) for name, label in shown.items()]
-    rows += [
-        (
-            f"`{name}`",
-            field["label"] + (" (secret)" if field["schema"].get("format") == "password" else ""),
-            field["description"],
-        )
-        for name, field in connection["conn-fields"].items()
-    ]
-    options = [
-        (
-            f"`{name}`",
-            option["type"],
-            f"`{option['default']}`" if option["default"] else "",
-            option["description"],
-        )
-        for name, option in info["config"]["webdata"]["options"].items()
-    ]
-    return page(
-        "Connection and configuration",
-        "## Fields of the connection",
-        f"Connection type `{connection['connection-type']}`. The first two fields are standard fields of Airflow; the "
-        f"others are in `extra`. [The connection]({ROOT}connection.md) shows how to set them.",
-        table(("Field", "Label in the form", "Meaning"), rows),
-        "## Options of Airflow's configuration",
-        "Section `[webdata]` of `airflow.cfg`, or environment variables such as "
-        f"`AIRFLOW__WEBDATA__{next(iter(info['config']['webdata']['options'])).upper()}`.",
-        table(("Option", "Type", "Default", "Meaning"), options),
-    )
-
-
-_STANDARD = {"host": "The service's base URL.", "password": "Your team's API key."}
-
-
-def _commands() -> str:
-    parts: list[str] = []
-    with patch.dict(os.environ, {"COLUMNS": "96"}):
-        for group in get_commands():
-            for words, command in _actions(group, ["airflow"]):
-                parser = argparse.ArgumentParser(
-                    prog=" ".join(words), description=command.description or command.help, add_help=False
-                )
-                for arg in command.args:
-                    arg.add_to_parser(parser)
-                parts += [f"## `{' '.join(words)}`", code(parser.format_help().strip(), "text")]
-    return page("Commands", "Subcommands of the `airflow` command.", *parts)
-
-
-def _actions(command: Any, words: list[str]) -> Iterator[tuple[list[str], Any]]:
-    words = [*words, command.name]
-    if subcommands := getattr(command, "subcommands", None):
-        for below in subcommands:
-            yield from _actions(below, words)
-    else:
-        yield words, command

@@ -8,16 +8,18 @@ import inspect
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cache
 from typing import Any, Literal, get_args, get_origin
 
 from airflow_provider_webdata.get_provider_info import get_provider_info
+from airflow_provider_webdata.options import Option
 from tools.docs_site.docstrings import docstring_of
 
 PACKAGE = "airflow_provider_webdata"
 ROOMS = ("operators", "sensors", "triggers")
+OPTIONS = tuple(Option.__subclasses__())
 
 
 class DescriptionError(Exception):
@@ -96,6 +98,21 @@ def arguments_of(function: Any, text_of: dict[str, str], where: str) -> list[Arg
         default = None if parameter.default is parameter.empty else literal(parameter.default)
         found.append(Argument(name, spelled(str(parameter.annotation), function), default, text_of[name]))
     return found
+
+
+def arguments_of_option(option: type[Option]) -> list[Argument]:
+    """Return the fields of an option.
+
+    :raises DescriptionError: a field has no description.
+    """
+    return [
+        replace(
+            one,
+            kind=spelled(option.__annotations__[one.name], option),
+            templated=one.name in option.template_fields,
+        )
+        for one in arguments_of(option, docstring_of(option).parameters, option.__name__)
+    ]
 
 
 def literal(value: Any) -> str:

@@ -44,7 +44,7 @@ class CrawlScope(RequestModel):
     :param include_paths: regular expressions for the path; only matching pages are crawled, including the start.
     :param exclude_paths: regular expressions for the path; matching pages are skipped.
     :param regex_on_full_url: match the whole URL instead of the path. Default: false.
-    :param sitemap: `skip`, `include`, or `only`. Default: `include`.
+    :param sitemap: use of the sitemap: `skip`, `include`, or `only`. Default: `include`.
     :param ignore_query_parameters: crawl only one page per path. Default: false.
     :param deduplicate_similar_urls: crawl only one of several URLs of the same page. Default: true.
     :param crawl_entire_domain: also crawl siblings and parents of the start. Default: false.

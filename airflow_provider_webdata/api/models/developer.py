@@ -24,7 +24,7 @@ class DeveloperSearchRequest(RequestModel):
     """Body of `POST /v2/search/developer`; only `query` is required. 2 credits for each 10 results, rounded up.
 
     :param query: a question, or words.
-    :param k: most results, 1 to 100. Default: 10.
+    :param k: maximum number of results, 1 to 100. Default: 10.
     :param types: kinds of results: `doc`, `issue`, `pull_request`, `readme`. Default: all.
     :param repos: only these repositories, such as `pipeline/pipeline`; documentation is still included.
     :param sources: only these documentation sites, at most 20 ids of 1 to 512 characters; repositories are still

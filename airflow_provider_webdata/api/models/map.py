@@ -34,7 +34,7 @@ class MapRequest(RequestModel):
 
     :param url: the site.
     :param search: words by which links are ranked.
-    :param sitemap: `skip`, `include`, or `only`. Default: `include`.
+    :param sitemap: use of the sitemap: `skip`, `include`, or `only`. Default: `include`.
     :param include_subdomains: also list URLs of subdomains. Default: true.
     :param ignore_query_parameters: omit URLs with a query. Default: true.
     :param ignore_cache: fetch the sitemap again; the cached one is up to 7 days old. Default: false.

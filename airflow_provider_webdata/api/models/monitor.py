@@ -168,7 +168,7 @@ class MonitorCreateRequest(RequestModel):
 
     A blank or null goal counts as no goal; any other goal enables judging if `judge_enabled` is omitted.
 
-    :param name: 1 to 256 characters.
+    :param name: name of the monitor, 1 to 256 characters.
     :param schedule: a cron expression, a phrase such as `daily at 9:00`, or a mapping with `cron` or `text`, and
         `timezone`.
     :param targets: 1 to 50 mappings with `type` `scrape`, `crawl`, or `search`, or URLs, which become one `scrape`
@@ -176,7 +176,7 @@ class MonitorCreateRequest(RequestModel):
     :param goal: description of the changes that matter, at most 2000 characters; required for search targets.
     :param judge_enabled: judge changes against the goal. Default: true if a goal is set.
     :param notification: recipients of notifications: `email` with `enabled`, `includeDiffs`, `recipients`; `slack`.
-    :param retention_days: 1 to 365. Default: 30.
+    :param retention_days: retention in days, 1 to 365. Default: 30.
     :param webhook: endpoint that receives page and check events: `url`, `events`, `headers`, `metadata`.
     """
 
@@ -209,14 +209,14 @@ class MonitorUpdateRequest(RequestModel):
     history is lost. Include `judge_enabled` with a goal: sources differ on whether a goal alone enables judging.
 
     :param name: a new name, 1 to 256 characters.
-    :param status: `active` or `paused`.
+    :param status: new state: `active` or `paused`.
     :param schedule: a cron expression, a phrase such as `daily at 9:00`, or a mapping with `cron` or `text`, and
         `timezone`.
     :param targets: all targets of the monitor, 1 to 50, as mappings or URLs.
     :param goal: description of the changes that matter, at most 2000 characters; an empty text clears it.
     :param judge_enabled: judge changes against the goal.
     :param notification: recipients of notifications: `email` with `enabled`, `includeDiffs`, `recipients`; `slack`.
-    :param retention_days: 1 to 365.
+    :param retention_days: retention in days, 1 to 365.
     :param webhook: endpoint that receives page and check events; it can be changed, but not removed.
     """
 

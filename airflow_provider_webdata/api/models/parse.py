@@ -81,8 +81,8 @@ class ParseOptions(RequestModel):
     :param skip_tls_verification: accept invalid certificates for resources that the file refers to. Default: true.
     :param remove_base64_images: replace inline base64 images. Default: true.
     :param block_ads: block advertisements. Default: true.
-    :param redact_pii: true, or a mapping with `mode`, `entities`, `replaceStyle`. Default: false.
-    :param proxy: `basic` or `auto`.
+    :param redact_pii: redact personal data: true, or a mapping with `mode`, `entities`, `replaceStyle`. Default: false.
+    :param proxy: kind of proxy: `basic` or `auto`.
     :param zero_data_retention: retain no data, for teams with this feature. Default: false.
     :param audit_metadata: user to record in the audit log: `username`.
     :param origin: label of the caller for the service's statistics. Default: `api`.

@@ -231,10 +231,10 @@ class ScrapeOptions(MonitorScrapeOptions):
     :param location: location to fetch the page from: `country`, `languages`.
     :param remove_base64_images: replace inline base64 images. Default: true.
     :param block_ads: block advertisements. Default: true.
-    :param proxy: `basic`, `enhanced` (also called `stealth`), or `auto`. Default: `auto`.
+    :param proxy: kind of proxy: `basic`, `enhanced` (also called `stealth`), or `auto`. Default: `auto`.
     :param store_in_cache: store the page in the service's cache. Default: true.
     :param lockdown: use only the cache, for 5 credits per hit and 1 per miss. Default: false.
-    :param redact_pii: true, or a mapping with `mode`, `entities`, `replaceStyle`. Default: false.
+    :param redact_pii: redact personal data: true, or a mapping with `mode`, `entities`, `replaceStyle`. Default: false.
     :param profile: browser state to use: `name`, `saveChanges`.
     :param threat_protection: threat protection override, for teams with this feature.
     :param audit_metadata: user to record in the audit log: `username`.

@@ -67,10 +67,10 @@ class WebDataCreateMonitorOperator(
 
     XCom: the monitor, with wire names; header values are replaced by `***`. The key `monitor_id` contains its id. With
     `wait_for_completion`, the return value is the check, and the key `monitor`, pushed before the wait, contains the
-    monitor. For a text schedule, the key `applied_schedule` contains the cron expression that the service derived from
-    it.
+    monitor. For a text schedule, the key `applied_schedule` contains the `text` and the `cron` that the service derived
+    from it.
 
-    :param name: 1 to 256 characters.
+    :param name: name of the monitor, 1 to 256 characters.
     :param schedule: a cron expression, a phrase such as `daily at 9:00`, or a mapping with `cron` or `text`, and
         `timezone`.
     :param targets: 1 to 50 mappings with `type` `scrape`, `crawl`, or `search`, or URLs, which become one `scrape`
@@ -78,10 +78,10 @@ class WebDataCreateMonitorOperator(
     :param goal: description of the changes that matter, at most 2000 characters; required for search targets.
     :param judge_enabled: judge changes against the goal. Default: true if a goal is set.
     :param notification: recipients of notifications: `email` with `enabled`, `includeDiffs`, `recipients`; `slack`.
-    :param retention_days: 1 to 365. Default: 30.
+    :param retention_days: retention in days, 1 to 365. Default: 30.
     :param webhook: endpoint that receives page and check events: `url`, `events`, `headers`, `metadata`.
-    :param if_exists: what to do if the monitor exists. `update` (default): patch the differences. `reuse`: return it
-        unchanged. `error`: fail. `create`: create another one for each DAG run.
+    :param if_exists: `update`, `reuse`, or fail with an `error` if the monitor exists, or `create` another one for each
+        DAG run. `update` (default) patches the differences; `reuse` returns the monitor unchanged.
     :param monitor_id: UUID of the existing monitor, for `update` and `reuse` (templated).
     :param max_credits_per_month: fail if the service estimates more (templated). The task then deletes a monitor that
         it created, and restores the previous values of a monitor that it updated.
@@ -90,7 +90,7 @@ class WebDataCreateMonitorOperator(
     :param attach_webhook: make the monitor report to this Airflow. None (default): if the connection can receive
         deliveries, `webhook` is not given, and the monitor has no other webhook. True: fail if the connection cannot
         receive deliveries, and replace another webhook of the monitor. False: never.
-    :param webhook_events: events to report in this case: `monitor.check.completed` (default), `monitor.page`.
+    :param webhook_events: events to report to this Airflow: `monitor.check.completed` (default), `monitor.page`.
     :param wait_for_completion: whether to wait until a check has ended and return it.
     :param wait: how to wait, see `Wait`. Default: poll every 60 s, or every 1500 s while a delivery is expected, for at
         most 7 days of wall-clock time. With Airflow's task state store (3.3), the time starts with the first attempt

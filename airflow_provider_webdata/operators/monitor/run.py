@@ -29,7 +29,7 @@ class WebDataRunMonitorOperator(ExistingMonitorOperator):
         for it) or `error`.
     :param attach_webhook: patch the monitor before the check, if necessary, so that it reports to this Airflow.
         Default: leave the monitor unchanged.
-    :param webhook_events: events to report in this case: `monitor.check.completed` (default), `monitor.page`.
+    :param webhook_events: events to report to this Airflow: `monitor.check.completed` (default), `monitor.page`.
     :param wait_for_completion: whether to wait until a check has ended and return it.
     :param wait: how to wait, see `Wait`. Default: poll every 60 s, or every 1500 s while a delivery is expected, for at
         most 7 days of wall-clock time. With Airflow's task state store (3.3), the time starts with the first attempt

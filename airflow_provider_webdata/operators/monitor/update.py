@@ -20,14 +20,14 @@ class WebDataUpdateMonitorOperator(ExistingMonitorOperator, fields=RequestFields
     XCom: the monitor, with wire names; header values are replaced by `***`.
 
     :param name: a new name, 1 to 256 characters.
-    :param status: `active` or `paused`.
+    :param status: new state: `active` or `paused`.
     :param schedule: a cron expression, a phrase such as `daily at 9:00`, or a mapping with `cron` or `text`, and
         `timezone`.
     :param targets: all targets of the monitor, 1 to 50, as mappings or URLs.
     :param goal: description of the changes that matter, at most 2000 characters; an empty text clears it.
     :param judge_enabled: judge changes against the goal.
     :param notification: recipients of notifications: `email` with `enabled`, `includeDiffs`, `recipients`; `slack`.
-    :param retention_days: 1 to 365.
+    :param retention_days: retention in days, 1 to 365.
     :param webhook: endpoint that receives page and check events; it can be changed, but not removed.
     :param kwargs: arguments of `ExistingMonitorOperator`; `monitor_id` or `monitor_name` selects the monitor.
     """

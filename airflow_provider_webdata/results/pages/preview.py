@@ -6,9 +6,6 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
-PREVIEW = "preview"
-"""XCom key of the first rows of a task that writes its results to a file."""
-
 ROWS = 5
 _MAX_VALUES = 20
 _MAX_CHARACTERS = 160

@@ -12,12 +12,13 @@ from airflow_provider_webdata.api.servers import missing_part
 from airflow_provider_webdata.common.arguments import number
 from airflow_provider_webdata.common.item_urls import page_problem, site_failed, was_fetched
 from airflow_provider_webdata.common.numbers import known_credits
+from airflow_provider_webdata.common.xcom_keys import MISSING, SKIPPED
 from airflow_provider_webdata.hooks.task_metrics import count
 from airflow_provider_webdata.runs.failed_run import suggest_question
 from airflow_provider_webdata.runs.failures import FailureGroups, TooManyFailuresError, too_many
 from airflow_provider_webdata.runs.money.task_ledger import Cost
 from airflow_provider_webdata.runs.pages.cached_pages import CachedPages
-from airflow_provider_webdata.runs.publishing.step import MISSING, SKIPPED, Results
+from airflow_provider_webdata.runs.publishing.step import Results
 from airflow_provider_webdata.states.jobs import name_of
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from airflow_provider_webdata.api.endpoints import PRICES, label_of
 from airflow_provider_webdata.api.errors import ProcessingContinuesError
 from airflow_provider_webdata.common.numbers import credits_text
+from airflow_provider_webdata.common.xcom_keys import CREDITS
 from airflow_provider_webdata.hooks.call_guard import cost_of_failure
 from airflow_provider_webdata.hooks.ledger import Ledger
 from airflow_provider_webdata.runs.failures import CreditLimitError
@@ -67,7 +68,7 @@ class TaskLedger:
     def push_earlier(self) -> None:
         """Push the credits of earlier attempts: Airflow deletes an attempt's XComs before the next."""
         if not self.credits.is_empty:
-            self._push(credits=self.credits.to_wire())
+            self._push(**{CREDITS: self.credits.to_wire()})
 
     def held(
         self, operation: str, request: RequestT, credits: float | None = None, **priced: Any

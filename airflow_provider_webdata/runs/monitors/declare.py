@@ -11,6 +11,7 @@ from airflow_provider_webdata.api.models import CrawlTarget, MonitorCreateReques
 from airflow_provider_webdata.api.monitor_diff import monitor_changes, previous_values
 from airflow_provider_webdata.common.numbers import credits_text, known_credits
 from airflow_provider_webdata.common.page_urls import monitor_page
+from airflow_provider_webdata.common.xcom_keys import APPLIED_SCHEDULE
 from airflow_provider_webdata.runs.failures import MonitorConflictError, MonitorCostError, MonitorMissingError
 from airflow_provider_webdata.runs.intent import Intent, may_have_acted
 from airflow_provider_webdata.runs.managed_webhook import DECLARED_BY, ManagedWebhook, origin_of
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.api.models import Monitor
     from airflow_provider_webdata.operators.monitor.create import WebDataCreateMonitorOperator
-
-APPLIED_SCHEDULE = "applied_schedule"
-"""XCom key of the cron that the service derived from a text schedule."""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from airflow_provider_webdata.common.arguments import checked_text, removal_limit
 from airflow_provider_webdata.common.run_span import run_span, time_zone_of
+from airflow_provider_webdata.common.xcom_keys import MISSING
 from airflow_provider_webdata.hooks.task_metrics import gauge
 from airflow_provider_webdata.results.columns import CHANGES as COLUMNS
 from airflow_provider_webdata.results.errors import OutputError
@@ -19,7 +20,7 @@ from airflow_provider_webdata.results.manifest.content import compared
 from airflow_provider_webdata.results.manifest.folder import ManifestFolder, ManifestRun
 from airflow_provider_webdata.results.tagged_items import tagged
 from airflow_provider_webdata.results.tombstones import Tombstone
-from airflow_provider_webdata.runs.publishing.step import MISSING, Step
+from airflow_provider_webdata.runs.publishing.step import Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

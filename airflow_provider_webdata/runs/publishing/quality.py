@@ -16,6 +16,7 @@ from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.dates import moment, span
 from airflow_provider_webdata.common.item_urls import site_failed, url_of
 from airflow_provider_webdata.common.numbers import credits_text, known_credits
+from airflow_provider_webdata.common.xcom_keys import QUALITY, QUALITY_REJECTED
 from airflow_provider_webdata.hooks.task_metrics import count, gauge
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.files.formats import QUARANTINE
@@ -37,9 +38,6 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.results.manifest.folder import ManifestRun
     from airflow_provider_webdata.runs.publishing.compare import Compare
     from airflow_provider_webdata.runs.publishing.step import Results
-
-QUALITY = "quality"
-"""XCom key of the measurements."""
 
 _MAX_FIELDS = 50
 _MAX_FIELD_LENGTH = 64
@@ -122,7 +120,7 @@ class Measure(Step):
             "mapIndex": run.map_index,
             "hasLogicalDate": self._has_logical_date,
         }
-        return {f"{QUALITY}Rejected" if self._is_rejected else QUALITY: measured}
+        return {QUALITY_REJECTED if self._is_rejected else QUALITY: measured}
 
     def measurements(self) -> Measurements:
         """Return the measurements."""

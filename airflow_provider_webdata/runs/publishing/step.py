@@ -13,13 +13,6 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.runs.failures import RejectedResultsError
 
 
-SKIPPED = "skippedEntries"
-"""Key of the number of entries of a response that could not be read, in XCom and in the response's wire form."""
-
-MISSING = "missingPages"
-"""Key of the number of pages that a completed job counts but does not return, in XCom."""
-
-
 @dataclass(frozen=True)
 class Results:
     """The results of a call or a job.

@@ -12,6 +12,7 @@ from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
 from airflow_provider_webdata.airflow_db.spent import used_once
 from airflow_provider_webdata.airflow_db.tasks import TaskName, happened_to, past_xcoms
 from airflow_provider_webdata.common.page_urls import task_tab
+from airflow_provider_webdata.common.xcom_keys import PREVIEW
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
 from airflow_provider_webdata.states.jobs import name_of
 from airflow_provider_webdata.ui.previews import preview
@@ -86,7 +87,7 @@ async def page(page: PageView) -> Response:
         return await page.render("task.html", title="Task", summary=None)
     own = await in_thread(page.visitor.may_read_connection, summary.conn_id)
     steps = await in_thread(_steps, page, summary)
-    first = preview(summary.pushed.get("preview"))
+    first = preview(summary.pushed.get(PREVIEW))
     airflow = airflow_root(page.request)
     checked = await in_thread(
         quality_of,

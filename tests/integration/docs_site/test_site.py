@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_webdata import __version__
+from airflow_provider_webdata.common.links import SITE, error_link
+from airflow_provider_webdata.common.remedies import REMEDIES
 from tests.support.snippets import ROOT
 from tests.support.warm import Warm, airflow_environ
 
@@ -32,6 +34,12 @@ def test_the_site_is_built(warm: Warm, tmp_path: Path) -> None:
     assert 'href="../../service.html#crawl-limit"' in crawl
     guide = (site / "operators" / "crawl.html").read_text(encoding="utf-8")
     assert 'href="../reference/operators/WebDataCrawlOperator.html"' in guide
+    assert "<summary>Other arguments of" in guide
+    assert f'<link rel="canonical" href="{SITE}operators/crawl.html"' in guide
+    # Each error's address leads to its section.
+    for code in REMEDIES:
+        page, _, anchor = error_link(code).removeprefix(SITE).partition("#")
+        assert f'id="{anchor}"' in (site / page).read_text(encoding="utf-8"), code
     # The sidebar marks the page itself.
     assert re.search(
         r'<li class="[^"]*\bcurrent-page"><a class="current reference internal" href="#">', guide

@@ -79,13 +79,29 @@ def test_the_workflow_runs_what_everybody_runs() -> None:
         step["uses"].partition("@")[0]: step.get("with", {}) for step in job["steps"] if "uses" in step
     }
     assert actions["actions/checkout"]["persist-credentials"] is False
-    # A tag can be moved to other code.
-    text = (FOLDER / "workflows" / "ci.yml").read_text() + (ROOT / "docs" / "testing.md").read_text()
-    for used in re.findall(r"uses: (.*)", text):
-        assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+", used), used
     for path in actions["actions/setup-python"]["cache-dependency-path"].split():
         assert (ROOT / path).is_file()
     assert "secrets." not in (FOLDER / "workflows" / "ci.yml").read_text()
+
+
+def test_the_site_is_published_with_no_more_rights_than_it_needs() -> None:
+    workflow = read(FOLDER / "workflows" / "docs.yml")
+    assert workflow["permissions"] == {"contents": "read"}
+    build, publish = workflow["jobs"].values()
+    assert [step["run"] for step in build["steps"] if "run" in step] == ["make docs"]
+    assert "permissions" not in build
+    assert build["steps"][-1]["with"]["path"] == "build/docs/html"
+    assert publish["permissions"] == {"pages": "write", "id-token": "write"}
+    assert publish["environment"]["name"] == "github-pages"
+    assert "run" not in publish["steps"][0]
+
+
+def test_actions_are_pinned() -> None:
+    """A tag can be moved to other code."""
+    pages = [*sorted((FOLDER / "workflows").glob("*.yml")), ROOT / "docs" / "testing.md"]
+    used = [line for page in pages for line in re.findall(r"uses: (.*)", page.read_text(encoding="utf-8"))]
+    assert [line for line in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+", line)] == []
+    assert len(used) > 5
 
 
 def test_contributors_are_told_of_commands_that_there_are() -> None:

@@ -20,6 +20,7 @@ from airflow_provider_webdata import __version__
 from airflow_provider_webdata.common import links
 from tests.support.links import dead
 from tests.support.snippets import ROOT
+from tools.docs_site.pages import place_of
 
 METADATA: ProjectMetadata[Any] = ProjectMetadata(str(ROOT), PluginManager())
 REPOSITORY = METADATA.core.urls["Source"]
@@ -59,14 +60,18 @@ def test_classifiers() -> None:
 
 
 def test_addresses_lead_into_the_repository() -> None:
-    for name, url in METADATA.core.urls.items():
+    urls = {**METADATA.core.urls}
+    assert urls.pop("Documentation") == links.SITE
+    for name, url in urls.items():
         assert url.startswith(REPOSITORY), name
         if found := re.fullmatch(r"/(?:blob|tree)/main/(.+)", url.removeprefix(REPOSITORY)):
             assert dead(found[1], ROOT) is None
 
 
-def test_messages_link_to_the_repository_and_to_existing_sections() -> None:
-    assert links.REPOSITORY == METADATA.core.urls["Source"] == REPOSITORY
+def test_messages_link_to_existing_sections_of_the_site() -> None:
+    assert links.REPOSITORY == REPOSITORY
+    owner, name = REPOSITORY.split("/")[-2:]
+    assert links.SITE.removeprefix("https://") == f"{owner}.github.io/{name}/"
     for path in sorted((ROOT / "airflow_provider_webdata").rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         texts = {
@@ -79,6 +84,9 @@ def test_messages_link_to_the_repository_and_to_existing_sections() -> None:
                 (page,) = node.args
                 if isinstance(page, ast.Constant):
                     assert dead(str(page.value), ROOT / "docs") is None
+                    # Pages that are elsewhere on the site need another address.
+                    name = str(page.value).partition("#")[0]
+                    assert place_of(f"docs/{name}") == name
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in texts:
                 assert not re.search(r"(?<!/)\bdocs/[\w/]+\.md", node.value), (path, node.value)
 

@@ -13,12 +13,10 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.api.errors import WebDataError
-from airflow_provider_webdata.get_provider_info import get_provider_info
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from tests.unit.test_contract import TASKS, parameters, surface
 from tools.docs_site import interfaces, reference
 from tools.docs_site.docstrings import docstring_of
-from tools.docs_site.interfaces import OPTIONS
 from tools.docs_site.kinds import words
 from tools.docs_site.rules import rule_of_model
 from tools.docs_site.subjects import (
@@ -125,13 +123,6 @@ def test_a_model_that_nothing_is_said_of_is_named() -> None:
         rule_of_model("NewRequest")
 
 
-def test_the_options_page_has_every_field() -> None:
-    expected = {
-        f"{option.__name__.lower()}-{field}" for option in OPTIONS for field in option.__struct_fields__
-    }
-    assert listed(pages()["reference/options.md"]).keys() == expected
-
-
 def test_the_hook_page_has_every_method() -> None:
     text = pages()["reference/hook.md"]
     headings = set(re.findall(r"^### `(\w+)`$", text, re.MULTILINE))
@@ -158,16 +149,6 @@ def test_the_errors_page_has_every_error() -> None:
     assert set(re.findall(r"^## `(\w+)`$", pages()["reference/errors.md"], re.MULTILINE)) == tree(
         WebDataError
     )
-
-
-def test_configuration_and_commands_are_those_of_the_metadata() -> None:
-    info, text = get_provider_info(), pages()["reference/configuration.md"]
-    [connection] = info["connection-types"]
-    for name in [*connection["conn-fields"], *info["config"]["webdata"]["options"], "host", "password"]:
-        assert f"| `{name}` |" in text
-    for command in ("inbox list", "inbox replay", "inbox serve", "sandbox"):
-        assert f"## `airflow webdata {command}`" in pages()["reference/commands.md"]
-    assert "--rate-limit CLASS=N" in pages()["reference/commands.md"]
 
 
 def test_every_page_has_a_title_and_no_second_one() -> None:

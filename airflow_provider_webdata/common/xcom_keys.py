@@ -1,0 +1,123 @@
+"""XCom keys of the provider's tasks. Values of the service keep its field names, and are not listed."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class XComKey(NamedTuple):
+    """An XCom.
+
+    :param shape: the value.
+    :param pushed_by: the tasks that push it, and when.
+    """
+
+    shape: str
+    pushed_by: str
+
+
+APPLIED_SCHEDULE = "applied_schedule"
+CREDITS = "credits"
+FAILURE = "failure"
+INCOMPLETE = "incomplete"
+MISSING = "missingPages"
+PREVIEW = "preview"
+QUALITY = "quality"
+QUALITY_REJECTED = "qualityRejected"
+SKIPPED = "skippedEntries"
+UNPUBLISHED = "unpublished"
+
+_FILES = "tasks with `output`"
+_BATCH = "batch search"
+
+XCOM_KEYS: dict[str, XComKey] = {
+    FAILURE: XComKey("`message`, `code`, `fix`, `link` of the error", "each task that fails"),
+    CREDITS: XComKey(
+        "`used`, `saved`, `unknown` (calls of unknown cost), `byOperation`, `byFormat`, `byConnection`, and `jobs`",
+        "each task with billed calls, also the TaskFlow tasks that call the hook",
+    ),
+    INCOMPLETE: XComKey(
+        "list of `kind`, `number`, `of`: what the results lack",
+        "tasks that succeed without some of the results",
+    ),
+    "return_value": XComKey(
+        "the results", "each task that succeeds, and tasks whose published results are rejected"
+    ),
+    "unmapped": XComKey("the results", "tasks whose results Airflow cannot map over"),
+    UNPUBLISHED: XComKey(
+        "the service's response",
+        "tasks with one call whose billed response could neither be published nor kept",
+    ),
+    "path": XComKey("URL of the written file, or of the list of files", _FILES),
+    "count": XComKey("number of results", "tasks with results"),
+    "bytes": XComKey("size of the written files", _FILES),
+    "files": XComKey("list of the files of a partitioned output", _FILES + " and `partition_by`"),
+    "data": XComKey("the results", "jobs, data providers, and account, without `output`"),
+    PREVIEW: XComKey("the first 5 rows, shortened", _FILES),
+    "changes": XComKey(
+        "counts: `new`, `changed`, `same`, `removed`, `failed`, and, if they apply, `known`, `knownBefore`, `heldBack`",
+        "tasks with `changes`",
+    ),
+    "validation": XComKey(
+        "`checked`, `invalid`, `failed`, and `items`, the first 100 invalid results",
+        "tasks with a result schema",
+    ),
+    QUALITY: XComKey(
+        "`items`, `pages`, `blocked`, `coverage`, `creditsPerItem`, `failed`", "tasks with `quality`"
+    ),
+    QUALITY_REJECTED: XComKey("as `quality`", "tasks whose results `quality` rejected"),
+    "media": XComKey("`kept`, `bytes`, `failed`, and `errors`, the first 20", "tasks with `media`"),
+    SKIPPED: XComKey("number of entries that could not be read", "tasks that list results"),
+    MISSING: XComKey(
+        "number of pages that the service counts but did not return",
+        "crawl, batch scrape, and the job sensor",
+    ),
+    "job_id": XComKey("id of the job", "crawl, batch scrape, extract, and agent, before they wait"),
+    "invalidURLs": XComKey("list of the URLs that the service dropped", "batch scrape and extract"),
+    "overCreditLimit": XComKey("`True`", "jobs that were canceled at `credit_limit`"),
+    "partial": XComKey("the agent's results until it stopped", "agent, if the run fails"),
+    "errors": XComKey(
+        "`count`, `robotsBlocked`, and `pages`, the first 100 failed pages",
+        "crawl, batch scrape, and the job sensor",
+    ),
+    "counts": XComKey("number of results by source", "search with `output`"),
+    "done": XComKey("number of successful searches", _BATCH),
+    "failed": XComKey(
+        "batch search: list of `query`, `error`, `ambiguous`; data providers: number of failed calls",
+        f"{_BATCH} and data providers",
+    ),
+    "left": XComKey("the queries that were not sent", _BATCH),
+    "notBegun": XComKey("number of queries that were not sent", _BATCH),
+    "results": XComKey(
+        "the results of each search", f"{_BATCH}, developer search, and papers, without `output`"
+    ),
+    "creditsUsed": XComKey(
+        "credits of the call, or of the agent in a task",
+        "tasks with one billed call, and tasks with a toolset",
+    ),
+    "sources": XComKey(
+        "list of `tool`, `url`, `title` of the pages that an agent read", "tasks with a toolset"
+    ),
+    "scrapeId": XComKey("id of the scrape", "scrape, parse, and interact with `scrape_id`"),
+    "statusCode": XComKey("status of the page's site", "scrape and parse"),
+    "warning": XComKey("the service's warning, or None", "search, scrape, parse, and map"),
+    "scrape_id": XComKey("id for feedback on the call", "data providers"),
+    "requestId": XComKey("idempotency key of the request", "data providers"),
+    "sessionId": XComKey("id of the browser session", "interact"),
+    "steps": XComKey("list of the steps' `stdout`, `stderr`, `exitCode`, `killed`, `error`", "interact"),
+    "creditsBilled": XComKey("credits of the browser session", "interact"),
+    "sessionDurationMs": XComKey("lifetime of the browser in milliseconds", "interact"),
+    "remainingCredits": XComKey("credits left", "credit usage"),
+    "planCredits": XComKey("credits of the plan", "credit usage"),
+    "billingPeriodStart": XComKey("ISO 8601 time, or None", "credit usage"),
+    "billingPeriodEnd": XComKey("ISO 8601 time, or None", "credit usage"),
+    "monitor_id": XComKey("id of the monitor", "creating and running a monitor, before they wait"),
+    "check_id": XComKey("id of the check", "running a monitor, before it waits"),
+    "monitor": XComKey("the monitor", "creating a monitor with `wait_for_completion`"),
+    APPLIED_SCHEDULE: XComKey(
+        "`text` and the `cron` that the service derived from it", "creating a monitor with a text schedule"
+    ),
+    "webdata_page": XComKey("URL of the task's page", "tasks with a job or a monitor"),
+    "webdata_dashboard": XComKey("URL of the service's dashboard", "the same, if the connection has its URL"),
+}
+"""The keys by name, the most common ones first."""
