@@ -73,7 +73,8 @@ def test_the_worked_example_of_the_costs_has_the_computed_figures() -> None:
     rows = re.findall(r"^\| ([^|]+) \| ([\d,]+) \| ([\d,]+) \|$", example, re.MULTILINE)
     assert rows == [(what, f"{price:,.0f}", f"{30 * price:,.0f}") for what, price in nightly.items()]
     parsers = CRAWL.pdf_parsers({**site, "scrapeOptions": {"proxy": "basic"}}, 1000)
-    assert "limit=200" in example and "credit_limit=1000" in example
+    assert "limit=200" in example
+    assert "credit_limit=1000" in example
     assert f"`{json.dumps(parsers)}`" in COSTS
 
 

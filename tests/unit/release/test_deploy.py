@@ -26,7 +26,9 @@ from tests.support import compose
 from tests.support.snippets import ROOT
 
 DEPLOY = ROOT / "deploy"
-GUIDE = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in ("managed.md", "production.md"))
+GUIDE = "".join(
+    (ROOT / "docs" / page).read_text(encoding="utf-8") for page in ("managed.md", "production.md")
+)
 NGINX = ROOT / "docs" / "nginx" / "webdata-inbox.conf"
 RAW: dict[str, Any] = yaml.safe_load(compose.PATH.read_text(encoding="utf-8"))
 VALUES: dict[str, Any] = yaml.safe_load((DEPLOY / "values.yaml").read_text(encoding="utf-8"))
@@ -141,7 +143,9 @@ def test_the_file_holds_together(services: dict[str, Any]) -> None:
 
 def test_results_survive_the_containers(services: dict[str, Any]) -> None:
     folder = "/opt/airflow/results"
-    writers = {name for name, service in services.items() if f"results:{folder}" in service.get("volumes", [])}
+    writers = {
+        name for name, service in services.items() if f"results:{folder}" in service.get("volumes", [])
+    }
     assert {"scheduler", "triggerer", "worker", "api-server"} <= writers
     assert f"RUN mkdir --mode=775 {folder}\n" in (DEPLOY / "Dockerfile").read_text()
     assert f"`{folder}`" in GUIDE
