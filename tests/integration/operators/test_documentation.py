@@ -45,7 +45,6 @@ NOT_RUN = {
     ),
     " AgentOperator(": "asks a model: tests/integration/toolsets/test_agents_page.py",
     "from firecrawl import": "is another client's, which calls the hosted service",
-    "import dlt": "keeps files in the home folder: tests/integration/tables/test_dlt_resource.py",
     "webdata_sandbox": "is a test in a user's project: tests/integration/testing/test_user_project.py",
     **({} if HAS_RETRY_POLICIES else {"retry_policy=": "Airflow 3.2 has no retry policies"}),
     **({} if HAS_RETRY_POLICIES else {"ApprovalOperator(": "dag.test() of Airflow 3.2 waits for nobody"}),
