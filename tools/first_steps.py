@@ -257,11 +257,13 @@ def follow_first_recipes(report: Report, terminal: Terminal) -> None:
     with contextlib.closing(sqlite3.connect(warehouse)) as database:
         loaded = dict(database.execute("SELECT source_url, markdown FROM pages"))
     select = "SELECT source_url, markdown FROM web.pages"
-    script = f"import duckdb; print(duckdb.connect({str(duckdb)!r}).execute({select!r}).fetchall())"
-    merged = terminal.enter(f'python -c "{script}"')
-    for changed, pages in (("SQLite", str(loaded)), ("DuckDB", merged)):
-        if "The market moves again." not in pages or "https://river.example/salmon" in pages:
-            raise SystemExit(f"{changed} has not what changed: {pages[:3000]}")
+    rows = f"duckdb.connect({str(duckdb)!r}).execute({select!r}).fetchall()"
+    output = terminal.enter(f'python -c "import duckdb, json; print(json.dumps(dict({rows})))"')
+    (merged,) = re.findall(r"^\{.*\}$", output, re.MULTILINE)
+    for database_name, pages in (("SQLite", loaded), ("DuckDB", json.loads(merged))):
+        market = pages["https://river.example/market"]
+        if "The market moves again." not in market or "https://river.example/salmon" in pages:
+            raise SystemExit(f"{database_name} lacks the changes of the site: {pages}")
     print(f"warehouses: {len(loaded)} rows")
 
     with _chat() as (url, messages):
