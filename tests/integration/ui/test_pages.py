@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 from html import unescape
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from markupsafe import escape
@@ -31,6 +31,7 @@ from tests.integration.ui.conftest import (
     ODD,
     OLD_DAG,
     OTHER_DAG,
+    PAGED,
     PARTLY,
     PREFIX,
     TEAM_DAG,
@@ -156,8 +157,51 @@ def test_jobs_are_filtered_by_state_dag_and_task(pages: Pages) -> None:
     assert "The newest 25 jobs" in pages.get("/jobs/list", **listed).text
     running = pages.get("/jobs/list", state="scraping", **listed).text
     assert running.count("<tr>\n") == 25
-    assert "None of the newest 25 jobs matches" in pages.get("/jobs/list", state="failed", **listed).text
-    assert "None of the newest 30 jobs matches" in pages.get("/jobs/list", dag="elsewhere", **listed).text
+    none = "of the last 24 hours matches the filters"
+    assert f"None of the newest 25 jobs {none}" in pages.get("/jobs/list", state="failed", **listed).text
+    assert f"None of 30 jobs {none}" in pages.get("/jobs/list", dag="elsewhere", **listed).text
+
+
+def test_older_jobs(pages: Pages) -> None:
+    """Each is on one page, the newest first, by the cursors of the service's lists of each operation."""
+    listed: dict[str, list[dict[str, Any]]] = {"crawl": [], "agent": []}
+    for number in range(150):
+        # Minutes, from the newest; at first most are crawls.
+        kind = "crawl" if number % 9 and number < 120 else "agent"
+        created = datetime(2026, 1, 2, tzinfo=timezone.utc) - timedelta(minutes=number)
+        listed[kind].append({"id": f"paged-{number:03}", "endpoint": kind, "created_at": created.isoformat()})
+
+    def answer(path: str) -> tuple[int, bytes]:
+        query = dict(parse_qsl(urlsplit(path).query))
+        if "activity" not in path:
+            return 200, json.dumps({"success": True, "status": "completed", "data": []}).encode()
+        first, most = int(query.get("cursor", "0")), int(query["limit"])
+        found = listed.get(query["endpoint"], [])
+        has_more = len(found) > first + most
+        page = {"data": found[first : first + most], "has_more": has_more}
+        return 200, json.dumps(
+            {"success": True, **page, "cursor": str(first + most) if has_more else None}
+        ).encode()
+
+    pages.odd.answer = answer
+    seen: list[str] = []
+    params: dict[str, str] = {"conn_id": PAGED}
+    for number in range(10):
+        text = pages.get("/jobs/list", **params).text
+        seen += re.findall(r">(paged-\d+)<", text)
+        assert ("The newest 25 jobs of the last" in text) is (number == 0)
+        assert ("older jobs of the last" in text) is (number > 0)
+        older = re.search(r'href="[^"]*/jobs\?([^"]*)" rel="next"', text)
+        if older is None:
+            break
+        frame = pages.get("/jobs", **dict(parse_qsl(unescape(older[1])))).text
+        part = re.search(r'data-src="[^"]*/jobs/list\?([^"]*)"', frame)
+        assert part is not None, frame
+        params = dict(parse_qsl(unescape(part[1])))
+    assert seen == [f"paged-{number:03}" for number in range(150)]
+    text = pages.get("/jobs/list", conn_id=PAGED, dag="elsewhere").text
+    assert "None of the newest 113 jobs of the last 24 hours matches" in text
+    assert "dag=elsewhere" in text.partition('rel="next"')[0].rpartition("href=")[2]
 
 
 def test_a_check_history_that_cannot_be_read_is_not_empty(pages: Pages) -> None:
