@@ -19,6 +19,7 @@ from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
 from airflow_provider_webdata.states.jobs import JobView, name_of
 from airflow_provider_webdata.ui.lookups import FAILED_KEPT, Lookup
+from airflow_provider_webdata.ui.rendering import csv_file
 from airflow_provider_webdata.ui.tasks import summary_of
 from airflow_provider_webdata.ui.threads import in_thread
 
@@ -38,6 +39,10 @@ _SEARCHED = 100
 """Maximum number of jobs of each operation that one page searches by DAG and task, all that the service lists in one
 response. The filter by state searches `ROWS` jobs, because it needs a request for each."""
 _FILTERS = ("conn_id", "operation", "state", "dag", "task")
+_HEADS = (
+    *("job_id", "operation", "target", "started_at", "state", "pages", "total", "failed_pages", "credits"),
+    *("dag_id", "run_id", "task_id", "map_index"),
+)
 _PLACES = tuple(f"{kind}_{name}" for kind in ALL_JOB_KINDS for name in ("cursor", "skip"))
 """Parameters of a page of older jobs: a cursor of each of the service's lists, and the jobs to skip after it."""
 
@@ -69,6 +74,22 @@ async def list_part(page: PageView) -> Response:
         are_newest=not any(page.text(name) for name in _PLACES),
         older=urlencode({**given, **found.places}) if found.places is not None else None,
         newest=urlencode(given),
+        here=urlencode({**given, **{name: page.text(name) for name in _PLACES if page.text(name)}}),
+    )
+
+
+async def csv(page: PageView) -> Response:
+    """Return one page of the list as CSV. The states of all others would need a request for each."""
+    found = await _listed(page)
+    return await in_thread(csv_file, "jobs.csv", _HEADS, [_csv_row(row) for row in found.rows])
+
+
+def _csv_row(row: _Row) -> tuple[Any, ...]:
+    view, task = row.view.value, row.task
+    return (
+        *(row.item.id, row.item.endpoint, row.item.target, row.started and row.started.isoformat()),
+        *((view.state, view.completed, view.total, row.failed, view.credits_used) if view else (None,) * 5),
+        *(task or (None,) * 4),
     )
 
 
