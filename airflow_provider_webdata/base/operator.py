@@ -8,6 +8,7 @@ import msgspec
 
 from airflow_provider_webdata.base.arguments.checked_arguments import literal_problems
 from airflow_provider_webdata.base.arguments.literal_check import RULES
+from airflow_provider_webdata.base.failures import reporting_failures
 from airflow_provider_webdata.base.returned_files import results_of
 from airflow_provider_webdata.base.service_task import ServiceTask
 from airflow_provider_webdata.common.arguments import number
@@ -106,7 +107,7 @@ class WebDataOperator(ServiceTask):
 
     def execute(self, context: Context) -> Any:
         """Call the service. `runs.run.Run.calling` documents the handling of failures."""
-        with self.reporting_failures(context):
+        with reporting_failures(self, context):
             run = self.new_run(context)
             if problems := [*self._unusable, *self.missing(context)]:
                 run.refuse("; ".join(problems))
@@ -115,7 +116,7 @@ class WebDataOperator(ServiceTask):
 
     def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Context) -> Any:
         """Resume after the trigger; see `ServiceTask.execute_complete`."""
-        with self.reporting_failures(context):
+        with reporting_failures(self, context):
             return super().resume_execution(next_method, next_kwargs, context)
 
     def missing(self, context: Context) -> list[str]:

@@ -14,6 +14,7 @@ from airflow.sdk.exceptions import (
     AirflowTaskTimeout,
 )
 
+from airflow_provider_webdata.base.failures import reporting_failures
 from airflow_provider_webdata.base.links import LINKS
 from airflow_provider_webdata.base.service_task import HAS_RETRY_POLICIES, ServiceTask, is_deferrable
 from airflow_provider_webdata.common.coded_errors import ArgumentError
@@ -107,7 +108,7 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
 
     def execute(self, context: Context) -> Any:
         """Wait in the triggerer or in this worker."""
-        with self.reporting_failures(context):
+        with reporting_failures(self, context):
             run = self.new_run(context)
             if problems := self.missing(context):
                 run.refuse("; ".join(problems))
@@ -130,7 +131,7 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
     def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Context) -> Any:
         """Resume after the trigger; see `ServiceTask.execute_complete`."""
         self.show_page()
-        with self.reporting_failures(context):
+        with reporting_failures(self, context):
             return self._skipping_timeouts(super().resume_execution, next_method, next_kwargs, context)
 
     def _skipping_timeouts(self, act: Any, *args: Any) -> Any:

@@ -8,14 +8,16 @@ from airflow.sdk import BaseOperator
 
 from airflow_provider_webdata.base.arguments.checked_arguments import CheckedArguments
 from airflow_provider_webdata.base.arguments.literal_text import LiteralText
+from airflow_provider_webdata.base.failures import reporting_failures
 from airflow_provider_webdata.common.arguments import as_list, count_or_share
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.options import one_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    import jinja2
     from airflow.sdk import Context
 
     from airflow_provider_webdata.runs.load import LoadRun
@@ -113,8 +115,20 @@ class WebDataToTableOperator(LiteralText, BaseOperator, metaclass=CheckedArgumen
         """
         from airflow_provider_webdata.runs.load import LoadRun
 
-        self._run = LoadRun(self, context)
-        return self._run.execute()
+        with reporting_failures(self, context):
+            self._run = LoadRun(self, context)
+            return self._run.execute()
+
+    def _do_render_template_fields(
+        self,
+        parent: Any,
+        template_fields: Iterable[str],
+        context: Context,
+        jinja_env: jinja2.Environment,
+        seen_oids: set[int],
+    ) -> None:
+        with reporting_failures(self, context):
+            super()._do_render_template_fields(parent, template_fields, context, jinja_env, seen_oids)
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any | None:  # noqa: ARG002
         """Return the lineage: files and table. The OpenLineage listener calls this if it is installed."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from datetime import datetime, timezone
 from itertools import islice
@@ -10,15 +12,16 @@ from urllib.parse import urlencode, urlsplit
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, Response
 
 from airflow_provider_webdata import __version__
 from airflow_provider_webdata.common.dates import ago, span
 from airflow_provider_webdata.common.page_urls import UI_PATH, task_tab
 from airflow_provider_webdata.common.url_secrets import without_secrets
+from airflow_provider_webdata.results.files.csv_rows import guarded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from starlette.requests import Request
 
@@ -46,6 +49,23 @@ def render(template: str, request: Request, *, status: int = 200, **values: Any)
         **values,
     )
     return HTMLResponse(text, status, headers=HEADERS)
+
+
+def csv_file(name: str, heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> Response:
+    """Return a table as a CSV file.
+
+    Secrets in URLs are masked. A text that a spreadsheet would run as a formula gets a leading apostrophe.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(heads)
+    writer.writerows([_csv_value(value) for value in row] for row in rows)
+    headers = {**HEADERS, "content-disposition": f'attachment; filename="{name}"'}
+    return Response(text.getvalue(), media_type="text/csv", headers=headers)
+
+
+def _csv_value(value: Any) -> Any:
+    return guarded(without_secrets(value)) if isinstance(value, str) else value
 
 
 def airflow_root(request: Request) -> str:

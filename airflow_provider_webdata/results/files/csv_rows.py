@@ -31,7 +31,7 @@ class CsvWriter:
         self._columns = [(column.name, column.type) for column in columns]
         encoder: Any = codecs.getwriter("utf-8")(file)  # type: ignore[arg-type]
         self._csv = csv.writer(encoder, quoting=csv.QUOTE_NONNUMERIC)
-        self._csv.writerow([_guarded(name) for name, _ in self._columns])
+        self._csv.writerow([guarded(name) for name, _ in self._columns])
 
     def write(self, row: Mapping[str, Any]) -> None:
         """Write a row."""
@@ -69,11 +69,12 @@ def _cell(value: Any, type_: ColumnType) -> Any:
     if value is None:
         return _NULL
     if type_ == "text":
-        return _guarded(value)
+        return guarded(value)
     return str(value).lower() if type_ == "boolean" else value
 
 
-def _guarded(text: str) -> str:
+def guarded(text: str) -> str:
+    """Return a text with a leading apostrophe if a spreadsheet would run it as a formula."""
     return f"'{text}" if _FORMULA.match(text) else text
 
 

@@ -15,6 +15,7 @@ from airflow_provider_webdata.inbox.envelope import NotJSONError, first_of, pars
 from airflow_provider_webdata.inbox.wire import INBOX_PATH
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
 from airflow_provider_webdata.ui.attention import page_of
+from airflow_provider_webdata.ui.rendering import csv_file
 from airflow_provider_webdata.ui.threads import in_thread
 
 from .owners import delivery_owners, readable_deliveries, task_named
@@ -32,50 +33,97 @@ ROWS = 50
 MAX_SHOWN = 2**20
 """Maximum bytes of a payload that is shown."""
 
-_FILTERS = ("conn_id", "event", "find", "since", "until", "started")
+_SEARCHED = 500
+"""Maximum number of deliveries that one page searches by DAG, which only their bodies and Airflow's tables name."""
+_EXPORTED = 1000
+"""Maximum number of deliveries that are searched for a CSV file."""
+_FILTERS = ("conn_id", "event", "dag", "find", "since", "until", "started")
 
 
 async def page(page: PageView) -> Response:
-    """List deliveries, newest first, filtered by connection, event, id, page, and time.
+    """List deliveries, newest first, filtered by connection, event, DAG, id, page, and time.
 
-    Every filter has an index that ends with the position. Among a million deliveries, a page reads only as many index
-    rows as it shows.
+    Every filter except the DAG has an index that ends with the position. Among a million deliveries, a page reads only
+    as many index rows as it shows.
     """
-    conn_id = page.text("conn_id")
-    before = page.whole("before") or None
-    wanted = DeliveryFilter(
-        events=(page.text("event"),) if page.text("event") else (),
-        received_after=page.moment("since"),
-        received_before=page.moment("until"),
-        without_started=not (page.text("started") or page.text("event") or page.text("find")),
-    )
-    find = page.text("find")
-    conn_ids = [conn_id] if conn_id else await in_thread(_readable_conn_ids, page)
-    found: list[StoredDelivery] = []
-    if find.isdecimal():
-        one = await in_thread(page.store().get, None, page.whole("find"))
-        found = [one] if one and one.conn_id in conn_ids else []
-    else:
-        filtered = _by_id(wanted, find)
-        found = await in_thread(page.store().newest, conn_ids, filtered, ROWS + 1, before)
+    wanted, before = _wanted(page), page.whole("before") or None
+    most = _SEARCHED if page.text("dag") else ROWS
+    found = await in_thread(_find, page, wanted, before, ROWS, most)
     given = {name: page.text(name) for name in _FILTERS if page.text(name)}
-    shown = found[:ROWS]
-    readable = await in_thread(readable_deliveries, page, shown)
-    more = {**given, "before": shown[-1].position} if len(found) > ROWS else None
     return await page.render(
         "deliveries.html",
         title="Deliveries",
         conn_ids=await page.conn_ids(),
         is_any_hidden=await page.is_any_connection_hidden(),
-        deliveries=readable,
-        are_any_hidden=len(readable) < len(shown),
+        deliveries=found.readable,
+        are_any_hidden=len(found.readable) < found.searched,
         is_filtered=bool(given),
+        searched=found.searched if page.text("dag") else None,
         since=wanted.received_after,
         until=wanted.received_before,
         given={name: given.get(name, "") for name in _FILTERS},
-        following=urlencode(more) if more else None,
+        following=urlencode({**given, "before": found.following}) if found.following else None,
         first=urlencode(given) if before else None,
+        csv=urlencode(given),
     )
+
+
+async def csv(page: PageView) -> Response:
+    """Return the deliveries that match the filters as CSV, newest first."""
+    found = await in_thread(_find, page, _wanted(page), None, _EXPORTED, _EXPORTED)
+    heads = ("id", "received_at", "event", "success", "conn_id", "job_or_check_id", "monitor_id", "bytes")
+    rows = (
+        (
+            *(one.id, one.received_at.isoformat(), one.event, one.success),
+            *(one.conn_id, one.job_id, one.monitor_id, one.size),
+        )
+        for one in found.readable
+    )
+    return await in_thread(csv_file, "deliveries.csv", heads, rows)
+
+
+class _Found(NamedTuple):
+    """Deliveries that match the filters.
+
+    :param searched: number of deliveries among which they were found.
+    :param following: position before which older ones may match; None if none are older.
+    """
+
+    readable: list[StoredDelivery]
+    searched: int
+    following: int | None
+
+
+def _wanted(page: PageView) -> DeliveryFilter:
+    return DeliveryFilter(
+        events=(page.text("event"),) if page.text("event") else (),
+        received_after=page.moment("since"),
+        received_before=page.moment("until"),
+        without_started=not (page.text("started") or page.text("event") or page.text("find")),
+    )
+
+
+def _find(page: PageView, wanted: DeliveryFilter, before: int | None, rows: int, most: int) -> _Found:
+    conn_id, find, dag = (page.text(name) for name in ("conn_id", "find", "dag"))
+    conn_ids = [conn_id] if conn_id else _readable_conn_ids(page)
+    if find.isdecimal():
+        one = page.store().get(None, page.whole("find"))
+        listed = [one] if one and one.conn_id in conn_ids else []
+        return _Found(readable_deliveries(page, listed, dag), len(listed), None)
+    wanted = _by_id(wanted, find)
+    found: list[StoredDelivery] = []
+    searched = 0
+    while True:
+        part = page.store().newest(conn_ids, wanted, ROWS + 1, before)
+        for one in readable_deliveries(page, part[:ROWS], dag):
+            found.append(one)
+            if len(found) == rows:
+                following = None if one is part[-1] else one.position
+                return _Found(found, searched + part.index(one) + 1, following)
+        searched += len(part[:ROWS])
+        before = part[ROWS - 1].position if len(part) > ROWS else None
+        if before is None or searched >= most:
+            return _Found(found, searched, before)
 
 
 def _readable_conn_ids(page: PageView) -> list[str]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import heapq
 from collections import Counter
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlencode
 
 from starlette.exceptions import HTTPException
 
@@ -17,6 +19,7 @@ from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
 from airflow_provider_webdata.states.jobs import JobView, name_of
 from airflow_provider_webdata.ui.lookups import FAILED_KEPT, Lookup
+from airflow_provider_webdata.ui.rendering import csv_file
 from airflow_provider_webdata.ui.tasks import summary_of
 from airflow_provider_webdata.ui.threads import in_thread
 
@@ -25,6 +28,7 @@ from .owners import deliveries_of, job_owners
 if TYPE_CHECKING:
     from starlette.responses import Response
 
+    from airflow_provider_webdata.api.models import ActivityItem
     from airflow_provider_webdata.common.job_kinds import JobKind
 
     from .page import PageView
@@ -32,9 +36,15 @@ if TYPE_CHECKING:
 ROWS = 25
 _ERRORS_SHOWN = 50
 _SEARCHED = 100
-"""Maximum number of jobs of each operation among which the filters by DAG and task search. The filter by state searches
-`ROWS` jobs, because it needs a request for each."""
+"""Maximum number of jobs of each operation that one page searches by DAG and task, all that the service lists in one
+response. The filter by state searches `ROWS` jobs, because it needs a request for each."""
 _FILTERS = ("conn_id", "operation", "state", "dag", "task")
+_HEADS = (
+    *("job_id", "operation", "target", "started_at", "state", "pages", "total", "failed_pages", "credits"),
+    *("dag_id", "run_id", "task_id", "map_index"),
+)
+_PLACES = tuple(f"{kind}_{name}" for kind in ALL_JOB_KINDS for name in ("cursor", "skip"))
+"""Parameters of a page of older jobs: a cursor of each of the service's lists, and the jobs to skip after it."""
 
 
 async def page(page: PageView) -> Response:
@@ -46,70 +56,158 @@ async def page(page: PageView) -> Response:
         is_any_hidden=await page.is_any_connection_hidden(),
         operations=ALL_JOB_KINDS,
         given={name: page.text(name) for name in _FILTERS},
+        places={name: page.text(name) for name in _PLACES if page.text(name)},
     )
 
 
 async def list_part(page: PageView) -> Response:
-    """Show the newest jobs of a connection's team with their states."""
+    """Show jobs of a connection's team with their states, the newest or those from a place in the service's lists."""
+    found = await _listed(page)
+    given = {name: page.text(name) for name in _FILTERS if page.text(name)}
+    return await page.render(
+        "jobs_list.html",
+        title="Jobs",
+        conn_id=page.required("conn_id"),
+        found=found,
+        is_filtered=len(given) > 1,
+        is_searched=any(page.text(name) for name in ("state", "dag", "task")),
+        are_newest=not any(page.text(name) for name in _PLACES),
+        older=urlencode({**given, **found.places}) if found.places is not None else None,
+        newest=urlencode(given),
+        here=urlencode({**given, **{name: page.text(name) for name in _PLACES if page.text(name)}}),
+    )
+
+
+async def csv(page: PageView) -> Response:
+    """Return one page of the list as CSV. The states of all others would need a request for each."""
+    found = await _listed(page)
+    return await in_thread(csv_file, "jobs.csv", _HEADS, [_csv_row(row) for row in found.rows])
+
+
+def _csv_row(row: _Row) -> tuple[Any, ...]:
+    view, task = row.view.value, row.task
+    return (
+        *(row.item.id, row.item.endpoint, row.item.target, row.started and row.started.isoformat()),
+        *((view.state, view.completed, view.total, row.failed, view.credits_used) if view else (None,) * 5),
+        *(task or (None,) * 4),
+    )
+
+
+class _Row(NamedTuple):
+    """A job in the list.
+
+    :param view: state of the job.
+    :param task: the task that started it, if known.
+    :param failed: number of failed pages; None if it cannot be read.
+    :param rate: pages per minute of a running job.
+    :param left: estimated remaining time.
+    """
+
+    item: ActivityItem
+    view: Lookup[JobView]
+    task: TaskName | None
+    started: datetime | None
+    failed: int | None
+    rate: float | None
+    left: timedelta | None
+
+
+class _Listed(NamedTuple):
+    """A page of the list.
+
+    :param searched: number of readable jobs, with those that do not match the filters.
+    :param are_hidden: whether jobs belong to DAGs that the visitor may not read.
+    :param refused: why lists of the service cannot be read.
+    :param places: parameters of the next page; None if this is the last.
+    """
+
+    rows: list[_Row]
+    searched: int
+    are_hidden: bool
+    refused: list[str]
+    places: dict[str, Any] | None
+
+
+async def _listed(page: PageView) -> _Listed:
+    """Read the next jobs from a place in the service's list of each operation, newest first."""
     conn_id = page.required("conn_id")
     operation = page.text("operation")
     kinds = [_kind(operation)] if operation else list(ALL_JOB_KINDS)
     state, dag, task = (page.text(name) for name in ("state", "dag", "task"))
     most = _SEARCHED if state or dag or task else ROWS
+    cursors = {kind: page.text(f"{kind}_cursor") for kind in kinds}
+    places = {kind: page.whole(f"{kind}_skip") for kind in kinds}
     lists = await asyncio.gather(
         *(
             page.lookups.find(
                 conn_id,
-                ("activity", kind, most),
-                lambda hook, kind=kind: hook.activity(endpoint=kind, limit=most),  # type: ignore[misc]
+                ("activity", kind, most, cursors[kind]),
+                lambda hook, kind=kind: hook.activity(  # type: ignore[misc]
+                    endpoint=kind, limit=most, cursor=cursors[kind] or None
+                ),
             )
             for kind in kinds
         )
     )
-    listed = [
-        item
-        for found in lists
-        if found.value
-        for item in found.value.data
-        if item.id and item.endpoint in ALL_JOB_KINDS
-    ]
-    listed.sort(key=lambda item: item.created_at or "", reverse=True)
-    tasks, hidden = await in_thread(_owners, page, conn_id, [item.id for item in listed])
-    matching = [
-        item
-        for item in listed
-        if item.id not in hidden
-        and dag in (tasks[item.id].dag_id if item.id in tasks else "")
-        and task in (tasks[item.id].task_id if item.id in tasks else "")
-    ]
-    items = matching[:ROWS]
-    views = await asyncio.gather(*(_look(page, conn_id, _kind(item.endpoint), item.id) for item in items))
+    parts = {kind: found.value.data if found.value else [] for kind, found in zip(kinds, lists, strict=True)}
+    following = {
+        kind: (found.value.cursor or "") if found.value and found.value.has_more is not False else ""
+        for kind, found in zip(kinds, lists, strict=True)
+    }
+    merged = heapq.merge(
+        *([(kind, item) for item in part[places[kind] :]] for kind, part in parts.items()),
+        key=lambda entry: entry[1].created_at or "",
+        reverse=True,
+    )
+    # The place of the next page also skips entries that are no jobs.
+    entries = [(kind, item, bool(item.id) and item.endpoint == kind) for kind, item in merged]
+    tasks, hidden = await in_thread(
+        _owners, page, conn_id, [str(item.id) for _, item, is_job in entries if is_job]
+    )
+    matching: list[ActivityItem] = []
+    searched = 0
+    for kind, item, is_job in entries:
+        places[kind] += 1
+        if is_job and item.id not in hidden:
+            searched += 1
+            starter = tasks.get(str(item.id))
+            if dag in (starter.dag_id if starter else "") and task in (starter.task_id if starter else ""):
+                matching.append(item)
+        # Beyond the end of one list, its next jobs may be newer than those of the others.
+        if len(matching) == ROWS or (places[kind] >= len(parts[kind]) and following[kind]):
+            break
+    for kind in kinds:
+        if places[kind] >= len(parts[kind]) and following[kind]:
+            cursors[kind], places[kind] = following[kind], 0
+    has_more = any(places[kind] < len(parts[kind]) or following[kind] for kind in kinds)
+    names = {f"{kind}_cursor": cursors[kind] for kind in kinds} | {
+        f"{kind}_skip": places[kind] for kind in kinds
+    }
+    return _Listed(
+        [
+            row
+            for row in await _rows(page, conn_id, matching, tasks)
+            if not state or (row.view.value is not None and row.view.value.state == state)
+        ],
+        searched,
+        bool(hidden),
+        [found.problem for found in lists if found.problem],
+        {name: value for name, value in names.items() if value} if has_more else None,
+    )
+
+
+async def _rows(
+    page: PageView, conn_id: str, items: list[ActivityItem], tasks: dict[str, TaskName]
+) -> list[_Row]:
+    views = await asyncio.gather(
+        *(_look(page, conn_id, _kind(str(item.endpoint)), str(item.id)) for item in items)
+    )
     failed = await asyncio.gather(*(_failed(page, conn_id, view.value) for view in views))
     paces = await in_thread(lambda: [_pace(page, conn_id, view.value) for view in views])
-    rows = [
-        {
-            "item": item,
-            "view": view,
-            "task": tasks.get(item.id),
-            "started": moment(item.created_at),
-            "failed": count,
-            "rate": rate,
-            "left": left,
-        }
-        for item, view, count, (rate, left) in zip(items, views, failed, paces, strict=True)
-        if not state or (view.value is not None and view.value.state == state)
+    return [
+        _Row(item, view, tasks.get(str(item.id)), moment(item.created_at), count, *pace)
+        for item, view, count, pace in zip(items, views, failed, paces, strict=True)
     ]
-    return await page.render(
-        "jobs_list.html",
-        title="Jobs",
-        conn_id=conn_id,
-        rows=rows,
-        is_filtered=bool(operation or state or dag or task),
-        searched=len(views) if state else len(listed),
-        are_more=len(matching) > ROWS,
-        hidden=len(hidden),
-        refused=[found.problem for found in lists if found.problem],
-    )
 
 
 async def one(page: PageView) -> Response:

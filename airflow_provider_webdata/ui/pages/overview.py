@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import csv
-import io
 from collections import Counter
 from datetime import date, datetime, time, timedelta, timezone
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-from starlette.responses import Response
 
 from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError, TablesMissingError
 from airflow_provider_webdata.airflow_db.spent import runs_since
@@ -23,7 +19,7 @@ from airflow_provider_webdata.ui.attention import (
     task_concerns,
 )
 from airflow_provider_webdata.ui.lookups import Lookup
-from airflow_provider_webdata.ui.rendering import HEADERS
+from airflow_provider_webdata.ui.rendering import csv_file
 from airflow_provider_webdata.ui.spend import Period, spend_of, today
 from airflow_provider_webdata.ui.threads import in_thread
 
@@ -31,6 +27,8 @@ from .owners import readable_deliveries
 from .waits import readable_waits
 
 if TYPE_CHECKING:
+    from starlette.responses import Response
+
     from airflow_provider_webdata.api.models import CreditHistory, CreditUsage
     from airflow_provider_webdata.inbox_server.storage.records import StoredDelivery
 
@@ -168,15 +166,13 @@ async def spend_csv(page: PageView) -> Response:
     conn_id, day = page.text("conn_id"), today()
     known = (await page.lookups.credit_usage(conn_id))[1] if conn_id else None
     reported = await _reported(page, conn_id, Period.of(known, day).shown_from(day))
-    text = io.StringIO()
-    rows = csv.writer(text)
-    rows.writerow(("day", "dag_id", "credits"))
-    for one, used_by in sorted(reported.by_day.items()):
-        rows.writerows(
-            (one, dag_id, used) for dag_id, used in sorted(used_by.items()) if dag_id in reported.readable
-        )
-    headers = {**HEADERS, "content-disposition": 'attachment; filename="credits.csv"'}
-    return Response(text.getvalue(), media_type="text/csv", headers=headers)
+    rows = (
+        (one, dag_id, used)
+        for one, used_by in sorted(reported.by_day.items())
+        for dag_id, used in sorted(used_by.items())
+        if dag_id in reported.readable
+    )
+    return csv_file("credits.csv", ("day", "dag_id", "credits"), rows)
 
 
 async def service_part(page: PageView) -> Response:

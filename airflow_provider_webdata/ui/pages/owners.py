@@ -39,14 +39,22 @@ def deliveries_of(
     return readable_deliveries(page, page.store().newest(conn_id, wanted, limit))
 
 
-def readable_deliveries(page: PageView, deliveries: Sequence[StoredDelivery]) -> list[StoredDelivery]:
+def readable_deliveries(
+    page: PageView, deliveries: Sequence[StoredDelivery], dag: str = ""
+) -> list[StoredDelivery]:
     """Omit the deliveries of DAGs that the visitor may not read.
 
     :param deliveries: of connections that the visitor may read.
+    :param dag: return only deliveries of DAGs whose id contains this text.
     """
     named = tasks_named(page.store(), deliveries)
     owners = delivery_owners(deliveries, named)
-    return [one for one in deliveries if page.visitor.may_read_dags(owners[one.id])]
+    return [
+        one
+        for one in deliveries
+        if page.visitor.may_read_dags(owners[one.id])
+        and (not dag or any(dag in dag_id for dag_id in owners[one.id]))
+    ]
 
 
 def tasks_named(store: DeliveryStore, deliveries: Iterable[StoredDelivery]) -> dict[int, TaskName]:

@@ -27,8 +27,8 @@ _IDS = {
 
 async def page(page: PageView) -> Response:
     """Show the waits of the DAGs that the visitor may read: first those in workers, and of each the longest first."""
-    offset = page.whole("offset")
-    shown, total, hidden = await in_thread(readable_waits, page, offset)
+    offset, dag = page.whole("offset"), page.text("dag")
+    shown, total, hidden = await in_thread(readable_waits, page, offset, dag)
     return await page.render(
         "waits.html",
         title="Waits",
@@ -36,27 +36,28 @@ async def page(page: PageView) -> Response:
         stopped=await page.lookups.stopped_triggerer(),
         total=total,
         hidden=hidden,
-        offset=offset,
+        dag=dag,
         following=offset + WAITS_SHOWN if offset + WAITS_SHOWN < total else None,
         previous=max(offset - WAITS_SHOWN, 0) if offset else None,
     )
 
 
-def readable_waits(page: PageView, offset: int = 0) -> tuple[list[WaitingTask], int, int]:
-    """Return a page of readable waits, the number of all readable waits, and the number of unreadable waits.
+def readable_waits(page: PageView, offset: int = 0, dag: str = "") -> tuple[list[WaitingTask], int, int]:
+    """Return a page of readable waits, the number of all of them, and the number of unreadable waits. Blocks.
 
-    Blocks.
+    :param dag: return only waits of DAGs whose id contains this text.
     """
     in_workers = waits_in_workers()
     counts = Counter(waiting_dags())
     counts.update(task.name.dag_id for task in in_workers)
     readable = page.visitor.readable(counts)
-    total = sum(counts[dag_id] for dag_id in readable)
-    first = [_in_worker(task) for task in in_workers if task.name.dag_id in readable]
+    wanted = {dag_id for dag_id in readable if dag in dag_id}
+    first = [_in_worker(task) for task in in_workers if task.name.dag_id in wanted]
     shown = first[offset : offset + WAITS_SHOWN]
-    if readable and len(shown) < WAITS_SHOWN:
-        shown += waits(readable, max(offset - len(first), 0))[: WAITS_SHOWN - len(shown)]
-    return shown, total, sum(counts.values()) - total
+    if wanted and len(shown) < WAITS_SHOWN:
+        shown += waits(wanted, max(offset - len(first), 0))[: WAITS_SHOWN - len(shown)]
+    hidden = sum(count for dag_id, count in counts.items() if dag_id not in readable)
+    return shown, sum(counts[dag_id] for dag_id in wanted), hidden
 
 
 def _in_worker(task: StoredTask) -> WaitingTask:

@@ -37,8 +37,9 @@ ODD = tuple(f"odd{number}" for number in range(12))
 """Connections to `OddService`: the answers to each are cached apart."""
 EMPTY = "empty"
 """Another connection to it, which random answers leave alone."""
-PARTLY, TEAMWORK, UNREAD, FILTERED = "partly", "teamwork", "unread", "filtered"
-"""More, each for a few tests: failed pages, which cannot be read, a team that spends more than its DAGs, and lists."""
+PARTLY, TEAMWORK, UNREAD, FILTERED, PAGED = "partly", "teamwork", "unread", "filtered", "paged"
+"""More, each for a few tests: failed pages, which cannot be read, a team that spends more than its DAGs, lists, and
+their pages."""
 TEAM_DAG = "team_dag"
 """A DAG that spent credits with `TEAMWORK`."""
 CHEAP_DAGS = tuple(f"cheap{number}" for number in range(8))
@@ -215,7 +216,7 @@ def pages(
         **{f"AIRFLOW_CONN_{HIDDEN_CONN_ID.upper()}": connection_text(sandbox.url)},
         **{
             f"AIRFLOW_CONN_{conn_id.upper()}": connection_text(odd.url)
-            for conn_id in (*ODD, EMPTY, PARTLY, TEAMWORK, UNREAD, FILTERED)
+            for conn_id in (*ODD, EMPTY, PARTLY, TEAMWORK, UNREAD, FILTERED, PAGED)
         },
     )
     engine = create_engine(database)
@@ -420,6 +421,14 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
             "operator": "WebDataScrapeOperator",
             "state": "failed",
             "rendered": ours,
+            "xcoms": {"failure": FAILURE},
+        },
+        {
+            "dag_id": FAILED_DAG,
+            "task_id": "load",
+            "operator": "WebDataToTableOperator",
+            "state": "failed",
+            "rendered": {"table": "pages", "conn_id": "warehouse"},
             "xcoms": {"failure": FAILURE},
         },
         {

@@ -48,6 +48,7 @@ def params_of(path: str, ids: dict[str, Any]) -> dict[str, Any]:
         "/monitors/check": {**conn, "monitor_id": ids["monitor"], "check_id": ids["check"]},
         "/monitors/check/part": {**conn, "monitor_id": ids["monitor"], "check_id": ids["check"]},
         "/jobs/list": conn,
+        "/jobs/csv": conn,
         "/jobs/job": {**conn, "operation": "crawl", "job_id": ids["crawl"]},
         "/jobs/job/part": {**conn, "operation": "crawl", "job_id": ids["crawl"]},
         "/task": {"dag_id": "shop", "run_id": "run", "task_id": "crawl"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import time
@@ -10,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 from html import unescape
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from markupsafe import escape
@@ -31,6 +32,7 @@ from tests.integration.ui.conftest import (
     ODD,
     OLD_DAG,
     OTHER_DAG,
+    PAGED,
     PARTLY,
     PREFIX,
     TEAM_DAG,
@@ -156,8 +158,54 @@ def test_jobs_are_filtered_by_state_dag_and_task(pages: Pages) -> None:
     assert "The newest 25 jobs" in pages.get("/jobs/list", **listed).text
     running = pages.get("/jobs/list", state="scraping", **listed).text
     assert running.count("<tr>\n") == 25
-    assert "None of the newest 25 jobs matches" in pages.get("/jobs/list", state="failed", **listed).text
-    assert "None of the newest 30 jobs matches" in pages.get("/jobs/list", dag="elsewhere", **listed).text
+    none = "of the last 24 hours matches the filters"
+    assert f"None of the newest 25 jobs {none}" in pages.get("/jobs/list", state="failed", **listed).text
+    assert f"None of 30 jobs {none}" in pages.get("/jobs/list", dag="elsewhere", **listed).text
+
+
+def test_older_jobs(pages: Pages) -> None:
+    """Each is on one page, the newest first, by the cursors of the service's lists of each operation."""
+    listed: dict[str, list[dict[str, Any]]] = {"crawl": [], "agent": []}
+    for number in range(150):
+        # Minutes, from the newest; at first most are crawls.
+        kind = "crawl" if number % 9 and number < 120 else "agent"
+        created = datetime(2026, 1, 2, tzinfo=timezone.utc) - timedelta(minutes=number)
+        listed[kind].append({"id": f"paged-{number:03}", "endpoint": kind, "created_at": created.isoformat()})
+
+    def answer(path: str) -> tuple[int, bytes]:
+        query = dict(parse_qsl(urlsplit(path).query))
+        if "activity" not in path:
+            return 200, json.dumps({"success": True, "status": "completed", "data": []}).encode()
+        first, most = int(query.get("cursor", "0")), int(query["limit"])
+        found = listed.get(query["endpoint"], [])
+        has_more = len(found) > first + most
+        page = {"data": found[first : first + most], "has_more": has_more}
+        return 200, json.dumps(
+            {"success": True, **page, "cursor": str(first + most) if has_more else None}
+        ).encode()
+
+    pages.odd.answer = answer
+    seen: list[str] = []
+    params: dict[str, str] = {"conn_id": PAGED}
+    for number in range(10):
+        text = pages.get("/jobs/list", **params).text
+        seen += re.findall(r">(paged-\d+)<", text)
+        assert ("The newest 25 jobs of the last" in text) is (number == 0)
+        assert ("older jobs of the last" in text) is (number > 0)
+        older = re.search(r'href="[^"]*/jobs\?([^"]*)" rel="next"', text)
+        if older is None:
+            break
+        frame = pages.get("/jobs", **dict(parse_qsl(unescape(older[1])))).text
+        part = re.search(r'data-src="[^"]*/jobs/list\?([^"]*)"', frame)
+        assert part is not None, frame
+        params = dict(parse_qsl(unescape(part[1])))
+    assert seen == [f"paged-{number:03}" for number in range(150)]
+    text = pages.get("/jobs/list", conn_id=PAGED, dag="elsewhere").text
+    assert "None of the newest 113 jobs of the last 24 hours matches" in text
+    first = [*csv.DictReader(pages.get("/jobs/csv", conn_id=PAGED).text.splitlines())]
+    assert [one["job_id"] for one in first] == seen[:25]
+    assert {(one["state"], one["dag_id"]) for one in first} == {("completed", "")}
+    assert "dag=elsewhere" in text.partition('rel="next"')[0].rpartition("href=")[2]
 
 
 def test_a_check_history_that_cannot_be_read_is_not_empty(pages: Pages) -> None:
@@ -253,13 +301,14 @@ def test_empty_states_have_code_that_runs(pages: Pages) -> None:
         exec(compile(unescape(code[1]), path, "exec"), {})
 
 
+NO_LINKS = {"/service", "/health", "/jobs/job/part", "/monitors/values"}
+
+
 def test_every_link_begins_with_the_path_of_the_api_server(pages: Pages, ids: dict[str, Any]) -> None:
     for path in VIEWS:
         text = pages.get(path, **params_of(path, ids)).text
         links = re.findall(r'(?:href|src|action|data-src)="([^"]*)"', text)
-        assert links or path in {"/service", "/health", "/jobs/job/part", "/spend/csv", "/monitors/values"}, (
-            path
-        )
+        assert links or path.endswith("/csv") or path in NO_LINKS, path
         assert all(link.startswith((f"{PREFIX}/", "https://")) for link in links), (path, links)
 
 
@@ -307,6 +356,9 @@ FILTERS: list[tuple[dict[str, str], bool]] = [
     ({"event": "crawl.completed"}, True),
     ({"event": "completed"}, True),
     ({"event": "agent.completed"}, False),
+    ({"dag": "filtered_sh"}, True),
+    ({"dag": "filtered_shop", "event": "crawl.completed"}, True),
+    ({"dag": "elsewhere"}, False),
     ({"find": "filtered-job"}, True),
     ({"find": "filter-key"}, True),
     ({"find": "https://hooks.example/webdata/inbox/market/filter-key"}, True),
@@ -327,7 +379,8 @@ FILTERS: list[tuple[dict[str, str], bool]] = [
 def test_filters_of_deliveries(pages: Pages) -> None:
     tomorrow = (datetime.now(timezone.utc) + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M")
     page = {"metadata": {"sourceURL": "https://shop.example/a?b=1"}}
-    body = {"type": "crawl.completed", "id": "filtered-job", "data": [page]}
+    task = {"dag_id": "filtered_shop", "task_id": "crawl"}
+    body = {"type": "crawl.completed", "id": "filtered-job", "data": [page], "metadata": task}
     delivery = str(pages.deliver(body, key="filter-key"))
     for filters, found in FILTERS:
         params = {
@@ -337,11 +390,25 @@ def test_filters_of_deliveries(pages: Pages) -> None:
         answer = pages.get("/deliveries", **params)
         assert answer.status_code == 200, answer.text
         assert (f'/deliveries/delivery?id={delivery}"' in answer.text) is found, filters
+        rows = pages.get("/deliveries/csv", **params).text.splitlines()
+        assert any(row.startswith(f"{delivery},") for row in rows) is found, filters
+
+
+def test_no_cell_of_a_file_is_a_formula(pages: Pages) -> None:
+    pages.deliver({"type": "crawl.completed", "id": "=HYPERLINK(A1)"})
+    rows = [*csv.reader(pages.get("/deliveries/csv", find="=HYPERLINK(A1)").text.splitlines())]
+    assert [dict(zip(rows[0], row, strict=True))["job_or_check_id"] for row in rows[1:]] == [
+        "'=HYPERLINK(A1)"
+    ]
 
 
 def test_pages_of_deliveries(pages: Pages) -> None:
     """Each delivery is on one page, the newest first."""
-    made = [pages.deliver({"type": "paged", "id": f"paged-{number}"}) for number in range(120)]
+    named = {"dag_id": "paged_dag", "task_id": "crawl"}
+    made = [
+        pages.deliver({"type": "paged", "id": f"paged-{number}", "metadata": {} if number else named})
+        for number in range(120)
+    ]
     seen: list[int] = []
     params: dict[str, Any] = {"event": "paged"}
     for _ in range(3):
@@ -352,6 +419,9 @@ def test_pages_of_deliveries(pages: Pages) -> None:
         before = text.partition("before=")[2].partition('"')[0]
         params["before"] = before
     assert seen == sorted(made, reverse=True)
+    # Beyond the first page, and the oldest.
+    assert f'/deliveries/delivery?id={made[0]}"' in pages.get("/deliveries", event="paged", dag="paged_").text
+    assert len(pages.get("/deliveries/csv", event="paged").text.splitlines()) == 121
 
 
 def test_a_delivery(pages: Pages, ids: dict[str, Any]) -> None:
@@ -400,6 +470,7 @@ def test_monitors(pages: Pages, ids: dict[str, Any]) -> None:
     assert "At 09:00, Monday through Friday (UTC)" in text
     assert "another webhook" in text
     assert "shop.keep" in text
+    assert "3 monitors</p>" in text
     monitor = pages.get("/monitors/monitor/part", **CONN, monitor_id=ids["monitor"]).text
     assert f"<h1>{escape(HOSTILE)} " in monitor
     # A strip of checks, and beside it what the newest that found something found.
@@ -524,6 +595,10 @@ def test_waits(pages: Pages) -> None:
     assert "by webhook" in text
     assert "airflow triggerer" in text
     assert "in DAGs that you may not read" in pages.get("/waits", "viewer").text
+    filtered = pages.get("/waits", dag="patien").text
+    assert "3 tasks wait for the service now" in filtered
+    assert "hidden-job" not in filtered
+    assert "No waiting tasks that match" in pages.get("/waits", dag="elsewhere").text
 
 
 def test_waits_in_a_worker(pages: Pages) -> None:
@@ -597,6 +672,10 @@ def test_the_tab_of_a_failed_task_begins_with_the_reason(pages: Pages) -> None:
     assert f'href="{error_link("WD-051")}"' in box
     assert "elsewhere" not in reported
     assert re.search(r"<pre[^>]*>airflow webdata doctor</pre><button[^>]*>Copy", reported)
+    # A load has no connection to the service.
+    load = text_of("load")
+    assert escape(FAILURE["message"]) in load.partition('class="problem"')[2].partition("</div>\n")[0]
+    assert "permission" not in load
     assert "the worker may have died" in text_of("killed")
     forgiven = text_of("forgiven")
     assert "tables" not in forgiven
@@ -619,8 +698,9 @@ def test_the_tab_of_a_run_shows_the_reasons(pages: Pages) -> None:
     text = pages.get("/run", dag_id=FAILED_DAG, run_id="run").text
     rows = {
         name: text.partition(f">{name}</a>")[2].partition("</tr>")[0]
-        for name in ("reported", "crawl", "killed")
+        for name in ("reported", "crawl", "killed", "load")
     }
+    assert escape(FAILURE["message"]) in rows["load"]
     assert escape(FAILURE["message"]) in rows["reported"]
     assert re.search(r">Rejected</span>\s+1 condition failed", rows["crawl"])
     assert "the worker may have died" in rows["killed"]
