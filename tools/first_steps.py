@@ -290,6 +290,8 @@ def _chat() -> Iterator[tuple[str, list[str]]]:
             self.send_response(200)
             self.end_headers()
 
+        def log_message(self, *_: object) -> None: ...
+
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}", messages
