@@ -128,7 +128,9 @@ docs: $(VENV)/.installed-dev
 	@$(BIN)/python -m tools.docs_site
 
 screenshot: $(VENV)/.installed-dev browser
-	@WEBDATA_SCREENSHOTS=docs/images $(BIN)/python -m pytest -q tests/e2e/test_ui.py tests/e2e/test_connection_form.py
+	@WEBDATA_SCREENSHOTS=docs/images $(BIN)/python -m pytest -q tests/e2e/test_connection_form.py
+	@DATA=1 $(BIN)/python -m demo up
+	@$(BIN)/python -m tools.pictures docs/images --docs; $(BIN)/python -m demo down
 
 browser:
 	@tools/browser-setup

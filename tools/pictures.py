@@ -1,8 +1,10 @@
 """Pictures of the pages that `make up DATA=1` shows, in Airflow's frame, and of Airflow's own beside them.
 
     python -m tools.pictures FOLDER [--pages overview,job*] [--widths 390,1440] [--schemes light,dark]
+    python -m tools.pictures docs/images --docs
 
-Without `--pages`, it opens all of them; `--list` prints their names. A picture is as long as its page.
+Without `--pages`, it opens all of them; `--list` prints their names. A picture is as long as its page. `--docs` takes
+the pictures of the docs instead.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from playwright.sync_api import Error, expect
 
 from airflow_provider_webdata.common.page_urls import UI_PATH, check_page, job_page, monitor_page
 from demo.data import DAG_IDS
-from tests.support.browser import logged_in
+from tests.support.browser import logged_in, save_small
 from tests.support.service import CONNECTION_ID
 from tests.support.stack import HOMES, Stack
 from tests.support.waiting import PATIENCE, wait_until
@@ -33,6 +35,13 @@ if TYPE_CHECKING:
 WIDTHS = (390, 768, 1024, 1440)
 SCHEMES = ("light", "dark")
 LONGEST = 6000
+DOCS = {
+    "ui-overview": ("overview", 1300, 1400),
+    "ui-check": ("check-prices", 1000, 560),
+    "ui-task": ("task-failed", 1300, 640),
+    "ui-run": ("run-docs_rag_refresh", 1300, 620),
+}
+"""Pictures of the docs by file name: page, width, and height."""
 FRAME = "iframe[title='Web Data']"
 
 
@@ -148,6 +157,20 @@ def take(page: Page, name: str, path: str, widths: list[int], folder: Path, sche
         page.screenshot(path=folder / f"{name}-{width}-{scheme}.png", animations="disabled")
 
 
+def take_for_docs(stack: Stack, folder: Path) -> None:
+    """Take the pictures of the docs in light and dark colors."""
+    paths = pages_of(stack)
+    with logged_in(stack) as page:
+        for scheme, suffix in (("light", ""), ("dark", "-dark")):
+            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            page.goto("/plugin/webdata")
+            for name, (shown, width, height) in DOCS.items():
+                page.set_viewport_size({"width": width, "height": height})
+                _opened(page, paths[shown])
+                page.wait_for_timeout(500)
+                save_small(page.screenshot(animations="disabled"), folder / f"{name}{suffix}.png")
+
+
 def _opened(page: Page, path: str) -> Frame | None:
     """Open a page; return the frame if it is one of ours."""
     is_ours = path.startswith(UI_PATH)
@@ -211,6 +234,7 @@ def main() -> int:
     parser.add_argument("--pages", default="*", help="names of pages, also with *, separated by commas")
     parser.add_argument("--widths", default=",".join(map(str, WIDTHS)))
     parser.add_argument("--schemes", default=",".join(SCHEMES))
+    parser.add_argument("--docs", action="store_true", help="take the pictures of the docs")
     parser.add_argument("--list", action="store_true", help="print the pages' names and addresses")
     given = parser.parse_args()
     stack = Stack.running_in(Path(os.environ.get("WEBDATA_DEMO_HOMES") or HOMES) / "up")
@@ -226,6 +250,9 @@ def main() -> int:
             print(f"{name:28} {stack.airflow_url}{path}")
         return 0
     given.folder.mkdir(parents=True, exist_ok=True)
+    if given.docs:
+        take_for_docs(stack, given.folder)
+        return 0
     widths = [int(width) for width in given.widths.split(",")]
     with logged_in(stack) as page:
         for scheme in given.schemes.split(","):

@@ -1,7 +1,4 @@
-"""The pages in a real browser with a whole Airflow: its frame, its links, and what changes while a page is open.
-
-With `WEBDATA_SCREENSHOTS` set to a folder (`make screenshot`), it takes the pictures of the docs.
-"""
+"""The pages in a real browser with a whole Airflow: its frame, its links, and what changes while a page is open."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from airflow_provider_webdata.common.page_urls import UI_PATH, check_page, job_p
 from airflow_provider_webdata.sandbox.control import SandboxControl
 from tests.e2e.conftest import API_KEY
 from tests.e2e.run import Run
-from tests.support.browser import picture, wait_for_parts
+from tests.support.browser import wait_for_parts
 from tests.support.service import CONNECTION_ID
 from tests.support.stack import Stack
 from tests.support.waiting import PATIENCE, wait_until
@@ -92,7 +89,6 @@ def test_in_airflows_menu(page: Page, stack: Stack, shown: Shown) -> None:
     page.goto("/plugin/webdata")
     frame = page.frame_locator("iframe[title='Web Data']")
     wait_for_parts(frame)
-    picture(page, "ui-overview")
     # The frame follows the theme that is chosen in Airflow, while it is shown.
     expect(frame.locator("html")).to_have_attribute("data-theme", "light")
     page.evaluate("document.documentElement.className = 'dark'")
@@ -156,13 +152,11 @@ def test_tabs(page: Page, stack: Stack, shown: Shown) -> None:
     expect(frame.get_by_role("link", name=shown.run_check_id).first).to_be_visible()
     _open_tab_of_task(page, run, "search")
     expect(frame.get_by_role("cell", name="https://shop.example/plans")).to_be_visible()
-    picture(page, "ui-task")
     _open_tab_of_task(page, run, "report_changes")
     expect(frame.get_by_text("This task does not use the web data service")).to_be_visible()
     expect(frame.get_by_role("navigation")).to_have_count(0)
     page.goto(shown.pages["monitor"])
     wait_for_parts(page)
-    picture(page.locator("main"), "ui-check")
 
 
 def test_a_refresh_keeps_focus_scroll_and_what_is_open(page: Page, shown: Shown) -> None:

@@ -100,16 +100,18 @@ def wait_for_parts(where: Page | FrameLocator) -> None:
 def picture(part: Page | Locator, name: str) -> None:
     """Take a picture for the docs in light and in dark colors, `<name>.png` and `<name>-dark.png`, if requested."""
     if PICTURES:
-        # Only in environments with Python 3.11 or newer.
-        from PIL import Image
-
         page = part if isinstance(part, Page) else part.page
         schemes: dict[Literal["dark", "light"], str] = {"dark": "-dark", "light": ""}
         for scheme, suffix in schemes.items():
             page.emulate_media(color_scheme=scheme)
             page.wait_for_timeout(500)
-            shot = Image.open(BytesIO(part.screenshot(animations="disabled"))).convert("RGB")
-            # 256 colors without dithering: a third of the size.
-            shot.quantize(256, dither=Image.Dither.NONE).save(
-                Path(PICTURES) / f"{name}{suffix}.png", optimize=True
-            )
+            save_small(part.screenshot(animations="disabled"), Path(PICTURES) / f"{name}{suffix}.png")
+
+
+def save_small(png: bytes, path: Path) -> None:
+    """Save a picture in 256 colors without dithering: a third of the size."""
+    # Only in environments with Python 3.11 or newer.
+    from PIL import Image
+
+    shot = Image.open(BytesIO(png)).convert("RGB")
+    shot.quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)

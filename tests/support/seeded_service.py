@@ -36,6 +36,11 @@ PLAN = 100_000
 SHOP, BOARD = "kettleworld.example", "tenders.example"
 DOCS, CATALOG, EXPORT = "docs.lakehouse.example", "parts-supply.example", "export.parts-supply.example"
 ROASTS = ("house-blend", "espresso-roast", "decaf", "single-origin-yirgacheffe")
+JOB_ERRORS = {
+    "fail_agent": "The page did not load within 60 seconds.",
+    "fail_crawl": "The site refused every request: HTTP 403.",
+}
+"""Errors of the failed jobs, by fault."""
 GUIDES = ("install", "connectors", "scheduling", "retries", "lineage", "quality", "costs")
 
 
@@ -286,7 +291,7 @@ class _Days:
     ) -> None:
         self._control.configure(**{"page_seconds": 0.0, "step_seconds": 0.0, **seconds})
         if fault:
-            self._control.add_fault(fault)
+            self._control.add_fault(fault, body=JOB_ERRORS[fault])
         self._found.jobs[role] = (kind, self._post(JOB_PATHS[kind], request)["id"])
 
     def _cancel(self, role: str) -> None:

@@ -25,7 +25,7 @@ from airflow_provider_webdata.runs.failures import (
     TooManyFailuresError,
 )
 from tests.support.seeded_dags import seeded
-from tests.support.seeded_service import DAYS, SEED, Service
+from tests.support.seeded_service import DAYS, JOB_ERRORS, SEED, Service
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -669,9 +669,7 @@ class Story:
         origin = self._origin(run, "research_agent")
         more: dict[str, Any] = {"deferred": True, "started": {"job_id": job_id}, "parallel": True}
         if age in (0, 2):
-            error: CodedError = JobFailedError(
-                f"Agent run {job_id} failed: The job failed because of an injected fault."
-            )
+            error: CodedError = JobFailedError(f"Agent run {job_id} failed: {JOB_ERRORS['fail_agent']}")
             pushed: dict[str, Any] = {"credits": self._credits("agent", 0, job_id)}
             if age == 2:
                 error = AgentLimitError(f"Agent run {job_id} failed: It stopped at its limit of 200 credits")
@@ -716,9 +714,7 @@ class Story:
         found = {"id": check.id, "monitorId": monitor_id, "status": check.status, "summary": check.summary}
         run.add("wait_for_check", 3, {"return_value": found, **shown}, rendered=shown)
         job_id = jobs["lost"][1]
-        failure = self._failure(
-            JobFailedError(f"Crawl {job_id} failed: The job failed because of an injected fault.")
-        )
+        failure = self._failure(JobFailedError(f"Crawl {job_id} failed: {JOB_ERRORS['fail_crawl']}"))
         origin = self._origin(run, "crawl_docs")
         self._job_events(run, "crawl", job_id, origin, pages=0, seconds=30, cost=0, outcome="failed")
         pushed = {"failure": failure, "credits": self._credits("crawl", 0, job_id)}

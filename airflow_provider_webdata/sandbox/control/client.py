@@ -142,8 +142,8 @@ class SandboxControl:
         :param method: affect only calls with this method.
         :param path: affect only calls (or deliveries) whose path matches this regular expression from the start.
         :param times: number of occurrences; None for no limit.
-        :param how: ``status``, ``body``, ``headers``, ``seconds`` (real time; sandbox time for ``late_delivery``),
-            ``event`` (affect only deliveries of this event).
+        :param how: ``status``, ``body`` (for the job faults, the job's error), ``headers``, ``seconds`` (real time;
+            sandbox time for ``late_delivery``), ``event`` (affect only deliveries of this event).
         """
         fault = {"kind": kind, "method": method, "path": path, "times": times, **how}
         return int(self._call("POST", "/faults", fault)["id"])

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.sandbox.state.core import Core
 
 RETENTION = timedelta(hours=24)
-JOB_FAULT = "The job failed because of an injected fault."
 
 
 class Jobs(ABC):

@@ -16,7 +16,7 @@ from airflow_provider_webdata.sandbox.reference.errors import ServiceError
 from airflow_provider_webdata.sandbox.reference.timestamps import from_iso
 
 from .call import Reply
-from .jobs import JOB_FAULT, Jobs
+from .jobs import Jobs
 from .paging import next_link, page_number
 
 if TYPE_CHECKING:
@@ -236,8 +236,8 @@ class PageJobs(Jobs):
                 job["begun"] = True
                 self._notify(job, "started")
                 self.first_pages(job)
-            elif self._core.faults.consume_job_failure(self.kind):
-                job["error"] = JOB_FAULT
+            elif error := self._core.faults.consume_job_failure(self.kind):
+                job["error"] = error
                 self._close(job, "failed")
             else:
                 self._scrape_next(job)

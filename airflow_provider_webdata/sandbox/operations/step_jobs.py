@@ -10,7 +10,7 @@ from airflow_provider_webdata.sandbox.engine.structured_data import gather, stat
 from airflow_provider_webdata.sandbox.reference.errors import ServiceError
 from airflow_provider_webdata.sandbox.reference.timestamps import from_iso
 
-from .jobs import JOB_FAULT, Jobs
+from .jobs import Jobs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,8 +126,8 @@ class StepJobs(Jobs):
     def _step(self, job: Json) -> None:
         step = job["steps"].pop(0)
         try:
-            if self._core.faults.consume_job_failure(self.kind):
-                raise JobFailedError(JOB_FAULT)
+            if message := self._core.faults.consume_job_failure(self.kind):
+                raise JobFailedError(message)
             self.perform(job, step)
         except (PageError, ServiceError) as error:
             # A failed page does not end the job. If every page failed, the job can fail in `complete`.

@@ -26,6 +26,7 @@ KINDS = {
     "late_delivery": "send a webhook delivery `seconds` of sandbox time later, and so out of order",
     "lose_answer": "send a webhook delivery but ignore the response, so that it is retried",
 }
+JOB_FAULT = "The job failed because of an injected fault."
 CHECK_FAULTS = frozenset({"fail_check"})
 JOB_FAULTS = frozenset({"fail_extract", "fail_agent", "fail_crawl", "fail_batch_scrape"})
 PROVIDER_FAULTS = frozenset({"fail_provider"})
@@ -129,11 +130,15 @@ class Faults:
 
     def consume_check_failure(self) -> bool:
         """Return whether the check that ends now must fail, and use the fault up."""
-        return self._consume_failure("fail_check")
+        return self._consume_failure("fail_check") is not None
 
-    def consume_job_failure(self, kind: str) -> bool:
-        """Return whether a job (``extract``, ``crawl``, ...) must fail at its current step, and use the fault up."""
-        return self._consume_failure(f"fail_{kind}")
+    def consume_job_failure(self, kind: str) -> str | None:
+        """Return the error with which a job (``extract``, ``crawl``, ...) must fail at its current step, or None.
+
+        It uses the fault up.
+        """
+        fault = self._consume_failure(f"fail_{kind}")
+        return None if fault is None else str(fault.body or JOB_FAULT)
 
     def consume_provider_failure(self, tool: str) -> bool:
         """Return whether a call of a data provider (``provider/capability``) must fail, and use the fault up."""
@@ -142,12 +147,12 @@ class Faults:
             _use(fault)
         return fault is not None
 
-    def _consume_failure(self, kind: str) -> bool:
+    def _consume_failure(self, kind: str) -> Fault | None:
         for fault in self._faults:
             if fault.kind == kind and fault.times != 0:
                 _use(fault)
-                return True
-        return False
+                return fault
+        return None
 
 
 def _use(fault: Fault) -> None:
