@@ -3,10 +3,10 @@
     python -m tools.reference_pages            update outdated pages
     python -m tools.reference_pages --check    list outdated pages, and exit with 1 if there are any
 
-The pages of docs/reference are generated. On other pages of docs/, the tables between `<!-- arguments of <class> -->`
-and `<!-- end of arguments -->`, `<!-- fields of the connection -->` and `<!-- end of fields -->`, and `<!-- codes -->`
-and `<!-- end of codes -->` are. Texts come from docstrings and from the provider's metadata: a line of a table is the
-first sentence of an argument's description.
+The pages of docs/reference with a mark are generated. On other pages of docs/, the tables between marks are:
+`<!-- arguments of <class> -->` and `<!-- end of arguments -->`, `<!-- fields of the connection -->` and
+`<!-- end of fields -->`, and `<!-- codes -->` and `<!-- end of codes -->`. Texts come from docstrings and from the
+provider's metadata: a line of a table is the first sentence of an argument's description.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ _BLOCK = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _SENTENCE = re.compile(r"(?<=[.)])\s+(?=[A-Z`\d])")
-_DEFAULT = re.compile(r"(?:^|(?<=\s))\(?[Dd]efault: ([^;]+?)(?:[.)]+(?=\s|$)|;|$)")
+_DEFAULT = re.compile(
+    r"\(default: (?P<in_help>.*?)\)(?=$|[.;, ])|(?:^|\s)Default: (?P<text>[^;]+?)(?:\.(?=\s|$)|;|$)"
+)
 _ASIDE = re.compile(r" ?\((?:templated|default)\)")
 _PAGE = re.compile(r"`docs/([\w/]+\.md)`")
 _STANDARD = {
@@ -226,7 +228,8 @@ def _default(item: Argument) -> str:
     if item.default not in ("None", ""):
         return f"`{item.default}`"
     stated = _DEFAULT.search(_ASIDE.sub("", item.text))
-    return stated[1] if stated and len(stated[1].split()) <= MAX_DEFAULT_WORDS else ""
+    text = (stated["in_help"] or stated["text"]) if stated else ""
+    return text if len(text.split()) <= MAX_DEFAULT_WORDS else ""
 
 
 def _line(text: str, root: str, *, whole: bool = False) -> str:

@@ -101,7 +101,7 @@ XCOM_KEYS: dict[str, XComKey] = {
     "scrapeId": XComKey("id of the scrape", "scrape, parse, and interact with `scrape_id`"),
     "statusCode": XComKey("status of the page's site", "scrape and parse"),
     "warning": XComKey("the service's warning, or None", "search, scrape, parse, and map"),
-    "scrape_id": XComKey("id for feedback on the call", "data providers"),
+    "scrape_id": XComKey("the service's id of the call", "data providers"),
     "requestId": XComKey("idempotency key of the request", "data providers"),
     "sessionId": XComKey("id of the browser session", "interact"),
     "steps": XComKey("list of the steps' `stdout`, `stderr`, `exitCode`, `killed`, `error`", "interact"),

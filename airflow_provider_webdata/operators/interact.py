@@ -42,7 +42,7 @@ class WebDataInteractOperator(
         also JSON text of a list).
     :param scrape_id: UUID of an earlier scrape, to run the steps on its page (templated).
     :param language: `python`, `node` (the service's default), or `bash`, for steps without a `language` (templated).
-    :param step_timeout: seconds that a step may take, 1 to 300, for steps without a `timeout`. Service default: 30
+    :param step_timeout: seconds that a step may take, 1 to 300, for steps without a `timeout`. Default: 30
         (templated).
     :param check_exit_code: whether a failed step (a nonzero exit code, an exception, or a timeout) ends the run and
         fails the task (default). Otherwise, the next step runs.
