@@ -3,10 +3,10 @@
     python -m tools.reference_pages            update outdated pages
     python -m tools.reference_pages --check    list outdated pages, and exit with 1 if there are any
 
-The pages of docs/reference with a mark are generated. On other pages of docs/, the tables between `<!-- arguments of
-<class> -->` and `<!-- end of arguments -->`, `<!-- fields of the connection -->` and `<!-- end of fields -->`, and
-`<!-- codes -->` and `<!-- end of codes -->` are. Texts come from docstrings and from the provider's metadata: a line of
-a table is the first sentence of an argument's description.
+The pages of docs/reference with a mark are generated. On other pages of docs/, the tables between marks are:
+`<!-- arguments of <class> -->` and `<!-- end of arguments -->`, `<!-- fields of the connection -->` and
+`<!-- end of fields -->`, and `<!-- codes -->` and `<!-- end of codes -->`. Texts come from docstrings and from the
+provider's metadata: a line of a table is the first sentence of an argument's description.
 """
 
 from __future__ import annotations
