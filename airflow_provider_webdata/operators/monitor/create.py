@@ -45,7 +45,7 @@ class WebDataCreateMonitorOperator(
         ),
     ),
 ):
-    """Declare a monitor. Idempotent: repeated runs leave exactly one monitor.
+    """Declare a monitor. Idempotent: runs one after another leave one monitor.
 
     The monitor is identified by its name, which the service does not keep unique: two monitors with the same name are
     an error that contains both ids, unless `monitor_id` selects one. All arguments up to `webhook` are templated fields
