@@ -14,7 +14,7 @@ T = TypeVar("T")
 class Once(Generic[T]):
     """Creates a value on first use, once for all concurrent callers.
 
-    Cancelling one caller does not affect the others. An error is raised in every waiting caller and is not cached: the
+    Canceling one caller does not affect the others. An error is raised in every waiting caller and is not cached: the
     next caller tries again.
 
     :ivar made: the value, once created.

@@ -25,7 +25,7 @@ class WebDataAgentOperator(
     All arguments up to `zero_data_retention` are templated fields of POST /v2/agent. Omitted arguments are not sent;
     the defaults below are the service's. Nested mappings accept wire and Python names. Your own `webhook` replaces the
     one of this Airflow's inbox. `WebDataJobOperator` documents how the task starts, waits for, and cancels the run. A
-    cancelled run stops, and stops billing, at its next step.
+    canceled run stops, and stops billing, at its next step.
 
     XCom: the service's response with wire names: `data`, `creditsUsed`, `model`, `threadId`, and other fields, and
     `id`. With `output`, a description of the written file replaces `data`. If a run fails, the task logs its last

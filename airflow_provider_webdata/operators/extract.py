@@ -32,7 +32,7 @@ class WebDataExtractOperator(
 
     The hosted service shuts `/v2/extract` down on 2026-12-10 at 15:00 UTC; self-hosted servers may keep it. `via`
     selects the operation to use. The service cannot cancel an extract job: if the task is killed or times out, the job
-    continues, and the task logs it. A batch scrape or agent run is cancelled.
+    continues, and the task logs it. A batch scrape or agent run is canceled.
 
     All arguments up to `webhook` are templated fields of POST /v2/extract. Omitted arguments are not sent; the
     defaults below are the service's. Nested mappings accept wire and Python names. `urls` or `prompt` is required. Your

@@ -24,7 +24,7 @@ class WaitTimeoutError(CodedError, AirflowSensorTimeout):
 
 
 class JobFailedError(CodedError, AirflowException):
-    """The service reports that a job failed or was cancelled."""
+    """The service reports that a job failed or was canceled."""
 
     help_code = "WD-031"
 

@@ -117,9 +117,9 @@ class JobSensorRun(SensorRun[JobOutcome]):
         return JobTarget(self.task.kind, str(checked_text(self.task.job_id)), policy, self.log)
 
     def judge(self, outcome: JobOutcome) -> None:
-        """Return if the job completed, or was cancelled and is accepted; otherwise end the task."""
-        if self.task.accept_cancelled and outcome.job_status == "cancelled":
-            self.log.warning("%s. The task returns the pages so far (accept_cancelled=True)", outcome.message)
+        """Return if the job completed, or was canceled and is accepted; otherwise end the task."""
+        if self.task.accept_canceled and outcome.job_status == "cancelled":
+            self.log.warning("%s. The task returns the pages so far (accept_canceled=True)", outcome.message)
             return
         if outcome.status == "failed":
             JobResult(self, self.task, self.task.kind, outcome.job_id).settle_lost()

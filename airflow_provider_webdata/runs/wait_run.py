@@ -145,7 +145,7 @@ class WaitRun(Run, Generic[OutcomeT]):
         raise AirflowException(text or f"The outcome of the wait has an unknown status: {status}")
 
     def fail_job(self, text: str) -> NoReturn:
-        """Fail a task whose job failed or was cancelled, without a retry.
+        """Fail a task whose job failed or was canceled, without a retry.
 
         :param text: the outcome of the job.
         """

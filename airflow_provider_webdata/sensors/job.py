@@ -30,11 +30,11 @@ class WebDataJobSensor(WebDataSensor):
     manually. Waiting is free. The service keeps a result for 24 hours.
 
     XCom: same as the operator that starts such a job; see `WebDataJobOperator`. A failed job fails the task, and so
-    does a cancelled one unless `accept_cancelled` is True. Killing the task leaves the job running.
+    does a canceled one unless `accept_canceled` is True. Killing the task leaves the job running.
 
     :param kind: `crawl`, `batch_scrape`, `extract` or `agent` (templated).
     :param job_id: id of the job (templated).
-    :param accept_cancelled: return the pages of a cancelled crawl or batch scrape, instead of failing. Default: False.
+    :param accept_canceled: return the pages of a canceled crawl or batch scrape, instead of failing. Default: False.
     :param wait: how to wait, see `Wait`. With `by="webhook"`, the job must report to this Airflow. Default: the
         triggerer polls every 30 s, or every 300 s (60 s with a self-hosted server) while it expects a delivery. A
         sensor that is not deferrable polls every `poke_interval`.
@@ -66,7 +66,7 @@ class WebDataJobSensor(WebDataSensor):
         *,
         kind: JobKind,
         job_id: str,
-        accept_cancelled: bool = False,
+        accept_canceled: bool = False,
         wait: Wait | None = None,
         output: Output | str | None = None,
         media: Media | str | None = None,
@@ -86,7 +86,7 @@ class WebDataJobSensor(WebDataSensor):
         super().__init__(**kwargs)
         self.kind = kind
         self.job_id = job_id
-        self.accept_cancelled = accept_cancelled
+        self.accept_canceled = accept_canceled
         if is_literal(kind):
             self.check_accepted()
         self.output_to = Output.of(output)
@@ -98,13 +98,13 @@ class WebDataJobSensor(WebDataSensor):
         self.start_in_triggerer(knows_when=True)
 
     def check_accepted(self) -> None:
-        """Check that `accept_cancelled` applies to the kind of job.
+        """Check that `accept_canceled` applies to the kind of job.
 
         :raises ArgumentError: jobs of this kind have no pages.
         """
-        if self.accept_cancelled and self.kind in ("extract", "agent"):
+        if self.accept_canceled and self.kind in ("extract", "agent"):
             raise ArgumentError(
-                f"accept_cancelled applies to crawls and batch scrapes: a cancelled {self.kind} job has no result"
+                f"accept_canceled applies to crawls and batch scrapes: a canceled {self.kind} job has no result"
             )
 
     def trigger_kwargs(self) -> dict[str, Any]:

@@ -131,7 +131,8 @@ class JobView(msgspec.Struct, frozen=True):
                 f"{name_of(self.kind)} {self.job_id} failed: {self.error or 'the service gives no reason'}"
             )
         elif self.state != "completed":
-            message = f"{name_of(self.kind)} {self.job_id} was {self.state}"
+            ended = "canceled" if self.state == "cancelled" else self.state
+            message = f"{name_of(self.kind)} {self.job_id} was {ended}"
         return JobOutcome(
             status="done" if self.state == "completed" else "failed",
             message=message,

@@ -25,10 +25,10 @@ class WebDataJobTrigger(WaitTrigger):
     """Waits until a crawl, batch scrape, extract job, or agent run has ended, by webhook, by polling, or both.
 
     Emits one event, a stored `JobOutcome`. Its `status` is `done` (completed), `failed` (`job_status` distinguishes
-    failed from cancelled), `timeout`, or `error`. After each poll that shows progress, the trigger logs it in the
+    failed from canceled), `timeout`, or `error`. After each poll that shows progress, the trigger logs it in the
     task's log.
 
-    With `cancel_on_kill`, the job is cancelled if a user ends the waiting task (Airflow 3.3 and later).
+    With `cancel_on_kill`, the job is canceled if a user ends the waiting task (Airflow 3.3 and later).
 
     :param webdata_conn_id: id of a connection of type `webdata`.
     :param kind: `crawl`, `batch_scrape`, `extract` or `agent`.
@@ -94,7 +94,7 @@ class WebDataJobTrigger(WaitTrigger):
         with hub.mailbox():
             cancelled = await hub.connection.call(lambda hook: hook.cancel_job(kind, self.job_id))
         what = name_of(kind).capitalize()
-        self.log.info("%s %s %s", what, self.job_id, "was cancelled" if cancelled else "had already ended")
+        self.log.info("%s %s %s", what, self.job_id, "was canceled" if cancelled else "had already ended")
 
     async def _is_deferred(self) -> bool:
         """Return whether Airflow's database shows the task as deferred; False without a task."""

@@ -110,7 +110,7 @@ class Connection:
     def _ended(self, task: asyncio.Task[None]) -> None:
         if self._is_closed:
             return
-        cause = f"{task.get_name()} was cancelled while it was needed"
+        cause = f"{task.get_name()} was canceled while it was needed"
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("%s ended unexpectedly", task.get_name(), exc_info=error)
             cause = f"{task.get_name()} ended unexpectedly: {type(error).__name__}: {brief(error)}"

@@ -52,7 +52,7 @@ class JobService:
     :ivar ends_as: the fields of a job that is over.
     :ivar cancel_faults: answers to the next cancels, which cancel nothing.
     :ivar errors: answer of the list of failed pages; None: the connection is lost.
-    :ivar ends_at_cancel: whether a job ends just before it would be cancelled.
+    :ivar ends_at_cancel: whether a job ends just before it would be canceled.
     :ivar api_key: any is accepted.
     """
 

@@ -204,7 +204,7 @@ def _removed(hook: WebDataHook, name: str, identity: str) -> str | None:
         "interact_with_scrape": hook.stop_scrape_interaction,
     }
     if name == "start_extract":
-        return None  # Cannot be cancelled; it ends by itself.
+        return None  # Cannot be canceled; it ends by itself.
     try:
         if name in remove:
             remove[name](identity)

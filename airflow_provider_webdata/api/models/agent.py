@@ -163,7 +163,7 @@ class AgentRequest(RequestModel):
 class AgentStatus(Answer):
     """An agent run. Check `status` instead of `success`, which is also true for a failed run.
 
-    `status` is processing, completed, failed, cancelled, or a newer value. `data` is set when the run is completed,
+    `status` is processing, completed, failed, `cancelled`, or a newer value. `data` is set when the run is completed,
     `error` when it failed. The result is available for 24 hours, until `expires_at`.
 
     :ivar partial: the data of a run that stopped at its limit; `partial_schema_valid` is true if it matches the schema.

@@ -99,8 +99,8 @@ class ExtractRequest(RequestModel):
 class ExtractStatus(Answer):
     """An extract job. Check `status` instead of `success`.
 
-    `status` is processing, completed, failed, cancelled, or a newer value. `data` is an object, or an empty list while
-    the job is running. 15 `tokens_used` are 1 credit. The result is available for 24 hours, until `expires_at`.
+    `status` is processing, completed, failed, `cancelled`, or a newer value. `data` is an object, or an empty list
+    while the job is running. 15 `tokens_used` are 1 credit. The result is available for 24 hours, until `expires_at`.
     """
 
     status: str

@@ -125,7 +125,7 @@ class JobOperations(Operations):
 
         :param kind: `crawl`, `batch_scrape` or `agent`.
         :param job_id: the job's UUID.
-        :raises ArgumentError: an extract job cannot be cancelled.
+        :raises ArgumentError: an extract job cannot be canceled.
         """
         endpoint = endpoints.JOBS[checked_kind(kind)].cancel
         if endpoint is None:
@@ -155,7 +155,7 @@ class JobOperations(Operations):
     async def iter_job_documents(
         self, kind: JobKind, job_id: str, *, start: str | None = None
     ) -> AsyncIterator[DocumentPart]:
-        """Yield the documents of a job that completed, failed, or was cancelled.
+        """Yield the documents of a job that completed, failed, or was canceled.
 
         A part has about 100 documents or 10 MB; the last one may be empty. Parts are fetched on demand, and only one is
         in memory. Reading can stop at any part and continue from its `next_cursor` in another process. `next` links are

@@ -88,7 +88,7 @@ class Listener:
         self._log_lines = TokenBucket(_LOG_LINES_PER_SECOND, _LOG_LINES_AT_ONCE)
 
     async def accept(self) -> None:
-        """Accept connections until cancelled."""
+        """Accept connections until canceled."""
         loop = asyncio.get_running_loop()
         self._listening.setblocking(False)
         try:

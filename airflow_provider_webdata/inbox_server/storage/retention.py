@@ -37,7 +37,7 @@ def prune_all(store: DeliveryStore, before: datetime) -> int:
 
 
 async def keep_pruned(store: DeliveryStore, days: float) -> None:
-    """Prune periodically until cancelled. Several processes spread their prunings over the hour."""
+    """Prune periodically until canceled. Several processes spread their prunings over the hour."""
     pause = random.uniform(0, FIRST_WITHIN)  # noqa: S311
     while True:
         await asyncio.sleep(pause)

@@ -22,7 +22,7 @@ _idle = threading.Semaphore(0)
 
 
 def in_thread(work: Callable[[], _T]) -> asyncio.Future[_T]:
-    """Start a blocking call, and return its result as a future. A call that has begun cannot be cancelled.
+    """Start a blocking call, and return its result as a future. A call that has begun cannot be canceled.
 
     :raises RuntimeError: no thread can be started.
     """

@@ -75,7 +75,7 @@ class Writer:
     async def submit(self, delivery: NewDelivery) -> bool:
         """Store a delivery; return once it is committed.
 
-        Cancelling the caller has no effect: its delivery is stored with the others.
+        Canceling the caller has no effect: its delivery is stored with the others.
 
         :return: True if the delivery is new, False if it was already stored.
         :raises RefusedError: the database rejects the delivery's content.

@@ -94,7 +94,7 @@ class JobRun(WaitRun[JobOutcome]):
 
         :raises AirflowRescheduleException: the service asks to wait, or does not list a possible earlier job yet.
         :raises UncertainStartError: an earlier attempt may have started a job that cannot be found.
-        :raises JobFailedError: the job failed or was cancelled; a retry starts another job.
+        :raises JobFailedError: the job failed or was canceled; a retry starts another job.
         """
         self.ledger.push_earlier()
         self.check()
@@ -163,7 +163,7 @@ class JobRun(WaitRun[JobOutcome]):
             stopped = self._cancel(self.hook, job_id, True)
         except WebDataError:
             self.log.error(
-                "Job %s continues and bills: it could not be cancelled. It has used %s credits; credit_limit=%s",
+                "Job %s continues and bills: it could not be canceled. It has used %s credits; credit_limit=%s",
                 job_id,
                 credits_text(used),
                 self.task.credit_limit,
@@ -180,7 +180,7 @@ class JobRun(WaitRun[JobOutcome]):
             job_id,
             credits_text(used),
             self.task.credit_limit,
-            "was cancelled" if stopped else "ended before it could be cancelled",
+            "was canceled" if stopped else "ended before it could be canceled",
         )
         self._push_over_limit()
 
@@ -242,7 +242,7 @@ class JobRun(WaitRun[JobOutcome]):
         task = self.task
         if job.view is not None and job.view.is_over:
             if job.view.state == "cancelled":
-                # An earlier attempt cancelled it at the credit limit.
+                # An earlier attempt canceled it at the credit limit.
                 self._push_over_limit()
                 return self.publish_job(job.job_id)
             return self._finish(job.view.outcome("polling"))
@@ -276,7 +276,7 @@ class JobRun(WaitRun[JobOutcome]):
 
     @property
     def _watched_limit(self) -> float | None:
-        """Credits at which the job is cancelled; None for a job without readable partial results."""
+        """Credits at which the job is canceled; None for a job without readable partial results."""
         return None if JOBS[self.kind].documents is None else self.ledger.credits.limit
 
     def _finish(self, outcome: JobOutcome) -> Any:
@@ -285,7 +285,7 @@ class JobRun(WaitRun[JobOutcome]):
         return self.result_of(outcome)
 
     def settle_lost(self, outcome: JobOutcome) -> None:
-        """Record the cost of a job that failed, was cancelled, or timed out."""
+        """Record the cost of a job that failed, was canceled, or timed out."""
         if outcome.status in {"failed", "timeout"}:
             self._stop_reason = self.result(outcome.job_id).settle_lost().get("stopReason")
 
@@ -304,10 +304,10 @@ class JobRun(WaitRun[JobOutcome]):
             if self._cancel(self.hook, job_id, wanted):
                 if not has_pages:
                     billed = "; its work until then is billed" if self._bills() else ""
-                    text = f"{message}. The job was cancelled and has no result{billed}"
+                    text = f"{message}. The job was canceled and has no result{billed}"
                     return replace(outcome, message=text)
                 billed = "billed, and " if self._bills() else ""
-                remark = f"The job was cancelled; its pages so far are {billed}readable for 24 hours"
+                remark = f"The job was canceled; its pages so far are {billed}readable for 24 hours"
             else:
                 view = poll_job(self.hook, self.kind, job_id)
                 if view.is_over:
@@ -324,7 +324,7 @@ class JobRun(WaitRun[JobOutcome]):
 
     def _sensor(self, job_id: str, *, may_be_cancelled: bool) -> str:
         """Return the call that creates a sensor for the result of the job."""
-        more = ", accept_cancelled=True" if may_be_cancelled else ""
+        more = ", accept_canceled=True" if may_be_cancelled else ""
         return (
             f"WebDataJobSensor(task_id='result', webdata_conn_id={self.task.webdata_conn_id!r}, kind={self.kind!r}, "
             f"job_id={job_id!r}{more})"
@@ -347,10 +347,10 @@ class JobRun(WaitRun[JobOutcome]):
         try:
             cancels = self.task.wait.cancel_on_kill and JOBS[kind].cancel is not None
             if cancels and self.hook.cancel_job(kind, job_id):
-                self.log.info("Job %s was cancelled", job_id)
+                self.log.info("Job %s was canceled", job_id)
             status = self.hook.job_status(kind, job_id, limit=1).to_wire()
         except WebDataError as error:
-            self.log.warning("Job %s could not be cancelled or read: %s", job_id, error.brief())
+            self.log.warning("Job %s could not be canceled or read: %s", job_id, error.brief())
         self.result(job_id, kind).settle(status)
 
     def on_kill(self) -> None:
@@ -369,11 +369,11 @@ class JobRun(WaitRun[JobOutcome]):
                 done = self._cancel(hook, job_id, True)
         except WebDataError as error:
             self.log.warning(
-                "Job %s %s: it could not be cancelled (%s)", job_id, self._continues, error.brief()
+                "Job %s %s: it could not be canceled (%s)", job_id, self._continues, error.brief()
             )
         else:
             self.log.info(
-                "Job %s %s", job_id, "was cancelled" if done else "ended before it could be cancelled"
+                "Job %s %s", job_id, "was canceled" if done else "ended before it could be canceled"
             )
 
 

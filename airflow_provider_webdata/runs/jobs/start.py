@@ -95,7 +95,7 @@ class JobStart:
     An attempt that knows the job's id reuses the job. An attempt that knows only that a request was sent searches the
     service's listings for the job; an unlisted crawl is requested again with the same idempotency key. If the outcome
     of the request cannot be determined, the task fails with instructions. A job is replaced if it failed, expired, or
-    was cancelled by anyone but the task, and (3.3) if its request or account differs.
+    was canceled by anyone but the task, and (3.3) if its request or account differs.
 
     Airflow's `ResumableJobMixin` records a job's id after the response. If a worker dies before that, the next attempt
     starts the job again. This class records the request before sending it. Airflow 3.2 has no store: an earlier

@@ -63,7 +63,7 @@ class Support:
         if job["error"]:
             return f"{job['status']}: {job['error']} Start it again."
         if job["status"] == "cancelled":
-            return "was cancelled. Start it again."
+            return "was canceled. Start it again."
         errors = self._store.list(f"{kind}-error", parent=job["id"])
         if not errors:
             return f"{job['status']}. No page failed."

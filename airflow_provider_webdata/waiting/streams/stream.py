@@ -68,7 +68,7 @@ class Stream(ABC):
 
     @abstractmethod
     def _read(self, hub: Hub, mailbox: Mailbox, cursor: Any) -> AsyncGenerator[StreamItem, None]:
-        """Yield the first cursor, and the items after it, until cancelled.
+        """Yield the first cursor, and the items after it, until canceled.
 
         :param cursor: the cursor of the checkpoint, or None.
         """

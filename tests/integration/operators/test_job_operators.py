@@ -220,7 +220,7 @@ def test_progress_is_logged(done: Done) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text"), [("fails", "failed: the queue was full"), ("cancelled", "was cancelled")]
+    ("name", "text"), [("fails", "failed: the queue was full"), ("cancelled", "was canceled")]
 )
 def test_a_failed_job_fails_the_attempt_and_a_retry_starts_another(done: Done, name: str, text: str) -> None:
     outcome, services = done
@@ -253,7 +253,7 @@ def test_a_timeout_is_final_and_cancels_the_job_where_that_is_possible(
     assert (job["status"] == "cancelled") is cancelled
     log = outcome.log_of(name)
     assert re.search(f"Timed out waiting for [a-z ]+ {services[name].started()[0]}", log)
-    assert ("The job was cancelled" if cancelled else "The job continues") in log
+    assert ("The job was canceled" if cancelled else "The job continues") in log
     assert ("cannot cancel extract jobs" in log) is (name == "times_out_extract")
 
 
@@ -381,7 +381,7 @@ def test_a_failed_job_is_replaced(service: JobService, kind: str, state: str) ->
 def test_a_retry_with_corrected_arguments(
     service: JobService, log: Callable[[], str], kind: str, cancelled: bool
 ) -> None:
-    """The former job is cancelled where a kill would cancel it, and its credits stay in the account."""
+    """The former job is canceled where a kill would cancel it, and its credits stay in the account."""
     service.ends_after, store = None, StateStore()
     name = {"crawl": "url", "extract": "urls", "agent": "prompt"}[kind]
     wait = Wait(poll_interval=1, timeout=0.01, cancel_on_timeout=False, cancel_on_kill=kind != "agent")
@@ -427,7 +427,7 @@ FAULT = (500, {"error": "Internal server error"}, {})
     ("kind", "wait", "faults", "outcome", "end"),
     [
         ("crawl", {"cancel_on_timeout": False}, [], "The job continues and bills", "completed"),
-        ("batch_scrape", {}, [], "The job was cancelled; its pages so far are billed", "cancelled"),
+        ("batch_scrape", {}, [], "The job was canceled; its pages so far are billed", "cancelled"),
         ("extract", {}, [], "The job continues and bills", "completed"),
         ("crawl", {}, [FAULT], "The job may continue and bill: cancel crawl: ", "cancelled"),
         ("agent", {}, [FAULT], "The job may continue and bill: cancel agent: ", "completed"),
@@ -450,7 +450,7 @@ def test_what_a_timeout_names_leads_to_the_result(
 def test_a_timeout_cancels_an_agent_run_which_then_has_no_result(service: JobService) -> None:
     service.ends_after = None
     with pytest.raises(
-        WaitTimeoutError, match="was cancelled and has no result; its work until then"
+        WaitTimeoutError, match="was canceled and has no result; its work until then"
     ) as raised:
         job("agent", wait=Wait(poll_interval=1, timeout=0.01)).execute(context_of(TaskInstance()))
     assert "WebDataJobSensor" not in str(raised.value)
@@ -471,7 +471,7 @@ def test_a_timeout_cancels_a_job_whose_file_of_urls_is_gone(service: JobService,
     job_id = batch(wait_for_completion=False).execute(context_of(TaskInstance(), store))
     file.unlink()
     event = {"status": "timeout", "job_id": job_id, "message": "Timed out waiting for the batch"}
-    with pytest.raises(AirflowFailException, match=r"(?s)urls: .*Timed out.*was cancelled") as raised:
+    with pytest.raises(AirflowFailException, match=r"(?s)urls: .*Timed out.*was canceled") as raised:
         batch().resume_execution("execute_complete", {"event": event}, context_of(TaskInstance(), store))
     assert len(service.cancels()) == 1
     service.set_all("cancelled", data=PAGES)
@@ -482,7 +482,7 @@ def test_a_timeout_cancels_a_job_whose_file_of_urls_is_gone(service: JobService,
 def test_a_job_that_ended_after_its_file_of_urls_was_deleted(
     service: JobService, over: dict[str, int], status: str
 ) -> None:
-    """A job beyond its credit limit is cancelled first."""
+    """A job beyond its credit limit is canceled first."""
     service.ends_after, store = None, StateStore()
     task = job("batch_scrape", credit_limit=100, wait_for_completion=False)
     job_id = task.execute(context_of(TaskInstance(), store))
@@ -508,7 +508,7 @@ def test_a_job_beyond_its_credit_limit_is_cancelled_and_its_pages_are_kept(
     assert (outcome.value["status"], outcome.value["data"]) == ("cancelled", PAGES)
     assert (outcome.xcom["overCreditLimit"], outcome.xcom["credits"]["used"]) == (True, 12)
     assert outcome.xcom["incomplete"] == [{"kind": "overCreditLimit", "number": 1, "of": 1}]
-    assert "has used 12 credits, more than credit_limit=10: it was cancelled" in log()
+    assert "has used 12 credits, more than credit_limit=10: it was canceled" in log()
     rejected = direct.run(job("crawl", **arguments, quality=1, deferrable=deferrable))
     assert "unfinished: expected all work within credit_limit, got a job canceled at the limit" in str(
         rejected.error
@@ -535,7 +535,7 @@ def test_retries_deliver_the_pages_of_a_job_beyond_its_credit_limit(
     assert (outcome.value["status"], outcome.value["data"]) == ("cancelled", PAGES)
     assert (outcome.xcom["overCreditLimit"], outcome.xcom["credits"]["used"]) == (True, 12)
     assert (
-        f"Job {service.started()[0]} continues and bills: it could not be cancelled. It has used 12 credits"
+        f"Job {service.started()[0]} continues and bills: it could not be canceled. It has used 12 credits"
         in log()
     )
 
@@ -690,7 +690,7 @@ def test_a_kill_cancels_by_choice(
     task = job(kind, **more)
     with (
         killed_like_by_airflow(task, lambda: service.looks(f"{JOB_PATHS[kind]}/")),
-        pytest.raises(JobFailedError, match="was cancelled") if cancelled else contextlib.nullcontext(),
+        pytest.raises(JobFailedError, match="was canceled") if cancelled else contextlib.nullcontext(),
     ):
         task.execute(context_of(TaskInstance()))
     (found,) = service.jobs.values()
@@ -706,7 +706,7 @@ def test_a_kill_in_the_middle_of_a_log_call_cancels(
     task = job("crawl")
     with killed_in_a_log_call(task, "Waiting for") as log, pytest.raises(JobFailedError, match="cancelled"):
         task.execute(context_of(TaskInstance()))
-    assert wait_until(lambda: "was cancelled" in log.getvalue())
+    assert wait_until(lambda: "was canceled" in log.getvalue())
     assert len(service.cancels()) == 1
 
 

@@ -113,7 +113,7 @@ def test_a_job_without_a_result(wait: Any, jobs: JobService, end: str) -> None:
         done = wait(mode, soft_fail=True)
         assert done.ended == ("failed", 1), mode
         assert done.xcom["credits"]["jobs"] == {f"crawl/{JOB}": 3}, mode
-        assert ("the queue was full" if end == "failed" else "was cancelled") in str(done.error), mode
+        assert ("the queue was full" if end == "failed" else "was canceled") in str(done.error), mode
 
 
 def test_only_a_timeout_is_skipped(wait: Any, jobs: JobService, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,11 +139,11 @@ def test_only_a_timeout_is_skipped(wait: Any, jobs: JobService, monkeypatch: pyt
 @pytest.mark.parametrize("mode", ["poke", "defer"])
 def test_a_cancelled_job_that_is_accepted(wait: Any, jobs: JobService, mode: str) -> None:
     jobs.set("crawl", JOB, "cancelled", data=DATA["crawl"])
-    done = wait(mode, accept_cancelled=True)
+    done = wait(mode, accept_canceled=True)
     assert done.ended == ("success", 1), done.error
     assert (done.value["status"], done.value["data"]) == ("cancelled", DATA["crawl"])
     jobs.set("crawl", JOB, "failed", error="the queue was full")
-    assert wait(mode, accept_cancelled=True).ended == ("failed", 1)
+    assert wait(mode, accept_canceled=True).ended == ("failed", 1)
 
 
 @pytest.mark.parametrize("mode", ["reschedule", "defer"])
@@ -160,7 +160,7 @@ def test_trouble_that_passes(wait: Any, jobs: JobService, mode: str) -> None:
     ("kind", "job_id", "words"),
     [
         ("{{ 'map' }}", JOB, "kind must be one of"),
-        ("{{ 'agent' }}", JOB, "a cancelled agent job has no result"),
+        ("{{ 'agent' }}", JOB, "a canceled agent job has no result"),
         ("crawl", "{{ '' }}", "job_id is empty after rendering"),
     ],
     ids=["kind", "kind without pages", "job_id"],
@@ -168,9 +168,9 @@ def test_trouble_that_passes(wait: Any, jobs: JobService, mode: str) -> None:
 def test_invalid_arguments_fail_immediately(
     wait: Any, jobs: JobService, kind: str, job_id: str, words: str
 ) -> None:
-    done = wait("defer", kind, job_id, accept_cancelled=True)
+    done = wait("defer", kind, job_id, accept_canceled=True)
     assert done.ended == ("failed", 1)
     assert words in str(done.error)
     assert jobs.requests == []
-    with pytest.raises(ValueError, match="accept_cancelled applies to crawls and batch scrapes"):
-        WebDataJobSensor(task_id="wait", kind="extract", job_id=JOB, accept_cancelled=True)
+    with pytest.raises(ValueError, match="accept_canceled applies to crawls and batch scrapes"):
+        WebDataJobSensor(task_id="wait", kind="extract", job_id=JOB, accept_canceled=True)

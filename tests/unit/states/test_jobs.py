@@ -114,7 +114,7 @@ def test_progress(view: JobView, words: str) -> None:
         (JobView("crawl", "j", "completed"), "done", None),
         (JobView("crawl", "j", "failed", error="blocked"), "failed", "crawl j failed: blocked"),
         (JobView("extract", "j", "failed"), "failed", "extract job j failed: the service gives no reason"),
-        (JobView("agent", "j", "cancelled", error="x"), "failed", "agent run j was cancelled"),
+        (JobView("agent", "j", "cancelled", error="x"), "failed", "agent run j was canceled"),
     ],
 )
 def test_outcomes(view: JobView, status: str, message: str | None) -> None:

@@ -32,7 +32,7 @@ PAGES = Site("https://river.example/", "https://river.example/")
 
 @pytest.fixture
 def sandbox(monkeypatch: pytest.MonkeyPatch) -> Iterator[SandboxServer]:
-    # Jobs do not begin, so they can be cancelled.
+    # Jobs do not begin, so they can be canceled.
     with SandboxServer(queue_seconds=3600) as server:
         connection = {"conn_type": "webdata", "host": server.url, "password": server.api_key}
         connection["extra"] = {"server": "hosted"}  # type: ignore[assignment]
