@@ -97,10 +97,12 @@ def columns_chart(
             _y(limit, top) - 5, label, " ↑" if limit > top else ""
         )
     height = _ABOVE + _PLOT + _BELOW
+    # The content of an image is hidden from screen readers, links too.
+    role = "group" if any(column.href for column in columns) else "img"
     return Markup(
-        '<div class="chart" role="img" aria-label="{}"><svg class="axis" width="{}" height="{}">{}'
+        '<div class="chart" role="{}" aria-label="{}"><svg class="axis" width="{}" height="{}">{}'
         '<text class="unit" x="0" y="12">{}</text></svg><svg class="plot" width="100%" height="{}">{}</svg></div>'
-    ).format(title, _AXIS, height, axis, unit, height, plot)
+    ).format(role, title, _AXIS, height, axis, unit, height, plot)
 
 
 def sparkline(values: Sequence[float | None], title: str, top: float = 0) -> Markup:

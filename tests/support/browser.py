@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Locator, Page, expect, sync_playwright
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import FrameLocator, Locator, Page, expect, sync_playwright
 
 from tests.support.stack import Stack
 from tests.support.waiting import PATIENCE
@@ -48,20 +49,52 @@ def chromium() -> str:
 def logged_in(stack: Stack) -> Iterator[Page]:
     """A page of Airflow's UI, of its list of connections."""
     user, password = stack.login
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
-        # Without a graphics card, animations take a sixth of a processor.
-        page = browser.new_page(
-            viewport={"width": 1100, "height": 900}, base_url=stack.airflow_url, reduced_motion="reduce"
-        )
-        page.set_default_timeout(MILLISECONDS)
+    with opened(stack.airflow_url) as page:
         page.goto("/connections")
         page.get_by_label("Username").fill(user)
         page.get_by_label("Password", exact=True).fill(password)
         page.get_by_role("button", name="Sign in").click()
         expect(page.get_by_role("button", name="Add Connection")).to_be_visible()
         yield page
+
+
+@contextmanager
+def opened(url: str, token: str = "") -> Iterator[Page]:
+    """A page of a browser, whose paths are below `url`; with a token of the API server, it needs no login."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+        # Without a graphics card, animations take a sixth of a processor.
+        page = browser.new_page(
+            viewport={"width": 1100, "height": 900},
+            base_url=url,
+            reduced_motion="reduce",
+        )
+        if token:
+            page.context.add_cookies([{"name": "_token", "value": token, "url": url}])
+        page.set_default_timeout(MILLISECONDS)
+        yield page
         browser.close()
+
+
+def overflow(page: Page) -> int:
+    """The number of pixels by which a page is wider than its window."""
+    found: int = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    return found
+
+
+def violations(page: Page) -> list[tuple[str, list[str]]]:
+    """What axe finds serious: each rule with the elements that violate it."""
+    return [
+        (violation["id"], [node["html"] for node in violation["nodes"]])
+        for violation in Axe().run(page).response["violations"]
+        if violation["impact"] in {"serious", "critical"}
+    ]
+
+
+def wait_for_parts(where: Page | FrameLocator) -> None:
+    """Wait until a page of ours has loaded all parts behind its frame."""
+    expect(where.locator("main")).to_be_visible()
+    expect(where.get_by_text("Loading…")).to_have_count(0)
 
 
 def picture(part: Page | Locator, name: str) -> None:

@@ -1,7 +1,8 @@
-"""The data of `make up DATA=1`: every page answers, and shows what was seeded."""
+"""The data of `make up DATA=1`: every page answers, and shows what was seeded, also in a real browser."""
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import subprocess
@@ -11,21 +12,26 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from html import unescape
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+from urllib.parse import urlencode
 
 import httpx
 import pytest
+from playwright.sync_api import ConsoleMessage, Download, Locator, Page, expect
 
-from airflow_provider_webdata.common.page_urls import UI_PATH, job_page, monitor_page, task_page
+from airflow_provider_webdata.common.links import error_link
+from airflow_provider_webdata.common.page_urls import UI_PATH, check_page, job_page, monitor_page, task_page
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
 from demo.data import DAG_IDS
+from tests.support.browser import opened, overflow, violations, wait_for_parts
 from tests.support.ports import free_port
 from tests.support.seeded_service import Service, live, spend
 from tests.support.service import CONNECTION_ID, connection_text
 from tests.support.waiting import PATIENCE
 from tests.support.warm import Warm, airflow_environ
 
+SCHEMES: dict[Literal["light", "dark"], int] = {"light": 1300, "dark": 390}
 SERVER = Path(__file__).with_name("pages_server.py")
 
 
@@ -54,9 +60,19 @@ class Full:
         assert found is not None, answer.text
         return unescape(found[1])
 
+    def task_page(self, dag_id: str, task_id: str, index: int = -1) -> str:
+        """Return the path of a task's page in the newest run."""
+        return task_page(dag_id, self.seeded["runs"][dag_id], task_id, index)
+
+    @property
+    def check_page(self) -> str:
+        """The path of the newest check that found changes."""
+        prices = "Competitor prices"
+        return check_page(CONNECTION_ID, self.service.monitors[prices], self.service.checks[prices][-1].id)
+
     def task(self, dag_id: str, task_id: str, index: int = -1) -> str:
         """Return the text of a task's page in the newest run."""
-        return self.get(task_page(dag_id, self.seeded["runs"][dag_id], task_id, index))
+        return self.get(self.task_page(dag_id, task_id, index))
 
 
 @pytest.fixture(scope="module")
@@ -160,3 +176,185 @@ def test_pages_of_airflow(full: Full) -> None:
     for (dag_id, task_id, index), text in shown.items():
         found = full.task(dag_id, task_id, index)
         assert text in found, found
+
+
+@pytest.fixture(scope="module")
+def page(full: Full) -> Iterator[Page]:
+    token = full.client.headers["Authorization"].removeprefix("Bearer ")
+    with opened(str(full.client.base_url), token) as page:
+        yield page
+
+
+@pytest.fixture
+def wide(page: Page) -> Page:
+    page.set_viewport_size({"width": 1300, "height": 900})
+    return page
+
+
+def opened_page(page: Page, path: str) -> None:
+    page.goto(path)
+    wait_for_parts(page)
+
+
+def rows_of(download: Download) -> list[dict[str, str]]:
+    """Return the rows of a CSV file that the browser saved."""
+    return [*csv.DictReader(download.path().read_text().splitlines())]
+
+
+def top(element: Locator) -> float:
+    """Return where an element begins on the page."""
+    box = element.bounding_box()
+    assert box is not None
+    return box["y"]
+
+
+def test_the_overview_begins_with_what_needs_attention(wide: Page) -> None:
+    """With the reason and a link, of 24 hours and of 7 days; then the credits, by DAG and as a file."""
+    page = wide
+    opened_page(page, f"{UI_PATH}/")
+    assert page.locator("h2").all_inner_texts()[:2] == ["Needs attention", "Credits"]
+    block = page.locator("section[aria-labelledby=attention]")
+    expect(block.get_by_role("link", name="24 hours")).to_have_attribute("aria-current", "true")
+    of_a_day = block.locator("tbody tr").count()
+    block.get_by_role("link", name="7 days").click()
+    page.wait_for_url("**days=7**")
+    wait_for_parts(page)
+    expect(block.get_by_role("link", name="7 days")).to_have_attribute("aria-current", "true")
+    assert block.locator("tbody tr").count() > of_a_day > 0
+    rejected = block.locator("tr", has_text="competitor_prices.scrape_prices").first
+    expect(rejected).to_contain_text("Rejected")
+    expect(rejected).to_contain_text("2 conditions of data quality failed")
+    link = rejected.get_by_role("link").get_attribute("href") or ""
+    assert re.fullmatch(r"/dags/competitor_prices/runs/[^/]+/tasks/scrape_prices/plugin/webdata_task", link)
+    credits = page.locator("section[aria-labelledby=credits]")
+    credits.get_by_role("link", name="docs_rag_refresh", exact=True).click()
+    page.wait_for_url("**dag=docs_rag_refresh**")
+    wait_for_parts(page)
+    expect(credits.locator(".legend li")).to_have_text(["docs_rag_refresh", re.compile("forecast")])
+    credits.get_by_text("Credits by day", exact=True).click()
+    with page.expect_download() as saved:
+        credits.get_by_role("link", name="Download as CSV").click()
+    rows = rows_of(saved.value)
+    assert rows[0].keys() == {"day", "dag_id", "credits"}
+    assert {row["dag_id"] for row in rows} == {*DAG_IDS}
+
+
+def test_the_tab_of_a_task_begins_with_why_it_failed(wide: Page, full: Full) -> None:
+    """In red: the message, its code, and what to do; for rejected results the conditions, and both files."""
+    page = wide
+    opened_page(page, full.task_page("news_digest", "scrape_articles", 2))
+    first = page.locator("main :is(.problem, dl, h2, table, svg)").first
+    box = page.locator(".problem").first
+    expect(box).to_contain_text("The upstream site did not respond")
+    expect(box.get_by_role("link")).to_have_attribute("href", error_link("WD-500"))
+    red, green, blue, _ = box.evaluate(
+        """box => {
+            const canvas = document.createElement("canvas").getContext("2d");
+            canvas.fillStyle = getComputedStyle(box).borderLeftColor;
+            canvas.fillRect(0, 0, 1, 1);
+            return [...canvas.getImageData(0, 0, 1, 1).data];
+        }"""
+    )
+    assert red > 2 * max(green, blue)
+    expect(first).to_have_class("problem")
+    opened_page(page, full.task_page("competitor_prices", "scrape_prices"))
+    expect(box).to_contain_text("Rejected: 2 conditions failed")
+    expect(box.locator("tbody tr")).to_have_count(2)
+    for text in ("Expected", "Got", "Last runs", "latest.jsonl.rejected", "Last good"):
+        expect(box).to_contain_text(text)
+    expect(first).to_have_class("problem")
+    expect(page.locator("h1 .badge")).to_have_text("Failed")
+    box.get_by_role("button", name="Copy").click()
+    expect(box.get_by_text(re.compile("^(Copied|Selected)$"))).to_be_visible()
+
+
+def test_a_check_shows_both_sides(wide: Page, full: Full) -> None:
+    """Changed words are marked on each side, and the sides are beside each other."""
+    opened_page(wide, full.check_page)
+    line = wide.locator(".diff .line").first
+    before, after = line.locator("del"), line.locator("ins")
+    for side in (before, after):
+        marked = "".join(side.locator("mark").all_inner_texts())
+        assert 0 < len(marked) < len(side.inner_text())
+    assert top(before) == top(after)
+    sides = before.bounding_box(), after.bounding_box()
+    assert sides[0] is not None
+    assert sides[1] is not None
+    assert sides[0]["x"] + sides[0]["width"] <= sides[1]["x"]
+
+
+def test_lists_keep_their_order_and_filter_at_once(wide: Page) -> None:
+    page = wide
+    for path, renewed, name in (("/deliveries", "main", "Received"), ("/jobs", ".part", "Target")):
+        opened_page(page, f"{UI_PATH}{path}")
+        page.get_by_role("button", name=f"Sort by {name}").click()
+        order = page.locator("tbody tr").all_inner_texts()
+        assert len(order) > 5
+        page.evaluate(f"load(document.querySelector('{renewed}'), false)")
+        expect(page.locator("#updated")).to_be_visible()
+        expect(page.locator("th", has_text=name)).to_have_attribute("aria-sort", "ascending")
+        firsts = [row.split("\t")[0] for row in page.locator("tbody tr").all_inner_texts()]
+        assert firsts == [row.split("\t")[0] for row in order]
+    page.locator("select[name=state]").select_option("failed")
+    page.wait_for_url("**state=failed**")
+    wait_for_parts(page)
+    expect(page.get_by_text(re.compile(r"^\d+ of \d+ jobs .* the filters$"))).to_be_visible()
+    with page.expect_download() as saved:
+        page.get_by_role("link", name="Download these as CSV").click()
+    assert {row["state"] for row in rows_of(saved.value)} == {"failed"}
+    opened_page(page, f"{UI_PATH}/deliveries")
+    page.locator("input[name=dag]").fill("docs_rag")
+    page.locator("input[name=dag]").blur()
+    page.wait_for_url("**dag=docs_rag**")
+    shown = page.locator("tbody tr").count()
+    assert shown > 0
+    with page.expect_download() as saved:
+        page.get_by_role("link", name="Download as CSV").click()
+    assert len(rows_of(saved.value)) >= shown
+    opened_page(page, f"{UI_PATH}/waits")
+    held = page.locator("tr", has_text="holds a worker slot").first
+    expect(held.locator("time")).to_have_count(1)
+    page.locator("input[name=dag]").fill("news")
+    page.locator("input[name=dag]").blur()
+    page.wait_for_url("**dag=news**")
+    expect(page.get_by_text("1 task waits for the service now.")).to_be_visible()
+    expect(held).to_have_count(0)
+    opened_page(page, f"{UI_PATH}/monitors")
+    expect(page.get_by_text(re.compile(r"^\d+ monitors$"))).to_be_visible()
+
+
+def test_every_full_page(page: Page, full: Full) -> None:
+    """Nothing is cut off, the browser reports no error, and axe finds nothing serious."""
+    errors: list[str] = []
+    wrong: list[Any] = []
+
+    def note(message: ConsoleMessage) -> None:
+        if message.type == "error":
+            errors.append(f"{message.text} {message.location.get('url')}")
+
+    page.on("console", note)
+    paths = [
+        *(f"{UI_PATH}{path}" for path in ("/?days=7", "/deliveries", "/monitors", "/jobs", "/waits")),
+        f"{UI_PATH}/deliveries/delivery?id=1",
+        monitor_page(CONNECTION_ID, full.service.monitors["Competitor prices"]),
+        full.check_page,
+        *(job_page(CONNECTION_ID, kind, job_id) for kind, job_id in [*full.service.jobs.values()][:2]),
+        full.task_page("competitor_prices", "scrape_prices"),
+        full.task_page("competitor_prices", "load_prices"),
+        full.task_page("docs_rag_refresh", "crawl_docs"),
+        full.task_page("news_digest", "scrape_articles", 2),
+        full.task_page("news_digest", "scrape_articles", 4),
+        f"{UI_PATH}/run?{urlencode({'dag_id': 'news_digest', 'run_id': full.seeded['runs']['news_digest']})}",
+    ]
+    # Colors do not depend on the width, nor does the width on the colors.
+    for scheme, width in SCHEMES.items():
+        page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size({"width": width, "height": 900})
+        for path in paths:
+            opened_page(page, path)
+            assert page.evaluate("document.documentElement.dataset.theme") == scheme
+            wrong += [(scheme, path, one) for one in violations(page)]
+            if (pixels := overflow(page)) > 0:
+                wrong.append((scheme, path, f"{pixels} px wider than the window"))
+    page.remove_listener("console", note)
+    assert (wrong, errors) == ([], [])
