@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
 _TRIGGERS = "airflow_provider_webdata.triggers."
+OPERATOR_PREFIX = "WebData"
+"""Prefix of the names of this package's operators. A load has no connection to the service, and a task whose templates
+cannot be rendered has no rendered fields."""
 _MAX_XCOM = 2**16
 _MAX_OF_RUN = 2**13
 _MAX_XCOMS = 5000
@@ -174,13 +177,12 @@ def stored_tasks(
     with create_session() as session:
         rows = session.execute(
             task_rows()
-            .where(TaskInstance.dag_id == dag_id, TaskInstance.run_id == run_id)
-            .where(cast(RenderedTaskInstanceFields.rendered_fields, String).contains('"webdata_conn_id"'))
+            .where(TaskInstance.dag_id == dag_id, TaskInstance.run_id == run_id, is_ours())
+            .where(or_(TaskInstance.start_date.is_not(None), RenderedTaskInstanceFields.dag_id.is_not(None)))
             .order_by(TaskInstance.start_date, TaskInstance.task_id, TaskInstance.map_index)
             .limit(most)
         ).all()
-        # In other tasks' fields, the text may be in a nested value.
-        found = {TaskName(*row[:4]): row for row in rows if _rendered(row).get("webdata_conn_id")}
+        found = {TaskName(*row[:4]): row for row in rows if is_row_of_ours(row)}
         if not found:
             return []
         waits = _waiting().where(TaskInstance.dag_id == dag_id, TaskInstance.run_id == run_id)
@@ -355,6 +357,19 @@ def task_rows() -> Any:
         TaskInstance.end_date,
         RenderedTaskInstanceFields.rendered_fields,
     ).outerjoin(RenderedTaskInstanceFields, _its_rendered_fields())
+
+
+def is_ours() -> Any:
+    """Return the condition that a row of `task_rows` belongs to a task of this package."""
+    return or_(
+        cast(RenderedTaskInstanceFields.rendered_fields, String).contains('"webdata_conn_id"'),
+        TaskInstance.operator.startswith(OPERATOR_PREFIX, autoescape=True),
+    )
+
+
+def is_row_of_ours(row: Any) -> bool:
+    """Return whether a row that meets `is_ours`, which finds the text in nested values too, is of this package."""
+    return bool(_rendered(row).get("webdata_conn_id")) or (row.operator or "").startswith(OPERATOR_PREFIX)
 
 
 def _rendered(row: Any) -> dict[str, Any]:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from airflow.models.dagrun import DagRun
-from airflow.models.renderedtifields import RenderedTaskInstanceFields
 from airflow.models.taskinstance import TaskInstance
 from airflow.models.xcom import XComModel
 from airflow.utils.session import create_session
 from airflow.utils.state import TaskInstanceState
-from sqlalchemy import String, cast, func, or_, select
+from sqlalchemy import func, select
 
 from airflow_provider_webdata.airflow_db.tasks import (
     TaskName,
+    is_ours,
+    is_row_of_ours,
     is_task,
     name_columns,
     pushed_by,
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from airflow_provider_webdata.airflow_db.tasks import StoredTask
-
-_OPERATORS = "WebData"
-"""Prefix of the operators' names: a task whose templates cannot be rendered has no rendered fields."""
 
 
 class TroubledTask(NamedTuple):
@@ -55,12 +53,8 @@ def troubled_tasks(
     :param keys: keys of the XComs to return.
     :param most: maximum number of tasks of each kind.
     """
-    ours = or_(
-        cast(RenderedTaskInstanceFields.rendered_fields, String).contains('"webdata_conn_id"'),
-        TaskInstance.operator.startswith(_OPERATORS, autoescape=True),
-    )
     failed = task_rows().where(
-        TaskInstance.state == TaskInstanceState.FAILED, TaskInstance.end_date >= since, ours
+        TaskInstance.state == TaskInstanceState.FAILED, TaskInstance.end_date >= since, is_ours()
     )
     lacking = (
         task_rows()
@@ -78,7 +72,12 @@ def troubled_tasks(
             session.execute(statement.order_by(TaskInstance.end_date.desc()).limit(most + 1)).all()
             for statement in (failed, lacking)
         ]
-        rows = {TaskName(*row[:4]): row for part in found for row in part[:most]}
+        rows = {
+            TaskName(*row[:4]): row
+            for part in found
+            for row in part[:most]
+            if row.state != TaskInstanceState.FAILED or is_row_of_ours(row)
+        }
         if not rows:
             return [], False
         pushed = pushed_by(session, rows, keys)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import contextmanager, suppress
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -12,21 +11,20 @@ from airflow.sdk import BaseOperator, XComArg
 from airflow.sdk.configuration import conf
 from airflow.sdk.exceptions import (
     AirflowFailException,
-    AirflowRescheduleException,
     AirflowSensorTimeout,
     AirflowSkipException,
-    AirflowTaskTimeout,
 )
 
 from airflow_provider_webdata.base.arguments.checked_arguments import CheckedArguments, naming_arguments
 from airflow_provider_webdata.base.arguments.literal_text import LiteralText
+from airflow_provider_webdata.base.failing_task import FailingTask
 from airflow_provider_webdata.base.links import DashboardLink
 from airflow_provider_webdata.common.arguments import seconds
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.options import RATE_LIMIT_TIMEOUT_SECONDS, Option
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
     from datetime import timedelta
 
     import jinja2
@@ -56,7 +54,7 @@ SUBJECTS = frozenset(
 """Arguments that must not be None if they come from another task: without them a task would do something else."""
 
 
-class ServiceTask(LiteralText, BaseOperator, metaclass=CheckedArguments):
+class ServiceTask(LiteralText, FailingTask, BaseOperator, metaclass=CheckedArguments):
     """Base class of the service's operators and sensors.
 
     :param webdata_conn_id: id of a connection of type `webdata` (templated).
@@ -128,33 +126,11 @@ class ServiceTask(LiteralText, BaseOperator, metaclass=CheckedArguments):
         :param written: the fields before rendering.
         """
 
-    _run: Any = None
-
     def new_run(self, context: Context) -> Any:
         """Return the run of an attempt."""
         module, _, name = self.run.partition(":")
         self._run = getattr(import_module(module), name)(self, context)
         return self._run
-
-    @contextmanager
-    def reporting_failures(self, context: Context) -> Iterator[None]:
-        """Push the XCom `failure` if the block fails the attempt."""
-        try:
-            yield
-        except (AirflowRescheduleException, AirflowSkipException):
-            raise
-        except (Exception, AirflowTaskTimeout) as error:
-            self._push_failure(context, error)
-            raise
-
-    def _push_failure(self, context: Context, error: BaseException) -> None:
-        if not self.do_xcom_push or (ti := context.get("ti")) is None:
-            return
-        # Without the report, the task must still fail with its own error.
-        with suppress(Exception):
-            from airflow_provider_webdata.base.failure_report import FAILURE, failure_report
-
-            ti.xcom_push(FAILURE, failure_report(error, getattr(self._run, "explained_error", None)))
 
     def execute_complete(self, context: Context, event: Mapping[str, Any]) -> Any:
         """Resume after the wait. See `runs.wait_run.WaitRun.resume`."""

@@ -8,20 +8,22 @@ from airflow.sdk import BaseOperator
 
 from airflow_provider_webdata.base.arguments.checked_arguments import CheckedArguments
 from airflow_provider_webdata.base.arguments.literal_text import LiteralText
+from airflow_provider_webdata.base.failing_task import FailingTask
 from airflow_provider_webdata.common.arguments import as_list, count_or_share
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.options import one_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    import jinja2
     from airflow.sdk import Context
 
     from airflow_provider_webdata.runs.load import LoadRun
 
 
-class WebDataToTableOperator(LiteralText, BaseOperator, metaclass=CheckedArguments):
+class WebDataToTableOperator(LiteralText, FailingTask, BaseOperator, metaclass=CheckedArguments):
     """Load files of results into a table of any database that has a hook derived from `DbApiHook`.
 
     With the hook, one transaction creates the table or checks its columns, loads the rows in bulk, upserts them by key,
@@ -113,8 +115,20 @@ class WebDataToTableOperator(LiteralText, BaseOperator, metaclass=CheckedArgumen
         """
         from airflow_provider_webdata.runs.load import LoadRun
 
-        self._run = LoadRun(self, context)
-        return self._run.execute()
+        with self.reporting_failures(context):
+            self._run = LoadRun(self, context)
+            return self._run.execute()
+
+    def _do_render_template_fields(
+        self,
+        parent: Any,
+        template_fields: Iterable[str],
+        context: Context,
+        jinja_env: jinja2.Environment,
+        seen_oids: set[int],
+    ) -> None:
+        with self.reporting_failures(context):
+            super()._do_render_template_fields(parent, template_fields, context, jinja_env, seen_oids)
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any | None:  # noqa: ARG002
         """Return the lineage: files and table. The OpenLineage listener calls this if it is installed."""

@@ -181,6 +181,7 @@ class CallRun(Run):
             raise result.retry
         self.push(**result.pushed)
         results = result.results
+        self.lacks("entriesSkipped", answer.skipped)
         if answer.skipped:
             results = replace(results, covers_all=lambda _: False)
         value = self.publish(results, result.value)

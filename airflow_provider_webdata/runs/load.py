@@ -17,22 +17,28 @@ from airflow_provider_webdata.results.files.partitions import files_of
 from airflow_provider_webdata.results.lineage import load_lineage
 from airflow_provider_webdata.results.tables.layout import LOAD_ID, LOADED_AT, table_name
 from airflow_provider_webdata.results.tables.load import Source, database_of, dataset_of_table, load_files
+from airflow_provider_webdata.states.shortfalls import INCOMPLETE, Shortfall
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from airflow.sdk import Context
 
+    from airflow_provider_webdata.common.coded_errors import CodedError
     from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
     from airflow_provider_webdata.results.tables.database import Loaded
 
 
 class LoadRun:
-    """One attempt of a load."""
+    """One attempt of a load.
+
+    :ivar explained_error: the error whose text Airflow's exception contains.
+    """
 
     def __init__(self, task: WebDataToTableOperator, context: Context) -> None:
         self.task = task
         self.context = context
+        self.explained_error: CodedError | None = None
         self._lineage: Callable[[], Any | None] = lambda: None
 
     def execute(self) -> dict[str, Any]:
@@ -60,9 +66,11 @@ class LoadRun:
                 max_removed=task.max_removed,
             )
         except (ArgumentError, OutputError) as error:
+            self.explained_error = error
             # A retry would have the same arguments.
             raise AirflowFailException(str(error)) from None
         self._log(loaded, str(table))
+        self._push_shortfalls(loaded)
         self._lineage = lambda: load_lineage(
             files, dataset_of_table(connection, table), loaded.rows, loaded.columns
         )
@@ -77,6 +85,15 @@ class LoadRun:
         }
         annotate_outlets(self.context, summary)
         return summary
+
+    def _push_shortfalls(self, loaded: Loaded) -> None:
+        lacks = [
+            Shortfall("pagesFailed", loaded.failed_pages, loaded.failed_pages + loaded.rows),
+            Shortfall("removalsHeldBack", loaded.held_back, loaded.held_back),
+        ]
+        found = [one._asdict() for one in lacks if one.number]
+        if found and self.task.do_xcom_push and (ti := self.context.get("ti")) is not None:
+            ti.xcom_push(INCOMPLETE, found)
 
     def _stamp(self) -> dict[str, str]:
         dag_id, run_id, task_id, *index = map(str, Attempt(self.context).instance)

@@ -319,6 +319,8 @@ class Run:
         result = self.publication.publish(results, value)
         # Push the summary even if the task then fails or is skipped.
         self.push(**self.publication.summary)
+        for one in self.publication.shortfalls:
+            self.lacks(*one)
         changes = self.publication.summary.get("changes", {})
         self.lacks("noResults", changes.get("knownBefore", 0))
         self.lacks("removalsHeldBack", changes.get("heldBack", 0))

@@ -8,11 +8,26 @@ INCOMPLETE = "incomplete"
 """XCom key of the shortfalls; pushed only if there is one."""
 
 ShortfallKind = Literal[
-    "pagesFailed", "searchesFailed", "searchesNotStarted", "overCreditLimit", "noResults", "removalsHeldBack"
+    "pagesFailed",
+    "pagesMissing",
+    "entriesSkipped",
+    "urlsInvalid",
+    "mediaNotKept",
+    "callsFailed",
+    "searchesFailed",
+    "searchesNotStarted",
+    "overCreditLimit",
+    "noResults",
+    "removalsHeldBack",
 ]
 
 _TEXTS: dict[ShortfallKind, str] = {
     "pagesFailed": "{number} of {of} pages failed",
+    "pagesMissing": "the service did not return {number} of {of} pages that it counts",
+    "entriesSkipped": "{number} entries of the service's response could not be read",
+    "urlsInvalid": "the service dropped {number} invalid URLs; XCom invalidURLs lists them",
+    "mediaNotKept": "{number} of {of} media files were not kept",
+    "callsFailed": "{number} of {of} calls failed",
     "searchesFailed": "{number} of {of} searches failed",
     "searchesNotStarted": "{number} of {of} searches were not started because of credit_limit; XCom left lists them",
     "overCreditLimit": "the job exceeded credit_limit; the results contain the pages scraped until then",

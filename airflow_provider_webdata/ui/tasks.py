@@ -10,6 +10,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from airflow_provider_webdata.airflow_db.tasks import (
+    OPERATOR_PREFIX,
     StoredTask,
     StoredWait,
     TaskName,
@@ -123,7 +124,7 @@ class TaskSummary:
     :param label: rendered `map_index_template` of a mapped task, or its index; empty if not mapped.
     :param started: start time; None before the start.
     :param ended: end time; None before the end.
-    :param conn_id: connection of the task; None for tasks of other providers.
+    :param conn_id: connection of the task; None for tasks of other providers, loads, and tasks that were not rendered.
     :param operation: kind of the task's job, if any.
     :param ids: known ones of `job_id`, `monitor_id`, and `check_id`.
     :param subject: name, query, URL, or prompt in the task's arguments; empty if none.
@@ -145,6 +146,11 @@ class TaskSummary:
     wait: WaitingTask | None = None
     pushed: Mapping[str, Any] = field(default_factory=dict, repr=False)
     arguments: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the task is one of this provider."""
+        return self.conn_id is not None or (self.operator or "").startswith(OPERATOR_PREFIX)
 
     @property
     def credits(self) -> float | None:

@@ -235,6 +235,7 @@ class JobRun(WaitRun[JobOutcome]):
                 len(job.invalid_urls),
                 first_few([str(url) for url in job.invalid_urls]),
             )
+            self.lacks("urlsInvalid", len(job.invalid_urls))
         self.push(**values)
 
     def _wait(self, start: JobStart, job: TaskJob) -> Any:

@@ -245,6 +245,7 @@ class JobResult:
             and (missing := counted - errors.returned) > 0
         ):
             summary[MISSING] = missing
+            self._run.lacks("pagesMissing", missing, counted)
             self._log.warning(
                 "The service counts %d completed pages in job %s but returned %d. No page counts as removed now",
                 counted,
@@ -274,6 +275,7 @@ class JobResult:
         :param errors: the failed pages.
         """
         self._run.lacks("pagesFailed", errors.failed, errors.failed + errors.succeeded)
+        self._run.lacks("entriesSkipped", errors.skipped)
         most = number("max_error_ratio", self._task.max_error_ratio, 1)
         excess = too_many(errors.failed, errors.failed + errors.succeeded, "pages", most or 0)
         fails = most is not None and excess is not None

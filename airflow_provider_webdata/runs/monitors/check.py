@@ -175,6 +175,8 @@ def check_with_pages(
         raise missing[-1]
     found = {name: value for name, value in seen[-1].items() if name not in {"pages", "next"}}
     report_credits(run, check_id, found)
+    if isinstance(counts := found.get("summary"), dict):
+        run.lacks("pagesFailed", counts.get("error") or 0, counts.get("totalPages"))
     if pages is not False:
         found["pages"] = _pages(hook, monitor_id, check_id, pages)
     run.log.info(

@@ -12,9 +12,10 @@ from airflow_provider_webdata.results.files.storage import check_folder
 from airflow_provider_webdata.results.media.copies import REPORTED_ERRORS, MediaReport, keep_media
 from airflow_provider_webdata.results.media.fetch import MediaSettings
 from airflow_provider_webdata.runs.publishing.step import Step
+from airflow_provider_webdata.states.shortfalls import Shortfall
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
     from airflow_provider_webdata.options import Media
@@ -75,6 +76,10 @@ class KeepMedia(Step):
     def summary(self) -> Mapping[str, Any]:
         """Return the counts."""
         return {"media": self._report.to_wire()}
+
+    def shortfalls(self) -> Sequence[Shortfall]:
+        """Return the files that were not kept."""
+        return [Shortfall("mediaNotKept", self._report.failed, self._report.failed + self._report.kept)]
 
     def written(self) -> None:
         """Log the counts."""

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.results.lineage import Measurements
     from airflow_provider_webdata.runs.failures import RejectedResultsError
     from airflow_provider_webdata.runs.publishing.step import Results
+    from airflow_provider_webdata.states.shortfalls import Shortfall
 
     Value = Callable[[list[Any], dict[str, Any]], Any]
 
@@ -72,6 +73,7 @@ class Publication:
     :param request: returns the request in wire form. Results must match its schema if the task has none.
     :ivar path: path or URL of the file; None: the results go to XCom.
     :ivar summary: values about the items for XCom, after `publish`.
+    :ivar shortfalls: what the results lack because of the steps, after `publish`.
     :ivar preview: the first rows of the file, shortened.
     :ivar rejection: the error if results do not meet the conditions, after `publish`.
     :ivar written: the written file; None: the results are in XCom.
@@ -106,6 +108,7 @@ class Publication:
         )
         self._steps: Sequence[Step] = [step for step in steps if step is not None]
         self.summary: dict[str, Any] = {}
+        self.shortfalls: list[Shortfall] = []
         self.preview: Sequence[Mapping[str, Any]] = ()
         self.rejection: RejectedResultsError | None = None
         self.written: WrittenFile | None = None
@@ -170,6 +173,7 @@ class Publication:
             summary |= found
             if step.pushes_summary:
                 self.summary |= found
+            self.shortfalls += step.shortfalls()
         if self.path is not None:
             result: Any = summary
         else:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.results.columns import Column
     from airflow_provider_webdata.results.lineage import Measurements
     from airflow_provider_webdata.runs.failures import RejectedResultsError
+    from airflow_provider_webdata.states.shortfalls import Shortfall
 
 
 SKIPPED = "skippedEntries"
@@ -92,6 +93,10 @@ class Step:
     def summary(self) -> Mapping[str, Any]:
         """Return values about the items for XCom, after the last one."""
         return {}
+
+    def shortfalls(self) -> Sequence[Shortfall]:
+        """Return what the results lack because of this step, after the last item."""
+        return ()
 
     def replaced(self, files: Sequence[str]) -> None:
         """Finish after the results have replaced the output.

@@ -82,9 +82,10 @@ async def page(page: PageView) -> Response:
         map_index_of(page.text("map_index")),
     )
     summary = await in_thread(summary_of, name)
-    if summary is None or summary.conn_id is None:
+    if summary is None or not summary.is_ours:
         return await page.render("task.html", title="Task", summary=None)
-    own = await in_thread(page.visitor.may_read_connection, summary.conn_id)
+    conn_id = summary.conn_id
+    own = conn_id is not None and await in_thread(page.visitor.may_read_connection, conn_id)
     steps = await in_thread(_steps, page, summary)
     first = preview(summary.pushed.get("preview"))
     airflow = airflow_root(page.request)
@@ -106,14 +107,14 @@ async def page(page: PageView) -> Response:
         quality=checked,
         parts=_parts(summary),
         changes=_numbers(summary.fact("changes")),
-        link=_link(summary),
+        link=None if conn_id is None else _link(summary),
         stopped=await page.lookups.stopped_triggerer() if summary.wait else None,
         running_for=None
         if summary.ended or not summary.started
         else datetime.now(timezone.utc) - summary.started,
         # The service's data and dashboard belong to the connection.
         may_read_connection=own,
-        dashboard=await page.lookups.dashboard_url(summary.conn_id) if own else None,
+        dashboard=await page.lookups.dashboard_url(conn_id) if conn_id is not None and own else None,
     )
 
 

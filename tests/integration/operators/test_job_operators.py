@@ -610,10 +610,12 @@ def test_pages_that_a_job_counts_but_does_not_deliver_are_not_removed(
 ) -> None:
     def crawl(pages: list[Any], counted: Any) -> dict[str, Any]:
         service.ends_as = ended("crawl", data=pages, completed=counted)
-        return direct.run(job("crawl", changes=Changes(f"{tmp_path}/known", removed_after=1))).value
+        done = direct.run(job("crawl", changes=Changes(f"{tmp_path}/known", removed_after=1)))
+        return done.value | {"incomplete": done.xcom.get("incomplete")}
 
     assert "missingPages" not in crawl(PAGES, 2)
     result = crawl(PAGES[:1], 10)
+    assert result["incomplete"] == [{"kind": "pagesMissing", "number": 9, "of": 10}]
     assert (result["changes"]["same"], result["changes"]["removed"], result["missingPages"]) == (1, 0, 9)
     warned = "The service counts 10 completed pages in job "
     assert [
@@ -641,6 +643,7 @@ def test_invalid_urls_are_reported(service: JobService, log: Callable[[], str]) 
     service.invalid_urls = ["htp://x"]
     outcome = direct.run(job("batch_scrape", wait_for_completion=False))
     assert outcome.xcom["invalidURLs"] == ["htp://x"]
+    assert outcome.xcom["incomplete"] == [{"kind": "urlsInvalid", "number": 1, "of": 1}]
     assert "dropped 1 invalid URLs: htp://x" in log()
 
 

@@ -115,6 +115,9 @@ def test_an_odd_answer_is_delivered(
     server.close()
     assert done.ended == ("success", 1), done.error
     assert {key: done.value.get(key) for key in wanted} == wanted
+    lacks = {one["kind"]: one["number"] for one in done.xcom.get("incomplete", ())}
+    counted = {"entriesSkipped": wanted.get("skippedEntries"), "callsFailed": wanted.get("failed")}
+    assert lacks == {kind: number for kind, number in counted.items() if number}
     warned = [line for line in caplog.messages if "undocumented form" in line]
     assert len(warned) == (name != "scrape with odd facts")
 
@@ -176,6 +179,8 @@ def test_a_job_is_delivered_whole_and_removes_nothing(
     assert done.xcom["changes"]["removed"] == 0
     assert done.value["errors"]["count"] == (None if is_unknown else 0)
     assert done.value.get("skippedEntries") == (None if is_unknown else 1)
+    lacks = [] if is_unknown else [{"kind": "entriesSkipped", "number": 1, "of": 1}]
+    assert done.xcom.get("incomplete", []) == lacks
     assert ("The failed pages of job" in log()) == is_unknown
     service.ends_as, (service.errors_status, service.errors) = NORMAL, ERRORS
     assert crawl(3, tmp_path).xcom["changes"]["removed"] == 1

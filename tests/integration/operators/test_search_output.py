@@ -123,7 +123,9 @@ def test_media_is_kept(here, tmp_path, log):
         },
     }
     here.control.add_fault("status", path="/v2/search", status=200, body=body)
-    value = direct.run(search(media=f"{tmp_path}/media")).value
+    done = direct.run(search(media=f"{tmp_path}/media"))
+    assert done.xcom["incomplete"] == [{"kind": "mediaNotKept", "number": 1, "of": 2}]
+    value = done.value
     kept, lost = value["web"]
     assert Path(kept["screenshot"]).read_bytes()[:4] == b"\x89PNG"
     assert lost["screenshot"] == f"{here.url}/expired.png"

@@ -153,6 +153,8 @@ def test_check_that_failed_or_has_page_errors(wait, service):
         assert done.ended == (state, 1), (how, mode, choice)
         if which:
             assert done.value["id"] == checks[how, which], (how, mode, choice)
+            lacks = [{"kind": "pagesFailed", "number": 1, "of": 2}] if which == "first" else None
+            assert done.xcom.get("incomplete") == lacks, (how, mode, choice)
         else:
             assert f"check {checks[how, 'first']} of monitor {monitors[how]}" in str(done.error)
 

@@ -59,9 +59,11 @@ def everywhere_from(*endings: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(("database", "end"), pairs, indirect=["database"])
 
 
-def load(path: str | list[str], table: str = "pages", **arguments: Any) -> dict[str, Any]:
+def load(
+    path: str | list[str], table: str = "pages", ti: TaskInstance | None = None, **arguments: Any
+) -> dict[str, Any]:
     task = WebDataToTableOperator(task_id="load", path=path, table=table, conn_id="warehouse", **arguments)
-    found: dict[str, Any] = task.execute({})
+    found: dict[str, Any] = task.execute({} if ti is None else context_of(ti))
     return found
 
 
@@ -366,8 +368,10 @@ def test_a_page_of_an_item_s_own_is_no_key(database: Target, written: Written) -
 def test_more_rows_than_may_be_deleted_stay(database: Target, written: Written, is_alone: bool) -> None:
     load(written([page(number) for number in range(30)]))
     path = written([*([] if is_alone else [page(40)]), *(gone(number) for number in range(29))])
-    found = load(path)
+    ti = TaskInstance()
+    found = load(path, ti=ti)
     assert (found["loaded"], found["deleted"], found["heldBack"]) == (int(not is_alone), 0, 29)
+    assert ti.xcom == {"incomplete": [{"kind": "removalsHeldBack", "number": 29, "of": 29}]}
     assert len(texts(database)) == 30 + found["loaded"]
     assert load(path, max_removed=28)["heldBack"] == 29
     assert load(path, max_removed=29)["deleted"] == 29
@@ -851,7 +855,9 @@ def test_failed_pages_stay_out_of_tables_with_a_schema(database: Target, tmp_pat
         arguments: dict[str, Any] = {"result_schema": LEVEL, "mode": mode}
         assert "failedPages" not in load(written(page(1, json={"name": "north"})), **arguments)
         path = written(failing(1), failing(2), failing(4, "404"))
-        assert load(path, **arguments).items() >= {"loaded": 0, "failedPages": 3}.items()
+        ti = TaskInstance()
+        assert load(path, ti=ti, **arguments).items() >= {"loaded": 0, "failedPages": 3}.items()
+        assert ti.xcom == {"incomplete": [{"kind": "pagesFailed", "number": 3, "of": 3}]}
         # The row of an earlier load stays.
         assert database.rows("pages", "source_url", "json_name") == [("https://river.example/1", "north")]
     path = written(failing(1), page(2, json={"name": "south"}), invalid)

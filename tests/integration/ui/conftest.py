@@ -425,6 +425,14 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
         },
         {
             "dag_id": FAILED_DAG,
+            "task_id": "load",
+            "operator": "WebDataToTableOperator",
+            "state": "failed",
+            "rendered": {"table": "pages", "conn_id": "warehouse"},
+            "xcoms": {"failure": FAILURE},
+        },
+        {
+            "dag_id": FAILED_DAG,
             "task_id": "killed",
             "operator": "WebDataScrapeOperator",
             "state": "up_for_retry",

@@ -672,6 +672,10 @@ def test_the_tab_of_a_failed_task_begins_with_the_reason(pages: Pages) -> None:
     assert f'href="{error_link("WD-051")}"' in box
     assert "elsewhere" not in reported
     assert re.search(r"<pre[^>]*>airflow webdata doctor</pre><button[^>]*>Copy", reported)
+    # A load has no connection to the service.
+    load = text_of("load")
+    assert escape(FAILURE["message"]) in load.partition('class="problem"')[2].partition("</div>\n")[0]
+    assert "permission" not in load
     assert "the worker may have died" in text_of("killed")
     forgiven = text_of("forgiven")
     assert "tables" not in forgiven
@@ -694,8 +698,9 @@ def test_the_tab_of_a_run_shows_the_reasons(pages: Pages) -> None:
     text = pages.get("/run", dag_id=FAILED_DAG, run_id="run").text
     rows = {
         name: text.partition(f">{name}</a>")[2].partition("</tr>")[0]
-        for name in ("reported", "crawl", "killed")
+        for name in ("reported", "crawl", "killed", "load")
     }
+    assert escape(FAILURE["message"]) in rows["load"]
     assert escape(FAILURE["message"]) in rows["reported"]
     assert re.search(r">Rejected</span>\s+1 condition failed", rows["crawl"])
     assert "the worker may have died" in rows["killed"]

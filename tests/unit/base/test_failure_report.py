@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from typing import Any
 
 import pytest
-from airflow.sdk import log
+from airflow.sdk import BaseOperator, log
 from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
 
+from airflow_provider_webdata import operators, sensors
+from airflow_provider_webdata.base.failing_task import FailingTask
 from airflow_provider_webdata.base.failure_report import failure_report
 from airflow_provider_webdata.common.links import error_link
 from airflow_provider_webdata.common.remedies import advised
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
+from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from tests.support.direct import TaskInstance, context_of, run
 from tests.support.service import connection_text
@@ -36,6 +41,11 @@ def test_every_failure_is_reported(dead: None) -> None:
     assert nothing["code"] == "WD-003"
     template = run(WebDataScrapeOperator(task_id="t", url="{{ 1 / 0 }}")).xcom["failure"]
     assert template == {"message": "ZeroDivisionError: see the task's log"}
+    # A load calls databases, but not the service.
+    table: dict[str, Any] = {"task_id": "t", "table": "pages", "conn_id": "missing"}
+    nothing = run(WebDataToTableOperator(path="{{ none }}", **table)).xcom["failure"]
+    assert (nothing["code"], nothing["link"]) == ("WD-003", error_link("WD-003"))
+    assert run(WebDataToTableOperator(path="{{ 1 / 0 }}", **table)).xcom["failure"] == template
     for task in (
         WebDataCrawlOperator(**scrape),
         WebDataJobSensor(task_id="t", kind="crawl", job_id="j", deferrable=True),
@@ -44,6 +54,19 @@ def test_every_failure_is_reported(dead: None) -> None:
         with pytest.raises(Exception, match="did not start"):
             task.resume_execution("__fail__", {"error": "did not start"}, context_of(ti))
         assert "did not start" in ti.xcom["failure"]["message"]
+
+
+def test_every_operator_and_sensor_reports_its_failures() -> None:
+    missing = []
+    for kind in (operators, sensors):
+        for found in pkgutil.walk_packages(kind.__path__, f"{kind.__name__}."):
+            missing += [
+                name
+                for name, one in vars(importlib.import_module(found.name)).items()
+                if isinstance(one, type) and issubclass(one, BaseOperator) and name.startswith("WebData")
+                if not issubclass(one, FailingTask)
+            ]
+    assert missing == []
 
 
 def test_a_rescheduled_attempt_reports_nothing(dead: None) -> None:
