@@ -1,21 +1,35 @@
-"""Facts of tasks: sums over a DAG run, and earlier runs."""
+"""Facts of tasks: sums over a DAG run, earlier runs, and the same statements on PostgreSQL."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from airflow import settings
+from airflow.models.base import Base
+from sqlalchemy import create_engine
+from sqlalchemy.orm import scoped_session, sessionmaker
 
 from airflow_provider_webdata.airflow_db import tasks
-from airflow_provider_webdata.airflow_db.tasks import TaskName, past_xcoms
+from airflow_provider_webdata.airflow_db.spent import runs_since
+from airflow_provider_webdata.airflow_db.tasks import (
+    TaskName,
+    dags_that_pushed,
+    past_xcoms,
+    starters_of,
+    stored_tasks,
+    waits_in_workers,
+)
+from airflow_provider_webdata.airflow_db.troubled_tasks import troubled_tasks
 from airflow_provider_webdata.ui.pages.task import _groups
 from airflow_provider_webdata.ui.quality import KEYS, quality_of
 from airflow_provider_webdata.ui.tasks import summaries_of_run, summary_of
 from tests.integration.commands.test_costs import database, told
-from tests.support.airflow_rows import add_task
+from tests.support.airflow_rows import START, add_task
+from tests.support.postgres import Postgres
 
 __all__ = ["database"]
 
@@ -92,3 +106,59 @@ def test_a_task_is_compared_with_its_last_runs(database: None) -> None:
     newest = quality_of(facts, lambda: past_xcoms(facts.name, KEYS, 1))
     assert newest is not None
     assert (newest.chart, newest.coverage[0].course) == ("", "")
+
+
+@pytest.fixture
+def on_postgresql(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    engine = create_engine(postgres.create_database("airflow_facts"))
+    Base.metadata.create_all(engine)
+    sessions = scoped_session(sessionmaker(engine, expire_on_commit=False))
+    monkeypatch.setattr(settings, "engine", engine)
+    monkeypatch.setattr(settings, "Session", sessions)
+    yield
+    sessions.remove()
+    engine.dispose()
+
+
+def test_statements_on_postgresql(on_postgresql: None) -> None:
+    """Its JSON has no text of its own, and it compares no value with one of another type."""
+    lacks = [{"kind": "noResults", "number": 3, "of": 3}]
+    with settings.Session() as session:
+
+        def add(task_id: str, state: str, run_id: str = "run", minutes: int = 0, **more: Any) -> None:
+            add_task(
+                session,
+                "shop",
+                task_id,
+                operator="WebDataCrawlOperator",
+                state=state,
+                run_id=run_id,
+                after=timedelta(minutes=minutes),
+                **more,
+            )
+
+        add("crawl", "failed", rendered=OURS, xcoms={"failure": {"message": "gone"}, "job_id": "job-1"})
+        add("mended", "failed")
+        add("mended", "success", "later", 1, rendered=OURS)
+        add("scrape", "success", rendered=OURS, xcoms={"incomplete": lacks})
+        add("other", "running", rendered=OURS, xcoms={"job_id": 5, "check_id": "check-1"})
+        # Of another provider.
+        add_task(session, "shop", "plain", operator="PythonOperator", state="failed", rendered={"a": OURS})
+        session.commit()
+    found, has_more = troubled_tasks(START, "incomplete", ("incomplete", "failure"), 10)
+    assert not has_more
+    assert {one.stored.name.task_id: (one.stored.pushed, one.has_recovered) for one in found} == {
+        "crawl": ({"failure": {"message": "gone"}}, False),
+        "mended": ({}, True),
+        "scrape": ({"incomplete": lacks}, False),
+    }
+    assert not troubled_tasks(START + timedelta(days=1), "incomplete", (), 10)[0]
+    assert troubled_tasks(START, "incomplete", (), 1)[1]
+    assert runs_since(["shop", "none"], START) == {"shop": 2}
+    assert runs_since(["shop"], START + timedelta(seconds=30)) == {"shop": 1}
+    assert starters_of(["job-1", "job-2"]) == {"job-1": TaskName("shop", "run", "crawl")}
+    assert starters_of(["check-1"], ("check_id",)) == {"check-1": TaskName("shop", "run", "other")}
+    assert dags_that_pushed("job_id", ["job-1"]) == {"job-1": {"shop"}}
+    names = {one.name.task_id for one in stored_tasks("shop", "run", (), 10, 10)}
+    assert names == {"crawl", "mended", "scrape", "other"}
+    assert [one.name.task_id for one in waits_in_workers()] == ["other"]
