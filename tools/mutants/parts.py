@@ -41,24 +41,6 @@ PARTS: dict[str, Part] = {
         ("inbox/tokens.py",),
         ("unit/inbox", "integration/inbox/http/test_receive.py", "integration/inbox/http/test_reading.py"),
     ),
-    "inbox/storage": Part(
-        (
-            "inbox_server/storage/store.py",
-            "inbox_server/storage/feed.py",
-            "inbox_server/storage/inbox.py",
-            "inbox_server/storage/sequencer.py",
-            "inbox_server/storage/writer.py",
-        ),
-        (
-            "integration/inbox/storage/test_store.py",
-            "integration/inbox/storage/test_order.py",
-            "integration/inbox/storage/test_feed.py",
-            "integration/inbox/storage/test_writer.py",
-            "integration/inbox/storage/test_failures.py",
-            "integration/inbox/http/test_receive.py",
-            "integration/inbox/http/test_reading.py",
-        ),
-    ),
     "results/manifest": Part(
         ("results/manifest/*.py",),
         (
@@ -70,7 +52,11 @@ PARTS: dict[str, Part] = {
     "states": Part(("states/*.py",), ("unit/states", "integration/triggers")),
     "runs/jobs/start": Part(
         ("runs/jobs/lookup.py", "runs/jobs/start.py", "runs/jobs/state.py"),
-        ("unit/runs/jobs", "integration/operators/test_job_start.py"),
+        (
+            "unit/runs/jobs",
+            "integration/operators/test_job_start.py",
+            "integration/operators/test_credits.py",
+        ),
     ),
     "runs/money": Part(
         ("runs/money/*.py",),
