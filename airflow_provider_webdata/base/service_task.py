@@ -75,6 +75,8 @@ class ServiceTask(LiteralText, BaseOperator, metaclass=CheckedArguments):
     webdata_page = ""
     """Path of the page of the task's job, monitor, check, or delivery, once known; see `page_urls`."""
 
+    _run: Any = None
+
     def __init__(
         self,
         *,

@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from airflow_provider_webdata.common.links import SITE
 from airflow_provider_webdata.sandbox.cli import main
 from airflow_provider_webdata.sandbox.control import ControlError
 from airflow_provider_webdata.sandbox.reference.timestamps import from_iso
@@ -492,4 +493,4 @@ def test_the_list_names_all(capsys) -> None:
     assert main(["--quirk", "list"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == list(QUIRKS)
-    assert all("/docs/service.md#" in line for line in lines)
+    assert all(f"[{SITE}service.html#" in line for line in lines)
