@@ -34,7 +34,7 @@ REMEDIES: Mapping[str, str] = {
     "WD-016": "use a connection to a server that supports the call, or change the call",
     "WD-017": 'check the host name in "Base URL" and "Proxy"',
     "WD-018": 'check "Base URL", "CA bundle" and "Verify TLS certificate"',
-    "WD-020": f"open the page in a browser, and correct the URL or the actions before you repeat the call{_BILLED}",
+    "WD-020": f"open the page or file, and correct it, the URL, or the actions before you repeat the call{_BILLED}",
     "WD-021": "omit the page: the service refuses it for every team",
     "WD-022": "omit min_age and lockdown to fetch the page",
     "WD-023": "wait, or lower maxPages of the PDF parser",

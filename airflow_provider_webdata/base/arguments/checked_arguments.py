@@ -47,6 +47,7 @@ class CheckedArguments(BaseOperatorMeta):
 # Argument names of other clients and providers: the argument that the operator must have, and the hint.
 _SYNONYMS = {
     **dict.fromkeys(("max_results", "max_pages", "num_results", "page_limit"), ("limit", "write limit=...")),
+    "poll_interval": ("wait", "write wait=Wait(poll_interval=...)"),
     "firecrawl_conn_id": ("webdata_conn_id", "write webdata_conn_id=..."),
     **{label: ("extra_body", f"write extra_body={{'{label}': ...}}") for label in ("origin", "integration")},
     "queries": ("query", "use WebDataBatchSearchOperator for several queries"),
