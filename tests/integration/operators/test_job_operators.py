@@ -704,7 +704,7 @@ def test_a_kill_in_the_middle_of_a_log_call_cancels(
     monkeypatch.setattr(kill, "SECONDS", 0.5)
     service.ends_after = None
     task = job("crawl")
-    with killed_in_a_log_call(task, "Waiting for") as log, pytest.raises(JobFailedError, match="cancelled"):
+    with killed_in_a_log_call(task, "Waiting for") as log, pytest.raises(JobFailedError, match="canceled"):
         task.execute(context_of(TaskInstance()))
     assert wait_until(lambda: "was canceled" in log.getvalue())
     assert len(service.cancels()) == 1

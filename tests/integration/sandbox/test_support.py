@@ -40,7 +40,7 @@ def test_pages_that_failed_and_jobs_that_did_not(sandbox: Any, api: Any) -> None
     running = started(api)
     assert "is still running" in asked(api, jobId=running)["answer"]
     api.http.delete(f"/v2/crawl/{running}")
-    assert "was cancelled" in asked(api, jobId=running)["answer"]
+    assert "was canceled" in asked(api, jobId=running)["answer"]
     whole = started(api)
     sandbox.control.advance(600)
     assert "No page failed" in asked(api, jobId=whole)["answer"]
