@@ -130,7 +130,7 @@ docs: $(VENV)/.installed-dev
 screenshot: $(VENV)/.installed-dev browser
 	@WEBDATA_SCREENSHOTS=docs/images $(BIN)/python -m pytest -q tests/e2e/test_connection_form.py
 	@DATA=1 $(BIN)/python -m demo up
-	@$(BIN)/python -m tools.pictures docs/images --docs; $(BIN)/python -m demo down
+	@$(BIN)/python -m tools.pictures docs/images --docs; status=$$?; $(BIN)/python -m demo down && exit $$status
 
 browser:
 	@tools/browser-setup

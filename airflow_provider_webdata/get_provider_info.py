@@ -35,6 +35,7 @@ def get_provider_info() -> dict[str, Any]:
                     "/docs/operators/README.md",
                     "/docs/monitors.md",
                     "/docs/waiting.md",
+                    "/docs/event_driven.md",
                     "/docs/agents.md",
                 ],
                 "logo": "/docs/integration-logos/WebData.svg",

@@ -281,7 +281,7 @@ def _triggers() -> str:
         "Triggers",
         _generated(),
         "`WebDataMonitorCheckEventTrigger` and `WebDataWebhookEventTrigger` start DAGs through an `AssetWatcher`: "
-        "[Waiting](../waiting.md). Operators and sensors create the other triggers when they defer.",
+        "[A DAG per event](../event_driven.md). Operators and sensors create the other triggers when they defer.",
         code(
             f"from {PACKAGE}.triggers.events import (\n"
             "    WebDataMonitorCheckEventTrigger,\n    WebDataWebhookEventTrigger,\n)"

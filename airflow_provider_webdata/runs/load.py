@@ -18,7 +18,7 @@ from airflow_provider_webdata.results.files.partitions import files_of
 from airflow_provider_webdata.results.lineage import load_lineage
 from airflow_provider_webdata.results.tables.layout import LOAD_ID, LOADED_AT, table_name
 from airflow_provider_webdata.results.tables.load import Source, database_of, dataset_of_table, load_files
-from airflow_provider_webdata.states.shortfalls import Shortfall
+from airflow_provider_webdata.states.shortfalls import Shortfall, xcom_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,7 +92,7 @@ class LoadRun:
             Shortfall("pagesFailed", loaded.failed_pages, loaded.failed_pages + loaded.rows),
             Shortfall("removalsHeldBack", loaded.held_back, loaded.held_back),
         ]
-        found = [one._asdict() for one in lacks if one.number]
+        found = xcom_of(one for one in lacks if one.number)
         if found and self.task.do_xcom_push and (ti := self.context.get("ti")) is not None:
             ti.xcom_push(INCOMPLETE, found)
 

@@ -34,7 +34,7 @@ from airflow_provider_webdata.runs.failures import InvalidResultsError, Rejected
 from airflow_provider_webdata.runs.money.task_ledger import Cost, TaskLedger
 from airflow_provider_webdata.runs.publishing.publication import Publication
 from airflow_provider_webdata.runs.request import checked_number
-from airflow_provider_webdata.states.shortfalls import Shortfall
+from airflow_provider_webdata.states.shortfalls import Shortfall, xcom_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -237,7 +237,7 @@ class Run:
         """
         if number:
             self._shortfalls.append(Shortfall(kind, number, number if of is None else of))
-            self.push(**{INCOMPLETE: [one._asdict() for one in self._shortfalls]})
+            self.push(**{INCOMPLETE: xcom_of(self._shortfalls)})
 
     def storable(self, value: Any) -> Any:
         """Return a value for XCom as Airflow's database can store it; log a change once."""

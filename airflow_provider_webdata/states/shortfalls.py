@@ -1,8 +1,11 @@
-"""What the results of a task lack though it succeeded: XCom `incomplete`."""
+"""Shortfalls of the results of tasks that succeeded: XCom `incomplete`."""
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 ShortfallKind = Literal[
     "pagesFailed",
@@ -50,6 +53,11 @@ class Shortfall(NamedTuple):
         """Return the shortfall as a sentence without a period."""
         words = _TEXTS[self.kind].format(number=f"{self.number:,}", of=f"{self.of:,}")
         return words[0].upper() + words[1:]
+
+
+def xcom_of(found: Iterable[Shortfall]) -> list[dict[str, Any]]:
+    """Return the value of XCom `incomplete`, which `shortfalls` reads."""
+    return [one._asdict() for one in found]
 
 
 def shortfalls(value: Any) -> list[Shortfall]:

@@ -1,4 +1,4 @@
-"""What needs a person: failed and rejected tasks, incomplete results, late waits, and failed events of the service."""
+"""Concerns that need a person: failed and rejected tasks, incomplete results, late waits, and failed events."""
 
 from __future__ import annotations
 

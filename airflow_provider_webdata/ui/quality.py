@@ -87,7 +87,7 @@ def quality_of(
     :param run_url: returns the address of this task in a run.
     """
     rejected = summary.fact(QUALITY_REJECTED)
-    found = rejected if isinstance(rejected, dict) else summary.fact("quality")
+    found = rejected if isinstance(rejected, dict) else summary.fact(QUALITY)
     validation = summary.fact("validation")
     invalid: tuple[int, int] | None = None
     if isinstance(validation, dict):

@@ -65,6 +65,7 @@ async def page(page: PageView) -> Response:
         following=urlencode({**given, "before": found.following}) if found.following else None,
         first=urlencode(given) if before else None,
         csv=urlencode(given),
+        most_exported=_EXPORTED,
     )
 
 
