@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections import Counter
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlencode
@@ -26,9 +27,11 @@ from airflow_provider_webdata.ui.threads import in_thread
 from .owners import deliveries_of, job_owners
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from starlette.responses import Response
 
-    from airflow_provider_webdata.api.models import ActivityItem
+    from airflow_provider_webdata.api.models import Activity, ActivityItem
     from airflow_provider_webdata.common.job_kinds import JobKind
 
     from .page import PageView
@@ -128,72 +131,96 @@ class _Listed(NamedTuple):
     places: dict[str, Any] | None
 
 
+@dataclass
+class _ServiceList:
+    """A part of the service's list of one operation, read from a cursor.
+
+    :param skip: number of entries of the part that earlier pages, or this one, have shown.
+    :param following: cursor of the next part; empty if this is the last.
+    """
+
+    kind: JobKind
+    cursor: str
+    skip: int
+    entries: list[ActivityItem]
+    following: str
+
+    @property
+    def has_more(self) -> bool:
+        return self.skip < len(self.entries) or bool(self.following)
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether the next entry is in the next part."""
+        return self.skip >= len(self.entries) and bool(self.following)
+
+    def place(self) -> dict[str, Any]:
+        """Return the parameters from which the next page continues."""
+        cursor, skip = (self.following, 0) if self.is_used_up else (self.cursor, self.skip)
+        place = {f"{self.kind}_cursor": cursor, f"{self.kind}_skip": skip}
+        return {name: value for name, value in place.items() if value}
+
+
 async def _listed(page: PageView) -> _Listed:
     """Read the next jobs from a place in the service's list of each operation, newest first."""
     conn_id = page.required("conn_id")
-    operation = page.text("operation")
-    kinds = [_kind(operation)] if operation else list(ALL_JOB_KINDS)
     state, dag, task = (page.text(name) for name in ("state", "dag", "task"))
-    most = _SEARCHED if state or dag or task else ROWS
-    cursors = {kind: page.text(f"{kind}_cursor") for kind in kinds}
-    places = {kind: page.whole(f"{kind}_skip") for kind in kinds}
-    lists = await asyncio.gather(
-        *(
-            page.lookups.find(
-                conn_id,
-                ("activity", kind, most, cursors[kind]),
-                lambda hook, kind=kind: hook.activity(  # type: ignore[misc]
-                    endpoint=kind, limit=most, cursor=cursors[kind] or None
-                ),
-            )
-            for kind in kinds
-        )
-    )
-    parts = {kind: found.value.data if found.value else [] for kind, found in zip(kinds, lists, strict=True)}
-    following = {
-        kind: (found.value.cursor or "") if found.value and found.value.has_more is not False else ""
-        for kind, found in zip(kinds, lists, strict=True)
-    }
+    lists, refused = await _service_lists(page, conn_id, _SEARCHED if state or dag or task else ROWS)
     merged = heapq.merge(
-        *([(kind, item) for item in part[places[kind] :]] for kind, part in parts.items()),
+        *([(one, item) for item in one.entries[one.skip :]] for one in lists),
         key=lambda entry: entry[1].created_at or "",
         reverse=True,
     )
     # The place of the next page also skips entries that are no jobs.
-    entries = [(kind, item, bool(item.id) and item.endpoint == kind) for kind, item in merged]
-    tasks, hidden = await in_thread(
-        _owners, page, conn_id, [str(item.id) for _, item, is_job in entries if is_job]
-    )
+    entries = [(one, item, bool(item.id) and item.endpoint == one.kind) for one, item in merged]
+    job_ids = [str(item.id) for _, item, is_job in entries if is_job]
+    tasks, hidden = await in_thread(_owners, page, conn_id, job_ids)
     matching: list[ActivityItem] = []
     searched = 0
-    for kind, item, is_job in entries:
-        places[kind] += 1
+    for one, item, is_job in entries:
+        one.skip += 1
         if is_job and item.id not in hidden:
             searched += 1
             starter = tasks.get(str(item.id))
             if dag in (starter.dag_id if starter else "") and task in (starter.task_id if starter else ""):
                 matching.append(item)
         # Beyond the end of one list, its next jobs may be newer than those of the others.
-        if len(matching) == ROWS or (places[kind] >= len(parts[kind]) and following[kind]):
+        if len(matching) == ROWS or one.is_used_up:
             break
-    for kind in kinds:
-        if places[kind] >= len(parts[kind]) and following[kind]:
-            cursors[kind], places[kind] = following[kind], 0
-    has_more = any(places[kind] < len(parts[kind]) or following[kind] for kind in kinds)
-    names = {f"{kind}_cursor": cursors[kind] for kind in kinds} | {
-        f"{kind}_skip": places[kind] for kind in kinds
-    }
-    return _Listed(
-        [
-            row
-            for row in await _rows(page, conn_id, matching, tasks)
-            if not state or (row.view.value is not None and row.view.value.state == state)
-        ],
-        searched,
-        bool(hidden),
-        [found.problem for found in lists if found.problem],
-        {name: value for name, value in names.items() if value} if has_more else None,
-    )
+    rows = [
+        row
+        for row in await _rows(page, conn_id, matching, tasks)
+        if not state or (row.view.value is not None and row.view.value.state == state)
+    ]
+    has_more = any(one.has_more for one in lists)
+    places = {name: value for one in lists for name, value in one.place().items()} if has_more else None
+    return _Listed(rows, searched, bool(hidden), refused, places)
+
+
+async def _service_lists(page: PageView, conn_id: str, most: int) -> tuple[list[_ServiceList], list[str]]:
+    """Return the list of each requested operation, and why lists cannot be read.
+
+    :param most: maximum number of entries of each.
+    """
+    operation = page.text("operation")
+    kinds = [_kind(operation)] if operation else list(ALL_JOB_KINDS)
+
+    def read(kind: JobKind, cursor: str) -> Awaitable[Lookup[Activity]]:
+        return page.lookups.find(
+            conn_id,
+            ("activity", kind, most, cursor),
+            lambda hook: hook.activity(endpoint=kind, limit=most, cursor=cursor or None),
+        )
+
+    cursors = [page.text(f"{kind}_cursor") for kind in kinds]
+    found = await asyncio.gather(*map(read, kinds, cursors))
+    lists = []
+    for kind, cursor, one in zip(kinds, cursors, found, strict=True):
+        activity = one.value
+        following = (activity.cursor or "") if activity and activity.has_more is not False else ""
+        entries = activity.data if activity else []
+        lists.append(_ServiceList(kind, cursor, page.whole(f"{kind}_skip"), entries, following))
+    return lists, [one.problem for one in found if one.problem]
 
 
 async def _rows(
