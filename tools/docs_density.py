@@ -25,9 +25,12 @@ NOT_COUNTED = (
 )
 """Pages for contributors, and pages that are looked up, not read."""
 
-_GENERATED = re.compile(
-    r"<!-- (?:arguments of \w+|fields of the connection|codes) -->.*?<!-- end of \w+ -->", re.DOTALL
+GENERATED = re.compile(
+    r"^<!-- (?P<what>arguments of (?P<name>\w+)|fields of the connection|codes) -->\n"
+    r"(?:.*?^)?<!-- end(?: of \w+)? -->$",
+    re.MULTILINE | re.DOTALL,
 )
+"""A generated part of a page; `tools.reference_pages` writes it."""
 _CODE = re.compile(r"^[ \t]*```.*?^[ \t]*```$", re.MULTILINE | re.DOTALL)
 _BLANK = re.compile(r"\n\s*\n")
 _ITEM = re.compile(r"^\s*(?:[-*]|\d+\.) ", re.MULTILINE)
@@ -59,7 +62,7 @@ def user_pages() -> list[Path]:
 
 def written_text(text: str) -> str:
     """Return a page's text without generated tables and code."""
-    return _CODE.sub("", _GENERATED.sub("", text))
+    return _CODE.sub("", GENERATED.sub("", text))
 
 
 def problems(text: str) -> Iterator[str]:

@@ -24,6 +24,7 @@ from unittest.mock import patch
 from airflow_provider_webdata.cli import get_commands
 from airflow_provider_webdata.common.xcom_keys import XCOM_KEYS
 from airflow_provider_webdata.get_provider_info import get_provider_info
+from tools.docs_density import GENERATED
 from tools.docs_site.docstrings import docstring_of
 from tools.docs_site.rendering import code, page, plain_type, prose, table
 from tools.docs_site.subjects import (
@@ -56,11 +57,6 @@ COMMON = {
 }
 """Arguments outside the fold, besides required ones."""
 
-_BLOCK = re.compile(
-    r"^<!-- (?P<what>arguments of (?P<name>\w+)|fields of the connection|codes) -->\n"
-    r"(?:.*?^)?<!-- end(?: of \w+)? -->$",
-    re.MULTILINE | re.DOTALL,
-)
 _SENTENCE = re.compile(r"(?<=[.)])\s+(?=[A-Z`\d])")
 _DEFAULT = re.compile(
     r"\(default: (?P<in_help>.*?)\)(?=$|[.;, ])|(?:^|\s)Default: (?P<text>[^;]+?)(?:\.(?=\s|$)|;|$)"
@@ -140,7 +136,7 @@ def filled(text: str, name: str) -> str:
             inside, end = _argument_tables(_subject(match["name"], name), root), "arguments"
         return f"<!-- {what} -->\n\n{inside}\n\n<!-- end of {end} -->"
 
-    return _BLOCK.sub(block, text)
+    return GENERATED.sub(block, text)
 
 
 def _subject(name: str, where: str) -> Subject:
