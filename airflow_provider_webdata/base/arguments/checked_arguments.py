@@ -14,7 +14,7 @@ from airflow_provider_webdata.base.arguments.literal_check import RULES, may_be_
 from airflow_provider_webdata.common.coded_errors import MissingArgumentError, UnknownArgumentError
 from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.common.spelling import nearest
-from airflow_provider_webdata.options import Option
+from airflow_provider_webdata.options import Changes, Media, Option, Output, Quality, Schema, Wait
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -47,10 +47,18 @@ class CheckedArguments(BaseOperatorMeta):
 # Argument names of other clients and providers: the argument that the operator must have, and the hint.
 _SYNONYMS = {
     **dict.fromkeys(("max_results", "max_pages", "num_results", "page_limit"), ("limit", "write limit=...")),
-    "poll_interval": ("wait", "write wait=Wait(poll_interval=...)"),
     "firecrawl_conn_id": ("webdata_conn_id", "write webdata_conn_id=..."),
     **{label: ("extra_body", f"write extra_body={{'{label}': ...}}") for label in ("origin", "integration")},
     "queries": ("query", "use WebDataBatchSearchOperator for several queries"),
+}
+
+_OPTIONS: Mapping[str, type[Option]] = {
+    "changes": Changes,
+    "media": Media,
+    "output": Output,
+    "quality": Quality,
+    "result_schema": Schema,
+    "wait": Wait,
 }
 
 
@@ -85,6 +93,10 @@ def _unknown(cls: type, given: Mapping[str, Any]) -> str:
             hint = advice
         elif "scrape_options" in known and name in RULES["ScrapeOptions"]:
             hint = f"write scrape_options={{{name!r}: ...}}"
+        else:
+            for option, kind in _OPTIONS.items():
+                if option in known and name in kind.__struct_fields__:
+                    hint = f"write {option}={kind.__name__}({name}=...)"
         lines.append(f"unknown argument {name!r}" + (f"; {hint}" if hint else ""))
     return f"{cls.__name__} {given.get('task_id')!r}: {', '.join(lines)}" if lines else ""
 

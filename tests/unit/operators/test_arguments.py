@@ -307,6 +307,7 @@ UNKNOWN = {
         {"query": "q", "max_age": 0},
         "'max_age'; write scrape_options={'max_age': ...}",
     ),
+    "of an option": ({"query": "q", "min_items": 3}, "'min_items'; write quality=Quality(min_items=...)"),
     "like nothing": ({"query": "q", "zzzz": 3}, "unknown argument 'zzzz'"),
 }
 
@@ -320,6 +321,11 @@ def test_an_argument_that_does_not_exist(arguments, words):
     with pytest.raises(TypeError) as mapped:
         WebDataSearchOperator.partial(task_id="my_task", **arguments)
     assert str(mapped.value) == str(failed.value)
+
+
+def test_a_field_of_the_wait_is_not_an_argument():
+    with pytest.raises(TypeError, match=r"'poll_interval'; write wait=Wait\(poll_interval=\.\.\.\)"):
+        WebDataCrawlOperator(task_id="t", url="https://a.example/", poll_interval=2)
 
 
 def test_what_is_known_at_run_time_only_is_left_to_the_task():
