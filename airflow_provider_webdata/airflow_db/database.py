@@ -69,14 +69,15 @@ def transaction(engine: Engine) -> Iterator[Connection]:
 
     :raises StoreUnavailableError: the transaction failed. A failed commit may have taken effect.
     """
-    try:
-        with engine.connect() as connection, _limits(connection), connection.begin():
-            if connection.dialect.name == "postgresql":
-                connection.execute(_LIMITS)
-            yield connection
-    except exc.SQLAlchemyError as error:
-        # The original error contains the statement with its values: bodies, ids, keys.
-        raise store_error(error) from None
+    with (
+        _store_errors(engine),
+        engine.connect() as connection,
+        _limits(connection),
+        connection.begin(),
+    ):
+        if connection.dialect.name == "postgresql":
+            connection.execute(_LIMITS)
+        yield connection
 
 
 @contextlib.contextmanager
@@ -85,11 +86,24 @@ def lone_statement(engine: Engine) -> Iterator[Connection]:
 
     :raises StoreUnavailableError: the statement failed.
     """
+    with (
+        _store_errors(engine),
+        engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection,
+    ):
+        yield connection
+
+
+@contextlib.contextmanager
+def _store_errors(engine: Engine) -> Iterator[None]:
+    driver_error = engine.dialect.loaded_dbapi.Error
     try:
-        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            yield connection
+        yield
     except exc.SQLAlchemyError as error:
+        # The original error contains the statement with its values: bodies, ids, keys.
         raise store_error(error) from None
+    except driver_error as error:
+        # SQLAlchemy does not wrap what the driver raises when the isolation level changes.
+        raise store_error(exc.DBAPIError.instance(None, None, error, driver_error)) from None
 
 
 @contextlib.contextmanager

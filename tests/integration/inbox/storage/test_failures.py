@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, event, text
 
 from airflow_provider_webdata.airflow_db.errors import ContendedError, RefusedError, StoreUnavailableError
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
@@ -157,6 +158,25 @@ def test_a_crashed_server(
             store.add([after])
     stoppable_postgres.start()
     assert store.add([before, after]) == [False, True]
+
+
+@pytest.mark.parametrize("driver", ["psycopg2", "psycopg"])
+def test_a_connection_lost_before_its_first_statement(
+    postgres_database: Database, new: NewOne, driver: str
+) -> None:
+    engine = postgres_database.engine(postgres_database.url.replace("psycopg2", driver))
+    store = DeliveryStore(engine)
+    store.add([new("before")])
+
+    # The pool has just tested it.
+    @event.listens_for(engine, "checkout")
+    def lose(connection: Any, *_: object) -> None:
+        connection.close()
+
+    with pytest.raises(StoreUnavailableError, match="cannot be reached"):
+        store.has_news(0)
+    event.remove(engine, "checkout", lose)
+    assert store.has_news(0)
 
 
 def test_an_exhausted_pool(sqlite_database: Database, new: NewOne) -> None:
