@@ -56,7 +56,7 @@ DAGS = (
 )
 MAX_BODY_MB = 1
 # As many as the DAG has.
-CROWD = 30
+CROWD = 12
 KNOWN_MONITORS = "monitors.json"
 
 DATABASES = ("sqlite", "postgresql")
