@@ -157,9 +157,10 @@ class JobService:
             shown = [item if self.names else {**item, "target": None} for item in items]
             return 200, {"success": True, "data": shown, "cursor": None, "has_more": False}, {}
         if path == "/v2/crawl/active":
+            # Each entry of the activity is a started job.
             crawls = [
-                {"id": item["id"], "teamId": "t", "url": item["target"], "options": {}}
-                for item in self.activity
+                {"id": item["id"], "teamId": "t", "url": item["target"], "options": body}
+                for item, body in zip(self.activity, self.bodies, strict=True)
                 if item["endpoint"] == "crawl"
                 and self.jobs[f"/v2/crawl/{item['id']}"]["status"] == "scraping"
             ]

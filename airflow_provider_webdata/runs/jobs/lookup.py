@@ -17,7 +17,7 @@ from airflow_provider_webdata.inbox.reader import InboxError, InboxUnreachableEr
 from airflow_provider_webdata.runs.intent import SERVICE_CLOCK_SKEW
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from airflow_provider_webdata.common.job_kinds import JobKind
@@ -33,10 +33,12 @@ class JobMatches:
 
     :param jobs: ids of the task's jobs, oldest first.
     :param doubts: reasons why the lookup may be incomplete; empty if it is complete.
+    :param are_certain: whether an id or a key identifies the jobs. Otherwise, only their targets match.
     """
 
     jobs: list[str] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
+    are_certain: bool = False
 
     def note(self, error: WebDataError, what: str) -> WebDataError | None:
         """Note that a source cannot be read; return the error if a retry may succeed."""
@@ -57,6 +59,7 @@ class JobLookup:
 
     :param keys: possible correlation keys of the job's webhook; empty: it has no webhook.
     :param targets: URLs or texts that identify the job in the team's activity.
+    :param request: the job's request, in wire form.
     :param since: earliest possible start time of the job.
     :param known: ids of jobs that existed before.
     """
@@ -65,6 +68,7 @@ class JobLookup:
     kind: JobKind
     keys: Sequence[str]
     targets: Sequence[str]
+    request: Mapping[str, Any]
     since: datetime | None
     known: Collection[str]
 
@@ -81,19 +85,23 @@ class JobLookup:
             except WebDataError as error:
                 passing.append(found.note(error, "the inbox could not be read"))
             if found.jobs:
+                found.are_certain = True
                 return found
-        # The service lists newest jobs first.
-        named: dict[str, bool] = {}
+        running: list[str] = []
         if self.kind == "crawl":
             try:
-                named.update(dict.fromkeys(self._running_crawls(), True))
+                running = [*self._running_crawls()]
             except WebDataError as error:
                 passing.append(found.note(error, "the running crawls could not be listed"))
+        activity: dict[str, bool] = {}
         if "activity" not in self.hook.get_settings().client.server.lacks:
             try:
-                named.update((item.id, item.target is not None) for item in self._activity())
+                activity = {item.id: item.target is not None for item in self._activity()}
             except WebDataError as error:
                 passing.append(found.note(error, "the team's activity could not be read"))
+        # The service lists newest jobs first, and the newest of all may be missing in the activity.
+        named = dict.fromkeys([job_id for job_id in running if job_id not in activity], True) | activity
+        named |= dict.fromkeys(running, True)
         ours = [job_id for job_id, is_named in named.items() if is_named or self._has_only_our_pages(job_id)]
         if not ours and (first := next(filter(None, passing), None)):
             raise first
@@ -116,8 +124,16 @@ class JobLookup:
     def _running_crawls(self) -> Iterator[str]:
         for crawl in self.hook.active_crawls().crawls:
             is_new = crawl.id not in self.known and not self._is_too_old(getattr(crawl, "created_at", None))
-            if crawl.id and is_new and self._is_target(crawl.url):
+            if crawl.id and is_new and self._is_target(crawl.url) and self._has_our(crawl.options or {}):
                 yield crawl.id
+
+    def _has_our(self, options: Mapping[str, Any]) -> bool:
+        """Return whether no option of a crawl differs that servers return as it was requested."""
+        return all(
+            self.request.get(name, options[name]) == options[name]
+            for name in ("limit", "includePaths", "excludePaths")
+            if name in options
+        )
 
     def _activity(self) -> Iterator[Any]:
         """Yield the activity items that name one of the targets, or no target."""

@@ -92,10 +92,11 @@ class JobCall(Protocol):
 class JobStart:
     """The start of the one job of a task.
 
-    An attempt that knows the job's id reuses the job. An attempt that knows only that a request was sent searches the
-    service's listings for the job; an unlisted crawl is requested again with the same idempotency key. If the outcome
-    of the request cannot be determined, the task fails with instructions. A job is replaced if it failed, expired, or
-    was canceled by anyone but the task, and (3.3) if its request or account differs.
+    An attempt that knows the job's id reuses the job. An attempt that knows only that a request was sent repeats a
+    crawl's request with the same idempotency key, and searches the service's listings for any other job, or for one
+    that the key has started. If the outcome of the request cannot be determined, the task fails with instructions. A
+    job is replaced if it failed, expired, or was canceled by anyone but the task, and (3.3) if its request or account
+    differs.
 
     Airflow's `ResumableJobMixin` records a job's id after the response. If a worker dies before that, the next attempt
     starts the job again. This class records the request before sending it. Airflow 3.2 has no store: an earlier
@@ -136,15 +137,15 @@ class JobStart:
         """
         if not self._state.record.is_for(self.kind, self._digest, self._account):
             self._give_up()
-        jobs = self._started_earlier()
+        found = self._started_earlier()
         while True:
-            if job := self._alive(jobs):
+            if job := self._alive(found):
                 return self._own(job)
-            if jobs:
-                self._state.write(self._state.record.next_generation(jobs))
+            if found.jobs:
+                self._state.write(self._state.record.next_generation(found.jobs))
             if job := self._request():
                 return self._own(job)
-            jobs = self._started_with_this_key()
+            found = self._started_with_this_key()
 
     def _own(self, job: TaskJob) -> TaskJob:
         if job.job_id != self._state.record.job_id:
@@ -175,40 +176,47 @@ class JobStart:
             self.call.discard(checked_kind(record.kind), record.job_id)
         self._state.write(record.next_generation([record.job_id]))
 
-    def _started_earlier(self) -> list[str]:
-        """Return the ids of jobs that earlier attempts started, oldest first."""
+    def _started_earlier(self) -> JobMatches:
+        """Return the jobs that earlier attempts started."""
         record = self._state.record
         if record.job_id is not None:
-            return [record.job_id]
+            return JobMatches([record.job_id], are_certain=True)
         if not (record.is_begun or self._is_unrecorded):
-            return []
+            return JobMatches()
+        if self._has_key:
+            # A job of the same URL may be another task's; the key identifies ours.
+            self.log.info(
+                "An earlier attempt may have started a job; sending the request again with the same idempotency key"
+            )
+            self.call.settle(None)
+            return JobMatches()
         self.log.info("An earlier attempt may have started a job; searching for it")
         found = self._lookup.find()
         if found.jobs:
-            return found.jobs
+            return found
         if found.doubts and not self._is_repeatable:
             raise self._uncertain(found)
-        requested = record.requested_at
-        now = datetime.now(timezone.utc)
-        if self._bills and requested and now < (listed := requested + LISTED_AFTER):
-            listed = max(listed, now + timedelta(seconds=seconds_until_resumable()))
-            self.log.info("The service may not list the job yet. Rescheduling the task to %s", listed)
-            raise AirflowRescheduleException(listed)  # type: ignore[no-untyped-call]
+        self._reschedule_until_listed()
         self.call.settle(None)
-        if self._has_key:
-            self.log.info("No job was found; sending the request again with the same idempotency key")
-            return []
         if self._is_repeatable:
             self.log.warning(
                 "No job was found; sending the request again. The server may run both jobs, but bills neither"
             )
-            return []
+            return JobMatches()
         self.log.warning(
             "No job of an earlier attempt was found: neither a delivery nor the team's activity names one"
         )
         self._is_unrecorded = False
         self._state.set(requested_at=None)
-        return []
+        return JobMatches()
+
+    def _reschedule_until_listed(self) -> None:
+        requested, now = self._state.record.requested_at, datetime.now(timezone.utc)
+        if not self._bills or requested is None or now >= (listed := requested + LISTED_AFTER):
+            return
+        listed = max(listed, now + timedelta(seconds=seconds_until_resumable()))
+        self.log.info("The service may not list the job yet. Rescheduling the task to %s", listed)
+        raise AirflowRescheduleException(listed)  # type: ignore[no-untyped-call]
 
     def _request(self) -> TaskJob | None:
         """Send the request; return None if its idempotency key has already started a job."""
@@ -216,22 +224,36 @@ class JobStart:
         before = self._state.record
         self._record_request()
         webhook = self.call.webhook.new(self._key())
+        key = self._identity.idempotency_key(before.generation) if self._has_key else None
         try:
-            key = self._identity.idempotency_key(before.generation) if self._has_key else None
-            answer = self.call.send(webhook, key)
-        except IdempotencyKeyUsedError as error:
-            self.log.info("%s: an earlier request started this crawl; searching for it", error.brief())
-            return None
+            answer = self._send(webhook, key)
         except WebDataError as error:
-            if may_have_acted(error):
+            if not may_have_acted(error):
+                self.call.settle(None)
+                self._state.write(before)
+                raise
+            if key is None:
                 return self._after_lost_answer(error)
-            self.call.settle(None)
-            self._state.write(before)
-            raise
+            self.log.warning("%s. Sending the request again with the same idempotency key", error.brief())
+            try:
+                answer = self._send(webhook, key)
+            except WebDataError as again:
+                if not may_have_acted(again):
+                    raise
+                return self._after_lost_answer(again)
+        if answer is None:
+            return None
         # If an earlier attempt's request was lost, its repetition may have started the job.
         self._state.set(attempt=self._state.attempt.number)
         self.log.info("Started %s: job %s", self._subject, answer.id)
         return TaskJob(answer.id, webhook is not None, list(answer.invalid_urls or ()))
+
+    def _send(self, webhook: Mapping[str, Any] | None, key: str | None) -> JobStarted | None:
+        try:
+            return self.call.send(webhook, key)
+        except IdempotencyKeyUsedError as error:
+            self.log.info("%s: an earlier request started this crawl; searching for it", error.brief())
+            return None
 
     def _record_request(self) -> None:
         """Record that the request is about to be sent; a repeated request keeps its record."""
@@ -263,7 +285,7 @@ class JobStart:
             found = self._find_with_retries()
         except WebDataError as trouble:
             found = JobMatches(doubts=[trouble.brief()])
-        if job := self._alive(found.jobs):
+        if job := self._alive(found):
             return job
         if found.jobs or self._is_repeatable or self._state.is_lasting or self._lookup.keys:
             self.log.warning(
@@ -273,10 +295,11 @@ class JobStart:
         # Airflow 3.2 stores no record of the request, so the next attempt would know even less.
         raise self._uncertain(found, "the service does not list it", f"{error.brief()}; ")
 
-    def _started_with_this_key(self) -> list[str]:
+    def _started_with_this_key(self) -> JobMatches:
         found = self._find_with_retries()
         if found.jobs and self._state.record.generation < _MAX_GENERATIONS:
-            return found.jobs
+            return found
+        self._reschedule_until_listed()
         why = "; ".join(found.doubts) or "neither the inbox nor the team's activity names it"
         raise self._uncertain(JobMatches(), f"the idempotency key was used, but {why}")
 
@@ -304,6 +327,7 @@ class JobStart:
             self.kind,
             keys if self.call.webhook.wanted else [],
             self.call.targets,
+            self.call.request,
             record.requested_at or self._state.attempt.run_start,
             {*record.known, *record.past},
         )
@@ -317,11 +341,11 @@ class JobStart:
             f"WebDataJobSensor(kind={self.kind!r}, job_id=...); otherwise, clear this task to start one"
         )
 
-    def _alive(self, jobs: Sequence[str]) -> TaskJob | None:
+    def _alive(self, found: JobMatches) -> TaskJob | None:
         """Return the job that is running or has a result, or None."""
         alive: list[tuple[str, JobView]] = []
         lost = ""
-        for job_id in jobs:
+        for job_id in found.jobs:
             view, missing = self._view_of(job_id)
             if view is not None and (
                 view.is_alive or (self._state.record.stopped and view.state == "cancelled")
@@ -333,8 +357,13 @@ class JobStart:
                 state = f"ended without a result ({view.progress()})" if view else "has expired"
                 self.log.warning("Job %s of an earlier attempt %s", job_id, state)
                 self.call.settle(job_id)
-        if len(alive) > 1:
-            names = ", ".join(job_id for job_id, _ in alive)
+        possible = [job_id for job_id, _ in alive]
+        if alive and not found.are_certain:
+            # A job without a result may be ours, and the other one another task's. Without a record (Airflow 3.2),
+            # those before the other one may be those of earlier attempts.
+            possible = found.jobs if self._state.is_lasting else found.jobs[found.jobs.index(possible[0]) :]
+        if len(possible) > 1:
+            names = ", ".join(possible)
             raise self._uncertain(JobMatches(doubts=[f"several jobs match: {names}"]))
         if not alive and lost:
             raise UncertainStartError(

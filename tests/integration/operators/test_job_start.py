@@ -311,9 +311,7 @@ def test_a_lost_answer_is_found_in_the_same_attempt(
 
 
 @pytest.mark.rule("team-activity")
-@pytest.mark.parametrize(
-    ("kind", "fault"), [("crawl", "lose answer"), ("extract", 500), ("agent", "lose answer"), ("crawl", "lose request")]
-)  # fmt: skip
+@pytest.mark.parametrize(("kind", "fault"), [("extract", 500), ("agent", "lose answer")])
 def test_a_lost_answer_that_the_service_lists_later(service: JobService, kind: str, fault: Any) -> None:
     service.start_faults, service.lists = [fault], False
     task = Task(service, kind)
@@ -387,6 +385,16 @@ def test_a_self_hosted_crawl_is_found_among_the_running_ones(
     assert self_hosted.keys == []
     asked = [line for line in self_hosted.requests if "activity" in line]
     assert len(asked) == (0 if declared else 2)
+
+
+def test_a_self_hosted_crawl_with_other_options_is_another_tasks(
+    self_hosted: JobService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect(monkeypatch, self_hosted, server="self-hosted")
+    task, other = Task(self_hosted, "crawl"), Task(self_hosted, "crawl")
+    task.crash("before asking")
+    other.body = {**other.body, "limit": 1}
+    assert [other.start().job_id, task.start().job_id] == self_hosted.started()
 
 
 def test_an_uncertain_start_is_repeated_only_where_nothing_is_billed(
@@ -485,6 +493,35 @@ def test_similar_jobs_from_before(service: JobService, kind: str) -> None:
     assert len(service.started()) == 2
 
 
+def test_a_crawl_whose_request_was_lost_is_requested_again(service: JobService) -> None:
+    service.start_faults = ["lose request"]
+    assert [Task(service, "crawl").start().job_id] == service.started()
+
+
+@pytest.mark.parametrize("version", ["3.3", "3.2"])
+def test_a_crawl_of_the_same_page_may_be_another_tasks(service: JobService, version: str) -> None:
+    task, other = Task(service, "crawl", version), Task(service, "crawl", version)
+    task.crash("before asking")
+    other.run_start += timedelta(seconds=1)
+    others = other.start().job_id
+    assert [others, task.start().job_id] == service.started()
+
+
+@pytest.mark.parametrize(("kind", "version"), [("agent", "3.3"), ("crawl", "3.2")])
+def test_one_of_two_jobs_is_not_ours_because_the_other_one_failed(
+    service: JobService, kind: str, version: str
+) -> None:
+    task, other = Task(service, kind, version), Task(service, kind, version)
+    other.run_start += timedelta(seconds=1)
+    attempts = [task.crash, other.start]
+    for attempt in attempts if version == "3.3" else reversed(attempts):
+        attempt()
+    ours = service.started()[0 if version == "3.3" else 1]
+    service.set(kind, ours, "failed")
+    with pytest.raises(UncertainStartError, match="several jobs match"):
+        task.start()
+
+
 def test_two_similar_jobs_are_uncertain(service: JobService) -> None:
     task = Task(service, "agent")
     task.crash()
@@ -509,14 +546,17 @@ def test_an_unlisted_crawl_is_not_started_again(service: JobService, version: st
     assert [task.start().job_id] == service.started()
 
 
-@pytest.mark.parametrize("kind", ["crawl", "batch_scrape"])
-def test_it_is_too_early_to_tell(service: JobService, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("kind", "when"), [("crawl", "after asking"), ("batch_scrape", "before asking")])
+def test_it_is_too_early_to_tell(
+    service: JobService, kind: str, when: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(job_start, "LISTED_AFTER", timedelta(minutes=2))
     task = Task(service, kind)
-    task.crash("before asking")
+    task.crash(when)
+    started, service.lists = service.started(), False
     with pytest.raises(AirflowRescheduleException):
         task.start()
-    assert service.started() == []
+    assert service.started() == started
 
 
 @pytest.mark.parametrize(("kind", "version"), WAYS)
