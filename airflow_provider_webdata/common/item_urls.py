@@ -9,6 +9,7 @@ from airflow_provider_webdata.common.arguments import items_of
 from airflow_provider_webdata.common.url_secrets import without_secrets
 
 _SITE_ERROR = 400
+_GONE = (404, 410)
 _NOT_FETCHED = 599
 _LEAST_STATUS = 100
 _LISTS = ("data", "web", "news", "images", "links", "results", "pages")
@@ -40,6 +41,14 @@ def site_failed(metadata: Mapping[str, Any]) -> bool:
     """
     status = _status(metadata)
     return bool(metadata.get("error")) or (status is not None and status >= _SITE_ERROR)
+
+
+def is_gone(metadata: Mapping[str, Any]) -> bool:
+    """Return whether a site responded that a page does not exist.
+
+    :param metadata: metadata of the page.
+    """
+    return _status(metadata) in _GONE
 
 
 def was_fetched(metadata: Mapping[str, Any]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from airflow_provider_webdata.common.item_urls import site_failed, url_of
+from airflow_provider_webdata.common.item_urls import is_gone, site_failed, url_of
 from airflow_provider_webdata.results.manifest.content import digest
 from airflow_provider_webdata.results.manifest.entries import Change, Entry, shared_entry
 from airflow_provider_webdata.results.manifest.urls import canonical_url
@@ -58,6 +58,7 @@ class Comparison:
         self.known = len(known)
         self.held_back = 0
         self._entries = known
+        self._unread: set[str] = set()
         self._moment = moment
         self._compare = compare
         self._ignore_query = ignore_query
@@ -92,6 +93,8 @@ class Comparison:
             code = metadata.get("statusCode")
             status = code if isinstance(code, int) else None
             if site_failed(metadata):
+                if not is_gone(metadata):
+                    self._unread.add(key)
                 return "failed"
         known = self._entries.get(key)
         if known is not None and known.change is not None:
@@ -134,15 +137,25 @@ class Comparison:
                 self._entries[key] = _with(entry, entry.missing, "known")
                 self.counts["known"] += 1
 
+    def spare(self, urls: Iterable[str]) -> None:
+        """Do not count pages as missing in this run.
+
+        :param urls: URLs of pages that could not be fetched, and may exist.
+        """
+        self._unread.update(canonical_url(url, ignore_query=self._ignore_query) for url in urls)
+
     def removed(self, after: int, most: int) -> dict[str, Entry]:
         """Remove the pages that the last runs have not seen, and return them by key.
 
-        Call it once, at the end of a complete run.
+        A run in which a page failed counts only if its site reported that the page does not exist. Call the method
+        once, at the end of a complete run.
 
         :param after: number of runs without a page after which it is removed.
         :param most: maximum removals. If exceeded, no page is removed, and the next run decides again.
         """
-        unseen = [key for key, entry in self._entries.items() if entry.change is None]
+        unseen = [
+            key for key, entry in self._entries.items() if entry.change is None and key not in self._unread
+        ]
         gone: dict[str, Entry] = {}
         for key in unseen:
             entry = self._entries[key]

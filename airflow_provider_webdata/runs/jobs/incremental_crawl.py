@@ -37,7 +37,12 @@ class IncrementalCrawlRun(JobRun):
         if self.plan.read:
             return super().start_and_wait()
         results = Results(
-            [], "document", {"id": None, "creditsUsed": 0}, [self.task.url], self.plan.known, self.covers_all
+            [],
+            "document",
+            {"id": None, "creditsUsed": 0},
+            [self.task.url],
+            self.plan.known,
+            covers_all=self.covers_all,
         )
         return self.publish(results)
 

@@ -10,7 +10,7 @@ from airflow_provider_webdata.api.errors import APIError, InvalidResponseError, 
 from airflow_provider_webdata.api.prices import by_format, credits_of_tokens
 from airflow_provider_webdata.api.servers import missing_part
 from airflow_provider_webdata.common.arguments import number
-from airflow_provider_webdata.common.item_urls import page_problem, site_failed, was_fetched
+from airflow_provider_webdata.common.item_urls import page_problem, site_failed, url_of, was_fetched
 from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.common.xcom_keys import MISSING, SKIPPED
 from airflow_provider_webdata.hooks.task_metrics import count
@@ -52,7 +52,8 @@ class PageErrors:
 
     :param failed: number of failed pages.
     :param succeeded: number of pages without an error.
-    :param robots_blocked: URLs that were not fetched because robots.txt forbids it.
+    :param robots_blocked: number of URLs that were not fetched because robots.txt forbids it.
+    :param unread: URLs of all pages that were not fetched.
     :param is_known: False if the service does not list the failed pages; `failed` then has those among the documents.
     :param skipped: entries of the result that are no pages.
     :param returned: all entries of the result.
@@ -69,6 +70,7 @@ class PageErrors:
     skipped: int = 0
     returned: int = 0
     pages: list[dict[str, Any]] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
     groups: FailureGroups = field(default_factory=FailureGroups)
     warned: int = 0
     first_warning: str = ""
@@ -163,7 +165,9 @@ class JobResult:
         def saw_all(pages: int) -> bool:
             return errors.is_known and not errors.skipped and covers_all(pages)
 
-        value = self._run.publish(Results(documents(), "document", summary, inputs, known, saw_all))
+        value = self._run.publish(
+            Results(documents(), "document", summary, inputs, known, unread=errors.unread, covers_all=saw_all)
+        )
         if cached.count:
             self._log.info(
                 "%d pages came from the service's cache, the oldest %s", cached.count, cached.age()
@@ -237,6 +241,8 @@ class JobResult:
                 errors.add_document(document)
                 if was_fetched(_metadata_of(document)):
                     yield document
+                elif (url := url_of(document)) is not None:
+                    errors.unread.append(url)
 
     def _count_missing(self, summary: dict[str, Any], errors: PageErrors) -> None:
         counted = summary.get("completed")
@@ -364,7 +370,9 @@ class JobResult:
             found.is_known = False
         for page in answer.failed:
             found.add_failed(page.url, page.error, page.code)
-        found.robots_blocked = len(answer.robots_blocked or ())
+        blocked = answer.robots_blocked or ()
+        found.robots_blocked = len(blocked)
+        found.unread = [*(page.url for page in answer.failed if page.url), *blocked]
         return found
 
 

@@ -122,6 +122,7 @@ class Compare(Step):
                 is_told = page is not None or "page" in item
                 yield tagged(item, change=change, **({"page": page} if is_told else {}))
         comparison.leave(results.known)
+        comparison.spare(results.unread)
         most = removal_limit(changes.max_removed, comparison.known)
         if self._saw_all(results):
             for key, entry in comparison.removed(changes.removed_after, most).items():

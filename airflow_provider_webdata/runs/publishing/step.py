@@ -24,6 +24,7 @@ class Results:
         it.
     :param inputs: the query or the URLs, for OpenLineage.
     :param known: keys of existing pages that were not requested.
+    :param unread: URLs of pages that could not be fetched; read after the last item.
     :param covers_all: returns whether a call with this number of results saw everything.
     :param media_kept: True if the media links are already replaced.
     :param columns: table columns of the items. Default: those of the kind.
@@ -37,6 +38,7 @@ class Results:
     summary: Mapping[str, Any]
     inputs: Sequence[str] = ()
     known: Sequence[str] = ()
+    unread: Iterable[str] = ()
     covers_all: Callable[[int], bool] = lambda count: True  # noqa: ARG005
     media_kept: bool = False
     columns: tuple[Column, ...] | None = None

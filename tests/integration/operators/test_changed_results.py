@@ -286,6 +286,25 @@ def test_a_site_that_is_down_loses_no_page(site: Site) -> None:
     assert site.crawl(2, removed_after=1)[0] == counts(failed=1)
 
 
+@pytest.mark.rule("metadata-status", "job-errors")
+def test_pages_that_fail_for_nights_are_not_removed(site: Site) -> None:
+    """One has an error status, one is in the job's list of errors, and one is forbidden; another is not found."""
+    site.show(c="<p>third</p>", d="<p>fourth</p>")
+    site.control.set_page(HOME, "".join(f'<a href="/{name}">{name}</a> ' for name in "abcd"))
+    assert site.crawl(1)[0]["new"] == 5
+    site.control.set_page(f"{HOME}a", "<p>Out of order</p>", status=503)
+    site.control.set_page(f"{HOME}b", "<p>x</p>", error="SCRAPE_SITE_ERROR")
+    site.control.delete_page(f"{HOME}d")
+    site.control.set_site("corner.example", robots="User-agent: *\nDisallow: /c")
+    assert site.crawl(2)[1] == []
+    told, removed = site.crawl(3)
+    assert (told["removed"], removed) == (1, [("removed", "d")])
+    site.control.set_page(f"{HOME}a", "<main><p>first</p></main>")
+    site.control.set_page(f"{HOME}b", "<main><p>second, after the outage</p></main>", error=None)
+    site.control.set_site("corner.example", robots=None)
+    assert site.crawl(4) == (counts(same=3, changed=1, failed=1), [("changed", "b")])
+
+
 @pytest.mark.parametrize(
     ("more", "said"),
     [

@@ -102,9 +102,25 @@ CASES: list[tuple[str, list[list[dict[str, Any]]], list[Any]]] = [
         [(["new", "new"], []), (["same"], []), (["same", "same"], []), (["same"], [])],
     ),
     (
-        "failing, then gone",
-        [[page("a")], [page("a", "Not found", statusCode=404)], [page("a", "", error="timeout")]],
+        "gone, by what its site says",
+        [[page("a")], [page("a", "x", statusCode=404)], [page("a", "x", statusCode=410, error="Gone")]],
         [(["new"], []), (["failed"], []), (["failed"], ["https://a.example/a"])],
+    ),
+    (
+        "failing for long, which does not count",
+        [
+            [page("a")],
+            [page("a", "x", statusCode=404)],
+            *([page("a", "x", statusCode=status)] for status in (500, 503, 403, 429, "502")),
+            [page("a", "", statusCode=None, error="timeout")],
+            [page("a", "x", statusCode=404)],
+        ],
+        [(["new"], []), *[(["failed"], [])] * 7, (["failed"], ["https://a.example/a"])],
+    ),
+    (
+        "failing, then found in the same run",
+        [[page("a")], [page("a", "x", statusCode=503), page("a")], [], []],
+        [(["new"], []), (["failed", "same"], []), ([], []), ([], ["https://a.example/a"])],
     ),
     (
         "back again",
@@ -183,16 +199,16 @@ def test_nothing_to_compare_by(compare: Any) -> None:
         compared(compare, "document")
 
 
-_SITES = st.dictionaries(st.sampled_from("abcdef"), st.sampled_from(["x", "y", None]), max_size=6)
+_SITES = st.dictionaries(st.sampled_from("abcdef"), st.sampled_from(["x", "y", 404, 503]), max_size=6)
 
 
 @given(st.lists(_SITES, max_size=6), st.integers(1, 3))
-def test_any_history(sites: list[dict[str, str | None]], after: int) -> None:
+def test_any_history(sites: list[dict[str, str | int]], after: int) -> None:
     """Replaying what flowed on gives what was seen, but for what is not missing for long enough."""
     seen = [
         [
-            page(name, text or "", **({"statusCode": 500} if text is None else {}))
-            for name, text in site.items()
+            page(name, "", statusCode=shown) if isinstance(shown, int) else page(name, shown)
+            for name, shown in site.items()
         ]
         for site in sites
     ]
@@ -211,7 +227,8 @@ def test_any_history(sites: list[dict[str, str | None]], after: int) -> None:
             )
             assert change == (expected if url in read else "failed")
         copy.update(read)
-        missing = {url: 0 if url in read else missing.get(url, 0) + 1 for url in copy}
+        failing = {item["metadata"]["sourceURL"] for item in items if item["metadata"]["statusCode"] == 503}
+        missing = {url: 0 if url in read else missing.get(url, 0) + (url not in failing) for url in copy}
         assert set(removed) == {url for url, count in missing.items() if count >= after}
         for url in removed:
             del copy[url]
