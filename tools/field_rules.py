@@ -86,7 +86,7 @@ def _rule(annotation: Any, metadata: list[Any]) -> Rule:
     limits = {
         name: value
         for item in metadata
-        for name in ("ge", "gt", "le", "min_length", "max_length", "pattern")
+        for name in ("ge", "gt", "le", "min_length", "max_length")
         if (value := getattr(item, name, None)) is not None
     }
     if "_integer" in kinds or "_number" in kinds:
@@ -106,7 +106,7 @@ def _rule(annotation: Any, metadata: list[Any]) -> Rule:
         return ("list", _rule(args[0], []), limits.get("min_length", 0), limits.get("max_length"))
     if annotation is str:
         known = next((kind for kind in reversed(kinds) if kind in TEXT_CHECKS), None)
-        return ("text", limits.get("max_length"), limits.get("pattern"), known)
+        return ("text", limits.get("max_length"), known)
     if isinstance(annotation, type) and issubclass(annotation, RequestModel):
         checks_of_text = [check for model, check in SHORT_FORMS.items() if issubclass(annotation, model)]
         return ("object", annotation.__name__, *checks_of_text)

@@ -38,12 +38,8 @@ def words(rule: Rule, objects: str) -> str:
             f"list of {words(item, objects) or 'values'}", _range(least or None, most, None, "items")
         )
     if kind == "text":
-        longest, pattern, _check = rest
-        return _joined(
-            "`str`",
-            f"at most {longest:,} characters" if longest else "",
-            f"matching `{pattern}`" if pattern else "",
-        )
+        longest, _check = rest
+        return _joined("`str`", f"at most {longest:,} characters" if longest else "")
     if kind == "object":
         name, *short = rest
         text = "a cron expression or a phrase" if short == ["_schedule"] else "its URL as text"

@@ -73,7 +73,9 @@ def _not_blank(value: str) -> str:
     return value
 
 
-def _capitals(value: str) -> str:
+def _country(value: str) -> str:
+    if not re.fullmatch("[A-Za-z]{2}", value):
+        raise problem("country", "must be a two-letter country code, such as DE")
     return value.upper()
 
 
@@ -396,7 +398,7 @@ DomainFilter = Annotated[Listed[Hostname], AfterValidator(_not_both)]
 DomainPattern = Annotated[String, AfterValidator(_domain_pattern)]
 TopLevelDomain = Annotated[String, AfterValidator(_top_level_domain)]
 
-CountryCode = Annotated[String, Field(pattern=r"^[A-Za-z]{2}$"), AfterValidator(_capitals)]
+CountryCode = Annotated[String, AfterValidator(_country)]
 """An ISO 3166-1 alpha-2 code in any case; sent in upper case, as the service documents it."""
 
 WebAddress = Annotated[String, AfterValidator(_web_address)]

@@ -33,6 +33,12 @@ MAX_CODE_LENGTH = 100_000
 _CONTROLLING_URLS = ("cdp_url", "interactive_live_view_url")
 
 
+def _playlist(value: str) -> str:
+    if not value.lstrip().startswith("#EXTM3U"):
+        raise problem("playlist", "is not an HLS playlist, which begins with #EXTM3U")
+    return value
+
+
 def _code(value: str) -> str:
     size = len(value.encode())
     if not 1 <= size <= MAX_CODE_LENGTH:
@@ -261,4 +267,4 @@ class Replay(Answer):
 class ReplayPlaylist(ResponseModel):
     """The recording of a tab as an HLS playlist; its segments are signed URLs that expire after about 6 hours."""
 
-    text: Annotated[str, Field(pattern=r"^\s*#EXTM3U", repr=False)]
+    text: Annotated[str, AfterValidator(_playlist), Field(repr=False)]

@@ -4,7 +4,7 @@ A rule is a list whose first item is its kind:
 
 | Rule | Accepted values |
 | --- | --- |
-| `["text", longest, pattern, check]` | non-blank text; `check` names the model's validator |
+| `["text", longest, check]` | non-blank text; `check` names the model's validator |
 | `["number", whole, least, most, above]` | a number, or its text |
 | `["choice", values]` | one of the values |
 | `["switch", model?]` | true or false, also as text; or a mapping for the model |
@@ -53,10 +53,8 @@ def may_be_wrong(rule: Rule, value: Any) -> bool:
 
 
 def _text(rule: Rule, value: Any) -> bool:
-    _, longest, pattern, check = rule
+    _, longest, check = rule
     if not isinstance(value, str) or not value.strip() or (longest and len(value) > longest):
-        return True
-    if pattern and not re.search(pattern, value):
         return True
     return check is not None and TEXT_CHECKS[check](value)
 
@@ -203,6 +201,7 @@ def _fails(
 
 TEXT_CHECKS: dict[str, Callable[[str], bool]] = {
     "_web_address": _no_address,
+    "_country": lambda value: not (len(value) == 2 and value.isascii() and value.isalpha()),
     "_watched_address": lambda value: _no_address(value) or not re.search("[./:]", value),
     "_droppable_address": _no_address,
     "_receiver": _no_address,

@@ -32,7 +32,9 @@ async def test_a_recording(serve: Any) -> None:
 @pytest.mark.parametrize("body", ["", '{"success": true}', "<html>proxy</html>"])
 async def test_what_is_no_playlist(serve: Any, body: str) -> None:
     _, hook = serve(answer(200, body))
-    with pytest.raises(errors.InvalidResponseError):
+    with pytest.raises(
+        errors.InvalidResponseError, match="is not an HLS playlist" if body else "the body is empty"
+    ):
         await settled(hook.replay_page("s1", "0"))
     await settled(hook.close())
 

@@ -126,7 +126,10 @@ def test_of_a_mapped_task_only_the_first_instance_logs_what_is_the_same_for_all(
     ("arguments", "words"),
     [
         ({"url": "{{ 'not an address at all' }}"}, ["url", "(WD-002)"]),
-        ({"location": {"country": "{{ 'Germany' }}"}}, ["location", "country", "Germany"]),
+        (
+            {"location": {"country": "{{ 'Germany' }}"}},
+            ["location.country", "two-letter", "such as DE", "Germany"],
+        ),
         ({"output": "{{ 'nosuch' }}://bucket/x.jsonl"}, ["nosuch", "(WD-005)"]),
     ],
     ids=["address", "nested", "storage"],

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from airflow_provider_webdata.api import endpoints
 from airflow_provider_webdata.api.config import ClientConfig
 from airflow_provider_webdata.api.endpoints import Endpoint
 from airflow_provider_webdata.api.errors import InvalidRequestError
 from airflow_provider_webdata.api.exchange import MARGIN_SECONDS, Prepared, prepare
+from airflow_provider_webdata.api.models.search import SearchRequest
 from airflow_provider_webdata.api.servers import Kind
 
 SITE = "https://example.com/"
@@ -135,3 +137,6 @@ def test_countries_are_sent_in_capitals() -> None:
     ]:
         assert prepared("hosted", endpoint, fields).wire["location"] == {"country": "DE"}
     assert prepared("hosted", endpoints.SEARCH, {"query": "q", "country": "de"}).wire["country"] == "DE"
+    for wrong in ("Germany", "d", "D1", "ÄÖ", "DE\n"):
+        with pytest.raises(ValidationError, match="must be a two-letter country code, such as DE"):
+            SearchRequest.model_validate({"query": "q", "country": wrong})
