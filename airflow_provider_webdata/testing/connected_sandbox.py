@@ -107,6 +107,7 @@ class ConnectedSandbox(SandboxControl):
             caused before are seen.
         :raises Exception: the task's error.
         """
+        from airflow.sdk.bases.operator import ExecutorSafeguard
         from airflow.sdk.exceptions import TaskDeferred
         from airflow.sdk.execution_time.context import set_current_context
 
@@ -118,6 +119,8 @@ class ConnectedSandbox(SandboxControl):
         method, found = "", dict[str, Any]()
         while True:
             worker, full = attempt.worker()
+            # Like Airflow's task runner; otherwise, Airflow warns that something else called `execute`.
+            outside = ExecutorSafeguard.tracker.set(worker)
             try:
                 with set_current_context(full):
                     value = worker.resume_execution(method, found, full) if method else worker.execute(full)
@@ -127,6 +130,8 @@ class ConnectedSandbox(SandboxControl):
             else:
                 attempt.push(value)
                 return value
+            finally:
+                ExecutorSafeguard.tracker.reset(outside)
 
     def run(self, dag: DAG, **arguments: Any) -> Any:
         """Run a DAG with `dag.test()`, and return its run.

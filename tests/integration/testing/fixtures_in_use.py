@@ -69,7 +69,7 @@ def test_another_connection(webdata_sandbox):
 
 @pytest.mark.parametrize("kind", ["webhook", "polling"])
 @pytest.mark.parametrize("deferrable", [True, False])
-def test_jobs_are_over_at_once(webdata_sandbox, kind, deferrable):
+def test_jobs_are_over_at_once(webdata_sandbox, capfd, kind, deferrable):
     webdata_sandbox.connect(webhooks=kind == "webhook")
     more = {"deferrable": deferrable, "wait": Wait(by=kind, poll_interval=300, safety_poll=300)}
     crawl = WebDataCrawlOperator(task_id="c", url="https://river.example/", limit=3, **more)
@@ -77,6 +77,10 @@ def test_jobs_are_over_at_once(webdata_sandbox, kind, deferrable):
     assert webdata_sandbox.execute(crawl)["count"] == 3
     assert webdata_sandbox.execute(agent)["data"]
     assert bool(webdata_sandbox.deliveries()) == (kind == "webhook")
+    logged = capfd.readouterr().out
+    assert "Started crawl of https://river.example/" in logged
+    # Airflow warns of operators that its task runner does not execute.
+    assert "Task Runner" not in logged
 
 
 def test_a_job_that_takes_its_time_is_heard_of(webdata_sandbox):
