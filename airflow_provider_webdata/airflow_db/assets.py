@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy.orm import Session
 
-__all__ = ["SCHEDULED", "UNCONSUMED", "AssetModel", "register_event"]
+__all__ = ["ACTIVE", "SCHEDULED", "UNCONSUMED", "AssetModel", "register_event"]
 
 SCHEDULED = select(AssetModel).where(
     AssetModel.uri.startswith(f"{SCHEME}://", autoescape=True),
@@ -37,6 +37,11 @@ SCHEDULED = select(AssetModel).where(
 
 Excludes assets with a watcher, which handles them. Airflow keeps watchers only for assets with an active DAG, too.
 """
+
+ACTIVE = select(AssetModel).where(
+    AssetModel.uri.startswith(f"{SCHEME}://", autoescape=True), AssetModel.active.has()
+)
+"""This package's assets that an active DAG refers to."""
 
 # A DAG that also waits for other assets may never start its run.
 _SCHEDULED_ON_ONE = (

@@ -17,6 +17,7 @@ from airflow_provider_webdata.common.links import docs_link
 from airflow_provider_webdata.hooks.webhooks import can_receive
 from airflow_provider_webdata.inbox_server import db_manager
 from airflow_provider_webdata.inbox_server.options import creates_tables
+from airflow_provider_webdata.inbox_server.storage.asset_events import unjudged_assets
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
 
 from .finding import ok, unknown, warning, wrong
@@ -126,13 +127,14 @@ def _uses_extract(task: Mapping[str, Any]) -> bool:
 
 
 def last_delivery(settings: ConnectionSettings) -> Finding:
-    """Report the time of a connection's last delivery, and the deliveries that failed to start DAGs."""
+    """Report the last delivery of a connection, those that failed to start DAGs, and checks without judgments."""
     if not can_receive(settings):
         return ok("none expected: tasks wait by polling")
     try:
         store = DeliveryStore(airflow_engine())
         found = store.last_received(settings.conn_id)
         failed = [str(delivery_id) for delivery_id in store.without_event(settings.conn_id)]
+        unjudged = unjudged_assets(airflow_engine(), settings.conn_id)
     except TablesMissingError:
         return unknown("see tables")
     except StoreUnavailableError as error:
@@ -148,5 +150,11 @@ def last_delivery(settings: ConnectionSettings) -> Finding:
         return wrong(
             f"the asset events of {len(failed)} could not be registered, so they started no DAG",
             f"Find the cause in the API server's log, fix it, and run `airflow webdata inbox replay {ids}`.{more}",
+        )
+    if unjudged:
+        monitors = ", ".join(map(repr, unjudged[:_MAX_TASKS]))
+        return warning(
+            f"no page of the last check was judged, so DAGs on only_if_meaningful run after each change: {monitors}",
+            "Give the monitor a goal, and webhook_events=['monitor.check.completed', 'monitor.page'].",
         )
     return ok(f"the last one arrived {ago(found)} ({found.astimezone(timezone.utc):%Y-%m-%d %H:%M} UTC)")

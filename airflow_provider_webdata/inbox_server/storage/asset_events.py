@@ -17,11 +17,17 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from pydantic_core import from_json
-from sqlalchemy import and_, bindparam, or_, select, update
+from sqlalchemy import and_, bindparam, func, or_, select, update
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from airflow_provider_webdata.airflow_db.assets import SCHEDULED, UNCONSUMED, AssetModel, register_event
+from airflow_provider_webdata.airflow_db.assets import (
+    ACTIVE,
+    SCHEDULED,
+    UNCONSUMED,
+    AssetModel,
+    register_event,
+)
 from airflow_provider_webdata.airflow_db.database import (
     insert_or_ignore,
     lone_statement,
@@ -105,6 +111,39 @@ _OLDEST_QUEUED = (
     .correlate(AssetModel)
     .scalar_subquery()
 )
+
+
+def unjudged_assets(engine: Engine, conn_id: str) -> list[str]:
+    """Return the assets of meaningful checks whose newest event has no judged page, as names or ids of monitors.
+
+    :raises StoreUnavailableError: the database is unavailable, or a table is missing.
+    """
+    newest = (
+        select(asset_event.c.asset_id, func.max(asset_event.c.delivery_id).label("delivery_id"))
+        .where(asset_event.c.conn_id == conn_id)
+        .group_by(asset_event.c.asset_id)
+        .subquery()
+    )
+    judged = delivery.alias()
+    is_judged = (
+        select(judged.c.id)
+        .where(
+            judged.c.conn_id == conn_id,
+            judged.c.job_id == delivery.c.job_id,
+            judged.c.is_meaningful.is_not(None),
+        )
+        .exists()
+    )
+    unjudged = (
+        ACTIVE.with_only_columns(AssetModel.uri)
+        .join(newest, newest.c.asset_id == AssetModel.id)
+        .join(delivery, delivery.c.id == newest.c.delivery_id)
+        .where(~is_judged)
+        .order_by(AssetModel.uri)
+    )
+    with transaction(engine) as connection:
+        uris = connection.scalars(unjudged).all()
+    return [unquote(uri.split("/")[-2]) for uri in uris if is_meaningful_uri(uri)]
 
 
 class AssetEvents:

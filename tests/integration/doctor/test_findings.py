@@ -18,12 +18,14 @@ from typing import Any
 import airflow
 import pytest
 from airflow import plugins_manager, settings
+from airflow.models.asset import AssetActive, AssetModel
 from cryptography.fernet import Fernet
 from sqlalchemy import Engine, create_engine
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
 from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
 from airflow_provider_webdata.api import servers
+from airflow_provider_webdata.assets.uri import monitor_uri
 from airflow_provider_webdata.doctor import examination, inbox_answer, service_answer
 from airflow_provider_webdata.doctor.finding import Finding
 from airflow_provider_webdata.doctor.side_by_side import CheckGroup, TimeLimit, findings_of
@@ -100,6 +102,22 @@ def test_tasks_whose_operation_ends_are_listed(world: World, tmp_path: Path) -> 
     assert found.state == "warning"
     assert found.seen == "/v2/extract is used by prices.default, prices.mapped, prices.waits"
     assert "2026-12-10" in str(found.advice)
+
+
+def _start_by_meaningful_check(world: World) -> None:
+    """The only delivery is a check that has started a DAG; its monitor has sent no page."""
+    world.execute("UPDATE webdata_inbox_delivery SET job_id = 'check'")
+    with Session(world.engine) as session:
+        uri = monitor_uri("Prices, all", only_if_meaningful=True)
+        asset = AssetModel(name=uri, uri=uri)
+        session.add(asset)
+        session.flush()
+        session.add(AssetActive.for_asset(asset))
+        asset_id = asset.id
+        session.commit()
+    world.execute(
+        f"INSERT INTO webdata_asset_event VALUES ({asset_id}, 'check', 'webdata_default', 1, 'registered')"
+    )
 
 
 def _usage(**data: float) -> str:
@@ -279,6 +297,23 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
             "SELECT 1, 'c' || i, 'webdata_default', i, 'failed' FROM n"
         ),
         {"deliveries": ("wrong", "the asset events of 21 could not", " 19 20`. Then run the doctor again")},
+    ),
+    "meaningful checks of a monitor that reports no pages": (
+        lambda w: _start_by_meaningful_check(w),
+        {
+            "deliveries": (
+                "warning",
+                "so DAGs on only_if_meaningful run after each change: 'Prices, all'",
+                "webhook_events=['monitor.check.completed', 'monitor.page']",
+            )
+        },
+    ),
+    "meaningful checks with judged pages": (
+        lambda w: (
+            _start_by_meaningful_check(w),
+            w.execute("UPDATE webdata_inbox_delivery SET is_meaningful = 0"),
+        ),
+        {},
     ),
     "no triggerer yet": (
         lambda w: w.execute("DELETE FROM job"),
