@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from importlib import import_module
 from pkgutil import walk_packages
+from typing import Any
 
 from firecrawl.v2.client import FirecrawlClient
 
 from airflow_provider_webdata import operators, sensors
+from airflow_provider_webdata.api import models
+from airflow_provider_webdata.hooks.operations.jobs import DocumentPart
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from tests.support.snippets import ROOT
 
 PAGE = (ROOT / "docs" / "firecrawl_py.md").read_text(encoding="utf-8")
-ROWS = re.findall(r"^\| `(\w+)` \| (.*?) \| (.*?) \|$", PAGE, re.MULTILINE)
+ROWS = re.findall(r"^\| `(\w+)` \| (.*?) \| (.*?) \| (.*?) \|$", PAGE, re.MULTILINE)
 ALIASES = {"active_crawls", "delete_scrape_browser", "scrape_execute", "stop_interactive_browser"}
 OF_V1 = re.compile(r"\w+_urls?|check_\w+_(status|errors)")
 
@@ -33,12 +37,41 @@ def classes() -> set[str]:
 
 def test_each_call_of_the_client_has_a_row() -> None:
     calls = {name for name in public(FirecrawlClient) if not OF_V1.fullmatch(name)} - ALIASES
-    assert sorted(name for name, _, _ in ROWS) == sorted(calls)
+    assert sorted(name for name, *_ in ROWS) == sorted(calls)
 
 
 def test_each_name_on_the_right_exists() -> None:
     of_hook, of_dags = public(WebDataHook), classes()
-    named = re.findall(r"`(hook\.)?(\w+)[^`]*`", " ".join(right for _, right, _ in ROWS))
+    named = re.findall(r"`(hook\.)?(\w+)[^`]*`", " ".join(here for _, here, _, _ in ROWS))
     missing = [name for prefix, name in named if name not in (of_hook if prefix else of_dags)]
     assert missing == []
     assert len(named) > len(ROWS) > 50
+
+
+def test_each_result_is_where_the_page_says() -> None:
+    missing, found = [], 0
+    for name, here, result, _ in ROWS:
+        kinds = [kind for method in re.findall(r"`hook\.(\w+)`", here) for kind in returned(method)]
+        for path in re.findall(r"`\.([\w.]+)`", result):
+            found += 1
+            if not any(has(kind, path) for kind in kinds):
+                missing.append((name, path))
+    assert missing == []
+    assert found > 40
+
+
+def returned(method: str) -> list[Any]:
+    """Return the classes of a hook method's result, or of its items."""
+    annotation = str(inspect.signature(getattr(WebDataHook, method)).return_annotation)
+    if annotation == "JobState":
+        return [models.JobStatus, models.ExtractStatus, models.AgentStatus]
+    if "DocumentPart" in annotation:
+        return [DocumentPart]
+    return [getattr(models, name) for name in re.findall(r"models\.(\w+)", annotation)]
+
+
+def has(kind: Any, path: str) -> bool:
+    name, _, rest = path.partition(".")
+    if not rest:
+        return name in getattr(kind, "model_fields", ()) or hasattr(kind, name)
+    return has(kind.model_fields[name].annotation, rest)
