@@ -158,7 +158,7 @@ class Publication:
             results = step.transform(results)
         data: list[Any] = []
         if self.path is None:
-            data = [*results.items]
+            data = [*_located(results)]
             self.rejection = self._judged(None)
             counts: Mapping[str, Any] = {"count": len(data)}
         else:
@@ -242,7 +242,7 @@ class Publication:
 
 
 def _located(results: Results) -> Iterator[Any]:
-    """Yield the items; a page without a URL gets its source as `sourceURL`, the key of its row in tables."""
+    """Yield the items; a page without a URL, such as a parsed file, gets its source as `sourceURL`."""
     for item in results.items:
         if results.kind == "document" and results.source is not None and url_of(item) is None:
             metadata = item.get("metadata")

@@ -72,14 +72,17 @@ def test_a_filename_and_an_output(here, tmp_path):
 
 @pytest.mark.parametrize("end", ["jsonl", "csv"])
 def test_a_parsed_file_has_a_key_in_tables(here, report, tmp_path, end):
-    """Its path, since two files may have the same name. Without `output`, the document is that of the service."""
+    """Its path, since two files may have the same name."""
     path = f"{tmp_path}/out.{end}"
     direct.run(parse(report, output=path))
     with ResultsFile(path) as file:
         made = layout(table_name("t"), file.columns, None, None, replace=False)
         [row] = file.rows()
     assert (made.key, row["source_url"], row["source_file"]) == (("source_url",), str(report), "report.html")
-    assert "sourceURL" not in direct.run(parse(report)).value["metadata"]
+
+
+def test_a_parsed_file_is_named_in_xcom(here, report):
+    assert direct.run(parse(report)).value["metadata"]["sourceURL"] == str(report)
 
 
 def sparse(path, size):
