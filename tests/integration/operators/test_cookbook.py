@@ -292,6 +292,21 @@ def test_a_new_price_updates_its_row_and_is_reported(
     assert prices["Hand grinder"] == 59
 
 
+def test_each_change_of_a_price_is_in_the_history(cook: Cook, sandbox: SandboxServer, tmp_path: Path) -> None:
+    for price in (75.5, 69.5):
+        offer = {"name": "Gooseneck kettle", "offers": {"price": price}}
+        sandbox.control.set_page("https://shop.example/kettles", json=offer)
+        cook(WATCH, changed=('table="prices"', 'table="prices", mode="append"'))
+    found = re.search(
+        r"^```sql\n(.*?)^```$", (FOLDER / "price_watch.md").read_text(), re.MULTILINE | re.DOTALL
+    )
+    assert found is not None
+    with sqlite3.connect(tmp_path / "warehouse.db") as warehouse:
+        rows = warehouse.execute(found[1]).fetchall()
+    assert [row[2:] for row in rows if row[0] == "Gooseneck kettle"] == [(75.5, None), (69.5, 75.5)]
+    assert [row[2:] for row in rows if row[0] == "Hand grinder"] == [(59, None)]
+
+
 FAILING = "https://river.example/floods"
 
 
