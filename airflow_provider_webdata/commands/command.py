@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import sys
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -19,7 +18,7 @@ from airflow_provider_webdata.airflow_db.connections import find_connection
 from airflow_provider_webdata.airflow_db.database import store_error
 from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError, TablesMissingError
 from airflow_provider_webdata.api.errors import ConfigurationError, WebDataError
-from airflow_provider_webdata.commands.terminal import terminal_lines, terminal_text
+from airflow_provider_webdata.commands.terminal import terminal_lines, terminal_text, write_text
 
 if TYPE_CHECKING:
     import argparse
@@ -47,7 +46,7 @@ def command(
         def run(args: argparse.Namespace) -> None:
             try:
                 for line in lines_of(args) or ():
-                    sys.stdout.write(f"{terminal_text(line)}\n")
+                    write_text(f"{terminal_text(line)}\n")
             except SQLAlchemyError as error:
                 # The error's text contains the values.
                 text = f"Airflow's metadata database failed ({type(error).__name__})"
@@ -68,7 +67,7 @@ def command(
 
 def print_document(document: Any, output: str) -> None:
     """Print a document as YAML if that is the output, else as JSON."""
-    sys.stdout.write(yaml.dump(document) if output == "yaml" else f"{json.dumps(document, indent=2)}\n")
+    write_text(yaml.dump(document) if output == "yaml" else f"{json.dumps(document, indent=2)}\n")
 
 
 def named_connection(conn_id: str) -> Connection:

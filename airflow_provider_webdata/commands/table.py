@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from airflow_provider_webdata.airflow_db.command_line import AirflowConsole, SimpleTable
-from airflow_provider_webdata.commands.terminal import terminal_text
+from airflow_provider_webdata.commands.terminal import terminal_text, write_text
 from airflow_provider_webdata.common.numbers import credits_text
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def print_table(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], ou
                 f"{' ' * (width - cell_len(cell))}{cell}" if right else set_cell_size(cell, width)
                 for cell, width, right in zip(line, widths, is_number, strict=True)
             ]
-            sys.stdout.write(f"{'  '.join(padded).rstrip()}\n")
+            write_text(f"{'  '.join(padded).rstrip()}\n")
         return
     for index, column in reversed([*enumerate(columns)]):
         excess = sum(widths) + _GAP * (len(columns) - 1) - width

@@ -1,6 +1,25 @@
-"""Safe display of external text on a terminal."""
+"""Safe display of external text on a terminal, and output of commands."""
 
 from __future__ import annotations
+
+import os
+import sys
+
+
+def write_text(text: str) -> None:
+    """Write text to the standard output immediately.
+
+    :raises SystemExit: the reader, such as `head`, has ended.
+    """
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes again at exit.
+        devnull = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(devnull, sys.stdout.fileno())
+        os.close(devnull)
+        raise SystemExit(1) from None
 
 
 def terminal_text(text: str) -> str:

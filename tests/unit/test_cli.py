@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
 import pytest
 
 from airflow_provider_webdata.cli import _SANDBOX, _SERVE, get_commands
+from airflow_provider_webdata.commands.command import command, print_document
+from airflow_provider_webdata.commands.table import Column, print_table
 
 
 def commands(group: Any) -> dict[str, Any]:
     """Return the commands of a group by name, those of groups within it too."""
     found: dict[str, Any] = {}
-    for command in group.subcommands:
-        found |= commands(command) if hasattr(command, "subcommands") else {command.name: command}
+    for entry in group.subcommands:
+        found |= commands(entry) if hasattr(entry, "subcommands") else {entry.name: entry}
     return found
 
 
@@ -72,3 +76,28 @@ def test_a_login_in_an_address_fails_before_the_audit_log(
     assert f"argument {flag}: an address must not contain a user name" in said
     assert "hunt" not in said
     assert parser.parse_args([flag, "https://api.example/v2"])
+
+
+@pytest.mark.parametrize("output", ["lines", "json", "yaml", "table", "plain"])
+def test_a_command_ends_quietly_when_its_reader_has_ended(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], output: str
+) -> None:
+    """As in `airflow webdata inbox list | head`."""
+
+    @command()
+    def lists(args: argparse.Namespace) -> Iterator[str]:
+        if args.output in ("table", "plain"):
+            print_table([Column("name")], [{"name": "x"}], args.output)
+        elif args.output != "lines":
+            print_document({"name": "x"}, args.output)
+        yield from ("first", "second")
+
+    reader, writer = os.pipe()
+    os.close(reader)
+    out = os.fdopen(writer, "w")
+    monkeypatch.setattr(sys, "stdout", out)
+    with pytest.raises(SystemExit) as end:
+        lists(argparse.Namespace(output=output, verbose=False))
+    # As Python does at exit.
+    out.close()
+    assert (end.value.code, capsys.readouterr().err) == (1, "")
