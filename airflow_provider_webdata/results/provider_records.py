@@ -6,7 +6,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.results.columns import CHANGES, EXTRA, Column, ColumnType, columns_of
-from airflow_provider_webdata.results.tagged_items import tagged
+from airflow_provider_webdata.results.tagged_items import own_name, tagged
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -55,10 +55,10 @@ def records_of(data: Any, key: str | None, names: Sequence[str] = (), count: int
 def item_of_record(record: Any, labels: Mapping[str, Any]) -> dict[str, Any]:
     """Return a record as an item.
 
-    :param labels: leading fields. The record's own fields with these names, and `error`, become `own_...`.
+    :param labels: leading fields. The record's own fields with these names, and `error`, are renamed by `own_name`.
     """
     item = record if isinstance(record, dict) else {"value": record}
-    own = {f"own_{name}" if name == ERROR else name: value for name, value in item.items()}
+    own = {own_name(name, (ERROR,)): value for name, value in item.items()}
     return tagged(own, **labels)
 
 
@@ -83,11 +83,7 @@ def record_columns(
         name, type_ = field["name"], _TYPES.get(str(field.get("type", "")).lower(), "json")
         types[name] = type_ if types.get(name, type_) == type_ else "json"
     named = [
-        Column(
-            f"own_{name}" if name in taken else name,
-            (f"own_{name}" if name in (*labels, ERROR) else name,),
-            type_,
-        )
+        Column(own_name(name, taken), (own_name(name, (*labels, ERROR)),), type_)
         for name, type_ in types.items()
     ]
     return (*tags, *named, *rest, EXTRA)

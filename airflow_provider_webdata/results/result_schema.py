@@ -18,6 +18,7 @@ from referencing.exceptions import Unresolvable
 from airflow_provider_webdata.results.columns import CHANGES, EXTRA, Column, ColumnType, columns_of
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.results.tagged_items import own_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -106,14 +107,12 @@ class ResultSchema:
     def columns(self, kind: str) -> tuple[Column, ...]:
         """Return the table columns of validated results.
 
-        :param kind: see `columns_of`. The properties of `generic` items have columns with their names. The properties
-            of a page's `json` have columns `json_<name>` after the page's, which repeat the content of `json`.
+        :param kind: see `columns_of`. The properties of `generic` items have columns with their names, or
+            `own_<name>`; see `own_name`. The properties of a page's `json` have columns `json_<name>` after the page's,
+            which repeat the content of `json`.
         """
         if kind == "generic":
-            typed = (
-                Column(f"own_{name}" if name in _TAKEN else name, (name,), type_)
-                for name, type_ in self._types()
-            )
+            typed = (Column(own_name(name, _TAKEN), (name,), type_) for name, type_ in self._types())
             return (*typed, EXTRA, ERRORS)
         typed = (Column(f"json_{name}", ("json", name), type_, is_copy=True) for name, type_ in self._types())
         return (*columns_of(kind), *typed, ERRORS)

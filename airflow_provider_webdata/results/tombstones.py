@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from airflow_provider_webdata.results.tagged_items import own_name
+
 MARK = "webdataTombstone"
 """Field of a tombstone in a file; its value is the kind of the file's items, see `columns.columns_of`."""
 
@@ -26,10 +28,10 @@ class Tombstone(dict[str, Any]):
 def marked(item: Any) -> Any:
     """Return an item in its file form: only a tombstone has the mark.
 
-    In other items, a field with the mark's name becomes `own_webdataTombstone`.
+    In other items, a field with the mark's name becomes `own_webdataTombstone`; see `tagged_items.own_name`.
     """
     if isinstance(item, Tombstone):
         return {**item, MARK: item.kind}
     if isinstance(item, Mapping) and MARK in item:
-        return {f"own_{name}" if name == MARK else name: value for name, value in item.items()}
+        return {own_name(name, (MARK,)): value for name, value in item.items()}
     return item

@@ -68,7 +68,12 @@ def test_what_is_no_number_in_range(argument: Any) -> None:
         checked_number("a call", "most", argument, 10)
 
 
-@given(st.dictionaries(st.sampled_from(["source", "query", "url", "title"]), st.text()))
+@given(
+    st.dictionaries(
+        st.sampled_from(["source", "own_source", "own_own_source", "query", "own_query", "own_url", "url"]),
+        st.text(),
+    )
+)
 def test_a_result_is_what_it_was_before_it_was_tagged(item: dict[str, str]) -> None:
     """Also where it has a field of its own that is named like a tag."""
     marked = tagged(item, query="q", source="news")

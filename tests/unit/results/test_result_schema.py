@@ -211,11 +211,13 @@ def test_columns_of_what_was_extracted() -> None:
 
 
 def test_names_that_are_taken() -> None:
-    names = ["change", "extra", "last_seen", "validation_errors"]
+    names = ["change", "extra", "last_seen", "validation_errors", "own_extra", "own_own_extra"]
     schema = ResultSchema.of({"properties": {name: {"type": "string"} for name in names}})
     columns = schema.columns("generic")
     assert [column.name for column in columns[:-2]] == [f"own_{name}" for name in names]
     assert len({column.name for column in columns}) == len(columns)
+    item = dict.fromkeys(names, "x")
+    assert item_of(row(item, columns), columns) == item
 
 
 @each_row("kind", [kind for kind in TABLES if kind not in ("generic", "link", "retrieval")])
