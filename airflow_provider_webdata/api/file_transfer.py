@@ -26,10 +26,10 @@ from airflow_provider_webdata.api.multipart import MultipartBody
 from airflow_provider_webdata.common.hosts import (
     HostRefusedError,
     addresses_for,
-    goes_through_proxy,
     normal_host,
     url_host,
 )
+from airflow_provider_webdata.common.http_clients import goes_through_proxy
 from airflow_provider_webdata.common.http_library import httpx
 from airflow_provider_webdata.common.plain_errors import plain_reason
 from airflow_provider_webdata.common.surrogates import is_utf8
@@ -135,11 +135,18 @@ class FileTransfer:
             raise _unusable("it contains no valid https URL for the file")
         return url
 
+    @property
+    def _is_of_service(self) -> bool:
+        return normal_host(self._host) == url_host(self._config.base_url)
+
+    @property
+    def _is_proxied(self) -> bool:
+        return goes_through_proxy(self._url, self._config.proxy)
+
     def _addresses(self) -> list[str | None]:
         """Return the IP addresses to connect to; None means the host name."""
-        if normal_host(self._host) == url_host(self._config.base_url):
+        if self._is_of_service:
             return [None]
-        is_proxied = goes_through_proxy(self._url, self._config.proxy)
         try:
             found = addresses_for(self._url, ())
         except HostRefusedError as error:
@@ -149,10 +156,10 @@ class FileTransfer:
             ) from None
         except OSError as error:
             # The proxy may be able to resolve the name.
-            if not is_proxied:
+            if not self._is_proxied:
                 raise UploadError(_OPERATION, f"{self._host}: {plain_reason(error)}") from None
             found = []
-        return [None] if is_proxied else [*found]
+        return [None] if self._is_proxied else [*found]
 
     def _request(self, address: str | None) -> dict[str, Any]:
         url, headers = self._url, {**self._headers}
@@ -167,7 +174,12 @@ class FileTransfer:
     def _options(self) -> dict[str, Any]:
         seconds = self._config.timeout
         timeout = httpx.Timeout(seconds, read=max(seconds, _ANSWER_SECONDS))
-        return {**route_options(self._config), "timeout": timeout, "follow_redirects": False}
+        return {
+            **route_options(self._config),
+            "timeout": timeout,
+            "follow_redirects": False,
+            "is_direct": not self._is_of_service and not self._is_proxied,
+        }
 
     def _check(self, response: httpx.Response) -> None:
         if not response.is_success:

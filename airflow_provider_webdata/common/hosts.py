@@ -9,7 +9,6 @@ from __future__ import annotations
 import ipaddress
 import re
 import socket
-import urllib.request
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -123,13 +122,6 @@ def addresses_for(url: httpx.URL, allowed: Collection[str]) -> list[str]:
     if not public:
         raise HostRefusedError(f"{host} is no public host ({', '.join(addresses)})")
     return public
-
-
-def goes_through_proxy(url: httpx.URL, proxy: str | None) -> bool:
-    """Return whether a proxy from the connection or the environment resolves the URL's host."""
-    found = urllib.request.getproxies()
-    in_environment = url.scheme in found or "all" in found
-    return proxy is not None or (in_environment and not urllib.request.proxy_bypass(url.host))
 
 
 def _inner_ipv4(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
-from airflow_provider_webdata.common.http_library import httpx
+from airflow_provider_webdata.common.http_library import URLPattern, httpx
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -28,31 +28,47 @@ class UnreadableProxyError(ValueError):
     """A proxy in the environment is invalid. The message has the variable's name, but not its value."""
 
 
-def http_client(**options: Any) -> httpx.Client:
+def http_client(*, is_direct: bool = False, **options: Any) -> httpx.Client:
     """Return a blocking client; see `routed` for its proxies."""
-    return httpx.Client(**routed(options, httpx.HTTPTransport))
+    return httpx.Client(**routed(options, httpx.HTTPTransport, is_direct=is_direct))
 
 
-def async_http_client(**options: Any) -> httpx.AsyncClient:
+def async_http_client(*, is_direct: bool = False, **options: Any) -> httpx.AsyncClient:
     """Return a non-blocking client; see `routed` for its proxies."""
-    return httpx.AsyncClient(**routed(options, httpx.AsyncHTTPTransport))
+    return httpx.AsyncClient(**routed(options, httpx.AsyncHTTPTransport, is_direct=is_direct))
 
 
-def routed(options: Mapping[str, Any], transport: type[Any]) -> dict[str, Any]:
+def routed(options: Mapping[str, Any], transport: type[Any], *, is_direct: bool) -> dict[str, Any]:
     """Return the arguments of a client, with the proxies of the environment unless `proxy` is given.
 
+    :param is_direct: whether the client ignores the environment, for requests that address a host by its IP:
+        `NO_PROXY` lists names, see `goes_through_proxy`.
     :raises UnreadableProxyError: a proxy in the environment is invalid.
     """
     verify = options.get("verify", True)
     context = httpx.create_ssl_context(verify) if isinstance(verify, bool) else verify
     found = {**options, "verify": context, "trust_env": False}
-    if options.get("proxy") is None:
+    if options.get("proxy") is None and not is_direct:
         more = {name: options[name] for name in ("limits",) if name in options}
         found["mounts"] = {
             pattern: None if url is None else transport(proxy=url, verify=context, trust_env=False, **more)
             for pattern, url in environment_proxies().items()
         }
     return found
+
+
+def goes_through_proxy(url: httpx.URL, proxy: str | None) -> bool:
+    """Return whether a client from `http_client` sends requests for a URL to a proxy, which then resolves the host.
+
+    :param proxy: the client's own proxy.
+    :raises UnreadableProxyError: a proxy in the environment is invalid.
+    """
+    if proxy is not None:
+        return True
+    found = environment_proxies()
+    # As httpx does: with other rules, the client could resolve the name again, after the check of its addresses.
+    first = next((one for one in sorted(map(URLPattern, found)) if one.matches(url)), None)
+    return first is not None and found[first.pattern] is not None
 
 
 def is_proxy(url: str, *, may_be_socks: bool = False) -> bool:

@@ -8,5 +8,6 @@ from __future__ import annotations
 
 import httpcore
 import httpx
+from httpx._utils import URLPattern
 
-__all__ = ["httpcore", "httpx"]
+__all__ = ["URLPattern", "httpcore", "httpx"]

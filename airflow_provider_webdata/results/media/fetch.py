@@ -10,14 +10,14 @@ import time
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from airflow_provider_webdata.common.coded_errors import CodedError
-from airflow_provider_webdata.common.hosts import HostRefusedError, addresses_for, goes_through_proxy
-from airflow_provider_webdata.common.http_clients import http_client
+from airflow_provider_webdata.common.hosts import HostRefusedError, addresses_for
+from airflow_provider_webdata.common.http_clients import goes_through_proxy, http_client
 from airflow_provider_webdata.common.http_library import httpx
 from airflow_provider_webdata.common.plain_errors import plain_reason
 from airflow_provider_webdata.results.files.storage import WholeFile
@@ -86,16 +86,19 @@ class MediaFetcher:
     def __init__(self, settings: MediaSettings) -> None:
         self._settings = settings
         self._stopped = threading.Event()
-        verify = ssl.create_default_context(cafile=settings.ca_file) if settings.ca_file else settings.verify
-        self._http = http_client(
-            verify=verify if settings.verify else False,
-            proxy=settings.proxy,
-            timeout=settings.timeout,
-            follow_redirects=False,
-            # Requests address hosts by IP. Without keep-alive, a connection verified for one host serves no other.
-            limits=httpx.Limits(max_connections=settings.concurrency, max_keepalive_connections=0),
-            headers={"User-Agent": "airflow-provider-webdata", "Accept": "*/*"},
-        )
+        has_own_authority = settings.verify and settings.ca_file
+        options: dict[str, Any] = {
+            "verify": ssl.create_default_context(cafile=settings.ca_file)
+            if has_own_authority
+            else httpx.create_ssl_context(settings.verify),
+            "timeout": settings.timeout,
+            "follow_redirects": False,
+            # Without keep-alive, a connection verified for one host serves no other with the same IP.
+            "limits": httpx.Limits(max_connections=settings.concurrency, max_keepalive_connections=0),
+            "headers": {"User-Agent": "airflow-provider-webdata", "Accept": "*/*"},
+        }
+        self._proxied = http_client(**options, proxy=settings.proxy)
+        self._direct = http_client(**options, is_direct=True)
 
     def stop(self) -> None:
         """Stop the downloads in other threads at their next chunk."""
@@ -103,7 +106,8 @@ class MediaFetcher:
 
     def close(self) -> None:
         """Close the connections."""
-        self._http.close()
+        self._proxied.close()
+        self._direct.close()
 
     def keep(self, link: str, kind: MediaKind, path_for: Callable[[str], ObjectStoragePath]) -> StoredMedia:
         """Fetch a link, or decode its embedded content, and store the file.
@@ -144,7 +148,8 @@ class MediaFetcher:
         for _ in range(MAX_REDIRECTS + 1):
             with closing(self._asked(url)) as response:
                 # Do not send a host's cookies to another.
-                self._http.cookies.clear()
+                self._proxied.cookies.clear()
+                self._direct.cookies.clear()
                 if not response.has_redirect_location:
                     _check_status(response)
                     yield response
@@ -170,15 +175,15 @@ class MediaFetcher:
                 raise _TransientError(f"could not be fetched: {url.host}: {plain_reason(error)}") from error
             addresses = []
         if is_proxied:
-            return self._http.send(self._http.build_request("GET", url), stream=True)
+            return self._proxied.send(self._proxied.build_request("GET", url), stream=True)
         for address in addresses[:-1]:
             with suppress(httpx.ConnectError, httpx.ConnectTimeout):
-                return self._http.send(self._request(url, address), stream=True)
-        return self._http.send(self._request(url, addresses[-1]), stream=True)
+                return self._direct.send(self._request(url, address), stream=True)
+        return self._direct.send(self._request(url, addresses[-1]), stream=True)
 
     def _request(self, url: httpx.URL, address: str) -> httpx.Request:
         # Send the host name, and verify the certificate for it.
-        return self._http.build_request(
+        return self._direct.build_request(
             "GET",
             url.copy_with(host=address),
             headers={"Host": url.netloc.decode("ascii")},

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_webdata.api import errors, models
+from airflow_provider_webdata.api import errors, file_transfer, models
 from airflow_provider_webdata.api.config import ClientConfig
 from airflow_provider_webdata.api.file_transfer import FileTransfer
 from airflow_provider_webdata.api.models import parse as parse_models
@@ -241,6 +241,23 @@ async def test_a_storage_inside(is_blocking: bool, monkeypatch: pytest.MonkeyPat
         with pytest.raises(errors.InvalidResponseError, match="is no public host") as caught:
             file.send() if is_blocking else await file.asend()
         assert "sig=" not in str(caught.value)
+
+
+@pytest.mark.parametrize("is_blocking", [True, False])
+async def test_a_storage_that_no_proxy_serves(is_blocking: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The list of such hosts has names, not the address to which the file goes."""
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    monkeypatch.setenv("no_proxy", "storage.example")
+    # No test can reach a public address.
+    monkeypatch.setattr(file_transfer, "addresses_for", lambda *_: ["127.0.0.1"])
+    server = FaultServer([answer(200)])
+    try:
+        file = transfer("http://service.example", f"http://storage.example:{server.port}/a")
+        file.send() if is_blocking else await file.asend()
+    finally:
+        server.close()
+    (seen,) = server.requests
+    assert (seen.headers["host"], seen.body) == (f"storage.example:{server.port}", HTML)
 
 
 @pytest.mark.rule("parse-storage")

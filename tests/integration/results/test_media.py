@@ -405,9 +405,16 @@ def test_what_is_inside_is_not_redirected_to(server, other, tmp_path, link):
     assert (len(server.requests), other.requests) == (1, [])
 
 
-def test_a_name_is_resolved_once_and_asked_where_it_led(server, tmp_path, monkeypatch):
-    """A name server that answers otherwise the next time gains nothing; the host is told its own name."""
+@pytest.mark.parametrize("no_proxy", [None, "media.example", "http://media.example", ".example, other.test"])
+def test_a_name_is_resolved_once_and_asked_where_it_led(server, tmp_path, monkeypatch, no_proxy):
+    """A name server that answers otherwise the next time gains nothing; the host is told its own name.
+
+    The same holds for a name that the environment exempts from its proxy, in any form that the client knows.
+    """
     asked = []
+    if no_proxy is not None:
+        monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+        monkeypatch.setenv("no_proxy", no_proxy)
 
     def resolve(host, port, *_, **__):
         asked.append(host)
