@@ -258,7 +258,8 @@ class Ledger:
                 entry["byFormat"] = dict(formats or {})
                 entry["byConnection"] = {self._conn_id: cost}
             if cost == 0 and not entry["saved"] and call is None:
-                if held and self.limit is not None:
+                if held:
+                    # Another call may have stored the reservation.
                     record.save_billed()
                 return
             added = self._add(call and f"{operation}/{call}", entry)

@@ -115,6 +115,7 @@ def test_batches_in_a_real_airflow(run_dag, sandbox, tmp_path):
     assert [json.loads(request.body)["query"] for request in server.requests] == ["a", "b", "c", "a"]
     value = done.xcom["retry.return_value"]
     assert (value["done"], value["failed"]) == (3, [])
+    assert done.xcom["retry.credits"]["unknown"] == 0
     assert "1 of 3 searches failed, more than max_error_ratio=0 allows" in done.log_of("retry")
 
 

@@ -39,10 +39,21 @@ def test_without_a_limit_nothing_is_stored_before_a_call() -> None:
     assert made.reserve("a", 1e9)
     assert store.values == {}
     made.settle("a", 0, "scrape")
-    assert store.values == {}
     assert made.reserve("b", 1e9)
     made.settle("b", None, "scrape")
     assert (made.spent, ledger(store).to_wire()["unknown"]) == (0, 1)
+
+
+def test_a_call_that_cost_nothing_is_not_left_reserved() -> None:
+    """Another call has stored its reservation in the meantime."""
+    store = StateStore()
+    made = ledger(store, None)
+    for name in ("failed", "done"):
+        made.reserve(name, 1)
+    made.settle("done", 2, "search")
+    made.settle("failed", 0, "search")
+    told = ledger(store, None).to_wire()
+    assert (told["used"], told["unknown"]) == (2, 0)
 
 
 def test_what_an_attempt_left_counts_until_it_is_settled() -> None:
