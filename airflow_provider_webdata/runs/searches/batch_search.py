@@ -24,7 +24,7 @@ from airflow_provider_webdata.runs.failures import (
     too_many,
 )
 from airflow_provider_webdata.runs.money.paid_records import records_of
-from airflow_provider_webdata.runs.money.task_ledger import Cost, bounded
+from airflow_provider_webdata.runs.money.task_ledger import bounded
 from airflow_provider_webdata.runs.publishing.step import Results
 from airflow_provider_webdata.runs.request import checked_extra_body, checked_number, valid_request
 from airflow_provider_webdata.runs.run import Run
@@ -76,7 +76,9 @@ class BatchSearchRun(Run):
         try:
             self._search(batch, [query for key, query in queries.items() if key not in settled])
         finally:
-            self.ledger.settle(Cost(0, saved=before), self.operation)
+            # Without a name: a killed attempt's reservation remains.
+            self.ledger.credits.settle("", 0, self.operation, saved=before)
+            self.ledger.credits.report()
             summary = _summary(batch.tally)
             self.push(**summary)
             self.lacks("searchesFailed", len(batch.tally.failed), len(queries))

@@ -358,6 +358,9 @@ class SearchBatch:
 
     def _close(self) -> None:
         """Settle the searches that ended without a record: they may have been billed."""
+        if not self._peak:
+            # The reservation, if any, is that of a killed attempt.
+            return
         prices = self._reserved.values()
         cost = None if prices else 0
         self._ledger.settle(_OPERATION, cost, _OPERATION, unknown=len(prices), reserved=sum(prices))

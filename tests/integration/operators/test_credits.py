@@ -344,6 +344,19 @@ def test_searches_of_a_killed_batch_count(here: SandboxServer) -> None:
     assert (len(here.control.requests()), left) == (2, ["coffee", "stone"])
 
 
+def test_a_search_of_a_killed_batch_counts_while_no_other_is_affordable(here: SandboxServer) -> None:
+    store = StateStore()
+
+    def batch() -> WebDataBatchSearchOperator:
+        return WebDataBatchSearchOperator(task_id="t", queries=["river", "coffee"], credit_limit=3)
+
+    killed(batch(), store, 1)
+    for number in (2, 3):
+        told = attempt(batch(), store, number, max_tries=5)
+        assert (told["left"], told["credits"]["unknown"]) == (["river", "coffee"], 1)
+    assert len(here.control.requests()) == 1
+
+
 @pytest.mark.parametrize(
     ("name", "limit", "used"), [("crawl", 5, 5), ("batch_scrape", 10, 10), ("interact", 5, 4)]
 )
