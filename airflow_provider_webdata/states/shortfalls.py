@@ -19,6 +19,7 @@ ShortfallKind = Literal[
     "overCreditLimit",
     "noResults",
     "removalsHeldBack",
+    "sitemapsNotRead",
 ]
 
 _TEXTS: dict[ShortfallKind, str] = {
@@ -33,6 +34,7 @@ _TEXTS: dict[ShortfallKind, str] = {
     "overCreditLimit": "the job exceeded credit_limit; the results contain the pages scraped until then",
     "noResults": "no results, but earlier runs found {number} pages; check the site and the filters",
     "removalsHeldBack": "{number} pages seem to be gone, more than max_removed allows; no page was removed",
+    "sitemapsNotRead": "{number} of {of} sitemaps were not read, so pages that changed may be missing; see the log",
 }
 _MAX_COUNT = 2**53
 

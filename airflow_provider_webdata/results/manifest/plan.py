@@ -23,12 +23,16 @@ class Plan:
     :param known: keys of the skipped pages.
     :param credits: cost of creating the plan.
     :param is_whole: True if the map listed the whole site.
+    :param sitemaps: number of sitemaps that may have changed.
+    :param sitemaps_not_read: number of these that were not read.
     """
 
     read: list[str]
     known: list[str]
     credits: float
     is_whole: bool
+    sitemaps: int = 0
+    sitemaps_not_read: int = 0
 
 
 def planned(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # Parsed with Expat, which is linear and keeps the entries before the first error. Text before the first tag, such
 # as a browser's page around the source, is skipped, and with it the only place for entity declarations.
-_BEGINNING = re.compile(r"<(?:\w{1,20}:)?(?:urlset|sitemapindex|url|sitemap)[\s>]")
+_BEGINNING = re.compile(r"<(?:\w{1,20}:)?(?:urlset|sitemapindex|url|sitemap)[\s/>]")
 # In CDATA, an ampersand is itself.
 _BARE_AMPERSAND = re.compile(r"(<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z))|&(?!#?\w{1,31};)", re.DOTALL)
 _GZIP = "\x1f\x8b"
@@ -29,6 +29,11 @@ _MIDNIGHT = time(0)
 _LAST = datetime.max
 # A time without a zone may be one of the westernmost zone.
 _WESTERNMOST = timedelta(hours=12)
+
+
+def is_sitemap(text: str) -> bool:
+    """Return whether a page is a sitemap, possibly one without entries."""
+    return _BEGINNING.search(text) is not None
 
 
 def last_changes(sitemap: str, *, ignore_query: bool = False) -> Iterator[tuple[str, datetime]]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.models.base import RequestModel
     from airflow_provider_webdata.operators.incremental_crawl import WebDataIncrementalCrawlOperator
     from airflow_provider_webdata.results.manifest.plan import Plan
+    from airflow_provider_webdata.runs.publishing.publication import Value
 
 
 class IncrementalCrawlRun(JobRun):
@@ -45,6 +46,14 @@ class IncrementalCrawlRun(JobRun):
             covers_all=self.covers_all,
         )
         return self.publish(results)
+
+    def publish(self, results: Results, value: Value | None = None) -> Any:
+        """Publish results, and push that sitemaps were not read; see `Publication.publish`."""
+        # Publishing deletes the plan's file.
+        plan = self.plan
+        result = super().publish(results, value)
+        self.lacks("sitemapsNotRead", plan.sitemaps_not_read, plan.sitemaps)
+        return result
 
     def request(self) -> tuple[type[RequestModel], Mapping[str, Any]]:
         """Return the model of the request, and its fields without a managed webhook."""

@@ -11,7 +11,7 @@ from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.api.prices import DEFAULT_LINKS, MAP_CREDITS
 from airflow_provider_webdata.common.numbers import credits_text
 from airflow_provider_webdata.results.manifest.plan import Plan, planned
-from airflow_provider_webdata.results.manifest.sitemap import last_changes, nested_sitemaps, text_of
+from airflow_provider_webdata.results.manifest.sitemap import is_sitemap, last_changes, nested_sitemaps, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -73,7 +73,14 @@ class Site:
             pages, entries, sitemaps.dates, moment, self.refresh_after, ignore_query=self.ignore_query
         )
         limit = self.options.get("limit", DEFAULT_LINKS)
-        return Plan(read, known, MAP_CREDITS + sitemaps.credits, is_whole=len(links) < int(limit))
+        return Plan(
+            read,
+            known,
+            MAP_CREDITS + sitemaps.credits,
+            is_whole=len(links) < int(limit),
+            sitemaps=sitemaps.changed,
+            sitemaps_not_read=sitemaps.not_read,
+        )
 
 
 class _Sitemaps:
@@ -82,6 +89,9 @@ class _Sitemaps:
     :ivar dates: modification times of pages, by key.
     :ivar named: URLs of all known sitemaps, read or not.
     :ivar credits: cost of reading the sitemaps.
+    :ivar changed: number of sitemaps that may have changed.
+    :ivar not_read: number of these that were not read. The default `/sitemap.xml` does not count: a site
+        need not have one.
     """
 
     def __init__(self, site: Site, scrape: Scrape, log: Any) -> None:
@@ -90,6 +100,7 @@ class _Sitemaps:
         self.named = {self.first}
         self.dates: dict[str, datetime] = {}
         self.credits = 0.0
+        self.changed = self.not_read = 0
         self._site, self._scrape, self._log = site, scrape, log
 
     def read(self, since: datetime) -> None:
@@ -103,12 +114,16 @@ class _Sitemaps:
             del waiting[url]
             text = self._text_of(url)
             count += 1
+            is_named = url != self.first or self._site.sitemap_url is not None
+            self.not_read += is_named and not is_sitemap(text)
             for key, changed in last_changes(text, ignore_query=self._site.ignore_query):
                 self.dates[key] = max(changed, self.dates.get(key, changed))
             for nested, dated in nested_sitemaps(text):
                 if nested not in self.named and (dated is None or dated > since):
                     waiting[nested] = dated or _LAST
                 self.named.add(nested)
+        self.changed = count + len(waiting)
+        self.not_read += len(waiting)
         if count > 1 or waiting:
             self._log.info(
                 "Read %d of %d sitemaps for %s credits", count, len(self.named), credits_text(self.credits)
@@ -140,6 +155,6 @@ class _Sitemaps:
             return ""
         self.credits += cost
         text = text_of(raw)
-        if raw and "<loc" not in text:
+        if not is_sitemap(text):
             self._log.info("%s is not a sitemap, or is compressed, which the service does not support", url)
         return text

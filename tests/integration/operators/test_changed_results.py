@@ -365,12 +365,19 @@ def test_a_site_is_read_in_part(site: Site, tmp_path: Path) -> None:
     }
 
 
+def lacks(number: int, of: int) -> list[dict[str, Any]]:
+    return [{"kind": "sitemapsNotRead", "number": number, "of": of}]
+
+
 def test_sitemaps_of_sitemaps(site: Site, log: Any) -> None:
     """An index, another below it, and their lists: those that may have news, the newest first, up to the bound."""
     site.control.configure(credits=10_000)
     site.show(c="<p>third</p>")
     host = "https://corner.example"
     site.run(1, INCREMENTAL)
+    # A site need not have one, unless its address is given.
+    assert "incomplete" not in site.run(2, INCREMENTAL).xcom
+    assert site.run(2, INCREMENTAL, sitemap_url=f"{host}/moved.xml").xcom["incomplete"] == lacks(1, 1)
 
     def show(name: str, kind: str, **dates: str | None) -> None:
         entries = "".join(
@@ -396,6 +403,7 @@ def test_sitemaps_of_sitemaps(site: Site, log: Any) -> None:
     assert asked() == ["sitemap.xml", "index", "of_b"]
     assert few.xcom["changes"] == counts(changed=1, known=3)
     assert few.xcom["credits"]["byOperation"] == {"map": 1, "scrape": 3, "batch_scrape": 1}
+    assert few.xcom["incomplete"] == lacks(2, 5)
     logged = log()
     assert "Read 3 of 6 sitemaps for 3 credits" in logged
     not_read = "2 sitemaps that may have changed were not read, such as https://corner.example/of_a"
@@ -405,6 +413,7 @@ def test_sitemaps_of_sitemaps(site: Site, log: Any) -> None:
     all_of_them = site.run(2, INCREMENTAL)
     assert asked() == ["sitemap.xml", "index", "of_b", "of_a", "broken"]
     assert all_of_them.xcom["changes"] == counts(changed=2, known=2)
+    assert all_of_them.xcom["incomplete"] == lacks(1, 5), "broken is no sitemap"
     assert "were not read" not in log().removeprefix(logged).replace(not_read, "")
 
 
