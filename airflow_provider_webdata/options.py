@@ -269,7 +269,8 @@ class Quality(Option):
     `output`, they are in the XCom of the failed task.
 
     XCom `quality` has what was measured: `items`, `pages`, `blocked`, `coverage` (by field, 0 to 1), `creditsPerItem`,
-    and `failed`, the conditions that failed. If the task fails, its name is `qualityRejected`.
+    `minItems` and `maxItems`, the limits of `items` in this run, and `failed`, the conditions that failed. If the task
+    fails, its name is `qualityRejected`.
 
     :param min_items: minimum number of results, at least 0.
     :param max_items: maximum number of results, at least `min_items`.

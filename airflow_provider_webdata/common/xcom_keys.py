@@ -63,7 +63,8 @@ XCOM_KEYS: dict[str, XComKey] = {
         "tasks with a result schema",
     ),
     QUALITY: XComKey(
-        "`items`, `pages`, `blocked`, `coverage`, `creditsPerItem`, `failed`", "tasks with `quality`"
+        "`items`, `pages`, `blocked`, `coverage`, `creditsPerItem`, `minItems`, `maxItems`, `failed`",
+        "tasks with `quality`",
     ),
     QUALITY_REJECTED: XComKey("as `quality`", "tasks whose results `quality` rejected"),
     "media": XComKey("`kept`, `bytes`, `failed`, and `errors`, the first 20", "tasks with `media`"),

@@ -41,22 +41,22 @@ class ChartColumn(NamedTuple):
 
 
 def columns_chart(
-    columns: Sequence[ChartColumn], title: str, unit: str, line: tuple[str, float] | None = None
+    columns: Sequence[ChartColumn], title: str, unit: str, lines: Sequence[tuple[str, float]] = ()
 ) -> Markup:
     """Return a stacked column chart with an axis, oldest column first; empty if all values are 0.
 
     Horizontal positions are in percent and text is in pixels, so that text is readable at every width.
 
     :param unit: unit of the values, such as `credits`.
-    :param line: label and value of a horizontal line.
+    :param lines: labels and values of horizontal lines. The label of one may be empty.
     """
     columns = [column._replace(parts=[drawable(part) for part in column.parts]) for column in columns]
     totals = [min(sum(column.parts), _HIGHEST) for column in columns]
     highest = max(totals, default=0)
     if highest < _LOWEST:
         return Markup()
-    label, limit = ("", 0.0) if line is None else (line[0], drawable(line[1]))
-    scaled = highest if limit > highest * _FARTHEST_LINE else max(highest, limit)
+    limits = [(label, drawable(value)) for label, value in lines]
+    scaled = max([highest, *(limit for _, limit in limits if limit <= highest * _FARTHEST_LINE)])
     step = _step(scaled)
     top = step * math.ceil(scaled / step)
     ticks = [step * number for number in range(round(top / step) + 1)]
@@ -88,14 +88,15 @@ def columns_chart(
                 _ABOVE + _PLOT + 16,
                 column.label,
             )
-    if 0 < limit <= top:
-        plot += Markup('<line class="limit" x1="0" x2="100%" y1="{0:.1f}" y2="{0:.1f}"/>').format(
-            _y(limit, top)
-        )
-    if limit:
-        plot += Markup('<text class="limit" x="100%" y="{:.1f}">{}{}</text>').format(
-            _y(limit, top) - 5, label, " ↑" if limit > top else ""
-        )
+    for label, limit in limits:
+        if 0 < limit <= top:
+            plot += Markup('<line class="limit" x1="0" x2="100%" y1="{0:.1f}" y2="{0:.1f}"/>').format(
+                _y(limit, top)
+            )
+        if limit and label:
+            plot += Markup('<text class="limit" x="100%" y="{:.1f}">{}{}</text>').format(
+                _y(limit, top) - 5, label, " ↑" if limit > top else ""
+            )
     height = _ABOVE + _PLOT + _BELOW
     # The content of an image is hidden from screen readers, links too.
     role = "group" if any(column.href for column in columns) else "img"

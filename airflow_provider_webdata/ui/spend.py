@@ -119,8 +119,8 @@ class Spend:
 
     def chart(self) -> Markup:
         """Return the credits by day as a chart."""
-        line = None if not self.plan_per_day else (f"Plan: {self.plan_per_day:,.0f} a day", self.plan_per_day)
-        return columns_chart(self.columns, "Credits per day by DAG", "credits", line)
+        lines = [(f"Plan: {self.plan_per_day:,.0f} a day", self.plan_per_day)] if self.plan_per_day else []
+        return columns_chart(self.columns, "Credits per day by DAG", "credits", lines)
 
 
 def spend_of(

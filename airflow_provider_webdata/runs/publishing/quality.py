@@ -73,6 +73,8 @@ class Measure(Step):
         """The first failed result by condition and field, without its content, for the log and XCom."""
         self._assertions: list[Assertion] = []
         self._credits: float | None = None
+        self._least = quality.min_items
+        """Minimum number of results, also compared with the previous run."""
         self._unfinished = ""
         self._is_rejected = False
 
@@ -115,6 +117,8 @@ class Measure(Step):
             "blocked": dict(self._blocked),
             "coverage": {field: round(filled / items, 4) for field, filled in self._filled.items() if items},
             "creditsPerItem": self._credits,
+            "minItems": self._least,
+            "maxItems": self._limits.max_items,
             "failed": [assertion._asdict() for assertion in self._failed],
             "until": run.stored_moment,
             "mapIndex": run.map_index,
@@ -233,6 +237,7 @@ class Measure(Step):
             )
         if limits.drop_vs_last is not None and (before := self._items_before()):
             least = math.ceil(round(before * (1 - limits.drop_vs_last), 6))
+            self._least = max(self._least, least)
             expected = f"at least {least}, because the previous run had {before}"
             yield Assertion("drop_vs_last", None, expected, str(total), total >= least)
         for field, share in (limits.coverage or {}).items() if items else ():

@@ -171,7 +171,7 @@ def as_dict(quality: Quality) -> dict[str, Any]:
 
 
 PASS = Quality(
-    min_items=10,
+    min_items=3,
     max_items=10,
     drop_vs_last=0.5,
     coverage={"json.price": 1.0, "url": 1},
@@ -196,6 +196,8 @@ def test_what_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         "blocked": {},
         "coverage": {"json.price": 1.0, "url": 1.0, "markdown": 1.0, "json": 1.0, "metadata": 1.0},
         "creditsPerItem": 0.5,
+        "minItems": 10,
+        "maxItems": 10,
         "failed": [],
         "until": "2026-01-02T00:00:00+00:00",
         "mapIndex": -1,

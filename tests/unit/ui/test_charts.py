@@ -15,8 +15,8 @@ from airflow_provider_webdata.ui.spend import Period, spend_of
 TODAY = date(2026, 1, 20)
 
 
-def drawn(columns: list[ChartColumn], line: tuple[str, float] | None = None) -> str:
-    return str(columns_chart(columns, "Credits", "credits", line))
+def drawn(columns: list[ChartColumn], *lines: tuple[str, float]) -> str:
+    return str(columns_chart(columns, "Credits", "credits", lines))
 
 
 def test_a_chart_has_an_axis_a_unit_and_values() -> None:
