@@ -142,13 +142,15 @@ class JobSubject(Subject):
 class MonitorSubject(Subject):
     """One monitor and its checks."""
 
-    __slots__ = ("_last_over", "_missing", "_webhook", "fingerprint")
+    __slots__ = ("_changed_at", "_last_over", "_missing", "_read_at", "_webhook", "fingerprint")
 
     if_missing = "it was deleted, or the id is wrong"
 
     def __init__(self, key: SubjectKey) -> None:
         super().__init__(key)
         self.fingerprint: object = None
+        self._changed_at = 0.0
+        self._read_at = float("-inf")
         self._missing: dict[str, float] | None = None
         self._webhook: tuple[str, tuple[str, ...]] | None = None
         # A text, because ten thousand checks would take about 2 kB each.
@@ -163,7 +165,9 @@ class MonitorSubject(Subject):
         """Read the checks for the targets whose wait they may end."""
         if self._webhook is None and any(target.managed_url for target in self.targets):
             self.has_changed(await call(lambda hook: hook.get_monitor(self.key[1])))
+        began = time.monotonic()
         checks = await self._read_checks(call)
+        self._read_at = began
         self.polled_at = time.time()
         newest: datetime | None = None
         over: set[str] = set()
@@ -225,16 +229,17 @@ class MonitorSubject(Subject):
             events = webhook.events or []
             self._webhook = (webhook.url or "", (events,) if isinstance(events, str) else tuple(events))
         summary = monitor.last_check_summary
-        known, self.fingerprint = (
-            self.fingerprint,
-            (
-                monitor.last_run_at,
-                monitor.current_check_id,
-                monitor.updated_at,
-                summary.model_dump_json() if summary is not None else None,
-            ),
+        shown = (
+            monitor.last_run_at,
+            monitor.current_check_id,
+            monitor.updated_at,
+            summary.model_dump_json() if summary is not None else None,
         )
-        return known != self.fingerprint or self.polled_at is None
+        if shown != self.fingerprint:
+            self.fingerprint = shown
+            self._changed_at = time.monotonic()
+        # Checks that were read soon after the change may be from a replica that lacks it.
+        return bool(self.hints or self._missing) or self._read_at < self._changed_at + MISSING_LIMIT
 
     def _last(self) -> str:
         if not self._last_over:
