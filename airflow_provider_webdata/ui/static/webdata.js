@@ -102,7 +102,9 @@ function sortBy(head, order) {
   const key = (row) => {
     const cell = row.cells[head.cellIndex], time = cell.querySelector("time");
     if (time) return time.dateTime;
-    const text = cell.textContent.trim(), number = Number(text.replace(/,/g, ""));
+    const first = cell.cloneNode(true);
+    for (const second of first.querySelectorAll(".second")) second.remove();
+    const text = first.textContent.trim(), number = Number(text.replace(/,/g, ""));
     return head.classList.contains("number") ? (text && !Number.isNaN(number) ? number : -Infinity) : text.toLowerCase();
   };
   const rows = [...table.tBodies[0].rows].map((row) => [key(row), row]);
