@@ -57,8 +57,8 @@ async def page(page: PageView) -> Response:
         are_all_shown=total == len(now),
         counted=COUNTED,
         is_any_hidden=await page.is_any_connection_hidden(),
+        given=_given(page, "conn_id", "dag", "days"),
         days=page.whole("days", 1),
-        dag=page.text("dag"),
         chosen=page.text("conn_id") or next(iter(conn_ids), None),
     )
 
@@ -78,6 +78,7 @@ async def attention_part(page: PageView) -> Response:
     return await page.render(
         "overview_attention.html",
         title="Needs attention",
+        given=_given(page, "conn_id", "dag"),
         days=days,
         open=[one for one in concerns if not one.has_recovered],
         recovered=[one for one in concerns if one.has_recovered],
@@ -143,6 +144,7 @@ async def spend_part(page: PageView) -> Response:
     return await page.render(
         "overview_spend.html",
         title="Credits",
+        given=_given(page, "conn_id", "days"),
         conn_id=conn_id,
         conn_ids=[*listed, *sorted(others)],
         spend=spend,
@@ -205,6 +207,11 @@ async def health_part(page: PageView) -> Response:
         # Before the first delivery, one check is unknown. If the service does not respond, several are.
         has_answer=any(one.check == "key" and one.state == "ok" for one in findings),
     )
+
+
+def _given(page: PageView, *names: str) -> dict[str, str]:
+    """Return the parameters that links to the overview keep."""
+    return {name: page.text(name) for name in names if page.text(name)}
 
 
 def _of_all_connections(spent: dict[str, dict[date, Counter[str]]]) -> dict[date, Counter[str]]:
