@@ -135,6 +135,13 @@ def test_every_link_leads_somewhere(page: Page, stack: Stack, shown: Shown) -> N
         expect(page.get_by_text("Page not found")).to_have_count(0)
 
 
+def test_without_waits_the_page_shows_how_to_free_a_worker_slot(page: Page, shown: Shown) -> None:
+    """The snippet sets what is not the default."""
+    page.goto(f"{UI_PATH}/waits")
+    expect(page.get_by_text("It holds a worker slot, unless deferrable=True moves")).to_be_visible()
+    expect(page.locator("pre.code")).to_contain_text("limit=10, deferrable=True)")
+
+
 def test_tabs(page: Page, stack: Stack, shown: Shown) -> None:
     run = f"/dags/{DAG}/runs/{quote(shown.run_id, safe='')}"
     page.emulate_media(color_scheme="light")

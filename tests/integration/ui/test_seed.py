@@ -28,9 +28,11 @@ from tests.support.browser import opened, overflow, violations, wait_for_parts
 from tests.support.ports import free_port
 from tests.support.seeded_service import Service, live, spend
 from tests.support.service import CONNECTION_ID, connection_text
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import PATIENCE, wait_until
 from tests.support.warm import Warm, airflow_environ
 
+UNREACHABLE = "unreachable"
+"""A connection whose service has never responded."""
 SCHEMES: dict[Literal["light", "dark"], int] = {"light": 1300, "dark": 390}
 SERVER = Path(__file__).with_name("pages_server.py")
 
@@ -40,6 +42,8 @@ class Full:
     """The pages, and what they should show."""
 
     client: httpx.Client
+    tokens: dict[str, str]
+    sandbox: SandboxServer
     service: Service
     seeded: dict[str, Any]
 
@@ -87,6 +91,7 @@ def full(
         folder,
         AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE=str(folder / "passwords.json"),
         AIRFLOW_CONN_WEBDATA_DEFAULT=connection_text(f"http://127.0.0.1:{port}"),
+        **{f"AIRFLOW_CONN_{UNREACHABLE.upper()}": connection_text("http://127.0.0.1:9")},
     )
     with (folder / "errors.log").open("wb") as errors:
         process = warm.start(
@@ -103,10 +108,10 @@ def full(
     spend(state, sum(server["seeded"]["credits"].values()))
     headers = {"Authorization": f"Bearer {server['tokens']['admin']}"}
     with (
-        SandboxServer(state=str(state), port=port),
+        SandboxServer(state=str(state), port=port) as sandbox,
         httpx.Client(base_url=server["url"], headers=headers, timeout=PATIENCE, trust_env=False) as client,
     ):
-        yield Full(client, service, server["seeded"])
+        yield Full(client, server["tokens"], sandbox, service, server["seeded"])
     process.terminate()
     process.wait(PATIENCE)
 
@@ -230,6 +235,7 @@ def test_the_overview_begins_with_what_needs_attention(wide: Page) -> None:
     credits.get_by_role("link", name="docs_rag_refresh", exact=True).click()
     page.wait_for_url("**dag=docs_rag_refresh**")
     wait_for_parts(page)
+    expect(block.get_by_role("link", name="7 days")).to_have_attribute("aria-current", "true")
     expect(credits.locator(".legend li")).to_have_text(["docs_rag_refresh", re.compile("forecast")])
     credits.get_by_text("Credits by day", exact=True).click()
     with page.expect_download() as saved:
@@ -264,6 +270,10 @@ def test_the_tab_of_a_task_begins_with_why_it_failed(wide: Page, full: Full) -> 
         expect(box).to_contain_text(text)
     expect(first).to_have_class("problem")
     expect(page.locator("h1 .badge")).to_have_text("Failed")
+    expect(page.get_by_role("heading", name="Rejected results")).to_be_visible()
+    # A limit is shown also where no run missed it.
+    expect(page.get_by_text("at least 30")).to_be_visible()
+    expect(page.locator(".chart line.limit")).to_have_count(1)
     box.get_by_role("button", name="Copy").click()
     expect(box.get_by_text(re.compile("^(Copied|Selected)$"))).to_be_visible()
 
@@ -312,8 +322,9 @@ def test_lists_keep_their_order_and_filter_at_once(wide: Page) -> None:
         page.get_by_role("link", name="Download as CSV").click()
     assert len(rows_of(saved.value)) >= shown
     opened_page(page, f"{UI_PATH}/waits")
-    held = page.locator("tr", has_text="holds a worker slot").first
-    expect(held.locator("time")).to_have_count(1)
+    held = page.locator("tr", has_text="supplier_catalog_crawl.wait_for_export")
+    expect(held).to_contain_text(re.compile(r"holds a worker slot since .* minutes ago"))
+    expect(page.locator("tbody tr").first).to_contain_text("wait_for_export")
     page.locator("input[name=dag]").fill("news")
     page.locator("input[name=dag]").blur()
     page.wait_for_url("**dag=news**")
@@ -321,6 +332,67 @@ def test_lists_keep_their_order_and_filter_at_once(wide: Page) -> None:
     expect(held).to_have_count(0)
     opened_page(page, f"{UI_PATH}/monitors")
     expect(page.get_by_text(re.compile(r"^\d+ monitors$"))).to_be_visible()
+
+
+def test_with_the_service_down_the_credits_keep_their_period(wide: Page, full: Full) -> None:
+    """The page says so; of a service that never responded, it shows the calendar month, and says why."""
+    page = wide
+    credits = page.locator("section[aria-labelledby=credits]")
+    sums = credits.locator(".stats > div", has_text="Period since")
+    opened_page(page, f"{UI_PATH}/")
+    before = sums.inner_text()
+    full.sandbox.stop()
+    try:
+
+        def is_noticed() -> bool:
+            opened_page(page, f"{UI_PATH}/")
+            return credits.get_by_text("It does not report it now").is_visible()
+
+        # Answers are cached for 15 seconds.
+        assert wait_until(is_noticed, pause=5.0)
+        assert sums.inner_text() == before
+        expect(credits).to_contain_text("The period is the last that the service reported")
+        opened_page(page, f"{UI_PATH}/?conn_id={UNREACHABLE}")
+        expect(credits).to_contain_text(
+            "The period is the calendar month, because the service does not report its own"
+        )
+        expect(sums).to_contain_text(f"{datetime.now(timezone.utc):%Y-%m}-01")
+    finally:
+        full.sandbox.start()
+
+
+def test_a_viewer_without_the_right_to_connections(page: Page, full: Full) -> None:
+    """Empty pages name the missing right, and no next step that needs it; credits of their DAGs remain."""
+    browser = page.context.browser
+    assert browser is not None
+    url = str(full.client.base_url)
+    with browser.new_context(base_url=url, reduced_motion="reduce") as context:
+        context.add_cookies([{"name": "_token", "value": full.tokens["viewer"], "url": url}])
+        viewed = context.new_page()
+        for path in ("/jobs", "/monitors", "/deliveries", "/"):
+            opened_page(viewed, f"{UI_PATH}{path}")
+            expect(viewed.get_by_text("You do not have permission to read any connection")).to_be_visible()
+            expect(viewed.get_by_text("airflow webdata init")).to_have_count(0)
+        credits = viewed.locator("section[aria-labelledby=credits]")
+        for dag_id in DAG_IDS:
+            expect(credits.get_by_role("link", name=dag_id, exact=True)).to_be_visible()
+        opened_page(viewed, full.task_page("docs_rag_refresh", "crawl_docs"))
+        expect(viewed.get_by_text("You do not have permission to read the connection")).to_be_visible()
+    opened_page(page, f"{UI_PATH}/deliveries?find=nothing-has-this-id")
+    expect(page.get_by_text("No delivery that you may read matches the filters")).to_be_visible()
+    expect(page.get_by_text("Webhook URL")).to_have_count(0)
+
+
+def test_lists_fit_their_frame(page: Page) -> None:
+    """Beside Airflow's menu, on a tablet and on a small desktop."""
+    for path in ("/?days=7", "/deliveries", "/monitors", "/jobs", "/waits"):
+        opened_page(page, f"{UI_PATH}{path}")
+        for width in (690, 768, 1024):
+            page.set_viewport_size({"width": width, "height": 900})
+            wider = page.eval_on_selector_all(
+                "main, .part", "parts => parts.map(one => one.scrollWidth - one.clientWidth)"
+            )
+            assert max(wider) <= 0, (path, width, wider)
 
 
 def test_every_full_page(page: Page, full: Full) -> None:
