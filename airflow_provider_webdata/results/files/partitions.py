@@ -26,7 +26,12 @@ from airflow_provider_webdata.results.files.formats import (
     suffix_of,
 )
 from airflow_provider_webdata.results.files.output import OutputFile
-from airflow_provider_webdata.results.files.storage import WholeFile, storage_errors, storage_path
+from airflow_provider_webdata.results.files.storage import (
+    StagedFiles,
+    WholeFile,
+    storage_errors,
+    storage_path,
+)
 from airflow_provider_webdata.results.item_paths import at_path
 from airflow_provider_webdata.results.tombstones import marked
 
@@ -44,6 +49,8 @@ _ANY_SUFFIX = "|".join(map(re.escape, SUFFIXES))
 # Hive's name for a missing value, which other readers of partitions also support.
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _MAX_VALUE = 240
+# Maximum for a folder's name, with the column's.
+_MAX_BYTES = 255
 # A quoted value: printable ASCII without slashes.
 _VALUE = r"[ -.0-\[\]-~]{1,245}"
 # Operating systems limit a process to about a thousand open files.
@@ -174,8 +181,9 @@ class PartitionedOutput:
     """Files of items by partition, to write in a `with` block.
 
     Until the block ends, the items are in local temporary files. Then each partition's file is written atomically, and
-    finally the list, a JSON object with `files`. Files that only an earlier attempt of the run listed are deleted;
-    those of other runs stay.
+    finally the list, a JSON object with `files`. On a local file system, all files are complete before the first is
+    replaced; in an object store, they are replaced one by one. Files that only an earlier attempt of the run listed are
+    deleted; those of other runs stay.
 
     :param url: `folder/name.parquet` is written to `folder/host=a.example/name.parquet` and so on, with the list in
         `folder/name.files.json`.
@@ -244,21 +252,23 @@ class PartitionedOutput:
     def _publish(self, spool: _Spool) -> None:
         # A day without items also has a file, because its consumer always runs.
         values = spool.partitions() or ([self._day] if self._by == "date" else [])
-        for value in values:
-            url = partition_url(self._target, self._by, value)
-            with OutputFile(url + self._suffix, self.columns) as file:
-                file.write_marked(spool.items(value))
-            partition = {_column(self._by): None if value == NO_VALUE else value}
-            self.files.append({"path": url, "partition": partition, "count": file.count, "bytes": file.bytes})
-            self.bytes += file.bytes
-        # An earlier attempt may have had other partitions.
-        before = paths_of_run(self.url, self._run, self._suffix)
-        folder = self.url.rpartition("/")[0]
-        listed = [{**entry, "path": entry["path"].removeprefix(f"{folder}/")} for entry in self.files]
-        with WholeFile(storage_path(self.url + self._suffix)) as out:
-            out.write(
-                json_text({**({} if self._run is None else {"run": self._run}), "files": listed}).encode()
-            )
+        with closing(StagedFiles()) as staged:
+            for value in values:
+                url = partition_url(self._target, self._by, value)
+                with OutputFile(url + self._suffix, self.columns, staged=staged) as file:
+                    file.write_marked(spool.items(value))
+                entry = {"path": url, "partition": {_column(self._by): None if value == NO_VALUE else value}}
+                self.files.append({**entry, "count": file.count, "bytes": file.bytes})
+                self.bytes += file.bytes
+            # An earlier attempt may have had other partitions.
+            before = paths_of_run(self.url, self._run, self._suffix)
+            folder = self.url.rpartition("/")[0]
+            listed = [{**entry, "path": entry["path"].removeprefix(f"{folder}/")} for entry in self.files]
+            with WholeFile(storage_path(self.url + self._suffix), staged=staged) as out:
+                out.write(
+                    json_text({**({} if self._run is None else {"run": self._run}), "files": listed}).encode()
+                )
+            staged.publish()
         delete_stale(before, [entry["path"] for entry in self.files], self._suffix)
 
 
@@ -287,7 +297,7 @@ def host_of(item: Any) -> str:
         host = urlsplit(key).hostname if key else None
     except ValueError:
         host = None
-    return _usable(host or "")
+    return _usable(host or "", "host")
 
 
 def value_at(item: Any, path: str) -> str:
@@ -295,12 +305,14 @@ def value_at(item: Any, path: str) -> str:
     value = at_path(item, path)
     if isinstance(value, bool):
         return str(value).lower()
-    return _usable(str(value)) if isinstance(value, (str, int, float)) else NO_VALUE
+    return _usable(str(value), _column(path)) if isinstance(value, (str, int, float)) else NO_VALUE
 
 
-def _usable(value: str) -> str:
+def _usable(value: str, column: str) -> str:
     # File systems and Airflow's partition keys limit the length.
-    return value if value.strip() and is_utf8(value) and len(quote(value)) <= _MAX_VALUE else NO_VALUE
+    size = len(quote(value)) if is_utf8(value) else _MAX_BYTES
+    fits = size <= _MAX_VALUE and len(f"{column}=") + size <= _MAX_BYTES
+    return value if value.strip() and fits else NO_VALUE
 
 
 def _column(partition_by: str) -> str:

@@ -9,6 +9,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 from airflow_provider_webdata.results.assets import partition_key
 from airflow_provider_webdata.results.columns import columns_of
-from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.results.errors import OutputError, StorageError
 from airflow_provider_webdata.results.files import partitions
 from airflow_provider_webdata.results.files.formats import SUFFIXES
 from airflow_provider_webdata.results.files.partitions import (
@@ -100,23 +101,32 @@ def test_an_error_leaves_nothing(tmp_path: Path) -> None:
     assert names(tmp_path) == set()
 
 
-def test_a_file_that_cannot_be_written_leaves_the_former_list(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_cannot_be_written_leaves_the_former_files(tmp_path: Path) -> None:
     url = f"{tmp_path}/run.jsonl"
-    first = write(url, [page("https://a.example"), page("https://b.example")])
-    before = Path(first.url).read_text()
-    writing = partitions.OutputFile
+    write(url, [page("https://a.example"), page("https://b.example")])
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    blocked = tmp_path / "host=b.other"
+    blocked.write_text("")
+    with pytest.raises(StorageError, match=r"host=b\.other"):
+        write(url, [page(f"https://{host}", "new") for host in ("a.example", "b.example", "b.other")])
+    blocked.unlink()
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
-    def failing(target: str, columns: Any) -> Any:
-        if "host=b.example" in target:
-            raise OSError("the disk is full")
-        return writing(target, columns)
 
-    monkeypatch.setattr(partitions, "OutputFile", failing)
-    with pytest.raises(OSError, match="the disk is full"):
-        write(url, [page("https://a.example", "new"), page("https://b.example", "new")])
-    assert Path(first.url).read_text() == before
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("product_category_name", "あ" * 26),
+        ("c" * 64, "x" * 190),
+        ("c" * 64, "x" * 191),
+        ("c", "x" * 241),
+    ],
+)
+def test_a_value_too_long_for_a_folder_is_no_value(tmp_path: Path, column: str, value: str) -> None:
+    (file,) = write(f"{tmp_path}/run.jsonl", [{"json": {column: value}}], f"json.{column}").files
+    size = len(f"{column}={quote(value)}")
+    assert file["partition"] == {column: value if size <= 255 and column != "c" else None}
+    assert files_of(f"{tmp_path}/run.files.json") == [file["path"]]
 
 
 def test_a_run_keeps_the_files_of_other_runs(tmp_path: Path) -> None:
