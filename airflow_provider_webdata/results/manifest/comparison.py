@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow_provider_webdata.common.item_urls import is_gone, site_failed, url_of
 from airflow_provider_webdata.results.manifest.content import digest
-from airflow_provider_webdata.results.manifest.entries import Change, Entry, shared_entry
+from airflow_provider_webdata.results.manifest.entries import (
+    MAYBE_CHANGED,
+    MAYBE_NEW,
+    Change,
+    Entry,
+    shared_entry,
+)
 from airflow_provider_webdata.results.manifest.urls import canonical_url
 
 if TYPE_CHECKING:
@@ -108,7 +114,7 @@ class Comparison:
             None if key == url else url,
             found,
             status,
-            moment if known is None else known.first_seen,
+            moment if known is None or change == "new" else known.first_seen,
             moment,
             known.changed if known is not None and change == "same" else moment,
             0,
@@ -118,15 +124,16 @@ class Comparison:
 
     def _judged(self, item: Mapping[str, Any], known: Entry | None, found: str) -> Change | None:
         """Return the change; None if the service reports that the page is gone."""
+        said = None
         if self._compare == "changeTracking":
             tracking = item.get("changeTracking")
             said = tracking.get("changeStatus") if isinstance(tracking, dict) else None
             if said == "removed":
                 return None
-            if said is not None and known is not None:
-                return "same" if said == "same" else "changed"
-        if known is None:
+        if known is None or known.digest == MAYBE_NEW:
             return "new"
+        if said is not None and known.digest != MAYBE_CHANGED:
+            return "same" if said == "same" else "changed"
         return "same" if known.digest == found else "changed"
 
     def leave(self, keys: Iterable[str]) -> None:

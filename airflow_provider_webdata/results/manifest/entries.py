@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 Change = Literal["new", "changed", "same", "known", "removed", "failed"]
 
+# In place of a digest: consumers may lack the page, or have other content. A run that sees it emits it.
+MAYBE_NEW = "new?"
+MAYBE_CHANGED = "changed?"
+
 _BATCH_LINES = 1_000
 _BATCH_BYTES = 2**18
 
@@ -26,7 +30,7 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     """The state of a page after a run, stored in a mapping under the page's key (see `urls.canonical_url`).
 
     :param url: the page's latest URL in results (see `item_urls.url_of`); None if it equals the key.
-    :param digest: digest of its content.
+    :param digest: digest of the content that consumers have; `MAYBE_NEW` or `MAYBE_CHANGED` if that is uncertain.
     :param status: the site's HTTP status, if the service reports it.
     :param first_seen: time of the first run that saw it, ISO 8601.
     :param last_seen: time of the last run that saw it.
@@ -61,6 +65,14 @@ def shared_entry(
     A million links, which have no digests, need only a few entries, and a million pages only a few distinct times.
     """
     return Entry(url, digest, status, intern(first_seen), intern(last_seen), intern(changed), missing, change)
+
+
+def uncertain(entry: Entry, digest: str, missing: int | None = None) -> Entry:
+    """Return an entry with `MAYBE_NEW` or `MAYBE_CHANGED` in place of its digest, and perhaps another `missing`."""
+    missing = entry.missing if missing is None else missing
+    return shared_entry(
+        entry.url, digest, entry.status, entry.first_seen, entry.last_seen, entry.changed, missing
+    )
 
 
 class _Line(

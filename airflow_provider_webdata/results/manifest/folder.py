@@ -1,8 +1,11 @@
 """The manifests of a task: a folder with one file per run, written atomically.
 
 A run compares with the files from before its data interval, so that a cleared or backfilled run compares with the same
-file as the first time. Each file names the files that it was compared with. Files that no later file names come from
-concurrent runs, and the next run uses their union.
+file as the first time. Each file names the files that it was compared with. Files that no later file names, or that
+were written again since, come from concurrent, backfilled, or cleared runs, and the next run uses their union.
+
+Consumers may have a page as any file of the union has it, as this run's own earlier file has it, or as a file has it
+whose results only some of them consumed. Where these files differ, the page counts as uncertain and is emitted again.
 """
 
 from __future__ import annotations
@@ -26,7 +29,14 @@ from airflow_provider_webdata.common.stored_record import damage_of
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.files.storage import WholeFile, compressed, storage_path
-from airflow_provider_webdata.results.manifest.entries import Entry, decoded, encoded
+from airflow_provider_webdata.results.manifest.entries import (
+    MAYBE_CHANGED,
+    MAYBE_NEW,
+    Entry,
+    decoded,
+    encoded,
+    uncertain,
+)
 from airflow_provider_webdata.results.manifest.plan import Plan
 
 if TYPE_CHECKING:
@@ -58,6 +68,9 @@ class _Header(TypedDict, total=False):
     items: int
     consumers: list[str]
     ignored: list[str]
+    writes: int
+    rewritten: dict[str, int]
+    removes: bool
 
 
 @dataclass(frozen=True)
@@ -100,6 +113,9 @@ class Known:
     :param compares: the comparison modes of the files' runs.
     :param items: number of results of the newest of these runs; None if its file does not have it.
     :param ignored: ids of the runs whose results were not consumed, by file name. Their pages are emitted again.
+    :param writes: number of times that the run has written its file, including this time.
+    :param rewritten: number of writes of each file that a run wrote more than once.
+    :param is_followed: True if a file of a later run exists.
     """
 
     files: list[str] = field(default_factory=list)
@@ -107,6 +123,9 @@ class Known:
     compares: set[str] = field(default_factory=set)
     items: int | None = None
     ignored: dict[str, str] = field(default_factory=dict)
+    writes: int = 1
+    rewritten: dict[str, int] = field(default_factory=dict)
+    is_followed: bool = False
 
 
 class ManifestFolder:
@@ -158,10 +177,11 @@ class ManifestFolder:
         :raises OutputError: the file of the first comparison no longer exists, or a file cannot be read.
         """
         names = self._names()
-        known = Known()
-        covered: set[str] = set()
+        known = Known(is_followed=any(name[: len(run.stamp)] > run.stamp for name in names))
+        covered: set[tuple[str, int]] = set()
         writers: dict[Any, Any] = {}
         own = next(self._read(run.file_name)) if run.file_name in names else {}
+        known.writes = own.get("writes", 1) + 1 if own else 1
         first = set(own.get("comparedWith", ()))
         if missing := first - set(names):
             raise OutputError(
@@ -171,10 +191,12 @@ class ManifestFolder:
         for name in names:
             if name >= run.stamp:
                 continue
-            pages = self._read(name)
-            header = next(pages)
+            header = next(self._read(name))
             self._check_writer(header, writers)
-            if name not in covered:
+            writes = header.get("writes", 1)
+            if (name, writes) not in covered:
+                if writes > 1:
+                    known.rewritten[name] = writes
                 if consumers := header.get("consumers"):
                     ids = header.get("dagId", ""), header.get("runId", "")
                     is_known = name in first or (
@@ -187,11 +209,40 @@ class ManifestFolder:
                     known.items = header.get("items")
                 known.files.append(name)
                 known.compares.add(str(header.get("compare")))
-                # If several files have a page, the newest wins.
-                for key, entry in pages:
-                    known.entries.setdefault(key, entry)
-            covered.update(header.get("comparedWith", ()), header.get("ignored", ()))
+            others = header.get("rewritten", {})
+            covered.update(
+                (other, others.get(other, 1))
+                for other in (*header.get("comparedWith", ()), *header.get("ignored", ()))
+            )
+        self._collect(run, known, [*known.ignored, *([run.file_name] if own else [])])
         return known
+
+    def _collect(self, run: ManifestRun, known: Known, maybe_consumed: Sequence[str]) -> None:
+        """Read the known pages, and mark those that consumers may lack or have otherwise."""
+        entries, removed_until = known.entries, ""
+        for number, name in enumerate([*known.files, *maybe_consumed]):
+            pages = self._read(name)
+            header = next(pages)
+            until = header.get("moment", "") if header.get("removes", True) else ""
+            seen: set[str] = set()
+            for key, entry in pages:
+                # If several files have a page, the newest wins.
+                if key in entries:
+                    if entries[key].digest not in (entry.digest, MAYBE_NEW):
+                        entries[key] = uncertain(entries[key], MAYBE_CHANGED)
+                elif number >= len(known.files):
+                    # The run's own earlier file is replaced: that it missed a page counts once.
+                    missed = entry.missing if name != run.file_name else max(entry.missing - 1, -1)
+                    entries[key] = uncertain(entry, MAYBE_NEW, missed)
+                else:
+                    is_removed = entry.first_seen <= removed_until
+                    entries[key] = uncertain(entry, MAYBE_CHANGED) if is_removed else entry
+                if number:
+                    seen.add(key)
+            for key in entries.keys() - seen if number else ():
+                if entries[key].first_seen <= until and entries[key].digest != MAYBE_NEW:
+                    entries[key] = uncertain(entries[key], MAYBE_CHANGED)
+            removed_until = max(removed_until, until)
 
     def write(
         self,
@@ -201,12 +252,15 @@ class ManifestFolder:
         compare: str,
         items: int | None = None,
         consumers: Iterable[str] = (),
+        *,
+        removes: bool = True,
     ) -> str:
         """Write or replace the file of a run, and return its URL.
 
         :param entries: the pages, by key.
         :param items: number of the run's results, including existing pages that it did not request.
         :param consumers: ids of tasks that must consume the results before later runs compare with the file.
+        :param removes: False if pages of the run never count as removed.
         """
         header = {
             "format": _FORMAT,
@@ -223,6 +277,12 @@ class ManifestFolder:
             header["consumers"] = tasks
         if known.ignored:
             header["ignored"] = [*known.ignored]
+        if known.writes > 1:
+            header["writes"] = known.writes
+        if known.rewritten:
+            header["rewritten"] = known.rewritten
+        if not removes:
+            header["removes"] = False
         with WholeFile(self._path / run.file_name) as file, compressed(file) as lines:
             lines.write(json_text(header).encode() + b"\n")
             for batch in encoded(entries):

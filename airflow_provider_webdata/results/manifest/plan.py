@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from airflow_provider_webdata.results.manifest.entries import MAYBE_CHANGED, MAYBE_NEW
 from airflow_provider_webdata.results.manifest.urls import canonical_url
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def planned(
     for url in urls:
         key = canonical_url(url, ignore_query=ignore_query)
         entry = entries.get(key)
-        if entry is not None and not entry.missing:
+        if entry is not None and not entry.missing and entry.digest not in (MAYBE_NEW, MAYBE_CHANGED):
             seen = datetime.fromisoformat(entry.last_seen)
             dated = changed.get(key)
             if moment - seen < refresh_after and (dated is None or dated <= seen):

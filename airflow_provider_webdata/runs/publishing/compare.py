@@ -68,7 +68,8 @@ class Compare(Step):
             )
         if len(known.files) > 1:
             self._log.warning(
-                "%d runs wrote to %s at the same time. This run compares with the pages of all of them (%s)",
+                "%d runs wrote to %s at the same time, or later than newer runs. This run compares with all of them (%s), "
+                "and emits the pages in which they differ",
                 len(known.files),
                 self.folder.url,
                 ", ".join(known.files),
@@ -98,6 +99,7 @@ class Compare(Step):
 
     def _emitted(self, results: Results) -> Iterator[Any]:
         changes, log = self.changes, self._log
+        self._removes = not (changes.shared or results.kind.startswith("search"))
         compare = compared(changes.compare, results.kind)
         self._by = by = compare if isinstance(compare, str) else ",".join(compare)
         if others := sorted(self.known.compares - {by}):
@@ -176,7 +178,15 @@ class Compare(Step):
         consumers, needed = (
             (self._consumers(), self.known.files) if self.changes.commit == "downstream" else ((), ())
         )
-        path = self.folder.write(self.run, self.known, self._comparison.entries(), self._by, items, consumers)
+        path = self.folder.write(
+            self.run,
+            self.known,
+            self._comparison.entries(),
+            self._by,
+            items,
+            consumers,
+            removes=self._removes,
+        )
         self.folder.tidy(self.run, self.changes.keep, needed)
         for change in CHANGES:
             gauge("webdata.changes", self._comparison.counts[change], self._context, change=change)
@@ -210,7 +220,10 @@ class Compare(Step):
     def _saw_all(self, results: Results) -> bool:
         """Return whether pages that this run did not see may be gone."""
         summary, count = results.summary, len(self._flowing)
-        if self.changes.shared or results.kind.startswith("search"):
+        if not self._removes:
+            return False
+        if self.known.is_followed:
+            self._log.info("Later runs exist: this run removes no page, and the next new run decides")
             return False
         # The job logs missing pages itself.
         if summary.get("status", "completed") != "completed" or summary.get(MISSING):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -104,9 +105,46 @@ def test_a_site_over_its_runs(site: Site, tmp_path: Path, monkeypatch: pytest.Mo
     }
     assert site.crawl(6) == (counts(same=3, failed=1), []), "it is removed once"
     # Cleared: each compares with what was before it.
-    five = (tmp_path / "5.jsonl").read_bytes()
-    assert site.crawl(5)[1] == [("removed", "a")]
-    assert (tmp_path / "5.jsonl").read_bytes() == five
+    six = (tmp_path / "6.jsonl").read_bytes()
+    assert site.crawl(6) == (counts(same=3, failed=1), [])
+    assert (tmp_path / "6.jsonl").read_bytes() == six
+    assert site.crawl(5) == (counts(same=3, failed=1), []), "the newest run decides what is removed"
+
+
+@pytest.mark.parametrize("day", [3, 2], ids=["the newest run", "an older run"])
+def test_a_row_that_a_cleared_run_deleted_is_loaded_again(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, day: int
+) -> None:
+    rows = loaded_rows(tmp_path, monkeypatch)
+
+    def night(number: int) -> set[str]:
+        site.crawl(number)
+        return rows(tmp_path / f"{number}.jsonl")
+
+    assert night(1) == {"", "a", "b"}
+    site.control.delete_page(f"{HOME}a")
+    assert night(2) == {"", "a", "b"}
+    assert night(3) == {"", "b"}
+    site.show(a="<p>first</p>")
+    night(day)
+    assert night(4) == {"", "a", "b"}
+
+
+def loaded_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], set[str]]:
+    """Return a function that loads a file into a table, and returns the names of the table's pages."""
+    database = tmp_path / "pages.db"
+    sqlite3.connect(database).close()
+    monkeypatch.setenv("AIRFLOW_CONN_WAREHOUSE", json.dumps({"conn_type": "sqlite", "host": str(database)}))
+
+    def rows(path: Path) -> set[str]:
+        load = WebDataToTableOperator(task_id="load", path=str(path), table="pages", conn_id="warehouse")
+        done = direct.run(load)
+        assert done.state == "success", done.error
+        with sqlite3.connect(database) as connection:
+            urls = connection.execute("SELECT source_url FROM pages").fetchall()
+        return {url.rpartition("/")[2] for (url,) in urls}
+
+    return rows
 
 
 def test_more_than_may_be_removed_is_kept(site: Site, log: Any) -> None:
