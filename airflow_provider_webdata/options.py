@@ -155,7 +155,8 @@ class Changes(Option):
     A page counts as removed if `removed_after` runs that covered the whole site did not see it, or with status 404 or
     410. Runs in which it failed otherwise do not count. With `emit="changed"` the last items represent these pages:
     `change` is `removed`, `page` and `url` are the URL that the page has in all runs, `lastSeen` is the last run that
-    saw it. Search results are never removed.
+    saw it. Scrape and batch scrape remove only URLs that the run requested. Search results and records of data
+    providers are never removed.
 
     :param manifest: path or URL of a folder that belongs to this task, in any storage that Airflow knows (templated). A
         task fails before it bills if the folder belongs to another one.

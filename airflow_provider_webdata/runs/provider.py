@@ -110,7 +110,7 @@ class ProviderRun(CallRun):
                 f"{excess}; the results are published anyway, and are in XCom. Clear the task to repeat all calls"
             )
         return CallResult(
-            Results(items, KIND, summary, inputs, covers_all=lambda _: not failed, columns=columns, key=key),
+            Results(items, KIND, summary, inputs, columns=columns, key=key),
             Cost(answer.credits_used),
             answer_id=answer.scrape_id,
             pushed={name: value for name, value in summary.items() if name != "calls"},

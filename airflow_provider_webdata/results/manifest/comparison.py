@@ -17,7 +17,7 @@ from airflow_provider_webdata.results.manifest.entries import (
 from airflow_provider_webdata.results.manifest.urls import canonical_url
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from airflow_provider_webdata.results.manifest.content import Compare
 
@@ -151,7 +151,7 @@ class Comparison:
         """
         self._unread.update(canonical_url(url, ignore_query=self._ignore_query) for url in urls)
 
-    def removed(self, after: int, most: int) -> dict[str, Entry]:
+    def removed(self, after: int, most: int, requested: Collection[str] | None = None) -> dict[str, Entry]:
         """Remove the pages that the last runs have not seen, and return them by key.
 
         A run in which a page failed counts only if its site reported that the page does not exist. Call the method
@@ -159,9 +159,12 @@ class Comparison:
 
         :param after: number of runs without a page after which it is removed.
         :param most: maximum removals. If exceeded, no page is removed, and the next run decides again.
+        :param requested: keys of the pages that the run could have seen; None: all.
         """
         unseen = [
-            key for key, entry in self._entries.items() if entry.change is None and key not in self._unread
+            key
+            for key, entry in self._entries.items()
+            if entry.change is None and key not in self._unread and (requested is None or key in requested)
         ]
         gone: dict[str, Entry] = {}
         for key in unseen:

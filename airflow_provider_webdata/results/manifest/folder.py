@@ -71,6 +71,7 @@ class _Header(TypedDict, total=False):
     writes: int
     rewritten: dict[str, int]
     removes: bool
+    site: str
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,7 @@ class Known:
     :param compares: the comparison modes of the files' runs.
     :param items: number of results of the newest of these runs; None if its file does not have it.
     :param ignored: ids of the runs whose results were not consumed, by file name. Their pages are emitted again.
+    :param sites: the sites that the runs of these files covered.
     :param writes: number of times that the run has written its file, including this time.
     :param rewritten: number of writes of each file that a run wrote more than once.
     :param is_followed: True if a file of a later run exists.
@@ -123,6 +125,7 @@ class Known:
     compares: set[str] = field(default_factory=set)
     items: int | None = None
     ignored: dict[str, str] = field(default_factory=dict)
+    sites: set[str] = field(default_factory=set)
     writes: int = 1
     rewritten: dict[str, int] = field(default_factory=dict)
     is_followed: bool = False
@@ -223,6 +226,8 @@ class ManifestFolder:
         for number, name in enumerate([*known.files, *maybe_consumed]):
             pages = self._read(name)
             header = next(pages)
+            if site := header.get("site"):
+                known.sites.add(site)
             until = header.get("moment", "") if header.get("removes", True) else ""
             seen: set[str] = set()
             for key, entry in pages:
@@ -253,6 +258,7 @@ class ManifestFolder:
         items: int | None = None,
         consumers: Iterable[str] = (),
         *,
+        site: str | None = None,
         removes: bool = True,
     ) -> str:
         """Write or replace the file of a run, and return its URL.
@@ -260,6 +266,7 @@ class ManifestFolder:
         :param entries: the pages, by key.
         :param items: number of the run's results, including existing pages that it did not request.
         :param consumers: ids of tasks that must consume the results before later runs compare with the file.
+        :param site: the site that the run covered.
         :param removes: False if pages of the run never count as removed.
         """
         header = {
@@ -281,6 +288,8 @@ class ManifestFolder:
             header["writes"] = known.writes
         if known.rewritten:
             header["rewritten"] = known.rewritten
+        if site is not None:
+            header["site"] = site
         if not removes:
             header["removes"] = False
         with WholeFile(self._path / run.file_name) as file, compressed(file) as lines:
@@ -349,7 +358,7 @@ class ManifestFolder:
             raise OutputError(
                 f"manifest {self.url} is written by several tasks: {other[0]!r} (map index {other[1]}) and "
                 f"{writer[0]!r} (map index {writer[1]}) of DAG {header.get('dagId')!r}. Use a separate folder for "
-                "each task and each mapped instance, with a template such as {{ ti.map_index }}"
+                "each task and each mapped instance, with a template such as {{ task.url | replace('/', '_') }}"
             )
 
     def _names(self) -> list[str]:

@@ -43,6 +43,7 @@ class IncrementalCrawlRun(JobRun):
             {"id": None, "creditsUsed": 0},
             [self.task.url],
             self.plan.known,
+            site=self.site,
             covers_all=self.covers_all,
         )
         return self.publish(results)
@@ -58,6 +59,11 @@ class IncrementalCrawlRun(JobRun):
     def request(self) -> tuple[type[RequestModel], Mapping[str, Any]]:
         """Return the model of the request, and its fields without a managed webhook."""
         return BatchScrapeRequest, self._fields(self.plan.read or [self.task.url])
+
+    @property
+    def site(self) -> str:
+        """The site whose pages a complete job covers."""
+        return self.task.url
 
     def covers_all(self, count: int) -> bool:  # noqa: ARG002
         """Return whether the map listed the whole site."""
@@ -102,7 +108,7 @@ class IncrementalCrawlRun(JobRun):
         with self.ledger.sending("map", site.request):
             links = [link.url for link in self.hook.map(site.request).links or () if link.url]
         self.ledger.settle(Cost(MAP_CREDITS), "map")
-        plan = site.plan(links, seen.known.entries, seen.run.moment, scrape, self.log)
+        plan = site.plan(links, seen.known_for(self.site).entries, seen.run.moment, scrape, self.log)
         left = len(plan.known)
         self.ledger.settle(Cost(0, saved=left), "batch_scrape")
         self.log.info(

@@ -79,6 +79,11 @@ class JobRun(WaitRun[JobOutcome]):
         _, fields = self.request()
         return [text for name in ("urls", "prompt") for text in texts(fields.get(name))]
 
+    @property
+    def site(self) -> str | None:
+        """The site whose pages a complete job covers."""
+        return None
+
     def covers_all(self, count: int) -> bool:  # noqa: ARG002
         """Return whether a job with this number of pages saw the whole site."""
         return True
@@ -187,7 +192,7 @@ class JobRun(WaitRun[JobOutcome]):
     def publish_job(self, job_id: str) -> Any:
         """Publish the result of the job, and return the task's XCom."""
         known = self.known_pages() if getattr(self.task, "changes", None) is not None else ()
-        return self.result(job_id).publish(self.targets(), known, self.covers_all)
+        return self.result(job_id).publish(self.targets(), known, self.covers_all, self.site)
 
     def result(self, job_id: str, kind: JobKind | None = None) -> JobResult:
         """Return the result of this task's job, to settle or publish it.
@@ -444,6 +449,11 @@ class CrawlRun(JobRun):
     def targets(self) -> list[str]:
         """Return the URLs or texts that identify the job in the listings of the service."""
         return [self.task.url]
+
+    @property
+    def site(self) -> str:
+        """The site whose pages a complete job covers."""
+        return self.task.url
 
     def covers_all(self, count: int) -> bool:
         """Return whether a crawl with this number of pages saw the whole site."""

@@ -139,12 +139,14 @@ class JobResult:
         inputs: Sequence[str] = (),
         known: Sequence[str] = (),
         covers_all: Callable[[int], bool] = lambda _: True,
+        site: str | None = None,
     ) -> Any:
         """Publish the result, and return the task's XCom.
 
         :param inputs: the job's URLs or prompt, for OpenLineage.
         :param known: keys of existing pages that were not requested.
         :param covers_all: returns whether a job with this number of pages saw everything.
+        :param site: the site whose pages a complete result covers.
         """
         if JOBS[self._kind].documents is None:
             return self._publish_answer(inputs)
@@ -166,7 +168,16 @@ class JobResult:
             return errors.is_known and not errors.skipped and covers_all(pages)
 
         value = self._run.publish(
-            Results(documents(), "document", summary, inputs, known, unread=errors.unread, covers_all=saw_all)
+            Results(
+                documents(),
+                "document",
+                summary,
+                inputs,
+                known,
+                site=site,
+                unread=errors.unread,
+                covers_all=saw_all,
+            )
         )
         if cached.count:
             self._log.info(

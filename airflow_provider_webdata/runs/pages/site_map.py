@@ -34,7 +34,8 @@ class MapRun(CallRun):
         self.log.info("%s has %d links", request.url, len(links))
         count("webdata.map.links", len(links), self.context)
         limit = int(DEFAULT_LINKS if request.limit is None else request.limit)
-        results = Results(links, "link", summary, [request.url], covers_all=lambda number: number < limit)
+        site = request.url
+        results = Results(links, "link", summary, [site], site=site, covers_all=lambda number: number < limit)
         # The service does not report the cost of a map; the documented price is fixed.
         cost = Cost(fields.get("creditsUsed", MAP_CREDITS))
         return CallResult(results, cost, self._value, answer.id, pushed=summary)

@@ -18,6 +18,7 @@ from airflow_provider_webdata.results.files.storage import check_folder, storage
 from airflow_provider_webdata.results.manifest.comparison import CHANGES, Comparison
 from airflow_provider_webdata.results.manifest.content import compared
 from airflow_provider_webdata.results.manifest.folder import ManifestFolder, ManifestRun
+from airflow_provider_webdata.results.manifest.urls import canonical_url
 from airflow_provider_webdata.results.tagged_items import tagged
 from airflow_provider_webdata.results.tombstones import Tombstone
 from airflow_provider_webdata.runs.publishing.step import Step
@@ -68,12 +69,31 @@ class Compare(Step):
             )
         if len(known.files) > 1:
             self._log.warning(
-                "%d runs wrote to %s at the same time, or later than newer runs. This run compares with all of them (%s), "
-                "and emits the pages in which they differ",
+                "%d runs wrote to %s at the same time, or in another order than their dates. This run compares with "
+                "all of them, and emits the pages in which they differ (%s)",
                 len(known.files),
                 self.folder.url,
                 ", ".join(known.files),
             )
+        return known
+
+    def known_for(self, site: str | None) -> Known:
+        """Return the pages that earlier runs saw; none if they covered another site.
+
+        :param site: the site that this run covers, if any.
+        """
+        known, others = self.known, self.known.sites - {_canonical(site)}
+        if site is not None and others and not self.changes.shared:
+            self._log.warning(
+                "Earlier runs with the manifest %s read %s. This run reads %s: it emits all pages, and removes none",
+                *(self.folder.url, " and ".join(sorted(others)), site),
+            )
+            self._log.warning(
+                "Use a folder for each site. In mapped tasks, use {{ task.url | replace('/', '_') }}: an index changes "
+                "with the list"
+            )
+            known.entries.clear()
+            known.sites.clear()
         return known
 
     def prepare(self) -> None:
@@ -99,7 +119,15 @@ class Compare(Step):
 
     def _emitted(self, results: Results) -> Iterator[Any]:
         changes, log = self.changes, self._log
-        self._removes = not (changes.shared or results.kind.startswith("search"))
+        site = self._site = results.site
+        # Search results and records vary from run to run.
+        self._removes = not changes.shared and (site is not None or results.kind == "document")
+        entries = self.known_for(site).entries
+        requested = None
+        if site is None:
+            urls = map(str, results.inputs)
+            requested = {canonical_url(url, ignore_query=changes.ignore_query) for url in urls}
+        known = len(entries if requested is None else entries.keys() & requested)
         compare = compared(changes.compare, results.kind)
         self._by = by = compare if isinstance(compare, str) else ",".join(compare)
         if others := sorted(self.known.compares - {by}):
@@ -109,7 +137,7 @@ class Compare(Step):
                 by,
             )
         self._comparison = comparison = Comparison(
-            self.known.entries,
+            entries,
             self.run.stored_moment,
             compare,
             ignore_query=changes.ignore_query,
@@ -125,9 +153,9 @@ class Compare(Step):
                 yield tagged(item, change=change, **({"page": page} if is_told else {}))
         comparison.leave(results.known)
         comparison.spare(results.unread)
-        most = removal_limit(changes.max_removed, comparison.known)
+        most = removal_limit(changes.max_removed, known)
         if self._saw_all(results):
-            for key, entry in comparison.removed(changes.removed_after, most).items():
+            for key, entry in comparison.removed(changes.removed_after, most, requested).items():
                 if changes.emit == "changed":
                     yield Tombstone(
                         results.kind,
@@ -153,7 +181,7 @@ class Compare(Step):
             log.warning(
                 "No page is removed: %d of %d known pages are missing, but max_removed allows %d",
                 comparison.held_back,
-                comparison.known,
+                known,
                 most,
             )
             log.warning("Check the site; if the pages are gone, raise Changes(max_removed=) for one run")
@@ -185,6 +213,7 @@ class Compare(Step):
             self._by,
             items,
             consumers,
+            site=_canonical(self._site),
             removes=self._removes,
         )
         self.folder.tidy(self.run, self.changes.keep, needed)
@@ -239,6 +268,10 @@ class Compare(Step):
         counts = self._comparison.counts
         failed = counts["failed"] or (summary.get("errors") or {}).get("count")
         return bool(counts["new"] or counts["changed"] or counts["same"]) or not failed
+
+
+def _canonical(site: str | None) -> str | None:
+    return None if site is None else canonical_url(site)
 
 
 def run_of(context: Context) -> ManifestRun:

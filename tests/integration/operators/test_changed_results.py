@@ -130,6 +130,38 @@ def test_a_row_that_a_cleared_run_deleted_is_loaded_again(
     assert night(4) == {"", "a", "b"}
 
 
+def test_a_folder_that_reads_another_site_loses_no_page(site: Site, log: Any) -> None:
+    """As when the list of a mapped task shifts, and its folders have the map index."""
+    other = "https://other.example/"
+    site.control.set_page(other, "<main>other</main>")
+    task = (WebDataCrawlOperator, {**CRAWL[1], "url": other})
+    found = [site.run(day, task if day > 1 else CRAWL, removed_after=1).xcom["changes"] for day in (1, 2, 3)]
+    assert found == [counts(new=3, failed=1), counts(new=1), counts(same=1)]
+    assert log().count(f"This run reads {other}: it emits all pages, and removes none") == 1
+
+
+def test_a_list_removes_only_pages_that_were_requested(site: Site, tmp_path: Path) -> None:
+    """Pages of an earlier list are kept, even if they are gone by now."""
+    output = tmp_path / "out.jsonl"
+
+    def night(day: int, *names: str) -> tuple[dict[str, int], list[str]]:
+        urls = [f"{HOME}{name}" for name in names]
+        task = (WebDataBatchScrapeOperator, {"urls": urls, "max_age": 0, "output": str(output), **WAITING})
+        done = site.run(day, task)
+        assert done.state == "success", done.error
+        items = [json.loads(line) for line in output.read_text().splitlines()]
+        return done.xcom["changes"], [item["url"] for item in items if item["change"] == "removed"]
+
+    site.show(c="<p>third</p>")
+    assert night(1, "a", "b") == (counts(new=2), [])
+    for name in "ab":
+        site.control.delete_page(f"{HOME}{name}")
+    assert night(2, "c") == (counts(new=1), [])
+    assert night(3, "c") == (counts(same=1), [])
+    assert night(4, "a", "c") == (counts(same=1, failed=1), [])
+    assert night(5, "a", "c") == (counts(same=1, failed=1, removed=1), [f"{HOME}a"])
+
+
 def loaded_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], set[str]]:
     """Return a function that loads a file into a table, and returns the names of the table's pages."""
     database = tmp_path / "pages.db"
@@ -499,12 +531,14 @@ def test_a_page_has_one_row_however_its_url_is_spelled(
     sqlite3.connect(database).close()
     monkeypatch.setenv("AIRFLOW_CONN_WAREHOUSE", json.dumps({"conn_type": "sqlite", "host": str(database)}))
 
-    def run(day: int, *names: str) -> dict[str, str]:
+    def run(day: int, name: str) -> dict[str, str]:
         """Return the texts of the table's pages by their names after a day's run."""
-        for name in names:
+        if day < 9:
             site.show(**{name: f"<p>As of day {day}.</p>"})
+        else:
+            site.control.delete_page(f"{HOME}{name}")
         output = str(tmp_path / f"{day}{suffix}")
-        urls = [f"{HOME}{name}" for name in ("b", *names)]
+        urls = [f"{HOME}{name}" for name in ("b", name)]
         done = site.run(
             day,
             (WebDataBatchScrapeOperator, {"urls": urls, "max_age": 0, **WAITING}),
@@ -523,7 +557,7 @@ def test_a_page_has_one_row_however_its_url_is_spelled(
 
     for day, spelling in enumerate(spellings, 1):
         assert run(day, spelling) == {"a": f"As of day {day}.", "b": "second"}
-    assert run(9) == {"b": "second"}
+    assert run(9, spellings[0]) == {"b": "second"}
 
 
 def test_a_page_that_a_run_finds_several_times_is_new_once(site: Site) -> None:
