@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from airflow_provider_webdata.common.dates import moment as moment_of
 from airflow_provider_webdata.common.item_urls import is_gone, site_failed, url_of
 from airflow_provider_webdata.results.manifest.content import digest
 from airflow_provider_webdata.results.manifest.entries import (
@@ -41,6 +43,8 @@ class Comparison:
 
     :param known: the pages known before, by key; owned by the comparison.
     :param moment: time of the run, ISO 8601.
+    :param seen: time since when a page may have changed again, ISO 8601. Default: the time of the run. For a page from
+        the service's cache, this is at most the time when it was cached.
     :param compare: the compared content.
     :param ignore_query: True if URLs that differ only in their query are the same page.
     :param key: returns the identity of a record; a record with `error` failed. Default: the URL of pages and links.
@@ -58,6 +62,7 @@ class Comparison:
         *,
         ignore_query: bool = False,
         key: Callable[[Mapping[str, Any]], str | None] | None = None,
+        seen: str | None = None,
     ) -> None:
         self.counts: Counter[Change] = Counter()
         self.repeated = 0
@@ -66,6 +71,7 @@ class Comparison:
         self._entries = known
         self._unread: set[str] = set()
         self._moment = moment
+        self._seen = seen or moment
         self._compare = compare
         self._ignore_query = ignore_query
         self._own_key = key
@@ -94,10 +100,14 @@ class Comparison:
         return Compared(change, None if key == url else key, is_repeated)
 
     def _change_of(self, item: Mapping[str, Any], url: str, key: str) -> Change:
-        status = None
+        status, seen = None, self._seen
         if isinstance(metadata := item.get("metadata"), dict):
             code = metadata.get("statusCode")
             status = code if isinstance(code, int) else None
+            if metadata.get("cacheState") == "hit":
+                cached = moment_of(str(metadata.get("cachedAt")))
+                if cached is not None and cached < datetime.fromisoformat(seen):
+                    seen = cached.isoformat()
             if site_failed(metadata):
                 if not is_gone(metadata):
                     self._unread.add(key)
@@ -115,7 +125,7 @@ class Comparison:
             found,
             status,
             moment if known is None or change == "new" else known.first_seen,
-            moment,
+            seen,
             known.changed if known is not None and change == "same" else moment,
             0,
             change,

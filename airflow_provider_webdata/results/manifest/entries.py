@@ -33,7 +33,7 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     :param digest: digest of the content that consumers have; `MAYBE_NEW` or `MAYBE_CHANGED` if that is uncertain.
     :param status: the site's HTTP status, if the service reports it.
     :param first_seen: time of the first run that saw it, ISO 8601.
-    :param last_seen: time of the last run that saw it.
+    :param last_seen: time of the last run that saw it; if that saw a cached page, the time when it was cached.
     :param changed: time of the last run in which it was new or changed.
     :param missing: number of later runs that could have seen it, but did not.
     :param change: change in the current run; None before the page is seen. Not stored in files.

@@ -11,7 +11,12 @@ from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.api.prices import DEFAULT_LINKS, MAP_CREDITS
 from airflow_provider_webdata.common.numbers import credits_text
 from airflow_provider_webdata.results.manifest.plan import Plan, planned
-from airflow_provider_webdata.results.manifest.sitemap import is_sitemap, last_changes, nested_sitemaps, text_of
+from airflow_provider_webdata.results.manifest.sitemap import (
+    is_sitemap,
+    last_changes,
+    nested_sitemaps,
+    text_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -94,7 +94,10 @@ def test_a_task_is_compared_with_its_last_runs(database: None) -> None:
     now = {"blocked": {"challenge": 2}, "coverage": {"json.price": 0.5}, "creditsPerItem": 1.25}
     bounds = {"minItems": 15, "maxItems": 1000}
     runs: dict[str, dict[str, Any]] = {
-        "manual__2026-01-03": {"quality": {"items": 30, **now, **bounds}, "changes": {"new": 4, "changed": 0}},
+        "manual__2026-01-03": {
+            "quality": {"items": 30, **now, **bounds},
+            "changes": {"new": 4, "changed": 0},
+        },
         "manual__2026-01-01": {"quality": {"items": 10, "blocked": {}, "coverage": {"json.price": 1}}},
         "manual__2026-01-02": {"qualityRejected": {"items": 20, "coverage": {"json.price": 0.25}}},
     }

@@ -151,6 +151,21 @@ def test_runs(seen: list[list[dict[str, Any]]], told: list[Any]) -> None:
     assert runs(*seen) == told
 
 
+@each_row(
+    "cached_at, seen",
+    [
+        ("2026-01-01T22:00:00.5-01:00", "2026-01-01T22:00:00.500000-01:00"),
+        ("2026-01-03T00:00:00Z", "2026-01-02T00:00:00+00:00"),
+        (None, "2026-01-02T00:00:00+00:00"),
+    ],
+)
+def test_a_cached_page_is_as_old_as_its_cache(cached_at: Any, seen: str) -> None:
+    """Otherwise an incremental crawl skips a page that changed after it was cached."""
+    comparison = Comparison({}, "2026-01-02T00:00:00+00:00", "content")
+    comparison.change_of(page("a", cacheState="hit", cachedAt=cached_at))
+    assert [entry.last_seen for entry in comparison.entries().values()] == [seen]
+
+
 def test_by_paths() -> None:
     def priced(price: int, title: str) -> dict[str, Any]:
         return {**page("a", title), "json": {"offers": [{"price": price}]}}
