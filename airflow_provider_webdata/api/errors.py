@@ -503,7 +503,7 @@ class RateLimitError(APIError):
 
 
 class ServerError(APIError):
-    """5xx: an error of the service, or of a proxy in front of it."""
+    """5xx: an error of the service, or of a proxy in front of it; also a proxy's 404 for a repeatable call."""
 
     help_code = "WD-500"
 

@@ -35,6 +35,7 @@ from airflow_provider_webdata.api.errors import (
     InvalidResponseError,
     OperationEndedError,
     ResponseTooLargeError,
+    ServerError,
     TransportError,
     UndeclaredServerError,
     UnknownHostError,
@@ -592,6 +593,9 @@ class Reader(Generic[ResponseT]):
             cls, extra = UnsupportedError, {"lack": lack}
         elif may_be_missing(server, name, self._status):
             cls = UndeclaredServerError
+        elif self._status == 404 and not body and self._prepared.is_repeatable:
+            # From a proxy, which does not know whether the object exists.
+            cls = ServerError
         return cls(
             self._endpoint.label,
             self._status,

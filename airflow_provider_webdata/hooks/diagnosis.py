@@ -97,9 +97,9 @@ def diagnosis_of(error: WebDataError) -> Diagnosis:
         )
     if isinstance(error, UnsupportedError) and error.status != 404:
         return Diagnosis("credits", without(error.lack))
-    if isinstance(error, ServerError):
+    if isinstance(error, ServerError) and error.status != 404:
         return Diagnosis("service", f"The host responds with an error: {error.brief()}", "Try again later.")
-    if isinstance(error, (NotFoundError, InvalidResponseError, UnsupportedError)):
+    if isinstance(error, (NotFoundError, InvalidResponseError, ServerError, UnsupportedError)):
         return Diagnosis(
             "service", f"The host responds but is not this service: {error.brief()}", 'Check "Base URL".'
         )

@@ -158,6 +158,17 @@ async def test_a_job_that_is_not_there_yet(service: Any, tools: Any) -> None:
     assert (await tools.event_of(trigger()))["status"] == "done"
 
 
+@pytest.mark.rule("error-body")
+async def test_a_proxy_that_does_not_know_the_service_for_a_while(
+    service: Any, tools: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The 404 of a proxy does not mean that the job is missing."""
+    monkeypatch.setattr(subjects, "MISSING_LIMIT", 0.0)
+    service.faults = [(404, "404 page not found", {"Content-Type": "text/plain"})] * 3
+    service.set("crawl", JOB, "completed")
+    assert (await tools.event_of(trigger()))["status"] == "done"
+
+
 async def test_the_log_of_a_wait_has_no_secrets_of_urls(service: Any, tools: Any, logs: Any) -> None:
     """Airflow's masker knows them only in the process of the task."""
     text = "no answer from https://user:hush-1@a.example/?key=hush-2"
