@@ -580,7 +580,8 @@ class Reader(Generic[ResponseT]):
         cls = error_class(self._status, code, details, names_wait=wait is not None)
         server, name = self._prepared.config.server, self._endpoint.name
         lack = missing_route(name) if unknown_path else None
-        if lack is None and wait is None:
+        # Without a JSON object, the answer is from a proxy.
+        if lack is None and wait is None and body:
             lack = missing_part(server, name, self._status, code, message, self._prepared.wire)
         if cls is ConflictError and _KEY_HEADER in self._prepared.request.get("headers", ()):
             cls = IdempotencyKeyUsedError

@@ -185,7 +185,9 @@ def missing_part(
     tried_none = "tried: []" in message or (server.is_self_hosted and "proxy" in options)
     if code == "SCRAPE_ALL_ENGINES_FAILED" and tried_none:
         return f"{_NO_ENGINE} ({', '.join(options)})" if options else _NO_ENGINE
-    if server.is_self_hosted and status == 500 and (models := [*_model_options(wire)]):
+    # Other codes name another cause, such as an unknown host.
+    fails_unexpectedly = server.is_self_hosted and status == 500 and code in (None, "UNKNOWN_ERROR")
+    if fails_unexpectedly and (models := [*_model_options(wire)]):
         return f"{_NO_MODEL} ({', '.join(models)})"
     return None
 

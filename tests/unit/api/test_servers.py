@@ -135,6 +135,7 @@ KINDS: tuple[Kind | None, ...] = ("hosted", None, "self-hosted")
         (endpoints.SCRAPE, {}, 400, {"code": "SCRAPE_ACTIONS_NOT_SUPPORTED", "error": "No"}, KINDS, "none of its"),
         (endpoints.SCRAPE, {"formats": ["summary"]}, 500, UNKNOWN_ERROR, ["self-hosted"], "language model"),
         (endpoints.SCRAPE, {}, 500, UNKNOWN_ERROR, [], ""),
+        (endpoints.SCRAPE, {"formats": ["summary"]}, 500, {"code": "SCRAPE_SSL_ERROR", "error": "expired"}, [], ""),
         (endpoints.GET_SCRAPE, {}, 404, {"error": "Job not found."}, ["self-hosted"], "it keeps no scrapes"),
         (endpoints.FIND_TOOLS, FIND, 400, NO_KEY, KINDS, "it has no data providers"),
         (endpoints.CRAWL_PARAMS_PREVIEW, PROMPT, 400, NO_PROMPT, ["self-hosted"], r"language model.* \(prompt\)"),
@@ -155,6 +156,9 @@ def test_what_a_server_lacks(
 
 def test_what_may_be_a_passing_failure() -> None:
     """Only the declared kind tells a missing operation from a failure that passes."""
+    page = b"<html>500 Internal Server Error</html>"
+    assert type(refusal("self-hosted", endpoints.SCRAPE, 500, page, {"formats": ["summary"]})) is ServerError
+    assert type(refusal("self-hosted", endpoints.LIST_MONITORS, 503, page, {})) is ServerError
     body = {"code": "UNKNOWN_ERROR", "error": "x"}
     assert type(refusal("hosted", endpoints.LIST_MONITORS, 500, body, {})) is ServerError
     error = refusal(None, endpoints.LIST_MONITORS, 500, body, {})
