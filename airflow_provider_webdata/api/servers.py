@@ -69,6 +69,7 @@ _LACKS: Mapping[str, str] = {
 }
 """What the recorded self-hosted server lacks, by endpoint, as the rest of a sentence about the server."""
 
+_UNEXPECTED = "UNKNOWN_ERROR"
 _LACKING = frozenset({500, 501, 503})
 _MODEL_FORMATS = frozenset({"json", "summary", "question", "highlights", "changeTracking"})
 _ENGINE_FORMATS = frozenset({"audio", "video", "branding", "rawBase64"})
@@ -88,6 +89,7 @@ class Server(msgspec.Struct, frozen=True):
     :param allows_plain_webhooks: it delivers webhooks to plain-http URLs.
     :param categories: its names of search categories that differ from the reference's, by the reference's name.
     :param lacks: missing operations by endpoint name, as the rest of a sentence about the server.
+    :param unknown_jobs: codes of the 500 that it returns instead of a 404 for an unknown job, by kind.
     :param record: where its users see the jobs that it has run.
     """
 
@@ -100,6 +102,7 @@ class Server(msgspec.Struct, frozen=True):
     allows_plain_webhooks: bool = False
     categories: Mapping[str, str] = {}
     lacks: Mapping[str, str] = {}
+    unknown_jobs: Mapping[str, str] = {}
     record: str = "the service's dashboard"
 
     @property
@@ -120,6 +123,7 @@ SELF_HOSTED = Server(
     allows_plain_webhooks=True,
     categories={"codehost": "github"},
     lacks=_LACKS,
+    unknown_jobs={"extract": _UNEXPECTED},
     record="the server's log",
 )
 UNKNOWN = Server(None)
@@ -186,7 +190,7 @@ def missing_part(
     if code == "SCRAPE_ALL_ENGINES_FAILED" and tried_none:
         return f"{_NO_ENGINE} ({', '.join(options)})" if options else _NO_ENGINE
     # Other codes name another cause, such as an unknown host.
-    fails_unexpectedly = server.is_self_hosted and status == 500 and code in (None, "UNKNOWN_ERROR")
+    fails_unexpectedly = server.is_self_hosted and status == 500 and code in (None, _UNEXPECTED)
     if fails_unexpectedly and (models := [*_model_options(wire)]):
         return f"{_NO_MODEL} ({', '.join(models)})"
     return None

@@ -6,7 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from airflow_provider_webdata.api.errors import NotFoundError
+from airflow_provider_webdata.api.errors import NotFoundError, ServerError
 from airflow_provider_webdata.common.dates import utc_text
 from airflow_provider_webdata.states.check_listing import CheckListing
 from airflow_provider_webdata.states.checks import finished_at, is_over
@@ -129,7 +129,15 @@ class JobSubject(Subject):
         kind: Any
         kind, job_id = self.key
         # The response contains a part of the result: request the minimum of one page.
-        view = JobView.of(kind, job_id, await call(lambda hook: hook.job_status(kind, job_id, limit=1)))
+        try:
+            status = await call(lambda hook: hook.job_status(kind, job_id, limit=1))
+        except ServerError as error:
+            server = (await call(lambda hook: hook.get_settings())).client.server
+            # A job that was found before fails for another reason.
+            if self.polled_at is None and error.code == server.unknown_jobs.get(kind, ""):
+                raise NotFoundError(error.operation, error.status, error.message, code=error.code) from error
+            raise
+        view = JobView.of(kind, job_id, status)
         self._view = view
         self.polled_at = time.time()
         self.unanswered("the service does not show it as ended")

@@ -158,6 +158,24 @@ async def test_a_job_that_is_not_there_yet(service: Any, tools: Any) -> None:
     assert (await tools.event_of(trigger()))["status"] == "done"
 
 
+@pytest.mark.rule("extract-unknown")
+async def test_an_unknown_extract_job_of_a_self_hosted_server(
+    service: Any, connect: Any, tools: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It returns 500, which means that the job is unknown only if it was never found."""
+    connect(service.url, retry_budget=0, server="self-hosted")
+    monkeypatch.setattr(subjects, "MISSING_LIMIT", 0.0)
+    failure = (500, {"success": False, "code": "UNKNOWN_ERROR", "error": "An error occurred."}, {})
+    service.set("extract", JOB, "completed")
+    service.faults = [failure] * 5
+    event = await tools.event_of(trigger("extract"))
+    assert (event["status"], event["verdict"]) == ("error", "never")
+    assert event["message"].endswith(" (WD-404)")
+
+    service.faults = [(200, {"success": True, "status": "processing"}, {}), *[failure] * 3]
+    assert (await tools.event_of(trigger("extract")))["status"] == "done"
+
+
 @pytest.mark.rule("error-body")
 async def test_a_proxy_that_does_not_know_the_service_for_a_while(
     service: Any, tools: Any, monkeypatch: pytest.MonkeyPatch
