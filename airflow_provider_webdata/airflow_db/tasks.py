@@ -172,13 +172,22 @@ def stored_task(name: TaskName, keys: Collection[str]) -> StoredTask | None:
 def stored_tasks(
     dag_id: str, run_id: str, keys: Collection[str], most: int, most_waits: int
 ) -> list[StoredTask]:
-    """Return this package's tasks of a DAG run in the order of their start, and mapped ones by index."""
+    """Return this package's tasks of a DAG run in the order of their start, and mapped ones by index.
+
+    Those that have not started are the last.
+    """
     with create_session() as session:
         rows = session.execute(
             task_rows()
             .where(TaskInstance.dag_id == dag_id, TaskInstance.run_id == run_id, is_ours())
             .where(or_(TaskInstance.start_date.is_not(None), RenderedTaskInstanceFields.dag_id.is_not(None)))
-            .order_by(TaskInstance.start_date, TaskInstance.task_id, TaskInstance.map_index)
+            # Databases sort NULL first or last.
+            .order_by(
+                TaskInstance.start_date.is_(None),
+                TaskInstance.start_date,
+                TaskInstance.task_id,
+                TaskInstance.map_index,
+            )
             .limit(most)
         ).all()
         found = {TaskName(*row[:4]): row for row in rows if is_row_of_ours(row)}
@@ -236,15 +245,24 @@ def past_xcoms(name: TaskName, keys: Collection[str], most: int) -> list[tuple[s
     return list(found.items())[:most][::-1]
 
 
-def starters_of(job_ids: Collection[str], keys: Collection[str] = ("job_id",)) -> dict[str, TaskName]:
-    """Return the tasks that pushed these job ids to XCom, by job id.
+def starters_of(
+    job_ids: Collection[str], keys: Collection[str] = ("job_id",), operator: str | None = None
+) -> dict[str, TaskName]:
+    """Return the newest tasks that pushed these job ids to XCom, by job id.
 
-    :param keys: keys of the XComs; `check_id` for tasks that started or awaited a check.
+    :param keys: keys of the XComs; `check_id` for tasks that started a check, `monitor_id` for those of a monitor.
+    :param operator: class name of the tasks' operator. Default: any.
     """
     text = cast(XComModel.value, String)
-    statement = select(*name_columns(XComModel), text.label("text")).where(
-        XComModel.key.in_(keys), text.in_(texts := _stored_texts(job_ids))
+    statement = (
+        select(*name_columns(XComModel), text.label("text"))
+        .where(XComModel.key.in_(keys), text.in_(texts := _stored_texts(job_ids)))
+        .order_by(XComModel.timestamp)
     )
+    if operator is not None:
+        statement = statement.join(TaskInstance, is_task(TaskInstance, name_columns(XComModel))).where(
+            TaskInstance.operator == operator
+        )
     with create_session() as session:
         return {texts[row.text]: TaskName(*row[:4]) for row in session.execute(statement)}
 

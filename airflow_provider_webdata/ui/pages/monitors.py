@@ -19,10 +19,14 @@ from airflow_provider_webdata.ui.lookups import Lookup
 from airflow_provider_webdata.ui.tasks import sum_known
 from airflow_provider_webdata.ui.threads import in_thread
 
-from .owners import deliveries_of, monitor_owners, task_of_monitor
+from .owners import declarers_of, deliveries_of, monitor_owners, task_of_monitor
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from starlette.responses import Response
+
+    from airflow_provider_webdata.airflow_db.tasks import TaskName
 
     from airflow_provider_webdata.api.models import Monitor, MonitorCheck
 
@@ -65,7 +69,7 @@ async def list_part(page: PageView) -> Response:
     owners = await in_thread(monitor_owners, monitors)
     readable = await in_thread(page.visitor.readable, set().union(*owners.values()))
     shown = [one for one in monitors if owners.get(one.id, set()) <= readable]
-    rows = await in_thread(lambda: [_row(page, conn_id, one) for one in shown])
+    rows = await in_thread(_rows, page, conn_id, shown)
     lists = await asyncio.gather(
         *(
             page.lookups.find(
@@ -115,7 +119,7 @@ async def one_part(page: PageView) -> Response:
     checks = await page.lookups.find(
         conn_id, ("checks", monitor_id), lambda hook: hook.list_monitor_checks(monitor_id, limit=CHECKS)
     )
-    row = await in_thread(_row, page, conn_id, found.value) if found.value is not None else None
+    row = (await in_thread(_rows, page, conn_id, [found.value]))[0] if found.value is not None else None
     listed = (checks.value or [])[:CHECKS]
     shown = [
         {"check": check, "finished": moment(check.finished_at), "outcome": _outcome(check)}
@@ -238,7 +242,12 @@ async def _checked_monitor(page: PageView, conn_id: str, monitor_id: str) -> Loo
     return found
 
 
-def _row(page: PageView, conn_id: str, monitor: Monitor) -> dict[str, Any]:
+def _rows(page: PageView, conn_id: str, monitors: Sequence[Monitor]) -> list[dict[str, Any]]:
+    tasks = declarers_of(monitors)
+    return [_row(page, conn_id, one, tasks.get(one.id or "")) for one in monitors]
+
+
+def _row(page: PageView, conn_id: str, monitor: Monitor, task: TaskName | None) -> dict[str, Any]:
     webhook = monitor.webhook
     url = webhook.url if isinstance(webhook, StoredWebhook) else webhook
     email = monitor.notification.email if monitor.notification else None
@@ -255,7 +264,7 @@ def _row(page: PageView, conn_id: str, monitor: Monitor) -> dict[str, Any]:
         "next": moment(monitor.next_run_at),
         "last": moment(monitor.last_run_at),
         "reports": ", ".join(reports) or "none",
-        "task": task_of_monitor(monitor),
+        "task": task,
         "strip": [],
         "used": None,
         "problem": None,

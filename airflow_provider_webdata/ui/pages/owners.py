@@ -9,7 +9,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.airflow_db.errors import TablesMissingError
-from airflow_provider_webdata.airflow_db.tasks import TaskName, dags_that_pushed
+from airflow_provider_webdata.airflow_db.tasks import TaskName, dags_that_pushed, starters_of
 from airflow_provider_webdata.api.models import StoredWebhook
 from airflow_provider_webdata.inbox.envelope import NotJSONError, parse_body
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from .page import PageView
 
+_DECLARES = "WebDataCreateMonitorOperator"
 MAX_READ = 2**18
 """Maximum bytes of a delivery that is read only for its task."""
 
@@ -105,6 +106,14 @@ def monitor_owners(monitors: Iterable[Monitor]) -> dict[str, set[str]]:
         if (task := task_of_monitor(one)) is not None:
             owners.setdefault(one.id, set()).add(task.dag_id)
     return owners
+
+
+def declarers_of(monitors: Iterable[Monitor]) -> dict[str, TaskName]:
+    """Return the tasks that declare monitors, by monitor id: as their webhooks name them, or the newest."""
+    monitors = list(monitors)
+    ids = [one.id for one in monitors if one.id]
+    found = starters_of(ids, ("monitor_id",), _DECLARES) if ids else {}
+    return found | {one.id: task for one in monitors if one.id and (task := task_of_monitor(one)) is not None}
 
 
 def task_of_monitor(monitor: Monitor) -> TaskName | None:

@@ -182,6 +182,7 @@ def test_statements_on_postgresql(on_postgresql: None) -> None:
     assert runs_since(["shop", "none"], START) == {"shop": 2}
     assert runs_since(["shop"], START + timedelta(seconds=30)) == {"shop": 1}
     assert starters_of(["job-1", "job-2"]) == {"job-1": TaskName("shop", "run", "crawl")}
+    assert starters_of(["job-1"], operator="WebDataAgentOperator") == {}
     assert starters_of(["check-1"], ("check_id",)) == {"check-1": TaskName("shop", "run", "other")}
     assert dags_that_pushed("job_id", ["job-1"]) == {"job-1": {"shop"}}
     names = {one.name.task_id for one in stored_tasks("shop", "run", (), 10, 10)}
