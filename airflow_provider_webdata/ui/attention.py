@@ -96,12 +96,12 @@ def _concern(summary: TaskSummary) -> Concern | None:
     return None
 
 
-def late_waits(waits: Iterable[WaitingTask], now: datetime) -> list[Concern]:
+def late_waits(waits: Iterable[WaitingTask]) -> list[Concern]:
     """Return a concern for each wait whose deadline has passed."""
     return [
         Concern("late", f"waits for {wait.what} after its deadline", wait.until, task=wait.task)
         for wait in waits
-        if wait.until is not None and wait.until < now
+        if wait.until is not None and wait.is_late
     ]
 
 

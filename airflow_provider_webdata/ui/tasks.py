@@ -88,6 +88,11 @@ class WaitingTask:
     until: datetime | None
     arguments: Mapping[str, Any] = field(repr=False)
 
+    @property
+    def is_late(self) -> bool:
+        """Whether its deadline has passed."""
+        return self.until is not None and self.until < datetime.now(timezone.utc)
+
 
 class Failure(NamedTuple):
     """The reason why an attempt failed, from the XCom `failure`.
@@ -292,6 +297,13 @@ def _joined(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
+def _check_ids(result: Any) -> dict[str, Any]:
+    """Return the ids of the check that a task waited for, from its return value; empty if that is no check."""
+    if not isinstance(result, dict) or "monitorId" not in result:
+        return {}
+    return {"monitor_id": result["monitorId"], "check_id": result.get("id")}
+
+
 def summary_from(stored: StoredTask) -> TaskSummary:
     """Return the summary of a stored task."""
     name, rendered = stored.name, stored.arguments
@@ -299,7 +311,7 @@ def summary_from(stored: StoredTask) -> TaskSummary:
     conn_id = rendered.get("webdata_conn_id") or (wait.conn_id if wait else None)
     arguments = wait.arguments if wait else {}
     kind = arguments.get("kind") or _KINDS.get(stored.operator or "") or rendered.get("kind")
-    sources = (arguments, stored.pushed, rendered)
+    sources = (arguments, stored.pushed, rendered, _check_ids(stored.pushed.get("return_value")))
     ids = {key: next((one[key] for one in sources if isinstance(one.get(key), str)), "") for key in _IDS}
     return TaskSummary(
         name,

@@ -74,7 +74,7 @@ async def attention_part(page: PageView) -> Response:
     waits, _, _ = await in_thread(readable_waits, page)
     known = {one_id for one in shown for one_id in one.summary.ids.values()}
     events, has_more_events, problem = await in_thread(_failed_deliveries, page, await page.conn_ids(), since)
-    concerns = by_urgency([*task_concerns(shown), *late_waits(waits, now), *delivery_concerns(events, known)])
+    concerns = by_urgency([*task_concerns(shown), *late_waits(waits), *delivery_concerns(events, known)])
     return await page.render(
         "overview_attention.html",
         title="Needs attention",
