@@ -30,6 +30,20 @@ def test_a_moment_is_told_to_the_browser_in_utc() -> None:
     assert "never" in moment_markup(None)
 
 
+def test_without_a_connection_the_list_of_deliveries_leads_to_one() -> None:
+    """And not to the field of a connection that is missing."""
+    names = ("conn_id", "event", "dag", "find", "since", "until", "started")
+    flags = dict.fromkeys(("is_any_hidden", "are_any_hidden", "is_filtered"), False)
+    missing = dict.fromkeys(("searched", "since", "until", "following", "first"))
+    texts = dict.fromkeys(("root", "airflow", "version", "title", "csv"), "")
+    lists: dict[str, Any] = {"conn_ids": [], "deliveries": [], "given": dict.fromkeys(names, "")}
+    page = _ENVIRONMENT.get_template("deliveries.html").render(
+        path="/deliveries", most_exported=1, **flags, **missing, **texts, **lists
+    )
+    assert "No connection of type webdata" in page
+    assert "Webhook URL" not in page
+
+
 def test_secrets_in_urls_are_masked() -> None:
     url = "https://user:hush-one@a.example/?page=2&access_token=hush-two&b=c"
     token = "https://hush0123456789abcdefghij:x-oauth@a.example/?key=hush"
