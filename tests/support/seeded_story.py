@@ -342,12 +342,8 @@ class Story:
             return
         check = checks[-1]
         found = {"id": check.id, "monitorId": monitor_id, "status": check.status, "summary": check.summary}
-        pushed: dict[str, Any] = {
-            "monitor_id": monitor_id,
-            "check_id": check.id,
-            "credits": self._credits("monitor", check.credits, check.id),
-        }
-        shown = {"monitor_id": monitor_id, "check_id": check.id}
+        pushed: dict[str, Any] = {"credits": self._credits("monitor", check.credits, check.id)}
+        shown = {"monitor_id": monitor_id}
         if check.status == "failed":
             error: CodedError = CheckFailedError(
                 f"Check {check.id} of monitor {monitor_id} ended with status failed: The check failed because of the "
@@ -714,9 +710,8 @@ class Story:
         monitor_id = self.service.monitors["Lakehouse docs"]
         run.add("declare_monitor", 1, {"return_value": {"id": monitor_id}, "monitor_id": monitor_id})
         check = self.service.checks["Lakehouse docs"][-1]
-        shown = {"monitor_id": monitor_id, "check_id": check.id}
         found = {"id": check.id, "monitorId": monitor_id, "status": check.status, "summary": check.summary}
-        run.add("wait_for_check", 3, {"return_value": found, **shown}, rendered=shown)
+        run.add("wait_for_check", 3, {"return_value": found}, rendered={"monitor_id": monitor_id})
         job_id = jobs["lost"][1]
         failure = self._failure(JobFailedError(f"Crawl {job_id} failed: {JOB_ERRORS['fail_crawl']}"))
         origin = self._origin(run, "crawl_docs")

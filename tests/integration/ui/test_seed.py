@@ -13,7 +13,7 @@ from datetime import datetime, timezone
 from html import unescape
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import urlencode
+from urllib.parse import unquote, urlencode
 
 import httpx
 import pytest
@@ -141,6 +141,8 @@ def test_pages_of_the_service(full: Full) -> None:
         assert name in monitors
         assert len(full.service.checks[name]) > 9
         assert monitor_id in full.get(monitor_page(CONNECTION_ID, monitor_id))
+    # Its webhook names no task.
+    assert "declared by docs_rag_refresh.declare_monitor" in monitors
     assert {"completed", "partial", "failed"} == {
         check.status for checks in full.service.checks.values() for check in checks
     }
@@ -162,7 +164,17 @@ def test_pages_of_airflow(full: Full) -> None:
     )
     waits = full.get("/waits")
     assert "3 tasks wait" in waits
-    assert "holds a worker slot" in waits
+    late = re.search(
+        r"/runs/([^/]+)/tasks/await_editor/.*?>Late<", full.client.get(f"{UI_PATH}/waits").text, re.DOTALL
+    )
+    assert late is not None
+    names = {"dag_id": "news_digest", "run_id": unquote(late[1]), "task_id": "await_editor"}
+    assert "Late should have ended" in full.get("/task", **names)
+    run = full.get("/run", dag_id="news_digest", run_id=full.seeded["runs"]["news_digest"])
+    assert run.index("search_news") < run.index("find_papers"), "it has not started"
+    # The sensor waited for the next check, whose id it returned.
+    check = full.task("docs_rag_refresh", "wait_for_check")
+    assert any(one.id in check for one in full.service.checks["Lakehouse docs"])
     for dag_id, run_id in full.seeded["runs"].items():
         assert "Tasks that use the web data service" in full.get("/run", dag_id=dag_id, run_id=run_id)
     shown = {
