@@ -247,7 +247,11 @@ def _line(text: str, root: str, *, whole: bool = False) -> str:
 
 
 def _linked(text: str, root: str) -> str:
-    return _PAGE.sub(lambda match: f"[{match[1]}]({root}{match[1]})", prose(text, root))
+    return _PAGE.sub(lambda match: f"[{_title(match[1])}]({root}{match[1]})", prose(text, root))
+
+
+def _title(name: str) -> str:
+    return (DOCS / name).read_text("utf-8").partition("\n")[0].removeprefix("# ")
 
 
 def _options() -> str:
