@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime, timezone
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowSkipException
 
 from airflow_provider_webdata.common.arguments import checked_text, removal_limit
+from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.run_span import run_span, time_zone_of
 from airflow_provider_webdata.common.xcom_keys import MISSING
 from airflow_provider_webdata.hooks.task_metrics import gauge
@@ -142,6 +144,7 @@ class Compare(Step):
             compare,
             ignore_query=changes.ignore_query,
             key=results.key,
+            seen=self._seen,
         )
         for item in results.items:
             change, page, is_repeated = comparison.change_of(item)
@@ -245,6 +248,12 @@ class Compare(Step):
         # Airflow may have deleted the run, and a DAG author may have removed a task.
         states = found.get(run_id, {}).values()
         return all(state in ("success", "skipped", "removed") for state in states)
+
+    @property
+    def _seen(self) -> str:
+        """The time of the run; its start if its partition ends later, because pages may change until then."""
+        start = Attempt(self._context).run_start or datetime.now(timezone.utc)
+        return min(self.run.moment, start).astimezone(timezone.utc).isoformat()
 
     def _saw_all(self, results: Results) -> bool:
         """Return whether pages that this run did not see may be gone."""

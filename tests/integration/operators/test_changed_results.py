@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -437,6 +437,21 @@ def test_a_site_is_read_in_part(site: Site, tmp_path: Path) -> None:
 
 def lacks(number: int, of: int) -> list[dict[str, Any]]:
     return [{"kind": "sitemapsNotRead", "number": number, "of": of}]
+
+
+def test_a_page_that_changes_before_its_partition_ends_is_read_again(site: Site, tmp_path: Path) -> None:
+    def run(day: datetime) -> dict[str, int]:
+        operator, arguments = INCREMENTAL
+        task = operator(task_id="t", changes=str(tmp_path / "seen"), **arguments)
+        done = direct.run(task, StateStore(), partition=f"{day:%Y-%m-%d}")
+        assert done.state == "success", done.error
+        return done.xcom["changes"]
+
+    today = datetime.now(timezone.utc)
+    assert run(today) == counts(new=3)
+    site.show(a="<p>changed</p>")
+    show_sitemap(site, a=datetime.now(timezone.utc).isoformat())
+    assert run(today + timedelta(days=1)) == counts(changed=1, known=2)
 
 
 def test_sitemaps_of_sitemaps(site: Site, log: Any) -> None:
