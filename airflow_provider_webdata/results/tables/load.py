@@ -234,7 +234,10 @@ def warn_held_back(log: Any, table: TableName, count: int, known: int, most: int
         "No row is deleted: %d of %d rows of %s belong to removed pages, but max_removed allows %d",
         *(count, known, table, most),
     )
-    log.warning("Check the site and the files; if the pages are gone, raise max_removed for one run")
+    log.warning(
+        "Check the site and the files. If the pages are gone, raise max_removed and clear this load: later files "
+        "do not mark them again"
+    )
 
 
 class _TooManyDeletesError(Exception):
