@@ -28,6 +28,7 @@ from airflow_provider_webdata.common.plain_errors import plain_reason
 from airflow_provider_webdata.common.stored_record import damage_of
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.results.files.quarantine import quarantined_at
 from airflow_provider_webdata.results.files.storage import WholeFile, compressed, storage_path
 from airflow_provider_webdata.results.manifest.entries import (
     MAYBE_CHANGED,
@@ -49,7 +50,8 @@ if TYPE_CHECKING:
 
 _FORMAT = 1
 _OWNER = "owner.json"
-_NAME = re.compile(r"\d{8}T\d{12}Z-[0-9a-f]{12}\.jsonl\.gz")
+_REJECTED = ".rejected"
+_NAME = re.compile(rf"\d{{8}}T\d{{12}}Z-[0-9a-f]{{12}}({re.escape(_REJECTED)})?\.jsonl\.gz")
 _DAMAGE = (
     *(EOFError, gzip.BadGzipFile, zlib.error, RecursionError, msgspec.DecodeError),
     *(ValueError, LookupError, TypeError, AttributeError),
@@ -72,6 +74,7 @@ class _Header(TypedDict, total=False):
     rewritten: dict[str, int]
     removes: bool
     site: str
+    rejectedOutput: str
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,11 @@ class ManifestRun:
         """The time in the format of file contents."""
         return self.moment.astimezone(timezone.utc).isoformat()
 
+    @property
+    def rejected_file_name(self) -> str:
+        """Name of the file of the run's rejected results."""
+        return self.file_name.replace(".", f"{_REJECTED}.", 1)
+
     @cached_property
     def file_name(self) -> str:
         """Name of the run's file."""
@@ -115,7 +123,6 @@ class Known:
     :param items: number of results of the newest of these runs; None if its file does not have it.
     :param ignored: ids of the runs whose results were not consumed, by file name. Their pages are emitted again.
     :param sites: the sites that the runs of these files covered.
-    :param writes: number of times that the run has written its file, including this time.
     :param rewritten: number of writes of each file that a run wrote more than once.
     :param is_followed: True if a file of a later run exists.
     """
@@ -126,7 +133,6 @@ class Known:
     items: int | None = None
     ignored: dict[str, str] = field(default_factory=dict)
     sites: set[str] = field(default_factory=set)
-    writes: int = 1
     rewritten: dict[str, int] = field(default_factory=dict)
     is_followed: bool = False
 
@@ -184,7 +190,6 @@ class ManifestFolder:
         covered: set[tuple[str, int]] = set()
         writers: dict[Any, Any] = {}
         own = next(self._read(run.file_name)) if run.file_name in names else {}
-        known.writes = own.get("writes", 1) + 1 if own else 1
         first = set(own.get("comparedWith", ()))
         if missing := first - set(names):
             raise OutputError(
@@ -192,7 +197,7 @@ class ManifestFolder:
                 "is older than the stored manifests cannot be repeated. Store more of them with Changes(keep=)"
             )
         for name in names:
-            if name >= run.stamp:
+            if name >= run.stamp and name != run.rejected_file_name:
                 continue
             header = next(self._read(name))
             self._check_writer(header, writers)
@@ -200,6 +205,11 @@ class ManifestFolder:
             if (name, writes) not in covered:
                 if writes > 1:
                     known.rewritten[name] = writes
+                if output := header.get("rejectedOutput"):
+                    # The results were published, replaced, or deleted if they are no longer in quarantine.
+                    if quarantined_at(output) is None:
+                        known.ignored[name] = header.get("runId", "")
+                    continue
                 if consumers := header.get("consumers"):
                     ids = header.get("dagId", ""), header.get("runId", "")
                     is_known = name in first or (
@@ -260,6 +270,7 @@ class ManifestFolder:
         *,
         site: str | None = None,
         removes: bool = True,
+        rejected_output: str | None = None,
     ) -> str:
         """Write or replace the file of a run, and return its URL.
 
@@ -267,6 +278,8 @@ class ManifestFolder:
         :param items: number of the run's results, including existing pages that it did not request.
         :param consumers: ids of tasks that must consume the results before later runs compare with the file.
         :param site: the site that the run covered.
+        :param rejected_output: output whose quarantine has the results. Later runs do not compare with the file, but
+            consider it if the results are published.
         :param removes: False if pages of the run never count as removed.
         """
         header = {
@@ -284,19 +297,22 @@ class ManifestFolder:
             header["consumers"] = tasks
         if known.ignored:
             header["ignored"] = [*known.ignored]
-        if known.writes > 1:
-            header["writes"] = known.writes
+        name = run.file_name if rejected_output is None else run.rejected_file_name
+        if name in self._names():
+            header["writes"] = next(self._read(name)).get("writes", 1) + 1
+        if rejected_output is not None:
+            header["rejectedOutput"] = rejected_output
         if known.rewritten:
             header["rewritten"] = known.rewritten
         if site is not None:
             header["site"] = site
         if not removes:
             header["removes"] = False
-        with WholeFile(self._path / run.file_name) as file, compressed(file) as lines:
+        with WholeFile(self._path / name) as file, compressed(file) as lines:
             lines.write(json_text(header).encode() + b"\n")
             for batch in encoded(entries):
                 lines.write(batch)
-        return f"{self.url}/{run.file_name}"
+        return f"{self.url}/{name}"
 
     def plan_of(self, run: ManifestRun) -> Plan | None:
         """Return the crawl plan of an unfinished run, or None.
@@ -326,7 +342,9 @@ class ManifestFolder:
 
         :param needed: names of files to keep in any case.
         """
-        old = [name for name in self._names() if name <= run.file_name][keep:]
+        names = [name for name in self._names() if name <= run.file_name]
+        rejected = [name for name in names if _REJECTED in name]
+        old = [name for name in names if name not in rejected][keep:] + rejected[keep:]
         for name in (_plan_name(run), *old):
             # Another run may delete the same file.
             with contextlib.suppress(FileNotFoundError):

@@ -66,7 +66,8 @@ class Compare(Step):
         known = self.folder.known_before(self.run, self._is_consumed)
         if known.ignored:
             self._log.warning(
-                "Downstream tasks have not succeeded in %s, so this run emits the same pages again",
+                "Downstream tasks have not succeeded in %s, or its rejected results were published, so this run emits "
+                "the same pages again",
                 ", ".join(known.ignored.values()),
             )
         if len(known.files) > 1:
@@ -202,23 +203,17 @@ class Compare(Step):
         """Return the counts."""
         return {"changes": self._summary}
 
+    def rejected(self, output: str) -> None:
+        """Write a manifest that later runs consider if the results are published after all."""
+        self._write(rejected_output=output)
+
     def written(self) -> None:
         """Write the manifest of this run."""
-        items = len(self._flowing) + self._comparison.counts["known"]
         # Until the downstream tasks consume this run, the next one compares with the same files.
         consumers, needed = (
             (self._consumers(), self.known.files) if self.changes.commit == "downstream" else ((), ())
         )
-        path = self.folder.write(
-            self.run,
-            self.known,
-            self._comparison.entries(),
-            self._by,
-            items,
-            consumers,
-            site=_canonical(self._site),
-            removes=self._removes,
-        )
+        path = self._write(consumers)
         self.folder.tidy(self.run, self.changes.keep, needed)
         for change in CHANGES:
             gauge("webdata.changes", self._comparison.counts[change], self._context, change=change)
@@ -226,6 +221,19 @@ class Compare(Step):
             "%d results are new, %d changed, %d unchanged, %d removed, %d failed. Wrote the manifest to %s",
             *map(self._summary.get, ("new", "changed", "same", "removed", "failed")),
             path,
+        )
+
+    def _write(self, consumers: Iterable[str] = (), rejected_output: str | None = None) -> str:
+        return self.folder.write(
+            self.run,
+            self.known,
+            self._comparison.entries(),
+            self._by,
+            len(self._flowing) + self._comparison.counts["known"],
+            consumers,
+            site=_canonical(self._site),
+            removes=self._removes,
+            rejected_output=rejected_output,
         )
 
     def verdict(self) -> None:

@@ -181,6 +181,9 @@ class Publication:
             result = {**summary, "data": data} if build is None else build(data, summary)
             warn_if_large(result, self._log)
         if self.rejection is not None:
+            if self.written is not None:
+                for step in self._steps:
+                    step.rejected(self.written.url.removesuffix(QUARANTINE))
             return result
         if self._output.emit_partitions is not None:
             emit_partitions(self.context, summary)

@@ -101,6 +101,12 @@ class Step:
         :param files: paths of the files of a partitioned output.
         """
 
+    def rejected(self, output: str) -> None:
+        """Finish after rejected results are written to the quarantine of an output.
+
+        :param output: see `quarantine.publish`.
+        """
+
     def written(self) -> None:
         """Finish after all items are written."""
 

@@ -21,8 +21,9 @@ from airflow_provider_webdata.operators.map import WebDataMapOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
-from airflow_provider_webdata.options import Changes, Output, Wait
+from airflow_provider_webdata.options import Changes, Output, Quality, Wait
 from airflow_provider_webdata.results.files.formats import SUFFIXES
+from airflow_provider_webdata.results.files.quarantine import publish
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support import direct
 from tests.support.direct import Outcome, StateStore
@@ -160,6 +161,29 @@ def test_a_list_removes_only_pages_that_were_requested(site: Site, tmp_path: Pat
     assert night(3, "c") == (counts(same=1), [])
     assert night(4, "a", "c") == (counts(same=1, failed=1), [])
     assert night(5, "a", "c") == (counts(same=1, failed=1, removed=1), [f"{HOME}a"])
+
+
+def test_a_row_that_published_results_deleted_is_loaded_again(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = loaded_rows(tmp_path, monkeypatch)
+
+    def night(number: int) -> set[str]:
+        site.crawl(number)
+        return rows(tmp_path / f"{number}.jsonl")
+
+    assert night(1) == {"", "a", "b"}
+    site.control.delete_page(f"{HOME}a")
+    assert night(2) == {"", "a", "b"}
+    output = str(tmp_path / "3.jsonl")
+    for _ in ("first", "cleared"):
+        assert site.run(3, CRAWL, output=output, quality=Quality(min_items=50)).state == "failed"
+    site.show(a="<p>first</p>")
+    assert site.crawl(4) == (counts(same=3, failed=1), []), "the results are in quarantine"
+    publish(output)
+    assert rows(Path(output)) == {"", "b"}
+    assert night(5) == {"", "a", "b"}
+    assert site.crawl(6) == (counts(same=3, failed=1), [])
 
 
 def loaded_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], set[str]]:
