@@ -72,6 +72,7 @@ REMEDIES: Mapping[str, str] = {
     "WD-066": "buy credits, or wait for the next billing period; then clear the task",
     "WD-067": "check less often or fewer pages, or raise max_credits_per_month",
     "WD-068": "read XCom 'partial', then raise max_credits or request less",
+    "WD-069": "repair the database, then clear the task, which calls no service",
     "WD-200": "read the service's reason, and correct the request",
     "WD-400": "change the fields that the message names, or extra_body",
     "WD-401": 'check "API Key"',
@@ -90,7 +91,7 @@ REMEDIES: Mapping[str, str] = {
 _OF_NO_CONNECTION = frozenset(
     {
         *("WD-001", "WD-002", "WD-003", "WD-004", "WD-005", "WD-006", "WD-007", "WD-008", "WD-013", "WD-014"),
-        *("WD-027", "WD-060", "WD-064", "WD-065"),
+        *("WD-027", "WD-060", "WD-064", "WD-065", "WD-069"),
     }
 )
 """Codes of errors that do not depend on the connection, or whose message names it."""

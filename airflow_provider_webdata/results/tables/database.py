@@ -77,6 +77,7 @@ class Database(ABC):
     """A database connection for one load in one transaction.
 
     :param connection: the hook's connection, for exclusive use.
+    :ivar rejected: key of the row that the database rejected, if known.
     """
 
     types: ClassVar[Mapping[ColumnType, str]]
@@ -96,6 +97,7 @@ class Database(ABC):
 
     def __init__(self, connection: Any) -> None:
         self.connection = connection
+        self.rejected = ""
 
     @property
     def name(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.results.tables.errors import TableError
 
@@ -78,6 +78,11 @@ class Layout:
     key: tuple[str, ...]
     removal_key: str | None
     stamps: tuple[str, ...] = ()
+
+    def key_of(self, values: tuple[Any, ...]) -> str:
+        """Return a row's key as text, such as `url='https://a.example/'`; empty without a key."""
+        names = [column.name for column in self.columns]
+        return ", ".join(f"{name}={values[names.index(name)]!r}" for name in self.key)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from airflow_provider_webdata.common.arguments import as_list, removal_limit
 from airflow_provider_webdata.results.result_schema import ERRORS, ResultSchema
 from airflow_provider_webdata.results.tables.database import Loaded
 from airflow_provider_webdata.results.tables.duckdb import DuckDB
-from airflow_provider_webdata.results.tables.errors import TableError
+from airflow_provider_webdata.results.tables.errors import TableError, database_errors
 from airflow_provider_webdata.results.tables.items import Removed, ResultsFile
 from airflow_provider_webdata.results.tables.layout import LOAD_ID, LOADED_AT, OF_A_RUN, layout
 from airflow_provider_webdata.results.tables.postgresql import PostgreSQL
@@ -85,9 +85,11 @@ def database_of(connection: Any) -> Database:
     """Connect to the database of an Airflow connection, and return the loader for its kind.
 
     :raises TableError: the connection is not one to a SQL database.
+    :raises LoadError: the database is unavailable.
     """
     hook = hook_of(connection)
-    session: Any = hook.get_conn()
+    with database_errors(lambda: f"The connection {connection.conn_id!r} cannot be opened"):
+        session: Any = hook.get_conn()
     driver = type(session).__module__.partition(".")[0]
     if driver in {"psycopg", "psycopg2"} and hook.dialect_name == "postgresql":
         return PostgreSQL(session)
@@ -166,7 +168,8 @@ def load_files(
     :param add_columns: whether missing columns are added to the table.
     :param max_removed: maximum rows of removed pages to delete, see `removal_limit`; if there are more, no row is
         deleted.
-    :raises TableError: a file is not a results file, or the table is incompatible.
+    :raises TableError: a file is not a results file, the table is incompatible, or the database rejects a row.
+    :raises LoadError: the database failed.
     """
     table, replace = source.table, source.replace
     done: list[str] = []
@@ -246,15 +249,20 @@ class _TooManyDeletesError(Exception):
 
 @contextmanager
 def _transaction(database: Database, table: TableName) -> Iterator[None]:
-    database.begin(table)
-    try:
-        yield
-    except BaseException:
-        # Raise the original error. Closing the connection also rolls back.
-        with suppress(Exception):
-            database.rollback()
-        raise
-    database.commit()
+    def failed() -> str:
+        row = f"the row with {database.rejected}" if database.rejected else "the rows"
+        return f"{database.name} cannot load {row} into the table {table}"
+
+    with database_errors(failed):
+        database.begin(table)
+        try:
+            yield
+        except BaseException:
+            # Raise the original error. Closing the connection also rolls back.
+            with suppress(Exception):
+                database.rollback()
+            raise
+        database.commit()
 
 
 def columns_of_all(files: Sequence[ResultsFile]) -> tuple[Column, ...]:

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import io
+import re
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_provider_webdata.results.tables.database import Existing, StagingDatabase, Values
 from airflow_provider_webdata.results.tables.errors import TableError
+from airflow_provider_webdata.results.tables.layout import TableName
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from airflow_provider_webdata.results.columns import ColumnType
-    from airflow_provider_webdata.results.tables.layout import Layout, TableName
+    from airflow_provider_webdata.results.tables.layout import Layout
 
 _CHUNK_CHARACTERS = 2**19
 _NAME_BYTES = 63
+# The line of a row in the context of an error of COPY, in any language.
+_LINE = re.compile(rf"^COPY {StagingDatabase.stage}\D*(\d+)", re.MULTILINE)
+# A surrogate pair, an escape that `jsonb` rejects (the group), or another one.
+_ESCAPE = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u(?:0000|[dD][89a-fA-F][0-9a-fA-F]{2}))|\\."
+)
 _TEXTS = ("text", "character varying", "citext")
 _COLUMNS = """
 SELECT attname, format_type(atttypid, NULL), attnotnull AND NOT atthasdef AND attidentity = ''
@@ -71,8 +79,19 @@ class PostgreSQL(StagingDatabase):
         found = self.execute(_COLUMNS, (self.path_of(table),)).fetchall()
         return {name: Existing(type_, required) for name, type_, required in found}
 
-    def fill_stage(self, layout: Layout, rows: Iterator[Values]) -> int:  # noqa: ARG002
-        return self._copy(self.stage, rows)
+    def fill_stage(self, layout: Layout, rows: Iterator[Values]) -> int:
+        # The temporary table has the types of the table.
+        types = self.existing(TableName(None, self.stage))
+        binary = {place for place, name in enumerate(layout.names) if types[name].type == "jsonb"}
+        if binary:
+            rows = (
+                tuple(
+                    _for_jsonb(value) if place in binary and value is not None else value
+                    for place, value in enumerate(values)
+                )
+                for values in rows
+            )
+        return self._copy(self.stage, rows, layout)
 
     def delete_pages(self, table: str, column: str, urls: Sequence[str]) -> int:
         gone = f"{self.stage}_removed"
@@ -94,35 +113,47 @@ class PostgreSQL(StagingDatabase):
 
         return self.connection.cursor(row_factory=tuple_row)
 
-    def _copy(self, table: str, rows: Iterable[Values]) -> int:
+    def _copy(self, table: str, rows: Iterable[Values], layout: Layout | None = None) -> int:
         statement = f"COPY {table} FROM STDIN WITH (FORMAT text, ENCODING 'UTF8')"
         cursor = self.cursor()
         copied = 0
-        if hasattr(cursor, "copy_expert"):
-            for chunk in _chunks(rows):
-                cursor.copy_expert(statement, io.BytesIO(chunk), 2**20)
-                copied += cursor.rowcount
-        else:
-            with cursor.copy(statement) as copy:
-                for chunk in _chunks(rows):
-                    copy.write(chunk)
-            copied = cursor.rowcount
+        for chunk, chunk_rows in _chunks(rows):
+            try:
+                if hasattr(cursor, "copy_expert"):
+                    cursor.copy_expert(statement, io.BytesIO(chunk), 2**20)
+                else:
+                    with cursor.copy(statement) as copy:
+                        copy.write(chunk)
+            except Exception as error:
+                line = _LINE.search(getattr(getattr(error, "diag", None), "context", None) or "")
+                if layout is not None and line is not None:
+                    self.rejected = layout.key_of(chunk_rows[int(line[1]) - 1])
+                raise
+            copied += cursor.rowcount
         return copied
 
 
-def _chunks(rows: Iterable[Values]) -> Iterator[bytes]:
-    """Yield rows in the text format of COPY, half a MiB at a time."""
+def _chunks(rows: Iterable[Values]) -> Iterator[tuple[bytes, list[Values]]]:
+    """Yield rows in the text format of COPY, half a MiB at a time, and these rows."""
     lines: list[str] = []
-    held = 0
+    held, chunk_rows = 0, list[Values]()
     for values in rows:
         line = "\t".join(["\\N" if value is None else _escaped(value) for value in values])
         lines.append(line)
+        chunk_rows.append(values)
         held += len(line)
         if held > _CHUNK_CHARACTERS:
-            yield _encoded(lines)
-            lines, held = [], 0
+            yield _encoded(lines), chunk_rows
+            lines, held, chunk_rows = [], 0, []
     if lines:
-        yield _encoded(lines)
+        yield _encoded(lines), chunk_rows
+
+
+def _for_jsonb(text: str) -> str:
+    """Replace what `jsonb` rejects in JSON text, NUL and lone surrogates, by U+FFFD."""
+    if "\\u" not in text:
+        return text
+    return _ESCAPE.sub(lambda found: "\\ufffd" if found[1] else found[0], text)
 
 
 def _encoded(lines: Sequence[str]) -> bytes:

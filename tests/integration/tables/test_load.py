@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import psycopg2
 import pytest
 from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowFailException, AirflowNotFoundException
@@ -32,11 +33,11 @@ from airflow_provider_webdata.results.files.partitions import PartitionedOutput
 from airflow_provider_webdata.results.pages.retrieval import KIND, flat_document, flat_documents
 from airflow_provider_webdata.results.result_schema import ResultSchema
 from airflow_provider_webdata.results.tables.database import Database
-from airflow_provider_webdata.results.tables.errors import TableError
+from airflow_provider_webdata.results.tables.errors import LoadError, TableError
 from airflow_provider_webdata.results.tables.items import ResultsFile
 from airflow_provider_webdata.results.tombstones import MARK, Tombstone
 from tests.integration.results.conftest import bucket, s3_client, s3_connection, s3_server
-from tests.integration.tables.conftest import EACH_WAY, HOOKS, OWN_WAYS, Target
+from tests.integration.tables.conftest import EACH_WAY, HOOKS, OWN_WAYS, OlderPostgresHook, Target
 from tests.support.direct import TaskInstance, context_of
 from tests.support.examples import examples
 from tests.support.rows import row
@@ -655,6 +656,72 @@ def test_a_table_of_ones_own_is_loaded(database: Target, written: Written, state
     assert database.rows("pages", "markdown", "seen") == [("b", 7)]
     load(written([page(1, "c", html="<p>")]), columns=[*ONLY, "html", "status_code"], add_columns=True)
     assert database.rows("pages", "markdown", "html", "status_code") == [("c", "<p>", 200)]
+
+
+both_drivers = pytest.mark.parametrize("database", ["postgresql", "postgresql, psycopg2"], indirect=True)
+
+
+@both_drivers
+def test_jsonb_holds_json_that_it_would_reject(database: Target, written: Written) -> None:
+    database.query("CREATE TABLE pages (source_url text PRIMARY KEY, markdown text, extra jsonb)")
+    found = {"nul": "a\0b", "half": "\ud83d", "pair": "\U0001f600\ud83d", "plain": "\\u0000", "\0": 1}
+    load(written([page(1, **found), page(2)]), columns=["source_url", "markdown", "extra"])
+    [(extra,), (none,)] = database.query("SELECT extra FROM pages ORDER BY source_url")
+    assert extra == {
+        "nul": "a\ufffdb",
+        "half": "\ufffd",
+        "pair": "\U0001f600\ufffd",
+        "plain": "\\u0000",
+        "\ufffd": 1,
+    }
+    assert none is None
+
+
+@both_drivers
+def test_a_row_that_the_database_rejects_is_named(database: Target, written: Written) -> None:
+    """Also in the second part of a file."""
+    database.query("CREATE TABLE pages (source_url text PRIMARY KEY, markdown varchar(600000))")
+    items = [page(1, "x" * 600_000), page(2), page(3, "x" * 600_001)]
+    with pytest.raises(
+        TableError,
+        match=r"cannot load the row with source_url='https://river\.example/3' into the table pages: value too long",
+    ):
+        load(written(items), columns=["source_url", "markdown"])
+    assert texts(database) == {}
+
+
+@each_way
+def test_a_database_that_rejects_rows_says_why(database: Target, written: Written) -> None:
+    load(written([page(1)]), columns=["source_url", "markdown"])
+    database.query('DROP TABLE "pages"')
+    database.query(
+        "CREATE TABLE pages (source_url VARCHAR(99) PRIMARY KEY, markdown TEXT CHECK (markdown <> 'no'))"
+    )
+    with pytest.raises(TableError, match=r"(?is)cannot load the rows into the table pages: .*check.*WD-060"):
+        load(written([page(1), page(2, "no")]), columns=["source_url", "markdown"])
+    assert texts(database) == {}
+
+
+@pytest.mark.parametrize("database", ["postgresql, psycopg2"], indirect=True)
+def test_a_database_that_fails_is_tried_again(
+    database: Target, written: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own error would have no code, and no word on the table."""
+    path = written([page(1)])
+
+    def end(*_: Any) -> None:
+        database.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Database, "check_names", end)
+        with pytest.raises(
+            LoadError, match=r"PostgreSQL cannot load the rows into the table pages: [\s\S]*WD-069"
+        ):
+            load(path)
+    assert load(path)["loaded"] == 1
+    monkeypatch.setattr(OlderPostgresHook, "get_conn", lambda _: psycopg2.connect("host=127.0.0.1 port=9"))
+    with pytest.raises(LoadError, match=r"connection 'warehouse' cannot be opened: .*refused"):
+        load(path)
 
 
 @each_way
