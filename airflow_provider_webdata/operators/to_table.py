@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class WebDataToTableOperator(LiteralText, BaseOperator, metaclass=CheckedArguments):
-    """Load files of results into a table of any database that has a hook derived from `DbApiHook`.
+    """Load files of results into a table of a database that has transactions and a hook derived from `DbApiHook`.
 
     With the hook, one transaction creates the table or checks its columns, loads the rows in bulk, upserts them by key,
     and deletes the rows of pages that a task with `changes` marked as removed. An attempt that fails or is killed

@@ -84,7 +84,7 @@ def dataset_of_table(connection: Any, table: TableName) -> tuple[str, str]:
 def database_of(connection: Any) -> Database:
     """Connect to the database of an Airflow connection, and return the loader for its kind.
 
-    :raises TableError: the connection is not one to a SQL database.
+    :raises TableError: the connection is not one to a SQL database, or loads into that database are unsupported.
     :raises LoadError: the database is unavailable.
     """
     hook = hook_of(connection)
@@ -99,7 +99,11 @@ def database_of(connection: Any) -> Database:
         return DuckDB(session)
     from airflow_provider_webdata.results.tables.other_database import OtherDatabase
 
-    return OtherDatabase(session, hook)
+    try:
+        return OtherDatabase(session, hook)
+    except TableError:
+        session.close()
+        raise
 
 
 @dataclass(frozen=True)

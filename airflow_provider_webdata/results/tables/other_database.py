@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sqlalchemy import BigInteger, Boolean, Column, Float, MetaData, String, Table, Text
-from sqlalchemy.dialects import mysql
+from airflow.sdk.exceptions import AirflowException
+from sqlalchemy import BigInteger, Boolean, Column, Float, MetaData, SmallInteger, String, Table, Text
+from sqlalchemy.dialects import mssql, mysql, oracle
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.schema import CreateTable
 
+from airflow_provider_webdata.common.links import docs_link
 from airflow_provider_webdata.results.tables.database import (
     Database,
     Existing,
@@ -16,6 +19,8 @@ from airflow_provider_webdata.results.tables.database import (
     batches,
     without_nul,
 )
+from airflow_provider_webdata.results.tables.errors import TableError
+from airflow_provider_webdata.results.tables.layout import LOAD_ID, LOADED_AT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,10 +29,36 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.results.tables.layout import Layout, TableColumn, TableName
 
 _BATCH_ROWS = 1_000
+# Databases without transactions of several statements, by the names of their dialects.
+_NO_TRANSACTIONS = frozenset(
+    {
+        *(
+            "athena",
+            "awsathena",
+            "bigquery",
+            "clickhouse",
+            "clickhousedb",
+            "databricks",
+            "drill",
+            "druid",
+            "hive",
+        ),
+        *("impala", "pinot", "presto", "spark", "trino"),
+    }
+)
 # Quoted column names also ignore case.
-_IGNORE_CASE = frozenset({"bigquery", "mariadb", "mssql", "mysql", "redshift", "sqlite"})
-# Maximum for an index in MySQL at four bytes per character.
+_IGNORE_CASE = frozenset({"mariadb", "mssql", "mysql", "redshift", "sqlite"})
+# Maximum for an index: in MySQL 3,072 bytes at four per character, in SQL Server 900 bytes at two.
 _KEY_CHARACTERS = 700
+_KEY_CHARACTERS_OF_SQL_SERVER = 450
+_WAY_OUT = "Load the file with dlt, or with the database's own operator: " + docs_link(
+    "cookbook/into_snowflake_or_bigquery.md"
+)
+# More than the ids of a DAG, a task, and a run have together.
+_LOAD_ID_CHARACTERS = 1_000
+# Default collations of MySQL and SQL Server consider /A and /a equal.
+_MYSQL_EXACT = "utf8mb4_bin"
+_SQL_SERVER_EXACT = "Latin1_General_100_BIN2"
 
 
 class OtherDatabase(Database):
@@ -41,15 +72,34 @@ class OtherDatabase(Database):
     def __init__(self, connection: Any, hook: Any) -> None:
         super().__init__(connection)
         self._hook = hook
-        self._dialect = hook.get_sqlalchemy_engine().dialect
-        self.ignores_case = self._dialect.name in _IGNORE_CASE
-        self.mark = hook.placeholder
+        try:
+            self._dialect = hook.get_sqlalchemy_engine().dialect
+        except (AirflowException, ImportError, NotImplementedError, SQLAlchemyError) as error:
+            raise TableError(
+                f"conn_id: the database needs a dialect of SQLAlchemy ({type(error).__name__}: {error}). Install its "
+                f"package on the workers. {_WAY_OUT}"
+            ) from error
+        if self.name in _NO_TRANSACTIONS:
+            raise TableError(f"conn_id: {self.name} has no transactions, which a load needs. {_WAY_OUT}")
+        self.ignores_case = self.name in _IGNORE_CASE
+        self._is_numbered = self.name == "oracle"
+        if self._is_numbered:
+            self.mark = ":1"
+        else:
+            # ODBC: the hook has only the default of all hooks.
+            self.mark = "?" if self._dialect.paramstyle == "qmark" else hook.placeholder
         # Some dialects escape percent signs in names, as statements with parameters require.
         self._doubles = "%%" in self._dialect.identifier_preparer.quote_identifier("%")
 
     @property
     def name(self) -> str:
         return str(self._dialect.name)
+
+    def folded(self, name: str) -> str:
+        # Oracle and Snowflake store names without quotes in upper case.
+        return (
+            self._dialect.denormalize_name(super().folded(name)) if self._normalizes else super().folded(name)
+        )
 
     def quoted(self, name: str) -> str:
         if "\0" in name:
@@ -67,7 +117,10 @@ class OtherDatabase(Database):
         except Exception:  # noqa: BLE001 - each driver has its own; other errors recur when the table is created
             self.rollback()
             return {}
-        return {column[0]: Existing("", required=False) for column in cursor.description}
+        names = [column[0] for column in cursor.description]
+        if self._normalizes:
+            names = [str(self._dialect.normalize_name(name)) for name in names]
+        return {name: Existing("", required=False) for name in names}
 
     def create_statement(self, layout: Layout) -> str:
         key = layout.key
@@ -87,17 +140,26 @@ class OtherDatabase(Database):
     def definition(self, column: TableColumn) -> str:
         return f"{self.quoted(column.name)} {self._type(column, 0).compile(dialect=self._dialect)}"
 
+    def add_statement(self, table: TableName, column: TableColumn) -> str:
+        statement = super().add_statement(table, column)
+        if self.name in ("mssql", "oracle"):
+            return statement.replace(" ADD COLUMN ", " ADD ", 1)
+        return statement
+
     def load(
         self, layout: Layout, rows: Iterator[Values], removed: dict[str, None], *, replace: bool
     ) -> Loaded:
         table = self.path_of(layout.table)
         places = [layout.names.index(name) for name in layout.key]
         loaded, seen, is_first = Loaded(), set[Values](), True
-        matches = (f"{self.in_bound(self.quoted(name))} = {self.mark}" for name in layout.key)
+        matches = (
+            f"{self.in_bound(self.quoted(name))} = {mark}"
+            for name, mark in zip(layout.key, self._marks(len(layout.key)), strict=True)
+        )
         delete = f"DELETE FROM {self.in_bound(table)} WHERE {' AND '.join(matches)}"
         insert = self.in_bound(f"INSERT INTO {table} ({self.listed(layout.names)})")
-        insert += f" VALUES ({', '.join([self.mark] * len(layout.names))})"
-        for batch in batches(map(without_nul, rows), _BATCH_ROWS):
+        insert += f" VALUES ({', '.join(self._marks(len(layout.names)))})"
+        for batch in batches(self._storable(layout, rows), _BATCH_ROWS):
             if replace and is_first:
                 self.execute(f"DELETE FROM {table}")
             is_first = False
@@ -129,6 +191,23 @@ class OtherDatabase(Database):
             deleted += max(cursor.rowcount, 0)
         return deleted
 
+    @property
+    def _normalizes(self) -> bool:
+        return bool(self._dialect.requires_name_normalize)
+
+    def _marks(self, count: int) -> list[str]:
+        return [f":{number + 1}" for number in range(count)] if self._is_numbered else [self.mark] * count
+
+    def _storable(self, layout: Layout, rows: Iterator[Values]) -> Iterator[Values]:
+        flags = [place for place, column in enumerate(layout.columns) if column.type == "boolean"]
+        has_booleans = self._dialect.supports_native_boolean and self.name != "oracle"
+        if has_booleans or not flags:
+            return map(without_nul, rows)
+        return (
+            without_nul(tuple(int(value) if isinstance(value, bool) else value for value in values))
+            for values in rows
+        )
+
     def _without_values(self, sql: str) -> str:
         return sql.replace("%%", "%") if self._doubles else sql
 
@@ -137,12 +216,26 @@ class OtherDatabase(Database):
         if column.type == "integer":
             return BigInteger()
         if column.type == "number":
-            return Float(53)
+            return Float(53).with_variant(oracle.BINARY_DOUBLE(), "oracle")
         if column.type == "boolean":
-            return Boolean()
+            # Before version 23, Oracle has no booleans.
+            return Boolean().with_variant(SmallInteger(), "oracle")
         if of_key:
-            # Indexes require a maximum length. MySQL's default collation considers /A and /a equal.
-            short = String(_KEY_CHARACTERS // of_key)
-            exact = mysql.VARCHAR(_KEY_CHARACTERS // of_key, collation="utf8mb4_bin")
-            return short.with_variant(exact, "mysql", "mariadb")
-        return Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb")
+            # Indexes require a maximum length.
+            length, exact = _KEY_CHARACTERS // of_key, _KEY_CHARACTERS_OF_SQL_SERVER // of_key
+            return (
+                String(length)
+                .with_variant(mysql.VARCHAR(length, collation=_MYSQL_EXACT), "mysql", "mariadb")
+                .with_variant(mssql.NVARCHAR(exact, collation=_SQL_SERVER_EXACT), "mssql")
+            )
+        text = (
+            Text()
+            .with_variant(mysql.LONGTEXT(), "mysql", "mariadb")
+            # Redshift would store 256 bytes.
+            .with_variant(String(65_535), "redshift")
+        )
+        if column.name in (LOAD_ID, LOADED_AT):
+            # Long texts cannot be compared there.
+            text = text.with_variant(oracle.VARCHAR2(_LOAD_ID_CHARACTERS), "oracle")
+            return text.with_variant(mssql.NVARCHAR(_LOAD_ID_CHARACTERS), "mssql")
+        return text.with_variant(mssql.NVARCHAR(), "mssql")
