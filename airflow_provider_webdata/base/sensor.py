@@ -124,7 +124,7 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
 
     def poke(self, context: Context) -> bool | PokeReturnValue:
         """Poll once."""
-        run = self.new_run(context) if self._run is None else self._run
+        run = self.new_run(context) if self._run is None or self._run.has_failed else self._run
         done: bool | PokeReturnValue = run.poke()
         return done
 

@@ -45,6 +45,8 @@ class SensorRun(WaitRun[OutcomeT]):
     """One attempt of a sensor."""
 
     task: WebDataSensor
+    has_failed = False
+    """Whether the last poke failed, so that the next needs another run: this one has counted a part of the results."""
 
     def check(self) -> None:
         """Fail before the wait if rendered arguments cannot work."""
@@ -77,6 +79,7 @@ class SensorRun(WaitRun[OutcomeT]):
             except (InvalidResponseError, RequestTimeoutError, ServerError, TransportError) as error:
                 if error.verdict != "unknown":
                     raise
+                self.has_failed = True
                 self.log.warning("%s. Still waiting", error.brief())
         return False
 

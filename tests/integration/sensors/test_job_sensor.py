@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from airflow_provider_webdata.options import Wait
+from airflow_provider_webdata.options import Quality, Wait
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from airflow_provider_webdata.waiting import subjects
 from tests.integration.sensors.conftest import MODES, task
@@ -154,6 +154,24 @@ def test_trouble_that_passes(wait: Any, jobs: JobService, mode: str) -> None:
     done = wait(mode)
     assert done.ended == ("success", 1), done.error
     assert jobs.faults == []
+
+
+def test_pages_of_a_poke_that_failed_are_not_counted_again(wait: Any, jobs: JobService) -> None:
+    pages = [{"markdown": "m", "metadata": {"sourceURL": f"https://a.example/{n}"}} for n in range(101)]
+    jobs.set("crawl", JOB, "completed", data=pages)
+    real, failed = jobs.answer, list[str]()
+
+    def answer(method: str, path: str, body: Any, key: Any, query: str = "") -> Any:
+        if "skip=100" in query and not failed:
+            failed.append(query)
+            return 502, "Bad gateway", {}
+        return real(method, path, body, key, query)
+
+    jobs.answer = answer  # type: ignore[method-assign]
+    done = wait("poke", quality=Quality(max_items=101))
+    assert done.ended == ("success", 1), done.error
+    assert done.xcom["quality"]["items"] == 101
+    assert failed
 
 
 @pytest.mark.parametrize(

@@ -259,6 +259,15 @@ def test_trouble_that_passes(wait, service, mode, kind):
     assert len(service.control.requests(path, method="GET")) == 3
 
 
+def test_pages_that_cannot_be_read_in_a_poke(wait, service):
+    """The next poke finds the check again."""
+    monitor = service.monitor()
+    check = service.check(monitor)
+    service.control.add_fault("status", path=f"/v2/monitor/{monitor}/checks/.+", status=500)
+    done = wait(monitor, "poke", include_pages=True, timeout=20)
+    assert (done.ended, done.value["id"], len(done.value["pages"])) == (("success", 1), check, 2)
+
+
 @pytest.mark.rule("late-reads")
 @pytest.mark.parametrize("mode", ["poke", "defer"])
 def test_late_replica(wait, service, mode):
