@@ -25,7 +25,7 @@ from airflow_provider_webdata.states.deadline import EXECUTION_TIMEOUT, WaitDead
 from airflow_provider_webdata.waiting.policy import TIMEOUT_MARGIN_SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
     from airflow.sdk import BaseOperatorLink, Context
     from airflow.sdk.bases.sensor import PokeReturnValue
@@ -118,8 +118,12 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
                 run.wait_in_triggerer()
             return self.finished(partial(self._skipping_timeouts, super().execute, context))
 
-    def _get_next_poke_interval(self, *args: Any, **kwargs: Any) -> float:
-        interval = super()._get_next_poke_interval(*args, **kwargs)
+    def _get_next_poke_interval(
+        self, started_at: Any, run_duration: Callable[[], float], poke_count: int
+    ) -> float:
+        interval = super()._get_next_poke_interval(started_at, run_duration, poke_count)
+        # A pause that the service requests does not extend the sensor's timeout.
+        interval = max(interval, min(self._run.pause, self.timeout - run_duration()))
         return max(interval, seconds_until_resumable()) if self.reschedule else interval
 
     def poke(self, context: Context) -> bool | PokeReturnValue:

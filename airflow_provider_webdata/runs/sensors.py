@@ -16,7 +16,9 @@ from airflow_provider_webdata.api.errors import (
     RequestTimeoutError,
     ServerError,
     TransportError,
+    WebDataError,
 )
+from airflow_provider_webdata.api.retry import reschedule_delay
 from airflow_provider_webdata.common.arguments import checked_text
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.job_kinds import checked_kind
@@ -41,12 +43,17 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.waiting.target import Target
 
 
+_PASSING = (InvalidResponseError, RequestTimeoutError, ServerError, TransportError)
+
+
 class SensorRun(WaitRun[OutcomeT]):
     """One attempt of a sensor."""
 
     task: WebDataSensor
     has_failed = False
     """Whether the last poke failed, so that the next needs another run: this one has counted a part of the results."""
+    pause = 0.0
+    """Minimum seconds until the next poke, if the service asks to wait."""
 
     def check(self) -> None:
         """Fail before the wait if rendered arguments cannot work."""
@@ -68,7 +75,7 @@ class SensorRun(WaitRun[OutcomeT]):
     def poke(self) -> bool | PokeReturnValue:
         """Check once; return the task's XCom once the wait is over.
 
-        A transient error is logged and does not end the wait. An error with a retry time is raised.
+        A transient error is logged and does not end the wait.
         """
         with self.calling():
             try:
@@ -76,8 +83,10 @@ class SensorRun(WaitRun[OutcomeT]):
                 if outcome is not None:
                     self.judge(outcome)
                     return PokeReturnValue(is_done=True, xcom_value=self.result_of(outcome))
-            except (InvalidResponseError, RequestTimeoutError, ServerError, TransportError) as error:
-                if error.verdict != "unknown":
+            except WebDataError as error:
+                if error.verdict == "later":
+                    self.pause = reschedule_delay(error).total_seconds()
+                elif error.verdict == "never" or not isinstance(error, _PASSING):
                     raise
                 self.has_failed = True
                 self.log.warning("%s. Still waiting", error.brief())

@@ -103,7 +103,9 @@ class WaitRun(Run, Generic[OutcomeT]):
     def resume_with(self, outcome: OutcomeT) -> Any:
         """Finish the task with the outcome of its wait."""
         self.judge(outcome)
-        since = datetime.fromisoformat(outcome.limited_since) if outcome.limited_since else None
+        limited = outcome.limited_since
+        # A reschedule before the wait is not a part of this limit.
+        since = datetime.fromisoformat(limited) if limited else datetime.now(timezone.utc)
         try:
             with self.calling(limited_since=since):
                 return self.result_of(outcome)

@@ -6,9 +6,11 @@ DAG runs in a real Airflow show how each mode waits and how waits end; the rest 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
+from airflow.sdk.exceptions import AirflowRescheduleException
 from structlog.testing import capture_logs
 
 from airflow_provider_webdata.options import Quality, Wait
@@ -172,6 +174,23 @@ def test_pages_of_a_poke_that_failed_are_not_counted_again(wait: Any, jobs: JobS
     assert done.ended == ("success", 1), done.error
     assert done.xcom["quality"]["items"] == 101
     assert failed
+
+
+@pytest.mark.rule("retry-after")
+@pytest.mark.parametrize(("pause", "is_before_timeout"), [(300, True), (86_000, False)])
+def test_a_rate_limit_late_in_a_long_wait(
+    jobs: JobService, monkeypatch: pytest.MonkeyPatch, pause: int, is_before_timeout: bool
+) -> None:
+    """It does not end the wait, and does not extend it."""
+    monkeypatch.setenv(f"AIRFLOW_CONN_{CONNECTION_ID.upper()}", connection_text(jobs.url, retry_budget=0))
+    jobs.faults = [(429, {"error": "Rate limit exceeded"}, {"Retry-After": str(pause)})]
+    arguments = {"timeout": 8 * 3600, "poke_interval": 60, **MODES["reschedule"]}
+    sensor = WebDataJobSensor(task_id="wait", kind="crawl", job_id=JOB, **arguments)
+    now = datetime.now(timezone.utc)
+    ti = direct.TaskInstance(first_reschedule=now - timedelta(hours=7), start_date=now)
+    with pytest.raises(AirflowRescheduleException) as later:
+        sensor.execute(direct.context_of(ti, dag_run=None))
+    assert (later.value.reschedule_date >= now + timedelta(seconds=pause)) is is_before_timeout
 
 
 @pytest.mark.parametrize(

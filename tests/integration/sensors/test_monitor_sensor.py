@@ -6,6 +6,7 @@ DAG runs in a real Airflow show how each mode waits and how waits end; the rest 
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -86,7 +87,8 @@ def test_rate_limited_while_the_pages_are_fetched(run_dag, service):
     for name in tasks:
         assert done.ended(name) == ("success", 1), done.log_of(name)[-3000:]
         assert len(done.xcom[f"{name}.return_value"]["pages"]) == 2
-        assert "Rescheduling the task to" in done.log_of(name)
+        words = "Still waiting" if name == "reschedule" else "Rescheduling the task to"
+        assert words in done.log_of(name)
 
 
 def limit(service: Service, monitor: str, times: int | None = 1) -> None:
@@ -310,7 +312,19 @@ def test_rate_limit_without_a_dag_run(wait, service, mode, more):
     limit(service, monitor)
     done = wait(monitor, mode, include_pages=True, **more)
     assert (done.ended, len(done.value["pages"])) == (("success", 1), 2)
-    assert done.reschedules == (mode == "poke")
+    assert done.reschedules == 0
+
+
+def test_rate_limit_long_after_another(wait, service):
+    """A reschedule before the wait, which may take days, does not count."""
+    monitor = service.monitor()
+    service.check(monitor)
+    limit(service, monitor)
+    sensor = WebDataMonitorCheckSensor(
+        task_id="wait", monitor_id=monitor, after=AGO, include_pages=True, **MODES["defer"]
+    )
+    ti = direct.TaskInstance(first_reschedule=datetime.now(timezone.utc) - timedelta(hours=7))
+    assert len(direct.execute(sensor, direct.context_of(ti))["pages"]) == 2
 
 
 def test_rate_limit_without_end(wait, service):
