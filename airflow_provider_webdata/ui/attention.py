@@ -129,7 +129,8 @@ def delivery_concerns(deliveries: Iterable[StoredDelivery], known: Collection[st
             continue
         operation, name = split_event(one.event or "")
         words = (operation or "job").replace("_", " ")
-        reason = f"{words} {name}" if name in _FAILED else "the monitor's check failed"
+        # A check of which only some pages failed is reported as no success, too.
+        reason = f"{words} {name}" if name in _FAILED else "the monitor's check, or a page of it, failed"
         page = page_of(one) or delivery_page(one.id)
         found[job_id] = Concern("failed", reason, one.received_at, job_id, page=page)
     return list(found.values())

@@ -87,6 +87,7 @@ async def attention_part(page: PageView) -> Response:
         most_tasks=MAX_TASKS if has_more else None,
         most_events=_MAX_DELIVERIES if has_more_events else None,
         are_any_hidden=len(shown) < len(troubled),
+        is_any_connection_hidden=await page.is_any_connection_hidden(),
     )
 
 

@@ -130,7 +130,7 @@ def test_what_needs_attention(pages: Pages, ids: dict[str, Any]) -> None:
     assert "1,234 of 1,300 searches were not started" in rows["shop.crawl"]
     assert f"{FAILED_DAG}.forgiven" not in rows
     assert f"{FAILED_DAG}.killed" not in rows, "it will be retried"
-    assert "check failed" in rows["check"]
+    assert "or a page of it, failed" in rows["check"]
     assert "extract failed" in rows["extraction"]
     assert "job" not in rows
     assert "secret_crawl" not in "".join(attention(pages, "viewer"))

@@ -385,6 +385,8 @@ def test_a_viewer_without_the_right_to_connections(page: Page, full: Full) -> No
             opened_page(viewed, f"{UI_PATH}{path}")
             expect(viewed.get_by_text("You do not have permission to read any connection")).to_be_visible()
             expect(viewed.get_by_text("airflow webdata init")).to_have_count(0)
+        # That nothing failed cannot be known without the right.
+        expect(viewed.get_by_text("only of connections that you may read")).to_be_visible()
         credits = viewed.locator("section[aria-labelledby=credits]")
         for dag_id in DAG_IDS:
             expect(credits.get_by_role("link", name=dag_id, exact=True)).to_be_visible()
