@@ -90,8 +90,12 @@ def columns_chart(
             )
     for label, limit in limits:
         if 0 < limit <= top:
-            plot += Markup('<line class="limit" x1="0" x2="100%" y1="{0:.1f}" y2="{0:.1f}"/>').format(
-                _y(limit, top)
+            # The halo separates it from the columns.
+            plot += Markup().join(
+                Markup('<line class="{0}" x1="0" x2="100%" y1="{1:.1f}" y2="{1:.1f}"/>').format(
+                    kind, _y(limit, top)
+                )
+                for kind in ("halo", "limit")
             )
         if limit and label:
             plot += Markup('<text class="limit" x="100%" y="{:.1f}">{}{}</text>').format(
