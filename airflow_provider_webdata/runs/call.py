@@ -84,10 +84,10 @@ def summary_of(answer: Answer) -> dict[str, Any]:
 class CallRun(Run):
     """One call and its response. A subclass states the call; this class bills, counts, and publishes it.
 
-    A billed response that could not be published is stored for the next attempt, which publishes it in place of the
-    call: in Airflow's task state store (3.3), up to 16 MiB, otherwise beside the output. If both fail, the task fails
-    without a retry, and pushes the response as XCom `unpublished`. A response that goes to a file, or that is compared,
-    measured, or has media, is stored on receipt, so that a killed worker does not lose it.
+    A billed response is stored on receipt, until Airflow has stored the task's result: in Airflow's task state store
+    (3.3), up to 16 MiB, otherwise beside the output. If an attempt fails or is killed, the next one publishes the
+    response in place of the call. If it can neither be stored nor published, the task fails without a retry, and
+    pushes the response as XCom `unpublished`.
     """
 
     task: WebDataOperator
@@ -130,13 +130,11 @@ class CallRun(Run):
             with self.calling():
                 self.prepare_publication()
                 result = self.call()
+            return self.finished(result)
         # Airflow raises a BaseException on a task timeout.
         except BaseException as error:
             self._keep(error)
             raise
-        if self.kept is not None:
-            self.kept.published()
-        return self.finished(result)
 
     def request(self, model: type[RequestT], **priced: Any) -> tuple[RequestT, Mapping[str, Any] | None]:
         """Build the request from the arguments; return it with the unchecked `extra_body`.
@@ -161,13 +159,14 @@ class CallRun(Run):
         kept = self.kept = PaidResponse(
             wanted, self.answer_model, account, self.publication.path, self.context, self.log
         )
+        self.leftovers.append(kept.forget)
 
         def sent() -> Answer:
             priced_body = {**body, **call.priced}
             with self.ledger.sending(self.operation, priced_body, call.extra_body, execution=call.execution):
                 return call.send()
 
-        answer = kept.or_call(sent, stores=self.publication.is_more_than_xcom)
+        answer = kept.or_call(sent)
         result = call.read(answer)
         cost = result.cost
         if kept.is_earlier:
@@ -176,8 +175,7 @@ class CallRun(Run):
         self.ledger.settle(cost, self.operation, call=call_id, execution=call.execution)
         if result.retry is not None:
             # The response has no results to publish, and the next attempt must not find it.
-            kept.published()
-            self.kept = None
+            self.forget()
             raise result.retry
         self.push(**result.pushed)
         results = result.results
@@ -186,14 +184,12 @@ class CallRun(Run):
             results = replace(results, covers_all=lambda _: False)
         value = self.publish(results, result.value)
         if result.failure is not None:
-            kept.published()
-            self.kept = None
             self.refuse_published(result.failure, value)
         return value
 
     def _keep(self, error: BaseException) -> None:
         """Store an unpublished response; if that fails, fail the task without a retry."""
-        if self.kept is None or self.kept.answer is None or self.kept.keep():
+        if self.kept is None or self.kept.keep():
             return
         way_out = "clear the task to make the call again"
         try:

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from airflow.sdk.configuration import conf
-from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
+from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException, AirflowSkipException
 
 from airflow_provider_webdata.api.endpoints import label_of
 from airflow_provider_webdata.api.errors import (
@@ -21,7 +21,7 @@ from airflow_provider_webdata.api.errors import (
 )
 from airflow_provider_webdata.api.retry import MAX_PROCESSING_SECONDS, is_unreachable, reschedule_delay
 from airflow_provider_webdata.common.attempt import Attempt
-from airflow_provider_webdata.common.coded_errors import ArgumentError, CodedError
+from airflow_provider_webdata.common.coded_errors import ArgumentError, CodedError, brief
 from airflow_provider_webdata.common.remedies import advice_for
 from airflow_provider_webdata.common.storable import storable
 from airflow_provider_webdata.common.worker_exit import seconds_until_resumable
@@ -37,7 +37,7 @@ from airflow_provider_webdata.runs.request import checked_number
 from airflow_provider_webdata.states.shortfalls import Shortfall, xcom_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from airflow.sdk import Context
 
@@ -77,6 +77,8 @@ class Run:
         self.hook: WebDataHook = task.hook
         self._is_changed = False
         self._shortfalls: list[Shortfall] = []
+        self.leftovers: list[Callable[[], None]] = []
+        """Deletions of what a retry needs in order not to be billed again; see `forget`."""
 
     def read_urls(self, otherwise: str = "") -> None:
         """Replace `url` and `urls` by the URLs in another task's results file.
@@ -273,7 +275,7 @@ class Run:
         self.push(unmapped=result)
         self.refuse(
             f"Airflow cannot map {mapped.node_id!r} over this task: {problem}. The result is in the XCom 'unmapped'. "
-            "The task is not retried, because a retry would be billed again"
+            "The task is not retried, because a retry would have the same result"
         )
 
     @cached_property
@@ -334,7 +336,32 @@ class Run:
             self.publication.verdict()
         except (InvalidResultsError, RejectedResultsError) as error:
             self.refuse_published(error, result)
+        except AirflowSkipException:
+            self.forget()
+            raise
+        self._forget_once_stored()
         return result
+
+    def _forget_once_stored(self) -> None:
+        """Make Airflow call `forget` once it has stored the result.
+
+        Until then, the attempt may still fail: Airflow stores the XCom after `execute`, renders `map_index_template`,
+        and calls the author's `post_execute`.
+        """
+        if (ti := self.attempt.ti) is None:
+            self.forget()
+        elif self.leftovers:
+            # First: after all callbacks, Airflow ends the worker within 20 seconds.
+            ti.task.on_success_callback = [self.forget, *ti.task.on_success_callback]
+
+    def forget(self, *_: Any) -> None:
+        """Delete what a retry would need, because none follows."""
+        leftovers, self.leftovers = self.leftovers, []
+        try:
+            for delete in leftovers:
+                delete()
+        except Exception as error:  # noqa: BLE001 - the result is published despite any storage error
+            self.log.warning("Failed to delete what was stored for a retry: %s", brief(error))
 
     def refuse_published(self, error: CodedError, result: Any) -> NoReturn:
         """Fail the task without a retry, and push its result anyway; a rejection of the results takes precedence.
@@ -344,4 +371,5 @@ class Run:
         # A failed task has no return value: push the billed result under the key of the return value.
         parts = result if self.task.multiple_outputs and isinstance(result, Mapping) else {}
         self.push(**{**parts, "return_value": result})
+        self.forget()
         self.refuse(self.publication.rejection or error)

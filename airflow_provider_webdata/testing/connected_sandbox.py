@@ -128,7 +128,7 @@ class ConnectedSandbox(SandboxControl):
                 event = asyncio.run(_first_event(deferred.trigger))
                 method, found = deferred.method_name, {**(deferred.kwargs or {}), "event": event.payload}
             else:
-                attempt.push(value)
+                attempt.succeed(value)
                 return value
             finally:
                 ExecutorSafeguard.tracker.reset(outside)

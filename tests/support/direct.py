@@ -43,7 +43,7 @@ class TaskInstance:
     start_date: Any = None
     earlier: dict[str, Any] = field(default_factory=dict)
     xcom: dict[str, Any] = field(default_factory=dict)
-    task: Any = field(default_factory=lambda: SimpleNamespace(retries=0))
+    task: Any = field(default_factory=lambda: SimpleNamespace(retries=0, on_success_callback=()))
 
     def xcom_push(self, key: str, value: Any) -> None:
         # As Airflow stores it: a value that is not JSON fails here.
@@ -135,6 +135,12 @@ def killed_in_a_call(store: StateStore) -> Iterator[None]:
 
 def context_of(ti: TaskInstance, store: StateStore | None = None, **more: Any) -> dict[str, Any]:
     return {"ti": ti, **({"task_state_store": store} if store is not None else {}), **more}
+
+
+def accept(context: Mapping[str, Any]) -> None:
+    """Call what Airflow calls in the worker once it has stored the result of an attempt."""
+    for callback in context["ti"].task.on_success_callback:
+        callback(context)
 
 
 def execute(operator: Any, context: dict[str, Any]) -> Any:
@@ -230,7 +236,8 @@ def run(
             first_reschedule=first_reschedule,
             start_date=datetime.now(timezone.utc),
             earlier=earlier or {},
-            task=operator,
+            # Airflow has a new object in each attempt.
+            task=copy.copy(operator),
         )
         context = context_of(
             ti,
@@ -245,6 +252,7 @@ def run(
             state, value = "success", execute(operator, context)
             for key, part in parts_of(operator, value).items():
                 ti.xcom_push(key, part)
+            accept(context)
         except AirflowRescheduleException:
             first_reschedule = first_reschedule or datetime.now(timezone.utc)
             reschedules += 1

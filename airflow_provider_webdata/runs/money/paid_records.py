@@ -111,12 +111,11 @@ class FileRecords:
         """Remove the files and, on a file system, the empty folders."""
         self._parts = []
         with contextlib.suppress(FileNotFoundError):
-            for path in self._folder.iterdir():
-                path.unlink(missing_ok=True)
+            # In one request, where the storage can.
+            self._folder.fs.rm(self._folder.path, recursive=True)
         with contextlib.suppress(OSError, NotImplementedError):
-            for folder in (self._folder, self._folder.parent):
-                if folder.exists() and not any(folder.iterdir()):
-                    folder.rmdir()
+            if self._folder.parent.exists() and not any(self._folder.parent.iterdir()):
+                self._folder.parent.rmdir()
 
 
 class StoreRecords:

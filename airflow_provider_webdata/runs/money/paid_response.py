@@ -1,4 +1,4 @@
-"""A billed but unpublished response, stored for the task's next attempt."""
+"""A billed response, stored for the task's next attempt until Airflow has stored the result."""
 
 from __future__ import annotations
 
@@ -59,23 +59,15 @@ class PaidResponse:
         self.name = f"{self._key[:16]}/{account}/{attempt.round}"
         """Id of the call, for all attempts until the task is cleared."""
 
-    def or_call(self, call: Callable[[], Answer], *, stores: bool = False) -> Answer:
-        """Return the response that an earlier attempt stored, otherwise that of the call.
-
-        :param call: makes the call.
-        :param stores: whether to store the response on receipt, in case the worker is killed. Otherwise, `keep` stores
-            it after an error.
-        """
+    def or_call(self, call: Callable[[], Answer]) -> Answer:
+        """Return the response that an earlier attempt stored; otherwise make the call, and store its response."""
         self.answer = None if self._is_first_attempt else self._kept()
         self.is_earlier = self.answer is not None
         if self.answer is None:
             self.answer = call()
-            if stores:
-                self._store()
+            self._store(self.answer)
         else:
-            self._log.info(
-                "Reusing the response that an earlier attempt received but did not publish; it is not billed again"
-            )
+            self._log.info("Reusing the response that an earlier attempt received; it is not billed again")
         return self.answer
 
     def _kept(self) -> Answer | None:
@@ -96,17 +88,16 @@ class PaidResponse:
         return answer
 
     def keep(self) -> bool:
-        """Store the response, and return whether the next attempt can read it."""
-        if not self.is_earlier and self._stored is None and not self._store():
+        """Return whether the next attempt can read the response, if there is one; try again to store it."""
+        if self.answer is None or self.is_earlier:
+            return True
+        if self._stored is None and not self._store(self.answer):
             return False
-        if not self.is_earlier:
-            self._log.info("Stored the response: the next attempt publishes it without being billed again")
+        self._log.info("Stored the response: the next attempt publishes it without being billed again")
         return True
 
-    def _store(self) -> bool:
-        if self.answer is None:
-            return False
-        record = {"key": self._key, "answer": self.answer.to_wire(), "skipped": self.answer.skipped}
+    def _store(self, answer: Answer) -> bool:
+        record = {"key": self._key, "answer": answer.to_wire(), "skipped": answer.skipped}
         for place in self._places:
             try:
                 records = place()
@@ -119,13 +110,11 @@ class PaidResponse:
                 return True
         return False
 
-    def published(self) -> None:
+    def forget(self) -> None:
         """Delete the stored response."""
-        try:
-            if self._stored is not None:
-                self._stored.forget()
-            if not self._is_first_attempt:
-                for place in self._places:
-                    place().forget()
-        except Exception as error:  # noqa: BLE001 - the result is published despite any storage error
-            self._log.warning("Failed to delete the stored response: %s", brief(error))
+        self.answer = None
+        if self._stored is not None:
+            self._stored.forget()
+        if not self._is_first_attempt:
+            for place in self._places:
+                place().forget()

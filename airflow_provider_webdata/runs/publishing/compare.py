@@ -41,7 +41,6 @@ class Compare(Step):
     :ivar changes: the option.
     """
 
-    needs_minutes = True
     reports_missing = True
 
     def __init__(self, changes: Changes, context: Context, log: Any) -> None:

@@ -26,7 +26,6 @@ class KeepMedia(Step):
     """Downloads media to a folder and replaces their links."""
 
     pushes_summary = False
-    needs_minutes = True
 
     def __init__(self, media: Media, connection: Callable[[], ConnectionSettings], log: Any) -> None:
         self._media = media

@@ -115,11 +115,6 @@ class Publication:
         self.inputs: Sequence[str] = ()
 
     @property
-    def is_more_than_xcom(self) -> bool:
-        """Whether results are written, compared, measured, or have media, which may take minutes."""
-        return self.path is not None or any(step.needs_minutes for step in self._steps)
-
-    @property
     def seen(self) -> Compare:
         """The comparison with earlier runs, for a task that has one."""
         if self.compare is None:

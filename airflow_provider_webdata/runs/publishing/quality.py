@@ -51,8 +51,6 @@ class Measure(Step):
     :param output: URL of the output, or of the list of a partitioned one; None: the results go to XCom.
     """
 
-    needs_minutes = True
-
     def __init__(
         self, quality: Quality, context: Context, log: Any, compare: Compare | None, output: str | None
     ) -> None:

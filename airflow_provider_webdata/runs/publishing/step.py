@@ -55,9 +55,6 @@ class Step:
     pushes_summary = True
     """True if the summary is also in XComs beside the return value."""
 
-    needs_minutes = False
-    """True if the step may take minutes: a response is then stored first."""
-
     reports_missing = False
     """True if the step itself logs that there are no results."""
 

@@ -117,7 +117,7 @@ class BatchSearchRun(Run):
                 result,
             )
         if self.publication.rejection is None or not batch.tally.left:
-            kept.forget()
+            self.leftovers.append(kept.forget)
         return result
 
     @cached_property

@@ -98,6 +98,8 @@ class LocalAttempt:
     def worker(self) -> tuple[BaseOperator, Any]:
         """Return the task with rendered templates, as a new worker has it, and its context."""
         task = copy.copy(self._task)
+        # Only those that the run itself adds are called.
+        task.on_success_callback = ()
         self.ti.task = task
         self.ti._cached_template_context = None
         context: Any = self.ti.get_template_context()
@@ -107,14 +109,15 @@ class LocalAttempt:
         task.render_template_fields(context)
         return task, context
 
-    def push(self, value: Any) -> None:
-        """Push the XComs of a return value."""
-        if value is None or not self._task.do_xcom_push:
-            return
-        if self._task.multiple_outputs and isinstance(value, Mapping):
-            for key, part in value.items():
-                self.ti.xcom_push(key, part)
-        self.ti.xcom_push(_RETURNED, value)
+    def succeed(self, value: Any) -> None:
+        """Push the XComs of a return value, and end the attempt."""
+        if value is not None and self._task.do_xcom_push:
+            if self._task.multiple_outputs and isinstance(value, Mapping):
+                for key, part in value.items():
+                    self.ti.xcom_push(key, part)
+            self.ti.xcom_push(_RETURNED, value)
+        for callback in self.ti.task.on_success_callback:
+            callback(self.ti.get_template_context())
 
 
 class _TaskInstance(RuntimeTaskInstance):

@@ -27,7 +27,7 @@ from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOp
 from airflow_provider_webdata.results.tables.items import ResultsFile
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support import direct
-from tests.support.direct import StateStore, TaskInstance, context_of
+from tests.support.direct import StateStore, TaskInstance, accept, context_of
 from tests.support.fault_server import FaultServer, answer, hang_up
 from tests.support.service import connection_text
 from tests.support.signals import timed_out
@@ -123,8 +123,10 @@ def test_batches_in_a_real_airflow(run_dag, sandbox, tmp_path):
 
 
 def execute(ti=None, store=None, **arguments):
-    operator = WebDataBatchSearchOperator(task_id="t", **arguments)
-    return operator.execute(context_of(ti or TaskInstance(), store))
+    context = context_of(ti or TaskInstance(), store)
+    value = WebDataBatchSearchOperator(task_id="t", **arguments).execute(context)
+    accept(context)
+    return value
 
 
 @pytest.fixture
@@ -463,11 +465,13 @@ def test_an_unreachable_service_brings_the_task_back_later(faulty, monkeypatch):
 CHILD = """
     import json, resource, signal, sys
     from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
-    from tests.support.direct import TaskInstance, context_of
+    from tests.support.direct import TaskInstance, accept, context_of
 
     operator = WebDataBatchSearchOperator(task_id="t", **json.loads(sys.argv[1]))
     signal.signal(signal.SIGTERM, lambda *_: operator.on_kill())
-    value = operator.execute(context_of(TaskInstance(max_tries=3)))
+    context = context_of(TaskInstance(max_tries=3))
+    value = operator.execute(context)
+    accept(context)
     print(json.dumps({**value, "peak_kb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}))
 """
 

@@ -31,7 +31,7 @@ from airflow_provider_webdata.runs.jobs import start
 from airflow_provider_webdata.runs.money.task_ledger import Cost
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support import direct
-from tests.support.direct import StateStore, TaskInstance, context_of, killed_in_a_call
+from tests.support.direct import StateStore, TaskInstance, accept, context_of, killed_in_a_call
 from tests.support.job_service import JobService
 from tests.support.metrics import recording
 from tests.support.pdf import pdf as pdf_of
@@ -177,8 +177,10 @@ def test_a_limit_bounds_the_pages_of_pdfs(here: SandboxServer, task: Any, log: A
 def attempt(operator: Any, store: StateStore | None, number: int, max_tries: int = 2) -> dict[str, Any]:
     """Return what an attempt pushed, whether it failed or not."""
     ti = TaskInstance(try_number=number, max_tries=max_tries)
+    context = context_of(ti, store)
     try:
-        operator.execute(context_of(ti, store))
+        operator.execute(context)
+        accept(context)
     except (AirflowException, OSError, WebDataError):
         ti.xcom["failed"] = True
         del ti.xcom["failure"]

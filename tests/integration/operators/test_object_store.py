@@ -11,7 +11,7 @@ from airflow.sdk.exceptions import AirflowException
 from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from tests.integration.results.conftest import CONNECTION, bucket, s3_client, s3_connection, s3_server
-from tests.support.direct import TaskInstance, context_of
+from tests.support.direct import TaskInstance, accept, context_of
 from tests.support.service import connection_text
 
 __all__ = ["bucket", "s3_client", "s3_connection", "s3_server"]
@@ -42,7 +42,10 @@ def test_a_batch_of_searches_across_tries(sandbox, s3_client, bucket):
         operator = WebDataBatchSearchOperator(
             task_id="t", queries=queries, limit=1, max_concurrency=4, output=url
         )
-        return operator.execute(context_of(TaskInstance(try_number=try_number, max_tries=1)))
+        context = context_of(TaskInstance(try_number=try_number, max_tries=1))
+        value = operator.execute(context)
+        accept(context)
+        return value
 
     with pytest.raises(AirflowException, match="3 of 20"):
         execute(1)

@@ -25,7 +25,7 @@ from airflow_provider_webdata.results.errors import StorageError
 from airflow_provider_webdata.runs.money import paid_records as paid_records
 from airflow_provider_webdata.runs.publishing.keep_media import KeepMedia
 from airflow_provider_webdata.runs.publishing.publication import Publication
-from tests.support.direct import StateStore, TaskInstance, context_of
+from tests.support.direct import StateStore, TaskInstance, accept, context_of
 from tests.support.fault_server import FaultServer, answer
 from tests.support.service import connection_text
 
@@ -103,8 +103,9 @@ def test_everything_that_can_be_tried_is_tried_before_the_call(run_dag, sandbox,
 
 RESULTS = [{"url": URL, "title": "Wheat"}]
 DOCUMENT = {"success": True, "data": {"markdown": "Wheat", "metadata": {"scrapeId": "s", "creditsUsed": 1}}}
+SEARCHED = {"success": True, "id": "s", "creditsUsed": 2, "data": {"web": RESULTS}}
 ANSWERS = {
-    "Search": {"success": True, "id": "s", "creditsUsed": 2, "data": {"web": RESULTS}},
+    "Search": SEARCHED,
     "Scrape": DOCUMENT,
     "Map": {"success": True, "links": RESULTS},
     "Parse": DOCUMENT,
@@ -191,11 +192,18 @@ def test_a_folder_that_is_lost_meanwhile(run_dag, serve, tmp_path):
 
 @pytest.fixture
 def attempt(monkeypatch):
-    """Return a function that executes an operator as one attempt of a task, with a store or without."""
+    """Return a function that executes an operator as one attempt of a task, with a store or without.
 
-    def execute(operator, service, try_number, store=None, key="a-key"):
+    Its result is stored by Airflow, unless `stored` is false.
+    """
+
+    def execute(operator, service, try_number, store=None, key="a-key", *, stored=True):
         monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(service.url, key))
-        return operator.execute(context_of(TaskInstance(try_number=try_number), store))
+        context = context_of(TaskInstance(try_number=try_number), store)
+        value = operator.execute(context)
+        if stored:
+            accept(context)
+        return value
 
     return execute
 
@@ -333,6 +341,62 @@ def test_a_killed_attempt_has_kept_its_answer(attempt, serve, tmp_path, monkeypa
     assert len(service.requests) == 1
     assert store.values.keys() == {"webdata_credits"}
     assert [entry["byOperation"] for entry in store.get("webdata_credits").values()] == [{"search": 2}]
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("Search", {}), ("Search", OUTPUT), ("Parse", {}), ("BatchSearch", {}), ("BatchSearch", OUTPUT)],
+)
+def test_a_result_that_airflow_did_not_store_is_published_again(attempt, serve, tmp_path, name, options):
+    """Its XCom backend may be down, or a hook of the task fails. Once stored, a cleared task is billed again."""
+    (tmp_path / "file").mkdir()
+    (tmp_path / "report.html").write_text("<p>Wheat</p>")
+    store = StateStore()
+    service = serve(ANSWERS.get(name, SEARCHED))
+    operator = partial(task, name, tmp_path, **options)
+    value = attempt(operator(), service, 1, store, stored=False)
+    assert attempt(operator(), service, 2, store, stored=False) == value
+    assert attempt(operator(), service, 3, store) == value
+    assert len(service.requests) == 1
+    assert [*store.values] == ["webdata_credits"]
+    assert [path.name for path in (tmp_path / "file").iterdir()] == (["x.jsonl"] if options else [])
+    attempt(operator(), service, 4, store)
+    assert len(service.requests) == 2
+
+
+AFTERWARDS = """
+def fail_once(context, result):
+    if context["ti"].try_number == 1:
+        raise OSError("the hook fails")
+"""
+
+
+def test_what_fails_after_a_call_does_not_repeat_it(run_dag, serve, tmp_path):
+    """In a real Airflow: a hook of the task, and its label. Without a store, files beside the output remain."""
+    (tmp_path / "file").mkdir()
+    tasks = {
+        "hook": ("Search", {}, "post_execute=fail_once"),
+        "label": ("Scrape", {}, "map_index_template='{{ 1 // (ti.try_number - 1) }}'"),
+        "batch": ("BatchSearch", OUTPUT, "post_execute=fail_once"),
+    }
+    services = {task_id: serve(ANSWERS.get(name, SEARCHED)) for task_id, (name, *_) in tasks.items()}
+    done = run_dag(
+        "\n".join(
+            source(name, task_id, tmp_path, retries=1, webdata_conn_id=task_id, **options).replace(
+                "retry_delay", f"{fails}, retry_delay"
+            )
+            for task_id, (name, options, fails) in tasks.items()
+        ),
+        IMPORTS + AFTERWARDS,
+        environ={
+            f"AIRFLOW_CONN_{name.upper()}": connection_text(service.url) for name, service in services.items()
+        },
+    )
+    for task_id, service in services.items():
+        assert done.ended(task_id) == ("success", 2), done.log_of(task_id)
+        is_kept = HAS_RETRY_POLICIES or task_id == "batch"
+        assert len(service.requests) == (1 if is_kept else 2), done.log_of(task_id)
+    assert [path.name for path in (tmp_path / "file").iterdir()] == ["x.jsonl"]
 
 
 def test_a_batch_search_that_nothing_keeps_is_not_made_again(monkeypatch):
