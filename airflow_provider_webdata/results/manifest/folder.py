@@ -335,17 +335,20 @@ class ManifestFolder:
         with WholeFile(self._path / _plan_name(run)) as file:
             file.write(json_text(asdict(plan)).encode())
 
-    def tidy(self, run: ManifestRun, keep: int, needed: Collection[str] = ()) -> None:
-        """Delete the plan of a finished run, and all but the newest `keep` files up to the run's.
+    def delete_plan(self, run: ManifestRun) -> None:
+        """Delete the crawl plan of a finished run."""
+        with contextlib.suppress(FileNotFoundError):
+            (self._path / _plan_name(run)).unlink()
 
-        Files of later runs remain.
+    def tidy(self, run: ManifestRun, keep: int, needed: Collection[str] = ()) -> None:
+        """Delete all but the newest `keep` files up to the run's. Files of later runs remain.
 
         :param needed: names of files to keep in any case.
         """
         names = [name for name in self._names() if name <= run.file_name]
         rejected = [name for name in names if _REJECTED in name]
         old = [name for name in names if name not in rejected][keep:] + rejected[keep:]
-        for name in (_plan_name(run), *old):
+        for name in old:
             # Another run may delete the same file.
             with contextlib.suppress(FileNotFoundError):
                 if name not in needed:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.models import BatchScrapeRequest
@@ -50,10 +50,8 @@ class IncrementalCrawlRun(JobRun):
 
     def publish(self, results: Results, value: Value | None = None) -> Any:
         """Publish results, and push that sitemaps were not read; see `Publication.publish`."""
-        # Publishing deletes the plan's file.
-        plan = self.plan
         result = super().publish(results, value)
-        self.lacks("sitemapsNotRead", plan.sitemaps_not_read, plan.sitemaps)
+        self.lacks("sitemapsNotRead", self.plan.sitemaps_not_read, self.plan.sitemaps)
         return result
 
     def request(self) -> tuple[type[RequestModel], Mapping[str, Any]]:
@@ -77,6 +75,7 @@ class IncrementalCrawlRun(JobRun):
     def plan(self) -> Plan:
         """The crawl plan: an earlier attempt's, or a new one."""
         seen = self.publication.seen
+        self.leftovers.append(partial(seen.folder.delete_plan, seen.run))
         plan = seen.folder.plan_of(seen.run)
         if plan is None:
             plan = self._new_plan()

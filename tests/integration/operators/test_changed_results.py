@@ -26,7 +26,7 @@ from airflow_provider_webdata.results.files.formats import SUFFIXES
 from airflow_provider_webdata.results.files.quarantine import publish
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support import direct
-from tests.support.direct import Outcome, StateStore
+from tests.support.direct import Outcome, StateStore, TaskInstance
 
 HOME = "https://corner.example/"
 WAITING: dict[str, Any] = {"deferrable": False, "wait": Wait(poll_interval=1)}
@@ -427,6 +427,11 @@ def show_sitemap(site: Site, **dates: str) -> None:
     site.control.set_page(SITEMAP, f"<urlset>{pages}</urlset>")
 
 
+def plans(site: Site) -> list[str]:
+    """Return the plans that remain, finished or not."""
+    return [path.name for path in (site.folder / "seen").iterdir() if "plan" in path.name]
+
+
 def spent(site: Site) -> int:
     return 10_000 - site.control.state()["credits"]
 
@@ -545,7 +550,25 @@ def test_a_later_attempt_keeps_to_the_plan(site: Site, here: SandboxServer, conn
     done = site.run(1, INCREMENTAL)
     assert (done.state, done.reschedules) == ("success", 1), done.error
     assert len(site.control.requests("/v2/map")) == 1
-    assert not [file for file in (site.folder / "seen").iterdir() if file.name.endswith(".plan.json")]
+    assert plans(site) == []
+
+
+def test_a_plan_remains_until_airflow_has_stored_the_result(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures = [OSError("the database is down")]
+    push = TaskInstance.xcom_push
+
+    def failing(ti: TaskInstance, key: str, value: Any) -> None:
+        if key == "data" and failures:
+            raise failures.pop()
+        push(ti, key, value)
+
+    monkeypatch.setattr(TaskInstance, "xcom_push", failing)
+    done = site.run(1, INCREMENTAL, retries=1)
+    assert done.ended == ("success", 2), done.error
+    assert [len(site.control.requests(path)) for path in ("/v2/map", "/v2/batch/scrape$")] == [1, 1]
+    assert plans(site) == []
 
 
 TRACKING = ("a?utm_source=mail", "a?utm_source=feed", "a#top")

@@ -310,6 +310,7 @@ def test_an_object_store(bucket: str) -> None:
         assert folder.plan_of(at(day)) == plan
         folder.write(at(day), folder.known_before(at(day)), dict([entry("a", str(day))]), "content")
         folder.tidy(at(day), 2)
+        folder.delete_plan(at(day))
         assert folder.plan_of(at(day)) is None
     assert known(folder, at(4)) == {"a": "3"}
     assert known(folder, at(3)) == {"a": MAYBE_CHANGED}
