@@ -26,6 +26,7 @@ class Plan:
     :param is_whole: True if the map listed the whole site.
     :param sitemaps: number of sitemaps that may have changed.
     :param sitemaps_not_read: number of these that were not read.
+    :param site: digest of the task's arguments, see `Site.digest`.
     """
 
     read: list[str]
@@ -34,6 +35,7 @@ class Plan:
     is_whole: bool
     sitemaps: int = 0
     sitemaps_not_read: int = 0
+    site: str = ""
 
 
 def planned(

@@ -77,24 +77,29 @@ class IncrementalCrawlRun(JobRun):
         seen = self.publication.seen
         self.leftovers.append(partial(seen.folder.delete_plan, seen.run))
         plan = seen.folder.plan_of(seen.run)
-        if plan is None:
+        # A resumed task reads the result of the job that it started by this plan.
+        if plan is None or (plan.site != self._site.digest and not self.is_resumed):
             plan = self._new_plan()
             seen.folder.write_plan(seen.run, plan)
         return plan
 
-    def _fields(self, urls: Sequence[str]) -> dict[str, Any]:
-        return {**self.task.field_values(), "urls": urls}
-
-    def _new_plan(self) -> Plan:
-        task, seen = self.task, self.publication.seen
-        site = Site(
+    @cached_property
+    def _site(self) -> Site:
+        task = self.task
+        return Site(
             task.url,
             task.map_options or {},
             task.sitemap_url,
             task.max_sitemaps,
             task.refresh_after,
-            seen.changes.ignore_query,
+            self.publication.seen.changes.ignore_query,
         )
+
+    def _fields(self, urls: Sequence[str]) -> dict[str, Any]:
+        return {**self.task.field_values(), "urls": urls}
+
+    def _new_plan(self) -> Plan:
+        site, seen = self._site, self.publication.seen
 
         def scrape(request: dict[str, Any]) -> tuple[str, float]:
             with self.ledger.sending("scrape", request):

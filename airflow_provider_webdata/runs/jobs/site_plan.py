@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
@@ -49,6 +51,11 @@ class Site:
     ignore_query: bool
 
     @property
+    def digest(self) -> str:
+        """A digest of all fields."""
+        return hashlib.sha256(json.dumps(vars(self), sort_keys=True, default=str).encode()).hexdigest()
+
+    @property
     def request(self) -> dict[str, Any]:
         """The map request of the site."""
         return {"ignore_cache": True, **self.options, "url": self.url}
@@ -85,6 +92,7 @@ class Site:
             is_whole=len(links) < int(limit),
             sitemaps=sitemaps.changed,
             sitemaps_not_read=sitemaps.not_read,
+            site=self.digest,
         )
 
 

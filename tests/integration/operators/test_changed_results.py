@@ -571,6 +571,23 @@ def test_a_plan_remains_until_airflow_has_stored_the_result(
     assert plans(site) == []
 
 
+def test_a_corrected_task_is_planned_anew(site: Site) -> None:
+    """The plan of its former `url` or `map_options` lists pages that it must not read."""
+    other = "https://other.example/"
+    site.control.set_page(other, "<main>other</main>")
+    refused: Any = {"status": 402, "body": {"success": False, "error": "Insufficient credits"}}
+    site.control.add_fault("status", path="/v2/batch/scrape$", times=3, **refused)
+    for more in ({}, {}, {"map_options": {"limit": 2}}):
+        assert site.run(1, INCREMENTAL, **more).state == "failed"
+    operator, arguments = INCREMENTAL
+    done = site.run(1, (operator, {**arguments, "url": other}))
+    assert [url_of(item) for item in done.value["data"]] == [other]
+    maps = [
+        request["body"].get("limit") or request["body"]["url"] for request in site.control.requests("/v2/map")
+    ]
+    assert maps == [HOME, 2, other]
+
+
 TRACKING = ("a?utm_source=mail", "a?utm_source=feed", "a#top")
 QUERY = ("a?session=1", "a?session=2&x", "a")
 
