@@ -166,6 +166,12 @@ class TaskLedger:
         )
         self.credits.report()
 
+    def save(self, credits: float, operation: str) -> None:
+        """Record credits that were not spent; push and log the task's credits."""
+        # Without a name: the reservation of a killed attempt remains.
+        self.credits.settle("", 0, operation, saved=credits)
+        self.credits.report()
+
     def settle_failed(
         self,
         error: BaseException,

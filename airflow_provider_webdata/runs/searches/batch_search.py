@@ -76,9 +76,7 @@ class BatchSearchRun(Run):
         try:
             self._search(batch, [query for key, query in queries.items() if key not in settled])
         finally:
-            # Without a name: a killed attempt's reservation remains.
-            self.ledger.credits.settle("", 0, self.operation, saved=before)
-            self.ledger.credits.report()
+            self.ledger.save(before, self.operation)
             summary = _summary(batch.tally)
             self.push(**summary)
             self.lacks("searchesFailed", len(batch.tally.failed), len(queries))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sqlite3
 from collections.abc import Callable
@@ -13,6 +14,7 @@ import pytest
 from airflow.sdk.observability.stats import Stats
 
 from airflow_provider_webdata.common.item_urls import url_of
+from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
@@ -586,6 +588,39 @@ def test_a_corrected_task_is_planned_anew(site: Site) -> None:
         request["body"].get("limit") or request["body"]["url"] for request in site.control.requests("/v2/map")
     ]
     assert maps == [HOME, 2, other]
+
+
+def test_an_interrupted_plan_is_continued(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rate limit at each second sitemap: neither the map nor a sitemap is billed twice."""
+    site.control.configure(credits=10_000)
+    nested = [f"{HOME}of_{name}.xml" for name in "abc"]
+    index = "".join(f"<sitemap><loc>{url}</loc></sitemap>" for url in nested)
+    site.control.set_page(SITEMAP, f"<sitemapindex>{index}</sitemapindex>")
+    for url in nested:
+        site.control.set_page(
+            url, f"<urlset><url><loc>{HOME}a</loc><lastmod>2026-01-01</lastmod></url></urlset>"
+        )
+    site.run(1, INCREMENTAL)
+    before = spent(site)
+    site.control.clear_requests()
+    scrape, calls = WebDataHook.scrape, itertools.count()
+
+    def limited(hook: WebDataHook, *args: Any, **more: Any) -> Any:
+        if next(calls) % 2:
+            site.control.add_fault("status", path="/v2/scrape$", status=429, headers={"Retry-After": "60"})
+        return scrape(hook, *args, **more)
+
+    monkeypatch.setattr(WebDataHook, "scrape", limited)
+    done = site.run(2, INCREMENTAL)
+    assert (done.state, done.reschedules) == ("success", 3), done.error
+    scraped = [
+        request["body"]["url"] for request in site.control.requests("/v2/scrape$") if request["status"] == 200
+    ]
+    assert sorted(scraped) == sorted([SITEMAP, *nested])
+    assert len(site.control.requests("/v2/map")) == 1
+    used = sum(done.xcom["credits"]["byOperation"].values())
+    assert used == spent(site) - before
+    assert plans(site) == []
 
 
 TRACKING = ("a?utm_source=mail", "a?utm_source=feed", "a#top")
