@@ -298,6 +298,22 @@ class Ledger:
         except Exception as failure:  # noqa: BLE001 - the caller raises the call's own error
             self._log.warning("Failed to report the credits: %s", failure)
 
+    def resume(self) -> None:
+        """Include what the attempt reported before it was deferred, if Airflow has no store for it."""
+        record, attempt = self._record, self._record.attempt
+        if attempt.store is not None or attempt.ti is None or record.entries:
+            return
+        reported = attempt.ti.xcom_pull(key=CREDITS, map_indexes=attempt.map_index)
+        if not reported:
+            return
+        entry = self._entry(unknown=reported["unknown"], saved=reported["saved"])
+        entry |= {part: dict(reported[part]) for part in _PARTS}
+        for key, used in reported.get("jobs", {}).items():
+            operation = key.partition("/")[0]
+            entry["byOperation"][operation] -= used
+            record.entries[key] = {**self._entry(), "byOperation": {operation: used}}
+        self._add(None, entry)
+
     def to_wire(self) -> dict[str, Any]:
         """Return the XCom `credits`: `used`, `saved`, `unknown` (calls of unknown cost), and the breakdowns.
 

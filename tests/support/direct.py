@@ -49,7 +49,16 @@ class TaskInstance:
         # As Airflow stores it: a value that is not JSON fails here.
         self.xcom[key] = json.loads(json.dumps(value))
 
-    def xcom_pull(self, key: str, task_ids: Any = None, map_indexes: Any = "all", **_: Any) -> Any:
+    def xcom_pull(
+        self,
+        key: str,
+        task_ids: Any = None,
+        map_indexes: Any = "all",
+        include_prior_dates: bool = False,
+        **_: Any,
+    ) -> Any:
+        if not include_prior_dates:
+            return self.xcom.get(key)
         found = self.earlier.get(key)
         every = found if isinstance(found, list) else [found]
         if map_indexes != "all":
@@ -154,6 +163,8 @@ def execute(operator: Any, context: dict[str, Any]) -> Any:
         try:
             return task.execute(context) if not method else task.resume_execution(method, arguments, context)
         except TaskDeferred as deferred:
+            # Airflow keeps the XComs.
+            context = {**context, "ti": copy.copy(context["ti"])}
             method = deferred.method_name
             arguments = {**(deferred.kwargs or {}), "event": asyncio.run(_first_event(deferred.trigger))}
 

@@ -573,6 +573,19 @@ def test_a_plan_remains_until_airflow_has_stored_the_result(
     assert plans(site) == []
 
 
+def test_what_was_spent_before_a_deferral_is_reported(site: Site) -> None:
+    """On Airflow 3.2, which has no task state store, by the worker that resumes the task."""
+    site.control.configure(credits=10_000)
+    changes = Changes(str(site.folder / "seen"))
+    operator, arguments = INCREMENTAL
+    task = operator(task_id="t", **{**arguments, "deferrable": True, "changes": changes, "credit_limit": 50})
+    done = direct.run(task, None, day=datetime(2026, 1, 1, tzinfo=timezone.utc))
+    credits = done.xcom["credits"]
+    assert credits["byOperation"] == {"map": 1, "batch_scrape": 3}
+    assert credits["used"] == sum(credits["byConnection"].values()) == spent(site) == 4
+    assert credits["unknown"] == 0
+
+
 def test_a_corrected_task_is_planned_anew(site: Site) -> None:
     """The plan of its former `url` or `map_options` lists pages that it must not read."""
     other = "https://other.example/"
