@@ -121,7 +121,7 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
     def _get_next_poke_interval(
         self, started_at: Any, run_duration: Callable[[], float], poke_count: int
     ) -> float:
-        interval = super()._get_next_poke_interval(started_at, run_duration, poke_count)
+        interval: float = super()._get_next_poke_interval(started_at, run_duration, poke_count)
         # A pause that the service requests does not extend the sensor's timeout.
         interval = max(interval, min(self._run.pause, self.timeout - run_duration()))
         return max(interval, seconds_until_resumable()) if self.reschedule else interval

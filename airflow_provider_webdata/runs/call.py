@@ -189,11 +189,12 @@ class CallRun(Run):
 
     def _keep(self, error: BaseException) -> None:
         """Store an unpublished response; if that fails, fail the task without a retry."""
-        if self.kept is None or self.kept.keep():
+        kept = self.kept
+        if kept is None or kept.answer is None or kept.keep():
             return
         way_out = "clear the task to make the call again"
         try:
-            self.context["ti"].xcom_push(UNPUBLISHED, self.storable(wire_of(self.kept.answer)))
+            self.context["ti"].xcom_push(UNPUBLISHED, self.storable(wire_of(kept.answer)))
             way_out = f"the response is in this attempt's XCom 'unpublished': read it there, or {way_out}"
         except Exception as failure:  # noqa: BLE001 - no error here may lead to a retry that bills again
             self.log.warning("Failed to push the response to XCom, too: %s", failure)

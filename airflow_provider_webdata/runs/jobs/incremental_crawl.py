@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.models import BatchScrapeRequest
-from airflow_provider_webdata.api.prices import MAP_CREDITS, reported_credits
 from airflow_provider_webdata.common.numbers import credits_text
 from airflow_provider_webdata.runs.jobs.job import JobRun
+from airflow_provider_webdata.runs.jobs.plan_calls import PlanCalls
 from airflow_provider_webdata.runs.jobs.site_plan import Site
-from airflow_provider_webdata.runs.money.paid_records import FileRecords
-from airflow_provider_webdata.runs.money.task_ledger import Cost
 from airflow_provider_webdata.runs.publishing.step import Results
 from airflow_provider_webdata.runs.request import valid_request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from airflow_provider_webdata.api.models.base import RequestModel
     from airflow_provider_webdata.operators.incremental_crawl import WebDataIncrementalCrawlOperator
@@ -101,51 +97,14 @@ class IncrementalCrawlRun(JobRun):
         return {**self.task.field_values(), "urls": urls}
 
     def _new_plan(self) -> Plan:
-        """Return a new plan. Its calls are kept until it is complete: after a rate limit, it is continued."""
         site, seen = self._site, self.publication.seen
-        account = self.hook.get_settings().client.account
-        kept = FileRecords(f"{seen.folder.url}/plan", self.context, account)
-        earlier = {record["key"]: record["answer"] for record in kept.read()}
-        reused = 0.0
-
-        def once(
-            operation: str, request: dict[str, Any], call: Callable[[], dict[str, Any]]
-        ) -> dict[str, Any]:
-            nonlocal reused
-            key = hashlib.sha256(json.dumps([operation, request], sort_keys=True).encode()).hexdigest()
-            if (found := earlier.pop(key, None)) is not None:
-                reused += found["credits"]
-                return found
-            with self.ledger.sending(operation, request):
-                answer = call()
-            try:
-                kept.save([{"key": key, "answer": answer}])
-            finally:
-                self.ledger.settle(Cost(answer["credits"]), operation)
-            return answer
-
-        def listed() -> dict[str, Any]:
-            links = self.hook.map(site.request).links or ()
-            return {"links": [link.url for link in links if link.url], "credits": MAP_CREDITS}
-
-        def scraped(request: dict[str, Any]) -> dict[str, Any]:
-            response = self.hook.scrape(request)
-            text = response.data.raw_html
-            return {
-                "text": text if isinstance(text, str) else "",
-                "credits": reported_credits(response) or 1.0,
-            }
-
-        def scrape(request: dict[str, Any]) -> tuple[str, float]:
-            answer = once("scrape", request, partial(scraped, request))
-            return answer["text"], answer["credits"]
-
-        links = once("map", site.request, listed)["links"]
-        plan = site.plan(links, seen.known_for(self.site).entries, seen.run.moment, scrape, self.log)
+        calls = PlanCalls(self, seen.folder.url)
+        links = calls.links(site.request)
+        plan = site.plan(links, seen.known_for(self.site).entries, seen.run.moment, calls.text, self.log)
         seen.folder.write_plan(seen.run, plan)
-        kept.forget()
+        calls.forget()
         left = len(plan.known)
-        self.ledger.save(left + reused, "batch_scrape")
+        self.ledger.save(left + calls.saved, "batch_scrape")
         self.log.info(
             "%d pages: %d to scrape, %d known; at least %s credits saved",
             left + len(plan.read),

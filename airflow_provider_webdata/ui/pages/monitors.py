@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from airflow_provider_webdata.airflow_db.tasks import TaskName
-
     from airflow_provider_webdata.api.models import Monitor, MonitorCheck
 
     from .page import PageView
