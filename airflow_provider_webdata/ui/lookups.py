@@ -80,6 +80,10 @@ class _CacheEntry:
     size: int | None = None
 
 
+class _MissingConnectionError(Exception):
+    """A connection that has no fields to correct, which is what a `ConfigurationError` advises."""
+
+
 class Lookups:
     """Cached requests of one API server's pages."""
 
@@ -192,7 +196,7 @@ class Lookups:
                 return Lookup(await ask(await self._hook(conn_id)))
         except TimeoutError:
             return Lookup(problem=f"The service did not respond within {DEADLINE:.0f} seconds.")
-        except ConfigurationError as error:
+        except (ConfigurationError, _MissingConnectionError) as error:
             return Lookup(problem=str(error))
         except WebDataError as error:
             return Lookup(problem=diagnose(error)[1])
@@ -202,7 +206,9 @@ class Lookups:
     async def _hook(self, conn_id: str) -> AsyncWebDataHook:
         connection = await in_thread(find_webdata_connection, conn_id)
         if connection is None:
-            raise ConfigurationError(f"There is no connection {conn_id!r} of type webdata.")
+            raise _MissingConnectionError(
+                f"There is no connection {conn_id!r} of type webdata. It may have been deleted."
+            )
         settings = settings_of(connection)
         before, hook = self._hooks.get(conn_id, (None, None))
         if hook is None or settings != before:
