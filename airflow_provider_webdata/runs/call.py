@@ -85,9 +85,9 @@ class CallRun(Run):
     """One call and its response. A subclass states the call; this class bills, counts, and publishes it.
 
     A billed response is stored on receipt, until Airflow has stored the task's result: in Airflow's task state store
-    (3.3), up to 16 MiB, otherwise beside the output. If an attempt fails or is killed, the next one publishes the
-    response in place of the call. If it can neither be stored nor published, the task fails without a retry, and
-    pushes the response as XCom `unpublished`.
+    (3.3), otherwise beside the output; see `PaidResponse` for the limits. If an attempt fails or is killed, the next
+    one publishes the response in place of the call. If it can neither be stored nor published, the task fails without
+    a retry, and pushes the response as XCom `unpublished`.
     """
 
     task: WebDataOperator

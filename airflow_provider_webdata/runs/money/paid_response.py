@@ -10,7 +10,12 @@ from pydantic import ValidationError
 
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.coded_errors import brief
-from airflow_provider_webdata.runs.money.paid_records import FileRecords, StoreRecords, damaged
+from airflow_provider_webdata.runs.money.paid_records import (
+    MAX_STORED_BYTES,
+    FileRecords,
+    StoreRecords,
+    damaged,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,11 +25,16 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.models.base import Answer
     from airflow_provider_webdata.runs.money.paid_records import PaidRecords
 
+# Each 32 KiB takes a request to Airflow, and another one to delete them.
+MAX_BYTES_ON_RECEIPT = 2**18
+"""Maximum JSON of a response in the task state store of an attempt that has not failed."""
+
 
 class PaidResponse:
     """The response of a task's one call.
 
-    It is stored in Airflow's task state store (3.3) if it fits there, otherwise beside the output.
+    It is stored in Airflow's task state store (3.3) if it fits there, otherwise beside the output. A response above
+    `MAX_BYTES_ON_RECEIPT` is stored there only if the attempt fails.
 
     :param request: the request, as JSON. A stored response is reused only for an equal request.
     :param model: model of the response.
@@ -65,7 +75,7 @@ class PaidResponse:
         self.is_earlier = self.answer is not None
         if self.answer is None:
             self.answer = call()
-            self._store(self.answer)
+            self._store(self.answer, MAX_BYTES_ON_RECEIPT)
         else:
             self._log.info("Reusing the response that an earlier attempt received; it is not billed again")
         return self.answer
@@ -91,16 +101,19 @@ class PaidResponse:
         """Return whether the next attempt can read the response, if there is one; try again to store it."""
         if self.answer is None or self.is_earlier:
             return True
-        if self._stored is None and not self._store(self.answer):
+        if self._stored is None and not self._store(self.answer, MAX_STORED_BYTES):
             return False
         self._log.info("Stored the response: the next attempt publishes it without being billed again")
         return True
 
-    def _store(self, answer: Answer) -> bool:
+    def _store(self, answer: Answer, most: int) -> bool:
         record = {"key": self._key, "answer": answer.to_wire(), "skipped": answer.skipped}
+        size = len(json.dumps(record))
         for place in self._places:
             try:
                 records = place()
+                if isinstance(records, StoreRecords) and size > most:
+                    continue
                 records.save([record])
             except Exception as error:  # noqa: BLE001 - storage backends raise any error, and another backend may work
                 self._log.warning("Failed to store the response for a retry: %s", brief(error))

@@ -6,6 +6,7 @@ import json
 from types import SimpleNamespace
 
 import pytest
+from airflow.configuration import conf
 
 from airflow_provider_webdata.runs.failures import UnpublishedResponseError
 from airflow_provider_webdata.runs.money import paid_records as paid_records
@@ -111,6 +112,13 @@ def test_the_store_is_not_filled_without_end(monkeypatch, caplog):
         sum(len(json.loads(value)) for name, value in store.values.items() if name != "webdata_paid") <= 2000
     )
     assert caplog.text.count("exceed 0 MiB, the limit") == 1
+
+
+def test_airflow_does_not_warn_of_long_values():
+    store = StateStore()
+    StoreRecords(store).save([record("k", text='"' * 2**17)])
+    limit = conf.getint("state_store", "max_value_storage_bytes", fallback=65535)
+    assert max(len(value) for value in store.values.values()) <= limit
 
 
 def test_a_part_that_the_index_does_not_know_is_none():

@@ -10,7 +10,7 @@ import pytest
 from airflow_provider_webdata.api.models import SearchResponse
 from airflow_provider_webdata.runs.failures import UnpublishedResponseError
 from airflow_provider_webdata.runs.money.paid_records import StoreRecords
-from airflow_provider_webdata.runs.money.paid_response import PaidResponse
+from airflow_provider_webdata.runs.money.paid_response import MAX_BYTES_ON_RECEIPT, PaidResponse
 from tests.support.direct import StateStore, TaskInstance, context_of
 
 WIRE = {
@@ -39,6 +39,15 @@ def test_the_next_attempt_reads_the_response():
     assert first.keep()
     again = second.or_call(not_called)
     assert (again.to_wire(), again.skipped, second.is_earlier) == (WIRE, 3, True)
+
+
+def test_a_long_response_is_stored_only_if_the_attempt_fails():
+    store, answer = StateStore(), SearchResponse.model_validate({**WIRE, "more": "x" * MAX_BYTES_ON_RECEIPT})
+    first = kept(store, 1)
+    first.or_call(lambda: answer)
+    assert store.values == {}
+    assert first.keep()
+    assert kept(store, 2).or_call(not_called).to_wire()["more"] == answer.to_wire()["more"]
 
 
 def test_a_response_without_its_form_is_damaged():
