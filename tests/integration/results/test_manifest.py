@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from airflow_provider_webdata.results.errors import OutputError
@@ -161,7 +161,18 @@ _SITES = st.dictionaries(st.sampled_from("abc"), st.sampled_from("xy"), min_size
 _RUNS = st.lists(st.tuples(st.integers(1, 4), _SITES, st.sampled_from(["all", "some", "no"])), max_size=7)
 
 
+def _consumed(*runs: tuple[int, dict[str, str]]) -> list[tuple[int, dict[str, str], str]]:
+    return [(day, pages, "all") for day, pages in runs]
+
+
 @given(_RUNS, _SITES, st.integers(1, 2))
+# The newest run is cleared, in two ways; an older run is cleared; a day is backfilled.
+@example(
+    _consumed((1, {"a": "x", "b": "x"}), (2, {"b": "x"}), (2, {"a": "x", "b": "x"})), {"a": "x", "b": "x"}, 1
+)
+@example(_consumed((1, {"a": "x"}), (2, {"a": "y", "b": "x"}), (2, {"a": "x"})), {"a": "x"}, 2)
+@example(_consumed((1, {"a": "x"}), (2, {"a": "y"}), (1, {"a": "x"})), {"a": "y"}, 2)
+@example(_consumed((1, {"a": "x", "b": "x"}), (3, {"b": "x"}), (2, {"b": "x"})), {"a": "x", "b": "x"}, 1)
 def test_consumers_have_the_whole_site_whatever_runs_were_before(
     runs: list[tuple[int, dict[str, str], str]], site: dict[str, str], after: int
 ) -> None:
