@@ -30,23 +30,22 @@ if TYPE_CHECKING:
 
 _BATCH_ROWS = 1_000
 # Databases without transactions of several statements, by the names of their dialects.
-_NO_TRANSACTIONS = frozenset(
-    {
-        *(
-            "athena",
-            "awsathena",
-            "bigquery",
-            "clickhouse",
-            "clickhousedb",
-            "databricks",
-            "drill",
-            "druid",
-            "hive",
-        ),
-        *("impala", "pinot", "presto", "spark", "trino"),
-    }
-)
-# Quoted column names also ignore case.
+_NO_TRANSACTIONS = {
+    "athena",
+    "awsathena",
+    "bigquery",
+    "clickhouse",
+    "clickhousedb",
+    "databricks",
+    "drill",
+    "druid",
+    "hive",
+    "impala",
+    "pinot",
+    "presto",
+    "spark",
+    "trino",
+}
 _IGNORE_CASE = frozenset({"mariadb", "mssql", "mysql", "redshift", "sqlite"})
 # Maximum for an index: in MySQL 3,072 bytes at four per character, in SQL Server 900 bytes at two.
 _KEY_CHARACTERS = 700
