@@ -57,7 +57,7 @@ class TaskInstance:
         include_prior_dates: bool = False,
         **_: Any,
     ) -> Any:
-        if not include_prior_dates:
+        if task_ids is None and not include_prior_dates:
             return self.xcom.get(key)
         found = self.earlier.get(key)
         every = found if isinstance(found, list) else [found]

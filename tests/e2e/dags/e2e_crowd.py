@@ -16,7 +16,7 @@ from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
 
 KNOWN = Path(os.environ["AIRFLOW_HOME"]) / "monitors.json"
 # Airflow (3.3.2) itself may stop where some 200 start at once: see "When something goes wrong" in docs/waiting.md.
-CROWD = 30
+CROWD = 12
 
 monitor = json.loads(KNOWN.read_text())["crowd"]
 

@@ -93,9 +93,10 @@ def test_the_examples_of_a_page_run_and_find_something(
     if name_of(page) == "docs/operators/account.md":
         use(sandbox)
     returned: list[Any] = []
+    variables = {"AIRFLOW_VAR_WEB_FOLDER": f"file://{tmp_path}"}
     for found in filter(is_run, snippets(page)):
         if found.defines_dag or found.has_tasks:
-            environ = {"AIRFLOW_CONN_WEBDATA_DEFAULT": connection(sandbox), **storage}
+            environ = {"AIRFLOW_CONN_WEBDATA_DEFAULT": connection(sandbox), **storage, **variables}
             outcome = airflow.run(dag_file(found, tmp_path), **environ)
             assert_found(found, outcome)
             returned += [value for key, value in outcome.xcom.items() if key.endswith(".return_value")]
