@@ -110,6 +110,13 @@ class JobLookup:
         found.jobs = ours[::-1]
         return found
 
+    def delivered(self) -> JobMatches:
+        """Search the inbox only; no job is found if it cannot be read."""
+        try:
+            return JobMatches(self._delivered() if self.keys else [], are_certain=True)
+        except WebDataError:
+            return JobMatches()
+
     def _delivered(self) -> list[str]:
         jobs: dict[str, None] = {}
         cursor: str | None = None

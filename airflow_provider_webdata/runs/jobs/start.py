@@ -184,7 +184,9 @@ class JobStart:
         if not (record.is_begun or self._is_unrecorded):
             return JobMatches()
         if self._has_key:
-            # A job of the same URL may be another task's; the key identifies ours.
+            # A job of the same URL may be another task's; a key identifies ours.
+            if (delivered := self._lookup.delivered()).jobs:
+                return delivered
             self.log.info(
                 "An earlier attempt may have started a job; sending the request again with the same idempotency key"
             )
