@@ -135,9 +135,9 @@ class JobLookup:
                 yield crawl.id
 
     def _has_our(self, options: Mapping[str, Any]) -> bool:
-        """Return whether no option of a crawl differs that servers return as it was requested."""
+        """Return whether no option of a crawl differs that servers return as it was requested, or empty."""
         return all(
-            self.request.get(name, options[name]) == options[name]
+            (self.request.get(name) or None) == (options[name] or None)
             for name in ("limit", "includePaths", "excludePaths")
             if name in options
         )

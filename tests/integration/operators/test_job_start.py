@@ -391,10 +391,14 @@ def test_a_self_hosted_crawl_with_other_options_is_another_tasks(
     self_hosted: JobService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connect(monkeypatch, self_hosted, server="self-hosted")
-    task, other = Task(self_hosted, "crawl"), Task(self_hosted, "crawl")
+    task = Task(self_hosted, "crawl")
     task.crash("before asking")
-    other.body = {**other.body, "limit": 1}
-    assert [other.start().job_id, task.start().job_id] == self_hosted.started()
+    for options in ({"limit": 1}, {"excludePaths": ["/old/.*"]}, {"includePaths": ["/new/.*"]}):
+        other = Task(self_hosted, "crawl")
+        other.body = {**other.body, **options}
+        other.start()
+    job = task.start()
+    assert job.job_id == self_hosted.started()[3]
 
 
 def test_an_uncertain_start_is_repeated_only_where_nothing_is_billed(
