@@ -68,8 +68,10 @@ def quarantined_at(url: str) -> datetime | None:
     return None
 
 
-def discard(url: str, written: datetime | None, files: Collection[str], run: str) -> None:
-    """Delete an output's quarantine after a run whose results replace it. An error is only logged.
+def discard(url: str, written: datetime | None, files: Collection[str], run: str) -> bool:
+    """Delete an output's quarantine after a run whose results replace it; return whether it was deleted.
+
+    An error is only logged.
 
     The quarantine of a partitioned output stays if it has partitions of another run that this run did not write.
 
@@ -79,20 +81,21 @@ def discard(url: str, written: datetime | None, files: Collection[str], run: str
     :param run: see `PartitionedOutput`.
     """
     if written is None or quarantined_at(url) != written:
-        return
+        return False
     try:
         quarantined: list[str] = []
         if url.endswith(LIST_SUFFIX):
             quarantined = files_of(url, QUARANTINE)
             if writer_of(url, QUARANTINE) != run and not {*quarantined} <= {*files}:
-                return
+                return False
         for path in (*quarantined, url):
             with suppress(FileNotFoundError):
                 storage_path(path + QUARANTINE).unlink()
     except Exception as error:  # noqa: BLE001 - the results are written
         log.warning("%s%s, which this run replaces, could not be deleted: %s", url, QUARANTINE, brief(error))
-    else:
-        log.info("Deleted the rejected results of an earlier attempt or run, %s%s", url, QUARANTINE)
+        return False
+    log.info("Deleted the rejected results of an earlier attempt or run, %s%s", url, QUARANTINE)
+    return True
 
 
 def _check_age(url: str) -> None:

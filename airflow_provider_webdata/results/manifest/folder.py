@@ -206,7 +206,7 @@ class ManifestFolder:
                 if writes > 1:
                     known.rewritten[name] = writes
                 if output := header.get("rejectedOutput"):
-                    # The results were published, replaced, or deleted if they are no longer in quarantine.
+                    # Without a quarantine, the results were published or deleted by a person; see `delete_rejected`.
                     if quarantined_at(output) is None:
                         known.ignored[name] = header.get("runId", "")
                     continue
@@ -339,6 +339,17 @@ class ManifestFolder:
         """Delete the crawl plan of a finished run."""
         with contextlib.suppress(FileNotFoundError):
             (self._path / _plan_name(run)).unlink()
+
+    def delete_rejected(self, output: str, published: Collection[str]) -> None:
+        """Delete the files of rejected results that were replaced at their output before anyone published them.
+
+        :param published: names of files to keep.
+        """
+        for name in self._names():
+            if _REJECTED in name and name not in published:
+                with contextlib.suppress(FileNotFoundError):
+                    if next(self._read(name)).get("rejectedOutput") == output:
+                        (self._path / name).unlink()
 
     def tidy(self, run: ManifestRun, keep: int, needed: Collection[str] = ()) -> None:
         """Delete all but the newest `keep` files up to the run's. Files of later runs remain.

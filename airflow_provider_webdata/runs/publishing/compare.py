@@ -80,7 +80,7 @@ class Compare(Step):
         return known
 
     def known_for(self, site: str | None) -> Known:
-        """Return the pages that earlier runs saw; none if they covered another site.
+        """Return the pages that earlier runs saw; if they covered another site, warn, and forget them.
 
         :param site: the site that this run covers, if any.
         """
@@ -205,6 +205,10 @@ class Compare(Step):
     def rejected(self, output: str) -> None:
         """Write a manifest that later runs consider if the results are published after all."""
         self._write(rejected_output=output)
+
+    def forget_rejected(self, output: str) -> None:
+        """Delete the manifests of rejected results that this run has deleted from an output's quarantine."""
+        self.folder.delete_rejected(output, self.known.ignored)
 
     def written(self) -> None:
         """Write the manifest of this run."""

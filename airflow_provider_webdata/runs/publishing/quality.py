@@ -165,8 +165,11 @@ class Measure(Step):
 
     def replaced(self, files: Sequence[str]) -> None:
         """Delete the quarantine that these results replace."""
-        if self._output is not None:
-            discard(self._output, self._rejected_at, files, json_text(Attempt(self._context).instance))
+        if self._output is None:
+            return
+        run = json_text(Attempt(self._context).instance)
+        if discard(self._output, self._rejected_at, files, run) and self._compare is not None:
+            self._compare.forget_rejected(self._output)
 
     @property
     def _failed(self) -> list[Assertion]:

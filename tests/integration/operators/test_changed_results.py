@@ -188,6 +188,18 @@ def test_a_row_that_published_results_deleted_is_loaded_again(
     assert site.crawl(6) == (counts(same=3, failed=1), [])
 
 
+def test_rejected_results_that_the_next_run_replaced_change_nothing(site: Site, log: Any) -> None:
+    """At a fixed path, the next run deletes the quarantine, which is then no sign of a publication."""
+    output = str(site.folder / "pages.jsonl")
+    for day in (1, 2, 3, 4):
+        site.show(b="<p>broken</p>" if day == 2 else "<p>second</p>")
+        done = site.run(day, CRAWL, output=output, quality=Quality(min_items=50 if day == 2 else 1))
+        assert done.state == ("failed" if day == 2 else "success")
+        if day > 2:
+            assert done.xcom["changes"] == counts(same=3, failed=1)
+    assert "rejected results were published" not in log()
+
+
 def loaded_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], set[str]]:
     """Return a function that loads a file into a table, and returns the names of the table's pages."""
     database = tmp_path / "pages.db"
