@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,8 @@ _FAILURES = frozenset({"DatabaseError", "InterfaceError"})
 _LIMIT_EXCEEDED = "54"
 """PostgreSQL's class of states for values that are too large, for example for an index."""
 _MAX_LENGTH = 300
+# A quoted text that is longer than a name.
+_LONG_VALUE = re.compile(r"""(["'])(?:(?!\1).){64,}\1""")
 
 
 class TableError(CodedError, AirflowFailException):
@@ -50,7 +53,7 @@ def database_errors(failed: Callable[[], str]) -> Iterator[None]:
             raise
         state = str(getattr(error, "pgcode", None) or getattr(error, "sqlstate", None) or "")
         is_final = names & _REJECTIONS or state.startswith(_LIMIT_EXCEEDED)
-        reason = " ".join(str(error).split()) or type(error).__name__
-        if len(reason) > _MAX_LENGTH:
-            reason = f"{reason[: _MAX_LENGTH - 1]}…"
+        # The other lines of a driver's error contain the row and the statement.
+        first = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
+        reason = _LONG_VALUE.sub(r"\1…\1", first)[:_MAX_LENGTH]
         raise (TableError if is_final else LoadError)(f"{failed()}: {reason}") from error

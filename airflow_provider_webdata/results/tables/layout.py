@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.results.tables.errors import TableError
 
 if TYPE_CHECKING:
@@ -82,7 +83,11 @@ class Layout:
     def key_of(self, values: tuple[Any, ...]) -> str:
         """Return a row's key as text, such as `url='https://a.example/'`; empty without a key."""
         names = [column.name for column in self.columns]
-        return ", ".join(f"{name}={values[names.index(name)]!r}" for name in self.key)
+        found = ((name, values[names.index(name)]) for name in self.key)
+        return ", ".join(
+            f"{name}={(without_secrets(value) if isinstance(value, str) else value)!r}"
+            for name, value in found
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
