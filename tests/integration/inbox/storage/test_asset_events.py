@@ -532,6 +532,18 @@ def test_the_asset_of_meaningful_checks(sqlite_airflow: Airflow) -> None:
     assert sqlite_airflow.runs("on_2") == [[name] for name in names]
 
 
+def test_checks_that_nothing_judges(airflow: Airflow) -> None:
+    airflow.schedule(monitor_asset(MONITOR, only_if_meaningful=True))
+    airflow.store.add([completed("first")])
+    airflow.events().register()
+    assert asset_events.unjudged_assets(airflow.engine, CONN) == [MONITOR]
+    facts = {"url": "https://a.example/", "status": "changed", "isMeaningful": True}
+    page = {"monitorId": MONITOR, "checkId": "second", **facts}
+    airflow.store.add([completed("second", type="monitor.page", data=page), completed("second")])
+    airflow.events().register()
+    assert asset_events.unjudged_assets(airflow.engine, CONN) == []
+
+
 @pytest.mark.parametrize("bytes_of_rest", [0, INLINE_BODY_BYTES])
 def test_facts_are_those_of_the_body_whatever_its_size(sqlite_airflow: Airflow, bytes_of_rest: int) -> None:
     sqlite_airflow.schedule(monitor_asset(NAME), job_asset("crawl"))
