@@ -77,6 +77,35 @@ def site(here: SandboxServer, tmp_path: Path) -> Site:
     return Site(here, tmp_path)
 
 
+@pytest.fixture
+def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], set[str]]:
+    """Return a function that loads a file into a table, and returns the names of the table's pages."""
+    database = tmp_path / "pages.db"
+    sqlite3.connect(database).close()
+    monkeypatch.setenv("AIRFLOW_CONN_WAREHOUSE", json.dumps({"conn_type": "sqlite", "host": str(database)}))
+
+    def load_and_read(path: Path) -> set[str]:
+        task = WebDataToTableOperator(task_id="load", path=str(path), table="pages", conn_id="warehouse")
+        done = direct.run(task)
+        assert done.state == "success", done.error
+        with sqlite3.connect(database) as connection:
+            urls = connection.execute("SELECT source_url FROM pages").fetchall()
+        return {url.rpartition("/")[2] for (url,) in urls}
+
+    return load_and_read
+
+
+@pytest.fixture
+def night(site: Site, rows: Callable[[Path], set[str]]) -> Callable[[int], set[str]]:
+    """Return a function that crawls and loads a day, and returns the names of the table's pages."""
+
+    def crawl_and_load(day: int) -> set[str]:
+        site.crawl(day)
+        return rows(site.folder / f"{day}.jsonl")
+
+    return crawl_and_load
+
+
 def counts(**given: int) -> dict[str, int]:
     return dict.fromkeys(("new", "changed", "same", "removed", "failed"), 0) | given
 
@@ -116,14 +145,8 @@ def test_a_site_over_its_runs(site: Site, tmp_path: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("day", [3, 2], ids=["the newest run", "an older run"])
 def test_a_row_that_a_cleared_run_deleted_is_loaded_again(
-    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, day: int
+    site: Site, night: Callable[[int], set[str]], day: int
 ) -> None:
-    rows = loaded_rows(tmp_path, monkeypatch)
-
-    def night(number: int) -> set[str]:
-        site.crawl(number)
-        return rows(tmp_path / f"{number}.jsonl")
-
     assert night(1) == {"", "a", "b"}
     site.control.delete_page(f"{HOME}a")
     assert night(2) == {"", "a", "b"}
@@ -166,18 +189,12 @@ def test_a_list_removes_only_pages_that_were_requested(site: Site, tmp_path: Pat
 
 
 def test_a_row_that_published_results_deleted_is_loaded_again(
-    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    site: Site, rows: Callable[[Path], set[str]], night: Callable[[int], set[str]]
 ) -> None:
-    rows = loaded_rows(tmp_path, monkeypatch)
-
-    def night(number: int) -> set[str]:
-        site.crawl(number)
-        return rows(tmp_path / f"{number}.jsonl")
-
     assert night(1) == {"", "a", "b"}
     site.control.delete_page(f"{HOME}a")
     assert night(2) == {"", "a", "b"}
-    output = str(tmp_path / "3.jsonl")
+    output = str(site.folder / "3.jsonl")
     for _ in ("first", "cleared"):
         assert site.run(3, CRAWL, output=output, quality=Quality(min_items=50)).state == "failed"
     site.show(a="<p>first</p>")
@@ -198,23 +215,6 @@ def test_rejected_results_that_the_next_run_replaced_change_nothing(site: Site, 
         if day > 2:
             assert done.xcom["changes"] == counts(same=3, failed=1)
     assert "rejected results were published" not in log()
-
-
-def loaded_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], set[str]]:
-    """Return a function that loads a file into a table, and returns the names of the table's pages."""
-    database = tmp_path / "pages.db"
-    sqlite3.connect(database).close()
-    monkeypatch.setenv("AIRFLOW_CONN_WAREHOUSE", json.dumps({"conn_type": "sqlite", "host": str(database)}))
-
-    def rows(path: Path) -> set[str]:
-        load = WebDataToTableOperator(task_id="load", path=str(path), table="pages", conn_id="warehouse")
-        done = direct.run(load)
-        assert done.state == "success", done.error
-        with sqlite3.connect(database) as connection:
-            urls = connection.execute("SELECT source_url FROM pages").fetchall()
-        return {url.rpartition("/")[2] for (url,) in urls}
-
-    return rows
 
 
 def test_more_than_may_be_removed_is_kept(site: Site, log: Any) -> None:
