@@ -243,7 +243,7 @@ class WholeFile:
 class StagedFiles:
     """Complete files that appear under their names together, so that a full disk leaves the old ones.
 
-    In an object store, each file appears as soon as it is complete.
+    In an object store, a complete file appears at once.
     """
 
     def __init__(self) -> None:
