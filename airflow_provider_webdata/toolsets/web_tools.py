@@ -121,9 +121,9 @@ class WebTools:
         log.info("web_search %r: %d results", query, len(kept))
         results = [
             {
-                "title": trimmed(item.title or "", _MAX_LINE),
+                "title": trimmed(str(item.title or ""), _MAX_LINE),
                 "url": item.url,
-                "description": trimmed(item.description or "", _MAX_LINE),
+                "description": trimmed(str(item.description or ""), _MAX_LINE),
             }
             for item in kept
         ]

@@ -15,6 +15,7 @@ from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse, Response
 
 from airflow_provider_webdata import __version__
+from airflow_provider_webdata.api.errors import error_text
 from airflow_provider_webdata.common.dates import ago, span
 from airflow_provider_webdata.common.page_urls import UI_PATH, task_tab
 from airflow_provider_webdata.common.url_secrets import without_secrets
@@ -265,6 +266,7 @@ _ENVIRONMENT.filters |= {
     "moment": moment_markup,
     "number": number,
     "outside": outside,
+    "reason": error_text,
     "size": size,
     "span": lambda value: span(value.total_seconds()),
     "tab": task_tab,

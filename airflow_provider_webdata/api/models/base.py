@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias, TypeVar, get_args
 
 from pydantic import (
     BaseModel,
@@ -220,7 +220,11 @@ def _json_value(value: Any) -> Any:
 
 T = TypeVar("T")
 
-Lenient = Annotated[T, _Verbatim()]
+if TYPE_CHECKING:
+    # Code that reads such a field must expect any value.
+    Lenient: TypeAlias = T | object
+else:
+    Lenient = Annotated[T, _Verbatim()]
 """A field with third-party content, such as a page's meta tags. A value without the documented shape is kept unchanged,
 so that one unusual page does not invalidate a whole response."""
 

@@ -238,8 +238,8 @@ class SessionClosed(Answer):
     `cleanup_queued` is true if the browser of a scrape is being closed in the background.
     """
 
-    session_duration_ms: Lenient[int | float | None] = None
-    credits_billed: Lenient[int | float | None] = None
+    session_duration_ms: OrNone[int | float] = None
+    credits_billed: OrNone[int | float] = None
     cleanup_queued: Lenient[bool | None] = None
 
 

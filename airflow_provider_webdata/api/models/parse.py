@@ -142,11 +142,11 @@ class ParseUpload(ResponseModel):
 
     upload_url: str = Field(repr=False)
     upload_ref: str = Field(repr=False)
-    method: Lenient[str | None] = None
-    headers: Lenient[dict[str, str] | None] = Field(None, repr=False)
-    form_fields: Lenient[dict[str, str] | None] = Field(None, alias="fields", repr=False)
-    expires_at: Lenient[str | None] = None
-    max_size_bytes: Lenient[int | None] = None
+    method: str | None = None
+    headers: dict[str, str] | None = Field(None, repr=False)
+    form_fields: dict[str, str] | None = Field(None, alias="fields", repr=False)
+    expires_at: OrNone[str] = None
+    max_size_bytes: OrNone[int] = None
 
 
 class ParseUploadResponse(Answer):

@@ -6,7 +6,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.endpoints import JOBS
-from airflow_provider_webdata.api.errors import APIError, InvalidResponseError, WebDataError, trimmed
+from airflow_provider_webdata.api.errors import (
+    APIError,
+    InvalidResponseError,
+    WebDataError,
+    error_text,
+    trimmed,
+)
 from airflow_provider_webdata.api.prices import by_format, credits_of_tokens
 from airflow_provider_webdata.api.servers import missing_part
 from airflow_provider_webdata.common.arguments import number
@@ -380,7 +386,7 @@ class JobResult:
             )
             found.is_known = False
         for page in answer.failed:
-            found.add_failed(page.url, page.error, page.code)
+            found.add_failed(page.url, error_text(page.error) or None, page.code)
         blocked = answer.robots_blocked or ()
         found.robots_blocked = len(blocked)
         found.unread = [*(page.url for page in answer.failed if page.url), *blocked]

@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
 from airflow_provider_webdata.airflow_db.tasks import TaskName, starters_of
 from airflow_provider_webdata.api.endpoints import JOBS
+from airflow_provider_webdata.api.errors import error_text
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
@@ -281,9 +282,9 @@ async def one_part(page: PageView) -> Response:
         errors=errors,
         failed=failed[:_ERRORS_SHOWN],
         failures=len(failed),
-        reasons=Counter(error.code or error.error or "no reason given" for error in failed).most_common(
-            _ERRORS_SHOWN
-        ),
+        reasons=Counter(
+            error.code or error_text(error.error) or "no reason given" for error in failed
+        ).most_common(_ERRORS_SHOWN),
         rate=rate,
         left=left,
     )

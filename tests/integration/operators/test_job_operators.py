@@ -585,6 +585,22 @@ def test_page_errors_fail_the_task_only_past_a_ratio(
     assert outcome.xcom["incomplete"] == [{"kind": "pagesFailed", "number": 2, "of": 4}]
 
 
+@pytest.mark.parametrize(
+    ("error", "text"), [({"message": "gone"}, "gone"), (["gone"], "['gone']"), (7, "7"), (None, None)]
+)
+def test_the_reason_of_a_failed_page_may_have_any_shape(
+    service: JobService, error: Any, text: str | None
+) -> None:
+    """The result of a job that was billed is published anyway."""
+    service.ends_as, service.errors = (
+        ended("crawl", data=PAGES),
+        {"errors": [{"url": f"{URL}3", "error": error, "code": "X"}]},
+    )
+    outcome = direct.run(job("crawl"))
+    assert outcome.ended == ("success", 1)
+    assert outcome.value["errors"]["pages"] == [{"url": f"{URL}3", "error": text, "code": "X"}]
+
+
 @pytest.mark.rule("metadata-not-fetched")
 @pytest.mark.parametrize("kind", ["crawl", "batch_scrape"])
 def test_a_page_that_was_not_fetched_has_failed(service: JobService, tmp_path: Path, kind: str) -> None:

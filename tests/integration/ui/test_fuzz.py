@@ -6,6 +6,7 @@ import contextlib
 import json
 import random
 import re
+from collections import Counter
 from typing import Any
 
 from airflow_provider_webdata.inbox.envelope import NotJSONError
@@ -148,8 +149,14 @@ def answer(draw: random.Random, path: str) -> tuple[int, bytes]:
 def test_fuzz(pages: Pages, ids: dict[str, Any]) -> None:
     """No error of the server, no markup, no secret, and for each role nothing of what it may not read."""
     draw = random.Random(SEED)
-    served = random.Random(SEED)
-    pages.odd.answer = lambda path: answer(served, path)
+    times: Counter[str] = Counter()
+
+    def served(path: str) -> tuple[int, bytes]:
+        # The requests of one page arrive in any order.
+        times[path] += 1
+        return answer(random.Random(f"{SEED} {path} {times[path]}"), path)
+
+    pages.odd.answer = served
     seen: set[int] = set()
     deliveries = []
     for _ in range(20):

@@ -544,6 +544,25 @@ def test_failed_pages_of_a_completed_job(pages: Pages) -> None:
         assert "36 of 41 pages" in text, path
 
 
+def test_reasons_of_any_shape(pages: Pages) -> None:
+    """Of failed pages, and of a check and its pages."""
+    odd = {"url": "https://a.example/", "status": "error", "error": ["gone", {"since": 7}]}
+    bodies = {
+        "/errors": {"errors": [odd, {"url": "https://b.example/", "error": {"message": "away"}}]},
+        "/checks/": {"data": {"id": "odd", "status": "failed", "error": ["gone"], "pages": [odd]}},
+        "/monitor/": {"data": {"id": "odd"}},
+        "": {"status": "completed", "data": []},
+    }
+    pages.odd.answer = lambda path: (
+        200,
+        json.dumps({"success": True, **next(body for name, body in bodies.items() if name in path)}).encode(),
+    )
+    job = pages.get("/jobs/job/part", conn_id=EMPTY, operation="crawl", job_id="odd-reasons")
+    assert (job.status_code, "gone" in job.text, ">1 away</span>" in job.text) == (200, True, True), job.text
+    check = pages.get("/monitors/check/part", conn_id=EMPTY, monitor_id="odd-reasons", check_id="odd")
+    assert (check.status_code, check.text.count("gone")) == (200, 2), check.text
+
+
 def test_failed_pages_that_cannot_be_read_are_unknown(pages: Pages) -> None:
     job = {"success": True, "status": "completed", "completed": 36, "total": 36, "data": []}
     listed = {"success": True, "data": [{"id": "unread-job", "endpoint": "crawl"}], "has_more": False}

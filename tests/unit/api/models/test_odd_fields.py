@@ -36,8 +36,10 @@ NEEDED = {
     ),
     *("SearchData web", "SearchData images", "SearchData news", "SearchData research", "SearchData tools"),
     *("JobErrors errors", "JobErrors robotsBlocked"),
+    *("ParseUpload method", "ParseUpload headers", "ParseUpload fields"),
 }
-"""Optional fields without which results would be missing: results, and the link to the next ones."""
+"""Optional fields without which results would be missing: results, the link to the next ones, and an upload's target,
+which is not billed."""
 
 Path = tuple[str | int, ...]
 RESPONSES = {
@@ -71,6 +73,8 @@ def sample(annotation: Any) -> Any:
         }
     if origin is list:
         return [sample(args[0])]
+    if origin is dict:
+        return {"a": sample(args[1])}
     return {str: "x", int: 1, float: 1.5, bool: True}.get(annotation, {"a": 1})
 
 

@@ -431,7 +431,7 @@ ODD: list[tuple[type[m.ResponseModel], Body]] = [
     (m.AgentStatus, {"status": "completed", "data": [1], "expiresAt": {}, "creditsUsed": "few", "model": 2}),
     (m.ExecuteResult, {"success": True, "stdout": ["a"], "exitCode": "none", "killed": {}, "error": {"a": 1}}),
     (m.InteractSession, {"id": "s", "cdpUrl": {"url": SECRET}, "expiresAt": 1.5, "streamWebView": "perhaps"}),
-    (m.SessionClosed, {"sessionDurationMs": "long", "creditsBilled": None, "cleanupQueued": "soon"}),
+    (m.SessionClosed, {"creditsBilled": None, "cleanupQueued": "soon"}),
 ]
 NO_ANSWERS: list[tuple[type[m.ResponseModel], Any]] = [
     (m.SearchResponse, {}),
