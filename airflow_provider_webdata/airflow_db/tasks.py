@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from datetime import datetime, timedelta
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow.models.asset import AssetEvent, AssetWatcherModel
@@ -128,6 +129,17 @@ def waits_in_workers() -> list[StoredTask]:
 
     A task that started no job waits only if it is a sensor. A task that was deferred in this attempt waits no longer.
     """
+    with create_session() as session:
+        rows = [row for row in session.execute(_in_workers()) if _rendered(row).get("webdata_conn_id")]
+        names = [TaskName(*row[:4]) for row in rows]
+        pushed = pushed_by(session, names, _STARTED) if names else {}
+        return [
+            stored_task_of(row, None, pushed.get(name, {})) for name, row in zip(names, rows, strict=True)
+        ]
+
+
+@cache
+def _in_workers() -> Any:
     its_name = name_columns(TaskInstance)
     has_started = (
         select(XComModel.key).where(is_task(XComModel, its_name), XComModel.key.in_(_STARTED)).exists()
@@ -141,7 +153,7 @@ def waits_in_workers() -> list[StoredTask]:
         )
         .exists()
     )
-    statement = (
+    return (
         task_rows()
         .where(TaskInstance.state.in_((TaskInstanceState.RUNNING, TaskInstanceState.UP_FOR_RESCHEDULE)))
         .where(cast(RenderedTaskInstanceFields.rendered_fields, String).contains('"webdata_conn_id"'))
@@ -149,13 +161,6 @@ def waits_in_workers() -> list[StoredTask]:
         .order_by(TaskInstance.start_date, TaskInstance.task_id, TaskInstance.map_index)
         .limit(_MAX_IN_WORKERS)
     )
-    with create_session() as session:
-        rows = [row for row in session.execute(statement) if _rendered(row).get("webdata_conn_id")]
-        names = [TaskName(*row[:4]) for row in rows]
-        pushed = pushed_by(session, names, _STARTED) if names else {}
-        return [
-            stored_task_of(row, None, pushed.get(name, {})) for name, row in zip(names, rows, strict=True)
-        ]
 
 
 def stored_task(name: TaskName, keys: Collection[str]) -> StoredTask | None:
@@ -267,15 +272,15 @@ def starters_of(
         return {texts[row.text]: TaskName(*row[:4]) for row in session.execute(statement)}
 
 
-def dags_that_pushed(key: str, ids: Collection[str]) -> dict[str, set[str]]:
+def dags_that_pushed(keys: Collection[str], ids: Collection[str]) -> dict[str, set[str]]:
     """Return the DAGs whose tasks pushed these ids to XCom, by id.
 
-    :param key: key of the XCom, such as `job_id`.
+    :param keys: keys of the XComs, such as `job_id`.
     """
     text = cast(XComModel.value, String)
     statement = (
         select(text.label("text"), XComModel.dag_id)
-        .where(XComModel.key == key, text.in_(texts := _stored_texts(ids)))
+        .where(XComModel.key.in_(keys), text.in_(texts := _stored_texts(ids)))
         .distinct()
     )
     found: dict[str, set[str]] = {}

@@ -9,7 +9,7 @@ import uuid
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import String, case, column, delete, func, insert, literal, select, table
+from sqlalchemy import String, case, column, delete, func, insert, select, table
 
 from airflow_provider_webdata.airflow_db.database import insert_or_ignore, lone_statement, transaction
 from airflow_provider_webdata.airflow_db.errors import RefusedError, TablesMissingError
@@ -18,11 +18,11 @@ from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES
 from . import sequencer
 from .errors import CursorPastEndError, DeliveryNotFoundError
 from .records import DeliveryFilter, EventCount, NewDelivery, StoredDelivery, StoredPage, page_hash
-from .searches import selection
+from .searches import event_counts, selection
 from .tables import FAILED, VERSION_TABLE, asset_event, delivery
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from contextlib import AbstractContextManager
 
     from sqlalchemy.engine import Connection, Engine
@@ -33,8 +33,6 @@ MAX_DELIVERIES = 1000
 """Maximum number of deliveries in one page."""
 MAX_CONNECTIONS = 1000
 """Maximum number of connections in one query."""
-MAX_EVENTS = 100
-"""Maximum number of counted events."""
 
 _OMITTED = {"dedupe", "page_hash", "operation", "name", "monitor_name", "is_meaningful", "facts", "body"}
 _WITHOUT_BODY = [column for column in delivery.c if column.name not in _OMITTED]
@@ -228,29 +226,21 @@ class DeliveryStore:
     def count_events(self, conn_id: str, since: datetime, most: int) -> list[EventCount]:
         """Return the number of deliveries of each event, most frequent first.
 
-        Skips from event to event through the index of events.
-
         :param since: timezone-aware; approximate start of receipt, because positions follow the clock.
         :param most: counting limit for each event.
         """
         position = int(since.timestamp() * 10**6)
-        counts = []
         with self._transaction() as connection:
-            for name, operation in _event_names(connection, conn_id):
-                rows = (
-                    select(literal(1))
-                    .where(
-                        delivery.c.conn_id == conn_id,
-                        delivery.c.name.is_(None) if name is None else delivery.c.name == name,
-                        delivery.c.operation == operation,
-                        delivery.c.position >= position,
-                    )
-                    .limit(most)
-                    .subquery()
-                )
-                if count := connection.execute(select(func.count()).select_from(rows)).scalar_one():
-                    event = ".".join(part for part in (operation, name) if part) or "unnamed"
-                    counts.append(EventCount(event, count))
+            found = [
+                row
+                for statement in event_counts(conn_id, position, most)
+                for row in connection.execute(statement)
+            ]
+        counts = [
+            EventCount(".".join(part for part in (row.operation, row.name) if part) or "unnamed", row.number)
+            for row in found
+            if row.number
+        ]
         return sorted(counts, key=lambda found: -found.count)
 
     def last_received(self, conn_id: str) -> datetime | None:
@@ -366,26 +356,6 @@ def _conn_ids(connection: Connection) -> list[str]:
             break
         found.append(conn_id)
     return found
-
-
-def _event_names(connection: Connection, conn_id: str) -> Iterator[tuple[str | None, str]]:
-    """Yield name and operation of the connection's events, with one index step per event."""
-    columns = (delivery.c.name, delivery.c.operation)
-    mine = select(*columns).where(delivery.c.conn_id == conn_id)
-    if connection.execute(mine.where(delivery.c.name.is_(None)).limit(1)).first():
-        yield (None, "")
-    found = connection.execute(mine.where(delivery.c.name.is_not(None)).order_by(*columns).limit(1)).first()
-    for _ in range(MAX_EVENTS):
-        if found is None:
-            return
-        name, operation = found
-        yield (name, operation)
-        later = (
-            mine.where(delivery.c.name == name, delivery.c.operation > operation),
-            mine.where(delivery.c.name > name),
-        )
-        steps = (connection.execute(step.order_by(*columns).limit(1)).first() for step in later)
-        found = next((step for step in steps if step is not None), None)
 
 
 def _copy(connection: Connection, original: dict[str, Any]) -> int:

@@ -48,12 +48,13 @@ async def page(page: PageView) -> Response:
     """
     wanted, before = _wanted(page), page.whole("before") or None
     most = _SEARCHED if page.text("dag") else ROWS
-    found = await in_thread(_find, page, wanted, before, ROWS, most)
+    conn_ids = await page.conn_ids()
+    found = await in_thread(_find, page, conn_ids, wanted, before, ROWS, most)
     given = {name: page.text(name) for name in _FILTERS if page.text(name)}
     return await page.render(
         "deliveries.html",
         title="Deliveries",
-        conn_ids=await page.conn_ids(),
+        conn_ids=conn_ids,
         is_any_hidden=await page.is_any_connection_hidden(),
         deliveries=found.readable,
         are_any_hidden=len(found.readable) < found.searched,
@@ -71,7 +72,7 @@ async def page(page: PageView) -> Response:
 
 async def csv(page: PageView) -> Response:
     """Return the deliveries that match the filters as CSV, newest first."""
-    found = await in_thread(_find, page, _wanted(page), None, _EXPORTED, _EXPORTED)
+    found = await in_thread(_find, page, await page.conn_ids(), _wanted(page), None, _EXPORTED, _EXPORTED)
     heads = ("id", "received_at", "event", "success", "conn_id", "job_or_check_id", "monitor_id", "bytes")
     rows = (
         (
@@ -104,9 +105,11 @@ def _wanted(page: PageView) -> DeliveryFilter:
     )
 
 
-def _find(page: PageView, wanted: DeliveryFilter, before: int | None, rows: int, most: int) -> _Found:
+def _find(
+    page: PageView, conn_ids: list[str], wanted: DeliveryFilter, before: int | None, rows: int, most: int
+) -> _Found:
     conn_id, find, dag = (page.text(name) for name in ("conn_id", "find", "dag"))
-    conn_ids = [conn_id] if conn_id else _readable_conn_ids(page)
+    conn_ids = [conn_id] if conn_id else conn_ids
     if find.isdecimal():
         one = page.store().get(None, page.whole("find"))
         listed = [one] if one and one.conn_id in conn_ids else []
@@ -125,10 +128,6 @@ def _find(page: PageView, wanted: DeliveryFilter, before: int | None, rows: int,
         before = part[ROWS - 1].position if len(part) > ROWS else None
         if before is None or searched >= most:
             return _Found(found, searched, before)
-
-
-def _readable_conn_ids(page: PageView) -> list[str]:
-    return sorted(page.visitor.readable_connections(page.store().conn_ids()))
 
 
 def _by_id(wanted: DeliveryFilter, find: str) -> DeliveryFilter:

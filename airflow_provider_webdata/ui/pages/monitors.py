@@ -231,7 +231,7 @@ async def _checked_monitor(page: PageView, conn_id: str, monitor_id: str) -> Loo
 
     :raises HTTPException: 403, the visitor may not read its DAG.
     """
-    pushed = await in_thread(dags_that_pushed, "monitor_id", [monitor_id])
+    pushed = await in_thread(dags_that_pushed, ["monitor_id"], [monitor_id])
     await in_thread(page.require_dags, pushed.get(monitor_id, set()))
     found = await page.lookups.find(
         conn_id, ("monitor", monitor_id), lambda hook: hook.get_monitor(monitor_id)

@@ -72,11 +72,11 @@ def tasks_named(store: DeliveryStore, deliveries: Iterable[StoredDelivery]) -> d
 def delivery_owners(deliveries: Iterable[StoredDelivery], named: dict[int, TaskName]) -> dict[int, set[str]]:
     """Return the DAGs that deliveries belong to, by delivery id."""
     deliveries = list(deliveries)
-    by_job = dags_that_pushed("job_id", {one.job_id for one in deliveries if one.job_id})
-    by_monitor = dags_that_pushed("monitor_id", {one.monitor_id for one in deliveries if one.monitor_id})
+    ids = {one_id for one in deliveries for one_id in (one.job_id, one.monitor_id) if one_id}
+    pushed = dags_that_pushed(("job_id", "monitor_id"), ids)
     return {
-        one.id: by_job.get(one.job_id or "", set())
-        | by_monitor.get(one.monitor_id or "", set())
+        one.id: pushed.get(one.job_id or "", set())
+        | pushed.get(one.monitor_id or "", set())
         | ({named[one.id].dag_id} if one.id in named else set())
         for one in deliveries
     }
@@ -86,7 +86,7 @@ def job_owners(
     store: DeliveryStore, conn_id: str, job_ids: Collection[str]
 ) -> tuple[dict[str, set[str]], dict[str, TaskName]]:
     """Return the DAGs that jobs belong to, and the tasks that their deliveries name, both by job id."""
-    owners = dags_that_pushed("job_id", job_ids)
+    owners = dags_that_pushed(["job_id"], job_ids)
     named = {}
     # Without the inbox's tables, there are no deliveries.
     with contextlib.suppress(TablesMissingError):
@@ -101,7 +101,7 @@ def job_owners(
 def monitor_owners(monitors: Iterable[Monitor]) -> dict[str, set[str]]:
     """Return the DAGs that declare monitors, by monitor id."""
     monitors = list(monitors)
-    owners = dags_that_pushed("monitor_id", {one.id for one in monitors})
+    owners = dags_that_pushed(["monitor_id"], {one.id for one in monitors})
     for one in monitors:
         if (task := task_of_monitor(one)) is not None:
             owners.setdefault(one.id, set()).add(task.dag_id)
