@@ -18,7 +18,7 @@ from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES
 from . import sequencer
 from .errors import CursorPastEndError, DeliveryNotFoundError
 from .records import DeliveryFilter, EventCount, NewDelivery, StoredDelivery, StoredPage, page_hash
-from .searches import event_counts, selection
+from .searches import event_counts, event_names, selection
 from .tables import FAILED, VERSION_TABLE, asset_event, delivery
 
 if TYPE_CHECKING:
@@ -231,16 +231,13 @@ class DeliveryStore:
         """
         position = int(since.timestamp() * 10**6)
         with self._transaction() as connection:
-            found = [
-                row
-                for statement in event_counts(conn_id, position, most)
-                for row in connection.execute(statement)
+            names = [*connection.scalars(event_names(conn_id)), None]
+            counts = [
+                EventCount(".".join(part for part in (row.operation, name) if part) or "unnamed", row.number)
+                for name in names
+                for row in connection.execute(event_counts(conn_id, name, position, most))
+                if row.number
             ]
-        counts = [
-            EventCount(".".join(part for part in (row.operation, row.name) if part) or "unnamed", row.number)
-            for row in found
-            if row.number
-        ]
         return sorted(counts, key=lambda found: -found.count)
 
     def last_received(self, conn_id: str) -> datetime | None:
