@@ -6,9 +6,10 @@ index. With a single combined condition, a database would scan deliveries in ord
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Select, and_, func, literal, or_, select, union, union_all
+from sqlalchemy import Select, and_, bindparam, func, literal, or_, select, union, union_all
 
 from airflow_provider_webdata.inbox.envelope import OPERATIONS, split_event
 
@@ -76,9 +77,10 @@ def selection(
     return select(*columns).join(found, found.c.id == delivery.c.id).order_by(order).limit(limit)
 
 
-def event_names(conn_id: str) -> Select[Any]:
-    """Return the statement for the names of a connection's events, which steps from name to name through their index."""
-    mine = delivery.c.conn_id == conn_id
+@cache
+def event_names() -> Select[Any]:
+    """Return the statement for the names of the events of `conn_id`, which steps through their index."""
+    mine = delivery.c.conn_id == bindparam("conn_id")
     first = select(func.min(delivery.c.name).label("name"), literal(1).label("step")).where(mine)
     names = first.cte("names", recursive=True)
     following = select(func.min(delivery.c.name)).where(mine, delivery.c.name > names.c.name)
@@ -91,23 +93,22 @@ def event_names(conn_id: str) -> Select[Any]:
     return select(names.c.name).where(names.c.name.is_not(None))
 
 
-def event_counts(conn_id: str, name: str | None, position: int, most: int) -> Select[Any]:
-    """Return the statement that counts a connection's deliveries of a name by `operation`, as `number`.
+@cache
+def event_counts(*, is_named: bool) -> Select[Any]:
+    """Return the statement that counts, from `position`, the deliveries of `conn_id` by `operation`, up to `most` each.
 
-    :param name: None for deliveries without one.
-    :param position: counts deliveries from this position.
-    :param most: counting limit for each operation.
+    :param is_named: count those with `name`. Otherwise, count those without one.
     """
     operations = union_all(*(select(literal(one).label("operation")) for one in ("", *OPERATIONS))).subquery()
     rows = (
         select(literal(1))
         .where(
-            delivery.c.conn_id == conn_id,
-            delivery.c.name == name,
+            delivery.c.conn_id == bindparam("conn_id"),
+            delivery.c.name == bindparam("name") if is_named else delivery.c.name.is_(None),
             delivery.c.operation == operations.c.operation,
-            delivery.c.position >= position,
+            delivery.c.position >= bindparam("position"),
         )
-        .limit(most)
+        .limit(bindparam("most"))
         .correlate(operations)
         .subquery()
     )

@@ -229,13 +229,15 @@ class DeliveryStore:
         :param since: timezone-aware; approximate start of receipt, because positions follow the clock.
         :param most: counting limit for each event.
         """
-        position = int(since.timestamp() * 10**6)
+        values = {"conn_id": conn_id, "position": int(since.timestamp() * 10**6), "most": most}
         with self._transaction() as connection:
-            names = [*connection.scalars(event_names(conn_id)), None]
+            names = [*connection.scalars(event_names(), {"conn_id": conn_id}), None]
             counts = [
                 EventCount(".".join(part for part in (row.operation, name) if part) or "unnamed", row.number)
                 for name in names
-                for row in connection.execute(event_counts(conn_id, name, position, most))
+                for row in connection.execute(
+                    event_counts(is_named=name is not None), values | ({"name": name} if name else {})
+                )
                 if row.number
             ]
         return sorted(counts, key=lambda found: -found.count)
