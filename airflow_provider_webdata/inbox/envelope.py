@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 MAX_TEXT = 200
 """Maximum characters of names and ids at the service."""
 
+MAX_DAG_ID = 250
+"""Maximum characters of a DAG's id in Airflow."""
+
 MAX_URL = 2048
 """Maximum characters of a page's URL; a longer URL is dropped."""
 
@@ -53,6 +56,7 @@ class Envelope:
         fetched as a success.
     :param page_url: URL of the page: the requested URL, or else the URL after redirects.
     :param monitor_name: the monitor's name, which a managed webhook reports.
+    :param dag_id: the DAG of the task that started the job or declared the monitor, which a managed webhook reports.
     :param is_meaningful: of a monitor's changed or new page: its change was judged meaningful.
     :param facts: of a completed check or job, JSON: `status` and `summary`, or `creditsUsed` and `metadata`. A fact of
         more than 16 KiB is null.
@@ -67,6 +71,7 @@ class Envelope:
     success: bool | None = None
     page_url: str | None = None
     monitor_name: str | None = None
+    dag_id: str | None = None
     is_meaningful: bool | None = None
     facts: bytes | None = field(default=None, repr=False)
 
@@ -103,6 +108,7 @@ class Envelope:
             success=success,
             page_url=next(filter(None, urls), None),
             monitor_name=name_of(labels.monitor, MAX_TEXT),
+            dag_id=name_of(labels.dag_id, MAX_DAG_ID),
             is_meaningful=is_meaningful,
             facts=_facts_of(name, outline),
         )

@@ -99,6 +99,7 @@ class StoredDelivery:
     :param id: unique, never reused.
     :param position: position in the feed; None until published.
     :param job_id: id of the job, or for monitors of the check.
+    :param dag_id: the DAG of the task that started the job or declared the monitor, if the delivery names it.
     :param received_at: timezone-aware, UTC.
     :param size: size of the body, in bytes.
     :param body: verbatim; None if omitted because of its size.
@@ -112,6 +113,7 @@ class StoredDelivery:
     event: str | None
     job_id: str | None
     monitor_id: str | None
+    dag_id: str | None
     success: bool | None
     received_at: datetime
     size: int

@@ -321,6 +321,7 @@ def _row_of(new: NewDelivery) -> dict[str, Any]:
         "job_id": envelope.job_id,
         "monitor_id": envelope.monitor_id,
         "monitor_name": envelope.monitor_name,
+        "dag_id": envelope.dag_id,
         "is_meaningful": envelope.is_meaningful,
         "facts": envelope.facts,
         "page_hash": None if envelope.page_url is None else page_hash(envelope.page_url),

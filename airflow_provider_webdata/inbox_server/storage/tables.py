@@ -23,6 +23,8 @@ from sqlalchemy import (
 from sqlalchemy.dialects import mysql
 from sqlalchemy.types import TypeDecorator
 
+from airflow_provider_webdata.inbox.envelope import MAX_DAG_ID
+
 if TYPE_CHECKING:
     from sqlalchemy.engine import Dialect
 
@@ -82,6 +84,8 @@ delivery = Table(
     Column("monitor_id", exact_text(TEXT_LENGTH)),
     # From a managed webhook's metadata.
     Column("monitor_name", exact_text(TEXT_LENGTH)),
+    # From a managed webhook's metadata: readers of its DAG may read the delivery.
+    Column("dag_id", exact_text(MAX_DAG_ID)),
     # Of a monitor's new or changed page: its change was judged meaningful.
     Column("is_meaningful", Boolean(create_constraint=False)),
     # JSON of the asset event's facts, of completed checks and jobs; see `Envelope`.

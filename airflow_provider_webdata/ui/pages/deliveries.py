@@ -208,8 +208,7 @@ def _checked(page: PageView) -> _Delivery:
     payload, problem = _payload(delivery)
     origin = task_named(payload)
     runs = runs_started_by(delivery.id, delivery.job_id, delivery.received_at)
-    named = {delivery.id: origin} if origin else {}
-    dag_ids = {dag_id for dag_id, _ in runs} | delivery_owners([delivery], named)[delivery.id]
+    dag_ids = {dag_id for dag_id, _ in runs} | delivery_owners([delivery])[delivery.id]
     page.require_dags(dag_ids)
     if not dag_ids and not page.visitor.may_read_connection(delivery.conn_id):
         raise HTTPException(

@@ -48,8 +48,7 @@ def readable_deliveries(
     :param deliveries: of connections that the visitor may read.
     :param dag: return only deliveries of DAGs whose id contains this text.
     """
-    named = tasks_named(page.store(), deliveries)
-    owners = delivery_owners(deliveries, named)
+    owners = delivery_owners(deliveries)
     return [
         one
         for one in deliveries
@@ -58,26 +57,14 @@ def readable_deliveries(
     ]
 
 
-def tasks_named(store: DeliveryStore, deliveries: Iterable[StoredDelivery]) -> dict[int, TaskName]:
-    """Return the tasks that deliveries name in their metadata, by delivery id."""
-    found = {}
-    ids = [one.id for one in deliveries]
-    for delivery_id, body in (store.bodies(ids, MAX_READ) if ids else {}).items():
-        with contextlib.suppress(NotJSONError):
-            if (task := task_named(parse_body(body))) is not None:
-                found[delivery_id] = task
-    return found
-
-
-def delivery_owners(deliveries: Iterable[StoredDelivery], named: dict[int, TaskName]) -> dict[int, set[str]]:
+def delivery_owners(deliveries: Collection[StoredDelivery]) -> dict[int, set[str]]:
     """Return the DAGs that deliveries belong to, by delivery id."""
-    deliveries = list(deliveries)
     ids = {one_id for one in deliveries for one_id in (one.job_id, one.monitor_id) if one_id}
     pushed = dags_that_pushed(("job_id", "monitor_id"), ids)
     return {
         one.id: pushed.get(one.job_id or "", set())
         | pushed.get(one.monitor_id or "", set())
-        | ({named[one.id].dag_id} if one.id in named else set())
+        | ({one.dag_id} if one.dag_id else set())
         for one in deliveries
     }
 
@@ -91,10 +78,13 @@ def job_owners(
     # Without the inbox's tables, there are no deliveries.
     with contextlib.suppress(TablesMissingError):
         for job_id in set(job_ids) - set(owners):
-            newest = store.newest(conn_id, DeliveryFilter(job_ids=(job_id,)), 1)
-            for task in tasks_named(store, newest).values():
-                named[job_id] = task
-                owners[job_id] = {task.dag_id}
+            for one in store.newest(conn_id, DeliveryFilter(job_ids=(job_id,)), 1):
+                if one.dag_id is not None:
+                    owners[job_id] = {one.dag_id}
+                for body in store.bodies([one.id], MAX_READ).values():
+                    with contextlib.suppress(NotJSONError):
+                        if (task := task_named(parse_body(body))) is not None:
+                            named[job_id] = task
     return owners, named
 
 

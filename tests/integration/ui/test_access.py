@@ -147,6 +147,18 @@ def test_what_belongs_to_a_dag_follows_its_right(pages: Pages, ids: dict[str, An
         )
 
 
+def test_a_delivery_of_a_hidden_dag_is_hidden_at_any_size(pages: Pages, ids: dict[str, Any]) -> None:
+    """Also if its body is too large for a page."""
+    metadata = {"dag_id": HIDDEN_DAG, "task_id": "secret_crawl"}
+    body = {"type": "crawl.page", "id": "large-hidden-job", "data": "x" * 2**21, "metadata": metadata}
+    params = {"id": pages.deliver(body)}
+    assert pages.get("/deliveries/delivery", "op", **params).status_code == 403
+    assert pages.get("/deliveries/delivery", "admin", **params).status_code == 200
+    found = {"conn_id": CONN_ID, "find": "large-hidden-job"}
+    assert ">crawl.page</a>" not in pages.get("/deliveries", "op", **found).text
+    assert ">crawl.page</a>" in pages.get("/deliveries", "admin", **found).text
+
+
 NO_CONN_IDS = ("../../variables/db_password", "..", "a/../b", "a/", "a b", "a\nb", "a?b", "x" * 251)
 
 

@@ -105,7 +105,7 @@ READ = [
         {
             **CHECK,
             "data": [{"checkId": "c", "status": "\0", "summary": {"changed": 1, "new": 10**400}}],
-            "metadata": {"monitor": "Prices \U0001f468\u200d\U0001f469"},
+            "metadata": {"monitor": "Prices \U0001f468\u200d\U0001f469", "dag_id": "prices"},
         },
         Envelope(
             "monitor.check.completed",
@@ -116,6 +116,7 @@ READ = [
             "event-1",
             True,
             monitor_name="Prices \U0001f468\u200d\U0001f469",
+            dag_id="prices",
             facts=b'{"status":"\xef\xbf\xbd","summary":{"changed":1,"new":null}}',
         ),
         id="a name with a joined emoji, and facts that Airflow can store",

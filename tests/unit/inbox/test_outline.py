@@ -28,7 +28,7 @@ from tests.support.examples import examples
 SIZE = 2**19
 FIELDS = [
     "type", "id", "webhookId", "success", "data", "monitorId", "checkId", "url", "metadata", "sourceURL", "other",
-    "status", "summary", "creditsUsed", "isMeaningful", "monitor", "statusCode", "error",
+    "status", "summary", "creditsUsed", "isMeaningful", "monitor", "dag_id", "statusCode", "error",
 ]  # fmt: skip
 EVENTS = ["crawl.completed", "crawl.page", "monitor.check.completed", "monitor.page", "completed"]
 JSON = st.recursive(
@@ -61,6 +61,10 @@ def mapping(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def label(value: object, most: int) -> str | None:
+    return value if isinstance(value, str) and 0 < len(value) <= most and "\0" not in value else None
+
+
 def envelope_of(payload: Any, is_short: Callable[[object], bool]) -> Envelope:
     """Return the envelope of a whole parsed body, whose facts are short."""
     if not isinstance(payload, dict):
@@ -80,7 +84,6 @@ def envelope_of(payload: Any, is_short: Callable[[object], bool]) -> Envelope:
         success = success and was_fetched(page)
         if monitor_id and first.get("status") in ("changed", "new"):
             is_meaningful = bool(success) and first.get("isMeaningful") is True
-    label = labels.get("monitor")
     urls = [text(url, 2048) for url in (first.get("url"), page.get("sourceURL"), page.get("url"))]
     return Envelope(
         event=event,
@@ -91,9 +94,8 @@ def envelope_of(payload: Any, is_short: Callable[[object], bool]) -> Envelope:
         webhook_id=text(payload.get("webhookId")),
         success=success,
         page_url=next((url for url in urls if url), None),
-        monitor_name=label
-        if isinstance(label, str) and 0 < len(label) <= 200 and "\0" not in label
-        else None,
+        monitor_name=label(labels.get("monitor"), 200),
+        dag_id=label(labels.get("dag_id"), 250),
         is_meaningful=is_meaningful,
         facts=None
         if facts is None
