@@ -7,7 +7,7 @@ import socket
 
 REFUSED = "connection refused"
 
-_NUMBER = re.compile(r"\[Errno -?\d+\] ")
+_NUMBER = r"\[Errno -?\d+\] "
 _MAX_LENGTH = 200
 
 
@@ -23,5 +23,5 @@ def plain_reason(error: BaseException) -> str:
         if isinstance(cause, socket.gaierror):
             return f"the host name cannot be resolved: {cause.strerror}"
         cause = cause.__cause__ or cause.__context__
-    text = _NUMBER.sub("", str(error)) or type(error).__name__
+    text = re.sub(_NUMBER, "", str(error)) or type(error).__name__
     return text if len(text) <= _MAX_LENGTH else f"{text[: _MAX_LENGTH - 1]}…"

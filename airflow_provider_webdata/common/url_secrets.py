@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from urllib.parse import unquote, unquote_plus
 
-_PASSWORD = re.compile(r"(?<=://)([^\s/?#@:'\"<>]*):([^\s/?#'\"<>]+)@")
+_USERINFO = r"(?<=://)([^\s/?#@:'\"<>]*):([^\s/?#'\"<>]+)@"
 # A long user name without a password is a token, as in the addresses of code hosts.
-_USER = re.compile(r"(?<=://)([\w.~%-]{20,})(?=(?::[^\s/?#'\"<>]*)?@)")
+_USER = r"(?<=://)([\w.~%-]{20,})(?=(?::[^\s/?#'\"<>]*)?@)"
 _NAMES = (
     r"[\w.-]*(?:token|secret|passw(?:or)?d|passphrase|pwd|signature|credential|jwt"
     r"|(?:api|access|auth|private|subscription|function|license|app)[_-]?key|session[_-]?id)"
     r"|key|sig|auth|pass|pw|sid"
 )
-_PARAMETER = re.compile(rf"([?&;#](?:{_NAMES})=)([^\s&;#'\"<>]+)", re.IGNORECASE)
+_PARAMETER = rf"([?&;#](?:{_NAMES})=)([^\s&;#'\"<>]+)"
 
 MASK = "***"
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Return a compiled pattern: DAG files import this module, and seldom need one."""
+    return re.compile(pattern, re.IGNORECASE)
 
 
 def url_secrets(text: str) -> list[str]:
     """Return the passwords and tokens in the URLs of a text, as written and decoded."""
     if "://" not in text:
         return []
-    written = [match[1] for match in _USER.finditer(text)]
-    written += [match[2] for pattern in (_PASSWORD, _PARAMETER) for match in pattern.finditer(text)]
+    written = [match[1] for match in _compiled(_USER).finditer(text)]
+    written += [
+        match[2] for pattern in (_USERINFO, _PARAMETER) for match in _compiled(pattern).finditer(text)
+    ]
     return list(
         dict.fromkeys(form for secret in written for form in (secret, unquote(secret), unquote_plus(secret)))
     )
@@ -33,5 +42,5 @@ def without_secrets(text: str) -> str:
     """Return a text with `***` in place of the passwords and tokens in its URLs."""
     if "://" not in text:
         return text
-    text = _PASSWORD.sub(rf"\1:{MASK}@", _USER.sub(MASK, text))
-    return _PARAMETER.sub(rf"\1{MASK}", text)
+    text = _compiled(_USERINFO).sub(rf"\1:{MASK}@", _compiled(_USER).sub(MASK, text))
+    return _compiled(_PARAMETER).sub(rf"\1{MASK}", text)
