@@ -6,6 +6,8 @@ scope.
 
 from __future__ import annotations
 
+import contextlib
+import socket
 import time
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
@@ -145,8 +147,27 @@ class _Backend(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
-        timeout = _cut(timeout, httpcore.ConnectTimeout)
-        return _Stream(self._backend.connect_tcp(host, port, timeout, local_address, socket_options))
+        seconds = _cut(timeout, httpcore.ConnectTimeout)
+        end = None if seconds is None else time.monotonic() + seconds
+
+        def connected(address: str, left: int) -> httpcore.NetworkStream:
+            share = None if end is None else max(end - time.monotonic(), _SHORTEST_SECONDS) / left
+            return _Stream(self._backend.connect_tcp(address, port, share, local_address, socket_options))
+
+        # Python's own loop would grant each of a host's addresses the whole time.
+        *others, last = _addresses_of(host, port)
+        for number, address in enumerate(others):
+            with contextlib.suppress(httpcore.ConnectError, httpcore.ConnectTimeout):
+                return connected(address, len(others) + 1 - number)
+        return connected(last, 1)
+
+
+def _addresses_of(host: str, port: int) -> list[str]:
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise httpcore.ConnectError(str(error)) from error
+    return list(dict.fromkeys(str(address[4][0]) for address in found))
 
 
 class _Stream(httpcore.NetworkStream):

@@ -159,12 +159,13 @@ async def allowed_for(chunks: AsyncIterator[bytes], deadline: AsyncDeadline) -> 
 def http_options(config: ClientConfig) -> dict[str, Any]:
     """Return the arguments of `httpx.Client` and `httpx.AsyncClient` for a configuration."""
     options: dict[str, Any] = {
+        # Names are compared without case, so that none is sent twice.
         "headers": {
-            **config.headers,
-            "accept": "application/json",
-            "accept-encoding": "gzip, deflate",
             "authorization": f"Bearer {config.api_key}",
             "user-agent": f"airflow-provider-webdata/{__version__}",
+            **{name.lower(): value for name, value in config.headers.items()},
+            "accept": "application/json",
+            "accept-encoding": "gzip, deflate",
         },
         # Report redirects instead of following them: the API key must not be sent to another host.
         "follow_redirects": False,

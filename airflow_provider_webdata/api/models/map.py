@@ -100,6 +100,8 @@ class MapResponse(Answer):
     @field_validator("links", mode="before")
     @classmethod
     def _plain_links(cls, links: Any) -> Any:
+        if links is None:
+            return []
         if not isinstance(links, list):
             return links
         return [{"url": link} if isinstance(link, str) else link for link in links]

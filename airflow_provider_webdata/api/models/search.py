@@ -271,8 +271,8 @@ class SearchData(ResponseModel):
     web: Entries[WebResult] | None = None
     images: Entries[ImageResult] | None = None
     news: Entries[NewsResult] | None = None
-    research: Entries[dict[str, Any]] | None = None
-    tools: Entries[DataTool] | None = None
+    research: Lenient[Entries[dict[str, Any]] | None] = None
+    tools: Lenient[Entries[DataTool] | None] = None
 
 
 class SearchResponse(Answer):

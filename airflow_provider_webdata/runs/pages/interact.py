@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.errors import ClientError, InvalidRequestError
 from airflow_provider_webdata.api.models import ExecuteRequest, InteractRequest, ScrapeInteractRequest
+from airflow_provider_webdata.base.arguments.literal_check import snake_case
 from airflow_provider_webdata.common.arguments import as_list, checked_text
 from airflow_provider_webdata.common.secret_text import without_secrets
 from airflow_provider_webdata.hooks.calls import body_for
@@ -197,7 +198,10 @@ class InteractRun(Run):
         defaults: dict[str, Any] = {"language": self.task.language, "timeout": self.task.step_timeout}
         if self.task.scrape_id is not None:
             defaults |= {"ttl": self.task.ttl, "activity_ttl": self.task.activity_ttl}
-        filled = {key: value for key, value in defaults.items() if value is not None} | given
+        spelled = {*given, *(snake_case(str(key)) for key in given)}
+        filled = {
+            key: value for key, value in defaults.items() if value is not None and key not in spelled
+        } | given
         return filled, name
 
 

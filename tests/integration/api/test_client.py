@@ -48,6 +48,26 @@ async def test_what_is_sent(caller: Caller, serve: Any) -> None:
     assert request.headers["user-agent"].startswith("airflow-provider-webdata/")
 
 
+async def test_a_header_of_the_connection_is_sent_once(caller: Caller, serve: Any) -> None:
+    """Responses remain readable, and no header is sent twice."""
+    server = serve(OK)
+    given = {
+        "User-Agent": "gateway",
+        "Accept": "x",
+        "Accept-Encoding": "br",
+    }
+    caller.options["headers"] = given
+    await caller.call(server.url, endpoints.SEARCH, body=models.SearchRequest(query="q"))
+    (request,) = server.requests
+    assert {name: request.headers[name.lower()] for name in given} == {
+        "User-Agent": "gateway",
+        "Accept": "application/json",
+        "Accept-Encoding": "gzip, deflate",
+    }
+    config = ClientConfig(base_url=server.url, api_key=API_KEY, headers=given)
+    assert len(exchange.http_options(config)["headers"]) == len(given) + 1
+
+
 async def test_query_parameters_omit_what_is_not_given(serve: Any) -> None:
     server = serve(NO_MONITORS)
     await Caller("sync").call(

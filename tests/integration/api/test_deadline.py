@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
+import httpcore
 import pytest
 
 from airflow_provider_webdata.api import deadline, endpoints, errors, exchange, file_transfer, models
@@ -92,6 +93,34 @@ async def test_an_answer_that_drips(
         await caller.call(server.url, **SEARCH)
     assert caught.value.sent
     assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("answering", [None, 2])
+async def test_addresses_of_a_host_share_the_time_to_connect(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch, answering: int | None
+) -> None:
+    """A firewall may drop the packets to each of them."""
+    found = [(0, 0, 0, "", (f"127.0.0.{number}", 80)) for number in range(4)]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+    waited: dict[str, float] = {}
+
+    class Network(httpcore.NetworkBackend):
+        def connect_tcp(self, host: str, port: int, timeout: float | None = None, *_: Any) -> Any:
+            assert timeout is not None
+            waited[host] = timeout
+            if host == f"127.0.0.{answering}":
+                return httpcore.MockStream([])
+            clock.leap(timeout)
+            raise httpcore.ConnectTimeout
+
+    network = deadline._Backend(Network())
+    if answering is None:
+        with pytest.raises(httpcore.ConnectTimeout):
+            network.connect_tcp("four.example", 80, 8.0)
+    else:
+        network.connect_tcp("four.example", 80, 8.0)
+    assert sum(waited.values()) == pytest.approx(8 if answering is None else 6, abs=0.1)
+    assert len(waited) == (4 if answering is None else answering + 1)
 
 
 @pytest.mark.parametrize("is_blocking", [True, False])

@@ -9,7 +9,7 @@ import threading
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowTaskTimeout
 
-from airflow_provider_webdata.api.errors import WebDataError
+from airflow_provider_webdata.api.errors import NotFoundError, WebDataError
 from airflow_provider_webdata.api.models import InteractRequest
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.operators.interact import WebDataInteractOperator
@@ -171,6 +171,16 @@ def test_ttl_covers_the_steps(here):
     execute(steps=[TITLE], ttl=45)
     bodies = [request["body"] for request in here.control.requests(OPEN, "POST")]
     assert [body["ttl"] for body in bodies] == [1260, 3600, 45]
+
+
+@pytest.mark.parametrize("name", ["activity_ttl", "activityTtl"])
+def test_a_step_overrides_the_task_in_either_spelling(here, name):
+    """It is refused for the page that the sandbox does not have, not for the two values."""
+    page = "47ecad2d-110e-410e-a3a6-74aa760b1cdf"
+    with pytest.raises(NotFoundError):
+        execute(scrape_id=page, activity_ttl=60, steps=[{"prompt": "x", name: 120}])
+    (sent,) = here.control.requests(f"/v2/scrape/{page}/interact", "POST")
+    assert sent["body"]["activityTtl"] == 120
 
 
 @pytest.mark.rule("session-secrets")

@@ -34,7 +34,7 @@ NEEDED = {
         "MonitorRunResponse data",
         "MonitorCheckDetail pages",
     ),
-    *("SearchData web", "SearchData images", "SearchData news", "SearchData research", "SearchData tools"),
+    *("SearchData web", "SearchData images", "SearchData news"),
     *("JobErrors errors", "JobErrors robotsBlocked"),
     *("ParseUpload method", "ParseUpload headers", "ParseUpload fields"),
 }

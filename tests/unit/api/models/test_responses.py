@@ -422,6 +422,7 @@ ODD: list[tuple[type[m.ResponseModel], Body]] = [
     (m.ChangeTracking, {"diff": "-a"}),
     (m.ChangeTracking, {"diff": {"json": {"files": []}}, "json": {"a": {"previous": 1, "current": 2}}}),
     (m.SearchResponse, {"data": {"research": [{"paper": 1}]}, "creditsUsed": 0.5}),
+    (m.SearchResponse, {"data": {"web": [], "research": {"papers": [1]}, "tools": {"items": []}}}),
     (m.Monitor, {"id": "m", "webhook": "https://a.example", "status": "hibernating"}),
     (m.Monitor, {"id": "m", "targets": [{"urls": "https://a.example", "type": "brand-new"}]}),
     (m.MonitorCheck, {"id": "c", "status": "skipped_no_credits", "targetResults": {}}),
@@ -557,6 +558,7 @@ def test_python_names_of_wire_names() -> None:
 
 @pytest.mark.rule("map-links")
 def test_links_of_a_map_may_be_plain_text() -> None:
+    assert m.MapResponse.model_validate_json('{"links": null}').links == []
     found = m.MapResponse.model_validate_json(json.dumps({"links": [SITE, {"url": "b", "title": ["x"]}]}))
     assert [link.url for link in found.links] == [SITE, "b"]
     assert found.to_wire() == {"links": [{"url": SITE}, {"url": "b", "title": ["x"]}]}
