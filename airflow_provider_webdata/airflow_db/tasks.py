@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from airflow.models.asset import AssetEvent, AssetWatcherModel
+from airflow.models.asset import AssetEvent, AssetModel, AssetWatcherModel
 from airflow.models.dagrun import DagRun
 from airflow.models.log import Log
 from airflow.models.renderedtifields import RenderedTaskInstanceFields
@@ -37,8 +37,8 @@ _MAX_IN_WORKERS = 500
 _STARTED = ("job_id", "check_id")
 """Keys of the XComs of a task that started a job or a check."""
 _MAX_EVENTS = 200
-_EVENT_DELAY = timedelta(hours=1)
-"""Maximum delay between a delivery and its asset event."""
+_EVENT_DELAY = timedelta(days=1)
+"""Maximum delay between a delivery and its asset event, which may wait for the runs of earlier ones."""
 
 
 class TaskName(NamedTuple):
@@ -117,9 +117,19 @@ def waiting_dags() -> dict[str, int]:
         return {row[0]: row[1] for row in session.execute(statement)}
 
 
-def stored_waits(dag_ids: Collection[str], limit: int, offset: int = 0) -> list[StoredWait]:
-    """Return waits of these DAGs, the longest first. The trigger arguments of each must be decrypted."""
-    statement = _waiting().where(TaskInstance.dag_id.in_(dag_ids)).order_by(Trigger.created_date, Trigger.id)
+def stored_waits(
+    dag_ids: Collection[str], limit: int, offset: int = 0, until: datetime | None = None
+) -> list[StoredWait]:
+    """Return waits of these DAGs, the longest first. The trigger arguments of each must be decrypted.
+
+    :param until: return only waits that Airflow ends before this time, the first to end first.
+    """
+    statement = _waiting().where(TaskInstance.dag_id.in_(dag_ids))
+    if until is not None:
+        statement = statement.where(TaskInstance.trigger_timeout < until).order_by(
+            TaskInstance.trigger_timeout
+        )
+    statement = statement.order_by(Trigger.created_date, Trigger.id)
     with create_session() as session:
         return _waits(session, statement.limit(limit).offset(offset))
 
@@ -299,17 +309,17 @@ def _stored_texts(ids: Collection[str]) -> dict[str, str]:
 def runs_started_by(delivery_id: int, job_id: str | None, received_at: datetime) -> list[tuple[str, str]]:
     """Return DAG id and run id of the DAG runs that a delivery's asset events started."""
     with create_session() as session:
-        asset_ids = session.scalars(
+        watched = (
             select(AssetWatcherModel.asset_id)
             .join(Trigger, Trigger.id == AssetWatcherModel.trigger_id)
             .where(Trigger.classpath.startswith(f"{_TRIGGERS}events.", autoescape=True))
-        ).all()
-        if not asset_ids:
-            return []
+        )
+        # The inbox itself registers events of these assets, which need no watcher.
+        ours = select(AssetModel.id).where(AssetModel.uri.startswith("webdata://"))
         events = session.scalars(
             select(AssetEvent)
             .where(
-                AssetEvent.asset_id.in_(asset_ids),
+                or_(AssetEvent.asset_id.in_(watched), AssetEvent.asset_id.in_(ours)),
                 AssetEvent.timestamp >= received_at,
                 AssetEvent.timestamp <= received_at + _EVENT_DELAY,
             )

@@ -9,7 +9,7 @@ from airflow.models.taskinstance import TaskInstance
 from airflow.models.xcom import XComModel
 from airflow.utils.session import create_session
 from airflow.utils.state import TaskInstanceState
-from sqlalchemy import func, select
+from sqlalchemy import select
 
 from airflow_provider_webdata.airflow_db.tasks import (
     TaskName,
@@ -23,7 +23,7 @@ from airflow_provider_webdata.airflow_db.tasks import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
     from datetime import datetime
     from typing import Any
 
@@ -32,11 +32,15 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.airflow_db.tasks import StoredTask
 
 
+_MAX_SUCCESSES = 5000
+"""Maximum number of successful tasks, newest first, among which recoveries are searched."""
+
+
 class TroubledTask(NamedTuple):
     """A task that failed, or whose results lack something.
 
     :param stored: the task with its XComs.
-    :param has_recovered: whether the task succeeded in a later run.
+    :param has_recovered: whether the task has succeeded since, in a later run.
     """
 
     stored: StoredTask
@@ -89,7 +93,7 @@ def troubled_tasks(
     return tasks, any(len(part) > most for part in found)
 
 
-def _recovered(session: Session, names: Collection[TaskName], since: datetime) -> set[TaskName]:
+def _recovered(session: Session, names: Mapping[TaskName, Any], since: datetime) -> set[TaskName]:
     dag_ids, task_ids = {name.dag_id for name in names}, {name.task_id for name in names}
     times: dict[tuple[str, str], Any] = {
         (row.dag_id, row.run_id): row.run_after
@@ -99,23 +103,26 @@ def _recovered(session: Session, names: Collection[TaskName], since: datetime) -
             )
         )
     }
-    last: dict[tuple[str, str], Any] = {
-        (row.dag_id, row.task_id): row.last
-        for row in session.execute(
-            select(TaskInstance.dag_id, TaskInstance.task_id, func.max(DagRun.run_after).label("last"))
-            .join(TaskInstance.dag_run)
-            .where(
-                TaskInstance.dag_id.in_(dag_ids),
-                TaskInstance.task_id.in_(task_ids),
-                TaskInstance.state == TaskInstanceState.SUCCESS,
-                # A later run ends later.
-                TaskInstance.end_date >= since,
-            )
-            .group_by(TaskInstance.dag_id, TaskInstance.task_id)
+    succeeded: dict[tuple[str, str], list[tuple[Any, Any]]] = {}
+    for row in session.execute(
+        select(TaskInstance.dag_id, TaskInstance.task_id, DagRun.run_after, TaskInstance.end_date)
+        .join(TaskInstance.dag_run)
+        .where(
+            TaskInstance.dag_id.in_(dag_ids),
+            TaskInstance.task_id.in_(task_ids),
+            TaskInstance.state == TaskInstanceState.SUCCESS,
+            TaskInstance.end_date >= since,
         )
-    }
+        .order_by(TaskInstance.end_date.desc())
+        .limit(_MAX_SUCCESSES)
+    ):
+        succeeded.setdefault((row.dag_id, row.task_id), []).append((row.run_after, row.end_date))
     return {
         name
-        for name in names
-        if (later := last.get((name.dag_id, name.task_id))) and later > times[name.dag_id, name.run_id]
+        for name, troubled in names.items()
+        if any(
+            # A backfill may fail after a later run has succeeded.
+            run_after > times[name.dag_id, name.run_id] and end_date > troubled.end_date
+            for run_after, end_date in succeeded.get((name.dag_id, name.task_id), ())
+        )
     }

@@ -96,13 +96,11 @@ def _concern(summary: TaskSummary) -> Concern | None:
     return None
 
 
-def late_waits(waits: Iterable[WaitingTask]) -> list[Concern]:
-    """Return a concern for each wait whose deadline has passed."""
-    return [
-        Concern("late", f"waits for {wait.what} after its deadline", wait.until, task=wait.task)
-        for wait in waits
-        if wait.until is not None and wait.is_late
-    ]
+def late_wait(wait: WaitingTask) -> Concern:
+    """Return the concern for a wait whose deadline has passed."""
+    return Concern(
+        "late", f"waits for {wait.what} after its deadline", wait.until or wait.since, task=wait.task
+    )
 
 
 def failure_filters(since: datetime) -> list[DeliveryFilter]:

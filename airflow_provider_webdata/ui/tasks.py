@@ -6,7 +6,7 @@ import contextlib
 import re
 import shlex
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from airflow_provider_webdata.airflow_db.tasks import (
@@ -31,6 +31,7 @@ from airflow_provider_webdata.common.xcom_keys import (
 from airflow_provider_webdata.states.jobs import name_of
 from airflow_provider_webdata.states.shortfalls import Shortfall, shortfalls
 from airflow_provider_webdata.ui.previews import total
+from airflow_provider_webdata.waiting.policy import TIMEOUT_MARGIN_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -235,9 +236,17 @@ def sum_known(values: Iterable[float | None]) -> float | None:
         return None
 
 
-def waits(dag_ids: Collection[str], offset: int = 0) -> list[WaitingTask]:
-    """Return a page of waits, the longest first."""
-    return [_wait(stored) for stored in stored_waits(dag_ids, WAITS_SHOWN, offset)]
+def waits(dag_ids: Collection[str], most: int, offset: int = 0) -> list[WaitingTask]:
+    """Return at most `most` waits, the longest first."""
+    return [_wait(stored) for stored in stored_waits(dag_ids, most, offset)]
+
+
+def late_waits(dag_ids: Collection[str]) -> list[WaitingTask]:
+    """Return waits whose deadline has passed, the latest first: at most `WAITS_SHOWN`."""
+    # Airflow's own timeout follows the deadline.
+    end = datetime.now(timezone.utc) + timedelta(seconds=TIMEOUT_MARGIN_SECONDS)
+    found = [_wait(stored) for stored in stored_waits(dag_ids, WAITS_SHOWN, until=end)]
+    return [wait for wait in found if wait.is_late]
 
 
 def summary_of(name: TaskName) -> TaskSummary | None:
@@ -257,9 +266,10 @@ def summaries_of_run(dag_id: str, run_id: str, most: int) -> list[TaskSummary]:
 
 def _wait(stored: StoredWait) -> WaitingTask:
     arguments, until = stored.arguments, stored.until
-    # Not a number, or out of the range of datetime.
+    deadline = arguments.get("deadline")
+    # As `WaitDeadline` stores it. Not a number, or out of the range of datetime.
     with contextlib.suppress(KeyError, TypeError, ValueError, OverflowError, OSError):
-        until = datetime.fromtimestamp(arguments["deadline"], timezone.utc)
+        until = datetime.fromtimestamp(deadline["at"], timezone.utc)  # type: ignore[index]
     conn_id = str(arguments.get("webdata_conn_id", "unknown"))
     what = _what(stored.classpath, arguments)
     return WaitingTask(stored.task, conn_id, what, _how(arguments), stored.since, until, arguments)

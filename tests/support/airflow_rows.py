@@ -16,6 +16,8 @@ from airflow.models.xcom import XComModel
 from airflow.utils.types import DagRunType
 from sqlalchemy import insert, select
 
+from airflow_provider_webdata.waiting.policy import TIMEOUT_MARGIN_SECONDS
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -63,9 +65,12 @@ def add_task(
         session.add(run)
         session.flush()
     names: dict[str, Any] = {"dag_id": dag_id, "run_id": run_id, "task_id": task_id, "map_index": map_index}
-    trigger_id = None
+    trigger_id = timeout = None
     if trigger is not None:
         classpath, arguments = trigger
+        if (deadline := arguments.get("deadline")) is not None:
+            # Airflow's own timeout follows it.
+            timeout = datetime.fromtimestamp(deadline["at"] + TIMEOUT_MARGIN_SECONDS, timezone.utc)
         row = Trigger(classpath=f"{TRIGGERS}{classpath}", kwargs=arguments, created_date=START)
         session.add(row)
         session.flush()
@@ -75,6 +80,7 @@ def add_task(
         "state": state,
         "operator": operator,
         "trigger_id": trigger_id,
+        "trigger_timeout": timeout,
         "start_date": START + after,
         "end_date": START + after + timedelta(minutes=5) if state in _ENDED else None,
         "pool": "default_pool",

@@ -24,6 +24,7 @@ from airflow_provider_webdata.runs.failures import (
     StepFailedError,
     TooManyFailuresError,
 )
+from airflow_provider_webdata.states.deadline import WaitDeadline
 from tests.support.seeded_dags import seeded
 from tests.support.seeded_service import DAYS, JOB_ERRORS, SEED, Service
 
@@ -480,7 +481,7 @@ class Story:
         ]
         run.add("find_papers", 2, {"return_value": papers, "credits": self._credits("paper_search", 2)})
         if age == 1:
-            deadline = (self.now - timedelta(hours=2)).timestamp()
+            deadline = WaitDeadline((self.now - timedelta(hours=2)).timestamp()).serialize()
             arguments = {"webdata_conn_id": self.conn_id, "key": "editor-approval", "deadline": deadline}
             run.add(
                 "await_editor",
@@ -597,7 +598,7 @@ class Story:
             "policy": policy,
             "reports": True,
             "cancel_on_kill": True,
-            "deadline": (self.now + timedelta(hours=5)).timestamp(),
+            "deadline": WaitDeadline((self.now + timedelta(hours=5)).timestamp()).serialize(),
         }
         self._event(run.at, f"{kind}.started", job_id, self._origin(run, task_id))
         run.add(

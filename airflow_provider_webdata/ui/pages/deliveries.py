@@ -35,8 +35,11 @@ MAX_SHOWN = 2**20
 
 _SEARCHED = 500
 """Maximum number of deliveries that one page searches by DAG, which only their bodies and Airflow's tables name."""
+_WAITS_SEARCHED = 500
+"""Maximum number of waits, whose arguments are encrypted, that the page of a delivery searches."""
 _EXPORTED = 1000
 """Maximum number of deliveries that are searched for a CSV file."""
+_ID_DIGITS = 18
 _FILTERS = ("conn_id", "event", "dag", "find", "since", "until", "started")
 
 
@@ -58,6 +61,8 @@ async def page(page: PageView) -> Response:
         is_any_hidden=await page.is_any_connection_hidden(),
         deliveries=found.readable,
         are_any_hidden=len(found.readable) < found.searched,
+        are_any_started=not (found.searched or given.keys() - {"conn_id"})
+        and bool(await in_thread(page.store().newest, page.text("conn_id") or conn_ids, DeliveryFilter(), 1)),
         is_filtered=bool(given),
         searched=found.searched if page.text("dag") else None,
         since=wanted.received_after,
@@ -110,13 +115,13 @@ def _find(
 ) -> _Found:
     conn_id, find, dag = (page.text(name) for name in ("conn_id", "find", "dag"))
     conn_ids = [conn_id] if conn_id else conn_ids
-    if find.isdecimal():
-        one = page.store().get(None, page.whole("find"))
-        listed = [one] if one and one.conn_id in conn_ids else []
-        return _Found(readable_deliveries(page, listed, dag), len(listed), None)
     wanted = _by_id(wanted, find)
     found: list[StoredDelivery] = []
-    searched = 0
+    # A number may be a delivery's id, or a key such as a date. Longer numbers exceed the range of the database's ids.
+    if find.isdecimal() and len(find) <= _ID_DIGITS and before is None:
+        one = page.store().get(None, int(find))
+        found = readable_deliveries(page, [one] if one and one.conn_id in conn_ids else [], dag)
+    searched = len(found)
     while True:
         part = page.store().newest(conn_ids, wanted, ROWS + 1, before)
         for one in readable_deliveries(page, part[:ROWS], dag):
@@ -146,7 +151,7 @@ async def one(page: PageView) -> Response:
     """Show a delivery: envelope, payload, task, and the DAG runs that its asset event started."""
     found = await in_thread(_checked, page)
     delivery = found.delivery
-    now, _, _ = await in_thread(readable_waits, page)
+    now, _, _ = await in_thread(readable_waits, page, most=_WAITS_SEARCHED)
     return await page.render(
         "delivery.html",
         title=f"Delivery {delivery.id}",
@@ -208,13 +213,14 @@ def _checked(page: PageView) -> _Delivery:
     payload, problem = _payload(delivery)
     origin = task_named(payload)
     runs = runs_started_by(delivery.id, delivery.job_id, delivery.received_at)
-    dag_ids = {dag_id for dag_id, _ in runs} | delivery_owners([delivery])[delivery.id]
+    dag_ids = delivery_owners([delivery])[delivery.id]
     page.require_dags(dag_ids)
     if not dag_ids and not page.visitor.may_read_connection(delivery.conn_id):
         raise HTTPException(
             403, f"You do not have permission to read connection {delivery.conn_id!r} of this delivery."
         )
-    return _Delivery(delivery, payload, problem, origin, runs)
+    readable = page.visitor.readable(dag_id for dag_id, _ in runs)
+    return _Delivery(delivery, payload, problem, origin, [run for run in runs if run[0] in readable])
 
 
 def _waits_for(wait: WaitingTask, delivery: StoredDelivery) -> bool:

@@ -47,8 +47,9 @@ _HEADS = (
     *("job_id", "operation", "target", "started_at", "state", "pages", "total", "failed_pages", "credits"),
     *("dag_id", "run_id", "task_id", "map_index"),
 )
-_PLACES = tuple(f"{kind}_{name}" for kind in ALL_JOB_KINDS for name in ("cursor", "skip"))
-"""Parameters of a page of older jobs: a cursor of each of the service's lists, and the jobs to skip after it."""
+_PLACES = tuple(f"{kind}_{name}" for kind in ALL_JOB_KINDS for name in ("cursor", "skip", "last"))
+"""Parameters of a page of older jobs: a cursor of each of the service's lists, and the jobs to skip after it, up to the
+last that was shown. Jobs that start in between move it."""
 
 
 async def page(page: PageView) -> Response:
@@ -158,7 +159,8 @@ class _ServiceList:
     def place(self) -> dict[str, Any]:
         """Return the parameters from which the next page continues."""
         cursor, skip = (self.following, 0) if self.is_used_up else (self.cursor, self.skip)
-        place = {f"{self.kind}_cursor": cursor, f"{self.kind}_skip": skip}
+        last = self.entries[skip - 1].id if skip else None
+        place = {f"{self.kind}_cursor": cursor, f"{self.kind}_skip": skip, f"{self.kind}_last": last}
         return {name: value for name, value in place.items() if value}
 
 
@@ -220,7 +222,10 @@ async def _service_lists(page: PageView, conn_id: str, most: int) -> tuple[list[
         activity = one.value
         following = (activity.cursor or "") if activity and activity.has_more is not False else ""
         entries = activity.data if activity else []
-        lists.append(_ServiceList(kind, cursor, page.whole(f"{kind}_skip"), entries, following))
+        last, skip = page.text(f"{kind}_last"), page.whole(f"{kind}_skip")
+        ids = [one.id for one in entries]
+        skip = ids.index(last) + 1 if last in ids else skip
+        lists.append(_ServiceList(kind, cursor, skip, entries, following))
     return lists, [one.problem for one in found if one.problem]
 
 

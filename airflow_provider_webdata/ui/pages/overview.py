@@ -14,7 +14,7 @@ from airflow_provider_webdata.ui.attention import (
     by_urgency,
     delivery_concerns,
     failure_filters,
-    late_waits,
+    late_wait,
     reports_failure,
     task_concerns,
 )
@@ -24,7 +24,7 @@ from airflow_provider_webdata.ui.spend import Period, spend_of, today
 from airflow_provider_webdata.ui.threads import in_thread
 
 from .owners import readable_deliveries
-from .waits import readable_waits
+from .waits import readable_late_waits, readable_waits
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -71,10 +71,10 @@ async def attention_part(page: PageView) -> Response:
     troubled, has_more = await page.lookups.troubled_tasks(since)
     readable = await in_thread(page.visitor.readable, {one.summary.name.dag_id for one in troubled})
     shown = [one for one in troubled if one.summary.name.dag_id in readable]
-    waits, _, _ = await in_thread(readable_waits, page)
+    late = await in_thread(readable_late_waits, page)
     known = {one_id for one in shown for one_id in one.summary.ids.values()}
     events, has_more_events, problem = await in_thread(_failed_deliveries, page, await page.conn_ids(), since)
-    concerns = by_urgency([*task_concerns(shown), *late_waits(waits), *delivery_concerns(events, known)])
+    concerns = by_urgency([*task_concerns(shown), *map(late_wait, late), *delivery_concerns(events, known)])
     return await page.render(
         "overview_attention.html",
         title="Needs attention",

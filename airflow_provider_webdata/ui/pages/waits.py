@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from airflow_provider_webdata.airflow_db.tasks import waiting_dags, waits_in_workers
-from airflow_provider_webdata.ui.tasks import WAITS_SHOWN, WaitingTask, waits
+from airflow_provider_webdata.ui.tasks import WAITS_SHOWN, WaitingTask, late_waits, waits
 from airflow_provider_webdata.ui.threads import in_thread
 
 if TYPE_CHECKING:
@@ -42,10 +42,13 @@ async def page(page: PageView) -> Response:
     )
 
 
-def readable_waits(page: PageView, offset: int = 0, dag: str = "") -> tuple[list[WaitingTask], int, int]:
+def readable_waits(
+    page: PageView, offset: int = 0, dag: str = "", most: int = WAITS_SHOWN
+) -> tuple[list[WaitingTask], int, int]:
     """Return a page of readable waits, the number of all of them, and the number of unreadable waits. Blocks.
 
     :param dag: return only waits of DAGs whose id contains this text.
+    :param most: maximum number of waits.
     """
     in_workers = waits_in_workers()
     counts = Counter(waiting_dags())
@@ -53,11 +56,16 @@ def readable_waits(page: PageView, offset: int = 0, dag: str = "") -> tuple[list
     readable = page.visitor.readable(counts)
     wanted = {dag_id for dag_id in readable if dag in dag_id}
     first = [_in_worker(task) for task in in_workers if task.name.dag_id in wanted]
-    shown = first[offset : offset + WAITS_SHOWN]
-    if wanted and len(shown) < WAITS_SHOWN:
-        shown += waits(wanted, max(offset - len(first), 0))[: WAITS_SHOWN - len(shown)]
+    shown = first[offset : offset + most]
+    if wanted and len(shown) < most:
+        shown += waits(wanted, most - len(shown), max(offset - len(first), 0))
     hidden = sum(count for dag_id, count in counts.items() if dag_id not in readable)
     return shown, sum(counts[dag_id] for dag_id in wanted), hidden
+
+
+def readable_late_waits(page: PageView) -> list[WaitingTask]:
+    """Return the readable waits whose deadline has passed, the latest first: at most `WAITS_SHOWN`. Blocks."""
+    return late_waits(page.visitor.readable(waiting_dags()))
 
 
 def _in_worker(task: StoredTask) -> WaitingTask:

@@ -163,6 +163,25 @@ def test_jobs_are_filtered_by_state_dag_and_task(pages: Pages) -> None:
     assert f"None of 30 jobs {none}" in pages.get("/jobs/list", dag="elsewhere", **listed).text
 
 
+def test_older_jobs_follow_the_last_that_was_shown(pages: Pages) -> None:
+    """Also if others have started since."""
+    listed = [
+        {"id": f"moved-{number}", "endpoint": "batch_scrape", "created_at": "2026"} for number in range(6)
+    ]
+    pages.odd.answer = lambda path: (
+        200,
+        json.dumps(
+            {"success": True, "data": listed, "has_more": False}
+            if "activity" in path
+            else {"success": True, "status": "completed", "data": []}
+        ).encode(),
+    )
+    place = {"conn_id": EMPTY, "operation": "batch_scrape", "batch_scrape_skip": 2}
+    for last, first in {"moved-3": 4, "": 2, "expired": 2}.items():
+        text = pages.get("/jobs/list", **place, batch_scrape_last=last).text
+        assert re.findall(r">(moved-\d)<", text) == [f"moved-{number}" for number in range(first, 6)], last
+
+
 def test_older_jobs(pages: Pages) -> None:
     """Each is on one page, the newest first, by the cursors of the service's lists of each operation."""
     listed: dict[str, list[dict[str, Any]]] = {"crawl": [], "agent": []}

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 from airflow import settings
+from airflow.models.asset import AssetEvent, AssetModel
 from airflow.models.base import Base
+from airflow.models.dagrun import DagRun
+from airflow.models.taskinstance import TaskInstance
 from airflow.models.xcom import XComModel
-from sqlalchemy import create_engine, insert, select
+from sqlalchemy import create_engine, insert, select, update
 from sqlalchemy.orm import scoped_session, sessionmaker
 
 from airflow_provider_webdata.airflow_db.spent import runs_since
@@ -19,14 +22,17 @@ from airflow_provider_webdata.airflow_db.tasks import (
     TaskName,
     dags_that_pushed,
     past_xcoms,
+    runs_started_by,
     starters_of,
     stored_tasks,
     waits_in_workers,
 )
 from airflow_provider_webdata.airflow_db.troubled_tasks import troubled_tasks
+from airflow_provider_webdata.states.deadline import WaitDeadline
+from airflow_provider_webdata.triggers.webhook import WebDataWebhookTrigger
 from airflow_provider_webdata.ui.pages.task import _groups
 from airflow_provider_webdata.ui.quality import KEYS, quality_of
-from airflow_provider_webdata.ui.tasks import summaries_of_run, summary_of
+from airflow_provider_webdata.ui.tasks import late_waits, summaries_of_run, summary_of, waits
 from tests.integration.commands.test_costs import database, told
 from tests.support.airflow_rows import START, add_task
 from tests.support.postgres import Postgres
@@ -145,6 +151,49 @@ def on_postgresql(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> Iterat
     engine.dispose()
 
 
+def test_late_waits(database: None) -> None:
+    """A late wait is found among any number of others. Triggers and deadlines are as they are stored."""
+    now = datetime.now(timezone.utc)
+    with settings.Session() as session:
+        for number in range(60):
+            minutes = -30 if number == 59 else 30
+            deadline = WaitDeadline((now + timedelta(minutes=minutes)).timestamp()).serialize()
+            trigger = WebDataWebhookTrigger("market", key=f"key-{number}", deadline=deadline).serialize()[1]
+            add_task(
+                session,
+                "many",
+                "wait",
+                operator="WebDataWebhookSensor",
+                state="deferred",
+                rendered=OURS,
+                map_index=number,
+                trigger=["webhook.WebDataWebhookTrigger", trigger],
+            )
+        session.commit()
+    (late,) = late_waits(["many"])
+    assert (late.task.map_index, late.is_late, late.until) == (59, True, now - timedelta(minutes=30))
+    assert late_waits(["other"]) == []
+    assert not any(wait.is_late for wait in waits(["many"], 50))
+
+
+def test_runs_that_an_event_of_the_inbox_started(database: None) -> None:
+    """The inbox registers it without a watcher, later if earlier events wait for their runs."""
+    received = START - timedelta(hours=3)
+    with settings.Session() as session:
+        add_task(session, "on_check", "report", operator="PythonOperator")
+        run = session.scalar(select(DagRun).where(DagRun.dag_id == "on_check"))
+        for uri, run_of in (("webdata://market/monitors/m-1", run), ("s3://bucket/m-1", None)):
+            asset = AssetModel(name=uri, uri=uri)
+            session.add(asset)
+            session.flush()
+            event = AssetEvent(asset_id=asset.id, extra={"payload": {"check_id": "c-1"}}, timestamp=START)
+            event.created_dagruns = [run_of] if run_of else []
+            session.add(event)
+        session.commit()
+    assert runs_started_by(7, "c-1", received) == [("on_check", "run")]
+    assert runs_started_by(7, "c-2", received) == []
+
+
 def test_statements_on_postgresql(on_postgresql: None) -> None:
     """Its JSON has no text of its own, and it compares no value with one of another type."""
     lacks = [{"kind": "noResults", "number": 3, "of": 3}]
@@ -165,6 +214,14 @@ def test_statements_on_postgresql(on_postgresql: None) -> None:
         add("crawl", "failed", rendered=OURS, xcoms={"failure": {"message": "gone"}, "job_id": "job-1"})
         add("mended", "failed")
         add("mended", "success", "later", 1, rendered=OURS)
+        # The run of a later date has succeeded before: a backfill failed.
+        add("backfill", "failed", "past", 9)
+        add("backfill", "success", "present", 10, rendered=OURS)
+        session.execute(
+            update(TaskInstance)
+            .where(TaskInstance.task_id == "backfill", TaskInstance.state == "success")
+            .values(end_date=START + timedelta(minutes=13))
+        )
         add("scrape", "success", rendered=OURS, xcoms={"incomplete": lacks})
         add("other", "running", rendered=OURS, xcoms={"job_id": 5, "check_id": "check-1"})
         # Of another provider.
@@ -175,12 +232,13 @@ def test_statements_on_postgresql(on_postgresql: None) -> None:
     assert {one.stored.name.task_id: (one.stored.pushed, one.has_recovered) for one in found} == {
         "crawl": ({"failure": {"message": "gone"}}, False),
         "mended": ({}, True),
+        "backfill": ({}, False),
         "scrape": ({"incomplete": lacks}, False),
     }
     assert not troubled_tasks(START + timedelta(days=1), "incomplete", (), 10)[0]
     assert troubled_tasks(START, "incomplete", (), 1)[1]
-    assert runs_since(["shop", "none"], START) == {"shop": 2}
-    assert runs_since(["shop"], START + timedelta(seconds=30)) == {"shop": 1}
+    assert runs_since(["shop", "none"], START) == {"shop": 4}
+    assert runs_since(["shop"], START + timedelta(seconds=30)) == {"shop": 3}
     assert starters_of(["job-1", "job-2"]) == {"job-1": TaskName("shop", "run", "crawl")}
     assert starters_of(["job-1"], operator="WebDataAgentOperator") == {}
     assert starters_of(["check-1"], ("check_id",)) == {"check-1": TaskName("shop", "run", "other")}

@@ -1,0 +1,117 @@
+"""Pages of visitors with other rights, on an inbox and tables of their own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+from airflow import settings
+from airflow.models.asset import AssetEvent, AssetModel
+from airflow.models.dagrun import DagRun
+from sqlalchemy import select
+from starlette.applications import Starlette
+from starlette.routing import Mount
+from starlette.testclient import TestClient
+
+from airflow_provider_webdata.airflow_db.database import airflow_engine
+from airflow_provider_webdata.common.page_urls import UI_PATH
+from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter, NewDelivery
+from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
+from airflow_provider_webdata.ui import application
+from tests.integration.commands.test_costs import database
+from tests.support.airflow_rows import add_task
+
+__all__ = ["database"]
+
+Get = Callable[..., str]
+
+
+class Stub:
+    """A visitor who may read all connections, and all DAGs except `hidden`."""
+
+    def __init__(self, hidden: set[str]) -> None:
+        self._hidden = hidden
+
+    @classmethod
+    async def of(cls, request: Any) -> Stub:
+        return cls({"payroll"})
+
+    def may_view(self) -> bool:
+        return True
+
+    def may_read_connection(self, conn_id: str) -> bool:
+        return True
+
+    def readable_connections(self, conn_ids: Any) -> set[str]:
+        return set(conn_ids)
+
+    def may_read_dags(self, dag_ids: Any) -> bool:
+        return not self._hidden & set(dag_ids)
+
+    def readable(self, dag_ids: Any) -> set[str]:
+        return set(dag_ids) - self._hidden
+
+
+@pytest.fixture
+def get(database: None, monkeypatch: pytest.MonkeyPatch) -> Get:
+    """Return the text of a page, which must be there."""
+    monkeypatch.setattr(application, "Visitor", Stub)
+    client = TestClient(Starlette(routes=[Mount(UI_PATH, application.create_application())]))
+
+    def text_of(path: str, **params: Any) -> str:
+        found = client.get(f"{UI_PATH}{path}", params=params)
+        assert found.status_code == 200, found.text
+        return found.text
+
+    return text_of
+
+
+def deliver(body: dict[str, Any], key: str | None = None, conn_id: str = "market") -> int:
+    store = DeliveryStore(airflow_engine())
+    store.add([NewDelivery.from_body(conn_id, key, json.dumps(body).encode(), datetime.now(timezone.utc))])
+    return store.newest(conn_id, DeliveryFilter(), 1)[0].id
+
+
+def test_a_delivery_whose_event_started_a_hidden_run(get: Get) -> None:
+    """The delivery is the DAG's that it names. Of the runs that it started, the visitor sees their own."""
+    named = {"dag_id": "shop", "task_id": "crawl"}
+    delivery_id = deliver({"type": "crawl.completed", "id": "j-1", "metadata": named})
+    with settings.Session() as session:
+        asset = AssetModel(name="crawls", uri="webdata://market/jobs/crawl")
+        session.add(asset)
+        for dag_id in ("payroll", "report"):
+            add_task(session, dag_id, "consume", operator="PythonOperator")
+        session.flush()
+        event = AssetEvent(asset_id=asset.id, extra={"payload": {"delivery_id": delivery_id}})
+        event.timestamp = datetime.now(timezone.utc)
+        event.created_dagruns = session.scalars(
+            select(DagRun).where(DagRun.dag_id.in_(["payroll", "report"]))
+        ).all()
+        session.add(event)
+        session.commit()
+    text = get("/deliveries/delivery", id=delivery_id)
+    assert ">report run</a>" in text
+    assert "payroll" not in text
+
+
+def test_a_number_is_the_id_or_the_key_of_a_delivery(get: Get) -> None:
+    first = deliver({"type": "approved", "id": "a"}, key="20260131")
+    deliver({"type": "crawl.page", "id": "b"}, key=str(first))
+    deliver({"type": "crawl.page", "id": "c"}, key="1" * 20)
+    assert ">approved</a>" in get("/deliveries", find="20260131")
+    found = get("/deliveries", find=str(first))
+    assert (">approved</a>" in found, ">crawl.page</a>" in found) == (True, True)
+    assert ">c</code>" in get("/deliveries", find="1" * 20)
+
+
+def test_only_events_that_report_a_start(get: Get) -> None:
+    deliver({"type": "crawl.started", "id": "j-1"})
+    for params in ({}, {"conn_id": "market"}):
+        text = get("/deliveries", **params)
+        assert "Events that report the start of a job are hidden" in text
+        assert "once the connection has a Webhook URL" not in text
+    assert ">crawl.started</a>" in get("/deliveries", started="1")
+    assert "matches the filters" in get("/deliveries", conn_id="market", event="crawl.page")
