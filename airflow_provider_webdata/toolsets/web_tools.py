@@ -361,6 +361,8 @@ class WebTools:
         except NotFoundError:
             return None
         log.info("%s %s: reused the scrape of an earlier attempt", tool, without_secrets(url))
+        # The earlier attempt may have failed before it saved the page.
+        await self._save_page(url, ["markdown"], scrape_id, answer.data)
         return answer.data
 
     async def _scrape(self, tool: str, url: str, pages: int, formats: list[Any]) -> Document:
@@ -376,11 +378,16 @@ class WebTools:
         await self._add(
             self._sources.add_page, tool, url, summary.url, summary.title, scrape_id=summary.scrape_id
         )
+        await self._save_page(url, formats, summary.scrape_id, answer.data)
+        return answer.data
+
+    async def _save_page(
+        self, url: str, formats: list[Any], scrape_id: str | None, document: Document
+    ) -> None:
         if self._save_to is not None:
             # Hashed, because a page's own tag may replace the scrape's id with a path outside the folder.
-            name = hashlib.sha256(repr((url, formats, summary.scrape_id)).encode()).hexdigest()[:32]
-            await asyncio.to_thread(self._save, f"{self._save_to.rstrip('/')}/{name}.jsonl", answer.data)
-        return answer.data
+            name = hashlib.sha256(repr((url, formats, scrape_id)).encode()).hexdigest()[:32]
+            await asyncio.to_thread(self._save, f"{self._save_to.rstrip('/')}/{name}.jsonl", document)
 
     @asynccontextmanager
     async def _calling(self) -> AsyncIterator[AsyncWebDataHook]:

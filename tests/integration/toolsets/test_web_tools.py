@@ -17,6 +17,7 @@ from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import FunctionModel
 
 from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
+from airflow_provider_webdata.results.errors import StorageError
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from airflow_provider_webdata.toolsets import sources
 from airflow_provider_webdata.toolsets.webdata import WebDataToolset
@@ -234,6 +235,26 @@ def test_what_was_read_is_kept(
     load.execute(context_of(TaskInstance()))
     with sqlite3.connect(database) as connected:
         assert connected.execute("SELECT source_url FROM pages").fetchall() == [(FLOODS,)]
+
+
+def test_a_page_that_could_not_be_saved_is_saved_by_the_retry(
+    obey: Any, sandbox: Any, tmp_path: Path, attempt: Any
+) -> None:
+    folder = tmp_path / "read"
+    attempt(1)
+    toolset = WebDataToolset(save_to=str(folder))
+    obey("", toolset)
+    folder.rmdir()
+    folder.touch()
+    with pytest.raises(StorageError):
+        obey(call("read_page", url=FLOODS), toolset)
+    folder.unlink()
+
+    attempt(2)
+    obey(call("read_page", url=FLOODS), WebDataToolset(save_to=str(folder)))
+    (file,) = folder.iterdir()
+    assert "412 cm" in json.loads(file.read_text())["markdown"]
+    assert [request["method"] for request in sandbox.control.requests("/v2/scrape")] == ["POST", "GET"]
 
 
 def test_a_page_neither_names_nor_marks_its_file(
