@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from airflow.providers.common.ai.utils.toolset_base import AirflowToolset
 from pydantic import Field
 
-from airflow_provider_webdata.api.errors import InvalidRequestError, NotFoundError, trimmed
+from airflow_provider_webdata.api.errors import (
+    AuthenticationError,
+    ConfigurationError,
+    InvalidRequestError,
+    RateLimitError,
+    RequestTimeoutError,
+    ServerError,
+    TransportError,
+    WebDataError,
+    trimmed,
+)
 from airflow_provider_webdata.api.models import PageMetadata, ProviderResult
 from airflow_provider_webdata.api.prices import CATALOG
 from airflow_provider_webdata.api.servers import NO_SEARCH, lacks_search
@@ -46,6 +56,10 @@ _MAX_OPTIONS = 40
 _MAX_LINE = 500
 _MAX_URL = 2000
 _SITE_ERROR = 400
+_NO_REASON_TO_SCRAPE = (
+    *(AuthenticationError, ConfigurationError),
+    *(RateLimitError, RequestTimeoutError, ServerError, TransportError),
+)
 
 Url = Annotated[str, Field(min_length=1, max_length=_MAX_URL)]
 Offset = Annotated[int, Field(ge=0)]
@@ -351,14 +365,21 @@ class WebTools:
         return _result(result, notes)
 
     async def _earlier(self, tool: str, url: str) -> Document | None:
-        """Return a document that an earlier attempt scraped, or None. Reading it again is free."""
+        """Return a document that an earlier attempt scraped, or None. Reading it again is free.
+
+        :raises WebDataError: the lookup may succeed later, or no call can succeed. Scraping again would bill again.
+        """
         scrape_id = self._sources.scrape_of(tool, url)
         if scrape_id is None:
             return None
         try:
             async with AsyncWebDataHook.of(self._settings) as hook:
                 answer = await hook.get_scrape(scrape_id)
-        except NotFoundError:
+        except _NO_REASON_TO_SCRAPE:
+            raise
+        except WebDataError as error:
+            # A server may keep no scrapes: a self-hosted one, or any for a team with zero data retention.
+            log.info("%s %s: scraping it again (%s)", tool, without_secrets(url), error.brief())
             return None
         log.info("%s %s: reused the scrape of an earlier attempt", tool, without_secrets(url))
         # The earlier attempt may have failed before it saved the page.

@@ -309,6 +309,43 @@ def test_another_attempt_pays_nothing_again_and_holds_the_cap(obey: Any, sandbox
     assert ti.xcom["credits"]["used"] == 4
 
 
+def test_a_server_that_keeps_no_scrapes_scrapes_again(
+    obey: Any, monkeypatch: pytest.MonkeyPatch, attempt: Any
+) -> None:
+    with SandboxServer(profile="self-hosted") as own:
+        text = connection_text(own.url, own.api_key, server="self-hosted")
+        monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", text)
+        for number in (1, 2):
+            attempt(number)
+            (read,) = results(obey(call("read_page", url=FLOODS), WebDataToolset()))
+            assert "412 cm" in read["untrusted"]["text"]
+
+
+def test_a_refused_lookup_scrapes_again_and_a_failed_one_does_not(
+    obey: Any, monkeypatch: pytest.MonkeyPatch, attempt: Any
+) -> None:
+    page = answer(
+        body=json.dumps({"success": True, "data": {"markdown": "x", "metadata": {"scrapeId": "a"}}})
+    )
+    refused, limited, down, denied = (answer(status, '{"error": "no"}') for status in (400, 429, 500, 401))
+    server = FaultServer([page, refused, page, limited, down, page, denied])
+    monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url, retry_budget=0))
+    order = call("read_page", url=FLOODS)
+    told = []
+    for number, times in ((1, 1), (2, 1), (3, 3)):
+        attempt(number)
+        toolset = WebDataToolset()
+        told += [one for _ in range(times) for one in results(obey(order, toolset))]
+    attempt(4)
+    with pytest.raises(AirflowFailException):
+        obey(order, WebDataToolset())
+    server.close()
+    seen = [json.loads(one)["failed"] if isinstance(one, str) else one["untrusted"]["text"] for one in told]
+    assert seen == ["x", "x", "read_page: HTTP 429", "read_page: HTTP 500", "x"]
+    methods = [request.method for request in server.requests]
+    assert " ".join(methods) == "POST GET POST GET GET GET GET"
+
+
 def test_without_task_state_each_attempt_counts_by_itself(obey: Any, sandbox: Any, attempt: Any) -> None:
     attempt(1, has_store=False)
     obey(call("read_page", url=FLOODS), WebDataToolset())
