@@ -365,12 +365,13 @@ class WebTools:
         return _result(result, notes)
 
     async def _earlier(self, tool: str, url: str) -> Document | None:
-        """Return a document that an earlier attempt scraped, or None. Reading it again is free.
+        """Return a document that an earlier attempt or another toolset scraped, or None. Reading it again is free.
 
         :raises WebDataError: the lookup may succeed later, or no call can succeed. Scraping again would bill again.
         """
         scrape_id = self._sources.scrape_of(tool, url)
-        if scrape_id is None:
+        # The domains of this toolset may exclude it: a scrape refuses it.
+        if scrape_id is None or self._guard.hosts.problem(url, resolve=False):
             return None
         try:
             async with AsyncWebDataHook.of(self._settings) as hook:
@@ -381,7 +382,10 @@ class WebTools:
             # A server may keep no scrapes: a self-hosted one, or any for a team with zero data retention.
             log.info("%s %s: scraping it again (%s)", tool, without_secrets(url), error.brief())
             return None
-        log.info("%s %s: reused the scrape of an earlier attempt", tool, without_secrets(url))
+        arrival = answer.data.metadata.url if isinstance(answer.data.metadata, PageMetadata) else None
+        if isinstance(arrival, str) and arrival and self._guard.hosts.problem(arrival, resolve=False):
+            return None
+        log.info("%s %s: reused an earlier scrape", tool, without_secrets(url))
         # The earlier attempt may have failed before it saved the page.
         await self._save_page(url, ["markdown"], scrape_id, answer.data)
         return answer.data

@@ -423,6 +423,31 @@ def test_two_toolsets_tell_what_both_read(obey: Any, sandbox: Any, attempt: Any)
     assert ti.xcom["credits"]["byOperation"] == {"scrape": 1, "map": 1}
 
 
+def test_a_page_that_another_toolset_read_is_within_the_domains_of_this_one(
+    obey: Any, monkeypatch: pytest.MonkeyPatch, attempt: Any
+) -> None:
+    metadata = {"scrapeId": "a", "url": "https://weather.example/"}
+    page = {"success": True, "data": {"markdown": "hush", "metadata": metadata}}
+    server = FaultServer([answer(body=json.dumps(page))])
+    monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url))
+    attempt()
+    order = call("read_page", url=FLOODS)
+    toolsets = [
+        WebDataToolset(),
+        WebDataToolset(id="same"),
+        WebDataToolset(blocked_domains=["river.example"], id="asked"),
+        WebDataToolset(blocked_domains=["weather.example"], id="arrived"),
+    ]
+    read, again, asked, arrived = (results(obey(order, toolset))[0] for toolset in toolsets)
+    server.close()
+    assert read == again
+    assert asked.endswith("river.example is a blocked domain")
+    assert "the page redirected to a forbidden URL" in arrived
+    assert "hush" not in asked + arrived
+    methods = [request.method for request in server.requests]
+    assert " ".join(methods) == "POST GET GET POST"
+
+
 def test_each_toolset_has_its_own_cap_in_all_attempts(obey: Any, sandbox: Any, attempt: Any) -> None:
     def toolsets() -> list[WebDataToolset]:
         return [
