@@ -8,7 +8,7 @@ import msgspec
 
 from airflow_provider_webdata.common.attempt import Attempt, attempt_of_process
 from airflow_provider_webdata.common.storable import storable
-from airflow_provider_webdata.common.stored_record import place_of
+from airflow_provider_webdata.common.stored_record import Count, place_of
 from airflow_provider_webdata.hooks.ledger import Ledger
 from airflow_provider_webdata.results.lineage import operator_lineage
 from airflow_provider_webdata.runs.failures import CreditLimitError
@@ -29,9 +29,15 @@ class _Source(msgspec.Struct):
     title: str
 
 
-class _AgentRecord(msgspec.Struct):
+class _AgentRecord(msgspec.Struct, omit_defaults=True):
+    """The record of what an agent read.
+
+    :param failed: number of unbilled failures of each call to a data provider, by the call's first id.
+    """
+
     sources: dict[str, _Source]
     scrapes: dict[str, str]
+    failed: dict[str, Count] = {}
 
 
 class AgentSources:
@@ -66,8 +72,19 @@ class AgentSources:
         return self._record.scrapes.get(f"{tool} {url}")
 
     def request_id(self, call: Mapping[str, Any]) -> str:
-        """Return the idempotency key of a call to a data provider. Repeating an earlier attempt's call is free."""
-        return JobIdentity.of(self._attempt).request_id(call)
+        """Return the idempotency key of a call to a data provider. Repeating an earlier attempt's call is free.
+
+        Each unbilled failure of the call changes the key: the service would repeat that response.
+        """
+        identity = JobIdentity.of(self._attempt)
+        return identity.request_id(call, self._record.failed.get(identity.request_id(call), 0))
+
+    def add_failure(self, call: Mapping[str, Any]) -> None:
+        """Record that a call to a data provider failed without being billed."""
+        key = JobIdentity.of(self._attempt).request_id(call)
+        self._record.failed[key] = self._record.failed.get(key, 0) + 1
+        self._write()
+        self.push()
 
     def add_search(self, query: str, conn_id: str) -> None:
         """Record a search."""
@@ -87,9 +104,12 @@ class AgentSources:
         if scrape_id:
             self._record.scrapes[key] = scrape_id
         self._conn_id = conn_id
+        self._write()
+        self.push()
+
+    def _write(self) -> None:
         with self._ledger.lock:
             self._attempt.write(_KEY, self._record)
-        self.push()
 
     def push(self) -> None:
         """Push the sources, and the credits of all calls."""

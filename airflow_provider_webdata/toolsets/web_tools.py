@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 import logging
+from collections import Counter
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
@@ -55,6 +56,7 @@ _MAX_LINKS = 100
 _MAX_OPTIONS = 40
 _MAX_LINE = 500
 _MAX_URL = 2000
+_MAX_FAILURES = 3
 _SITE_ERROR = 400
 _NO_REASON_TO_SCRAPE = (
     *(AuthenticationError, ConfigurationError),
@@ -71,6 +73,14 @@ class _Text:
     title: str
     text: str
     notes: tuple[str, ...]
+
+
+class _UnbilledError(Exception):
+    """A failure of a data provider that was not billed. It is not cached, so the model may repeat the call."""
+
+    def __init__(self, result: dict[str, Any]) -> None:
+        super().__init__()
+        self.result = result
 
 
 class WebTools:
@@ -101,6 +111,7 @@ class WebTools:
         self._max_age = {} if max_age is None else {"maxAge": max_age}
         self._save_to = save_to
         self._results: dict[str, Any] = {}
+        self._failures: Counter[str] = Counter()
         self._running: dict[tuple[int, str], Once[Any]] = {}
 
     async def web_search(
@@ -276,7 +287,10 @@ class WebTools:
         :param options: The tool's options by name, as described by find_data.
         """
         given = options or {}
-        return await self._once("run_data_tool", [tool, given], lambda: self._run(tool, given))
+        try:
+            return await self._once("run_data_tool", [tool, given], lambda: self._run(tool, given))
+        except _UnbilledError as failure:
+            return failure.result
 
     async def _run(self, name: str, options: dict[str, Any]) -> dict[str, Any]:
         provider, _, capability = name.partition("/")
@@ -293,17 +307,28 @@ class WebTools:
                     "run_data_tool", [f"tool: {name!r} does not exist; use an id returned by find_data"]
                 )
             answer = await hook.run_provider([call], request_id=self._sources.request_id(call), tools=[tool])
+        result = answer.data.alexandria[0] if answer.data.alexandria else ProviderResult()
+        key = json.dumps([name, options], sort_keys=True)
+        if (error := result.error) is not None:
+            message = trimmed(str(error.message))
+            log.warning("run_data_tool %s failed: %s", name, message)
+            shown = {"code": error.code and trimmed(error.code), "message": message}
+            failure = _result(
+                {"tool": name, "untrusted": {"error": shown}}, ["The provider returned an error."]
+            )
+            if result.credits_cost or answer.credits_used or error.charge_id:
+                await AirflowToolset.run_blocking(self._sources.push)
+                return failure
+            await AirflowToolset.run_blocking(self._sources.add_failure, call)
+            self._failures[key] += 1
+            if self._failures[key] < _MAX_FAILURES:
+                raise _UnbilledError(failure)
+            return failure
         await self._add(
             self._sources.add_page,
-            *("run_data_tool", json.dumps([name, options], sort_keys=True), name),
-            trimmed(tool.name or "", _MAX_LINE),
+            *("run_data_tool", key, name, trimmed(tool.name or "", _MAX_LINE)),
             scrape_id=answer.scrape_id,
         )
-        result = answer.data.alexandria[0] if answer.data.alexandria else ProviderResult()
-        if result.error is not None:
-            log.warning("run_data_tool %s failed: %s", name, trimmed(str(result.error.message)))
-            error = {"code": result.error.code, "message": trimmed(str(result.error.message))}
-            return _result({"tool": name, "untrusted": {"error": error}}, ["The provider returned an error."])
         log.info("run_data_tool %s: %s records", name, result.records)
         notes: list[str] = []
         found = self._beginning(result.data, notes, "request fewer records")

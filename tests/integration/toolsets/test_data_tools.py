@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from airflow_provider_webdata.commands.providers import _price
 from airflow_provider_webdata.toolsets.web_tools import _described
 from airflow_provider_webdata.toolsets.webdata import WebDataToolset
 from tests.integration.toolsets.test_web_tools import attempt, call, results
+from tests.support.fault_server import FaultServer, Step, answer
+from tests.support.service import connection_text
 
 __all__ = ["attempt"]
 
@@ -98,3 +101,41 @@ def test_an_earlier_attempt_has_paid_for_the_call(obey: Any, sandbox: Any, attem
     first, second = executions(sandbox)
     assert first == second
     assert sandbox.control.state()["credits"] == before - 5
+
+
+CATALOG = {"data": {"level": "tools", "items": [{"provider": "p", "capability": "c", "creditsCost": 1}]}}
+RECORDS = {"data": {"price": 5}, "records": 1, "creditsCost": 1}
+
+
+def told(result: dict[str, Any]) -> Step:
+    data = {"alexandria": [result], "creditsCost": result.get("creditsCost", 0)}
+    return answer(body=json.dumps({"success": True, "scrape_id": "a", "data": data}))
+
+
+def failed(**charge: Any) -> Step:
+    return told({"error": {"code": "down" * 999, "message": "try again", "status": 503, **charge}})
+
+
+def test_a_call_that_failed_is_sent_again_unless_it_was_billed(
+    obey: Any, monkeypatch: pytest.MonkeyPatch, attempt: Any
+) -> None:
+    """A call that fails without being billed is sent up to three times in each attempt."""
+    billed = failed(chargeId="x")
+    replies = [failed(), failed(), failed(), failed(), told(RECORDS), billed, billed]
+    server = FaultServer([step for reply in replies for step in (told(CATALOG), reply)])
+    monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url))
+    order = call("run_data_tool", tool="p/c")
+    other = call("run_data_tool", tool="p/c", options={"n": 2})
+    seen: list[dict[str, Any]] = []
+    for number, orders in enumerate(([order] * 4, [order, order, other, other], [other]), 1):
+        ti, toolset = attempt(number), WebDataToolset()
+        seen += [results(obey(one, toolset))[0]["untrusted"] for one in orders]
+    server.close()
+    codes = {one["error"]["code"] for one in seen if "error" in one}
+    assert [len(code) for code in codes] == [500]
+    assert ["data" in one for one in seen] == [False] * 5 + [True] + [False] * 3
+    ids = [request.headers["x-request-id"] for request in server.requests[1::2]]
+    assert len(ids) == len(replies)
+    assert len({*ids[:5]}) == 5
+    assert ids[5] == ids[6]
+    assert [source["url"] for source in ti.xcom["sources"]] == ["p/c"]
