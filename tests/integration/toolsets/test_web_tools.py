@@ -16,6 +16,7 @@ from pydantic_ai import Agent
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import FunctionModel
 
+from airflow_provider_webdata.hooks.connection import ConnectionMissingError
 from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
 from airflow_provider_webdata.results.errors import StorageError
 from airflow_provider_webdata.sandbox.server import SandboxServer
@@ -218,6 +219,11 @@ def test_a_connection_that_cannot_work_ends_the_run(obey: Any, monkeypatch: pyte
     monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text("ftp://a.example"))
     with pytest.raises(AirflowFailException, match=r"\(WD-001\)"):
         obey(call("read_page", url=FLOODS), WebDataToolset())
+
+
+def test_a_missing_connection_is_retried_as_by_operators(obey: Any) -> None:
+    with pytest.raises(ConnectionMissingError, match=r"\(WD-008\)"):
+        obey(call("read_page", url=FLOODS), WebDataToolset("nowhere"))
 
 
 def test_what_was_read_is_kept(
