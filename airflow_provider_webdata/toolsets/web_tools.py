@@ -58,6 +58,8 @@ _MAX_LINE = 500
 _MAX_URL = 2000
 _MAX_FAILURES = 3
 _SITE_ERROR = 400
+_SERVER_ERROR = 500
+_TEMPORARY = frozenset({408, 425, 429})
 _NO_REASON_TO_SCRAPE = (
     *(AuthenticationError, ConfigurationError),
     *(RateLimitError, RequestTimeoutError, ServerError, TransportError),
@@ -392,6 +394,8 @@ class WebTools:
     async def _earlier(self, tool: str, url: str) -> Document | None:
         """Return a document that an earlier attempt or another toolset scraped, or None. Reading it again is free.
 
+        A page whose site had a temporary error is scraped again.
+
         :raises WebDataError: the lookup may succeed later, or no call can succeed. Scraping again would bill again.
         """
         scrape_id = self._sources.scrape_of(tool, url)
@@ -406,6 +410,9 @@ class WebTools:
         except WebDataError as error:
             # A server may keep no scrapes: a self-hosted one, or any for a team with zero data retention.
             log.info("%s %s: scraping it again (%s)", tool, without_secrets(url), error.brief())
+            return None
+        status = _PageSummary(answer.data, url).status
+        if status >= _SERVER_ERROR or status in _TEMPORARY:
             return None
         arrival = answer.data.metadata.url if isinstance(answer.data.metadata, PageMetadata) else None
         if isinstance(arrival, str) and arrival and self._guard.hosts.problem(arrival, resolve=False):

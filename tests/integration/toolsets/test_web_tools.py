@@ -23,7 +23,7 @@ from airflow_provider_webdata.sandbox.server import SandboxServer
 from airflow_provider_webdata.toolsets import sources
 from airflow_provider_webdata.toolsets.webdata import WebDataToolset
 from tests.support.direct import StateStore, TaskInstance, context_of
-from tests.support.fault_server import FaultServer, answer
+from tests.support.fault_server import FaultServer, Step, answer
 from tests.support.service import connection_text
 
 FLOODS = "https://river.example/floods"
@@ -350,6 +350,27 @@ def test_a_refused_lookup_scrapes_again_and_a_failed_one_does_not(
     assert seen == ["x", "x", "read_page: HTTP 429", "read_page: HTTP 500", "x"]
     methods = [request.method for request in server.requests]
     assert " ".join(methods) == "POST GET POST GET GET GET GET"
+
+
+def test_a_temporary_error_of_a_site_ends_with_the_attempt(
+    obey: Any, monkeypatch: pytest.MonkeyPatch, attempt: Any
+) -> None:
+    def page(status: int) -> Step:
+        metadata = {"scrapeId": "a", "statusCode": status}
+        return answer(body=json.dumps({"success": True, "data": {"markdown": "x", "metadata": metadata}}))
+
+    server = FaultServer([page(503), page(503), page(404), page(404)])
+    monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url))
+    notes = []
+    for number in (1, 2, 3):
+        attempt(number)
+        toolset = WebDataToolset()
+        for _ in range(2):
+            (read,) = results(obey(call("read_page", url=FLOODS), toolset))
+            notes.append(read["note"])
+    server.close()
+    assert [note.split(":")[0][-3:] for note in notes] == ["503"] * 2 + ["404"] * 4
+    assert [request.method for request in server.requests] == ["POST", "GET", "POST", "GET"]
 
 
 def test_without_task_state_each_attempt_counts_by_itself(obey: Any, sandbox: Any, attempt: Any) -> None:
