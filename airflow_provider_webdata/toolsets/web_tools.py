@@ -419,7 +419,7 @@ class WebTools:
             return None
         log.info("%s %s: reused an earlier scrape", tool, without_secrets(url))
         # The earlier attempt may have failed before it saved the page.
-        await self._save_page(url, ["markdown"], scrape_id, answer.data)
+        await self._save_page(tool, url, ["markdown"], scrape_id, answer.data)
         return answer.data
 
     async def _scrape(self, tool: str, url: str, pages: int, formats: list[Any]) -> Document:
@@ -435,15 +435,16 @@ class WebTools:
         await self._add(
             self._sources.add_page, tool, url, summary.url, summary.title, scrape_id=summary.scrape_id
         )
-        await self._save_page(url, formats, summary.scrape_id, answer.data)
+        await self._save_page(tool, url, formats, summary.scrape_id, answer.data)
         return answer.data
 
     async def _save_page(
-        self, url: str, formats: list[Any], scrape_id: str | None, document: Document
+        self, tool: str, url: str, formats: list[Any], scrape_id: str | None, document: Document
     ) -> None:
         if self._save_to is not None:
-            # Hashed, because a page's own tag may replace the scrape's id with a path outside the folder.
-            name = hashlib.sha256(repr((url, formats, scrape_id)).encode()).hexdigest()[:32]
+            # Hashed, because a page's own tag may replace the scrape's id with a path outside the folder. Such an id
+            # may also be missing or repeated, so that only the tool distinguishes a page from the whole file.
+            name = hashlib.sha256(repr((tool, url, formats, scrape_id)).encode()).hexdigest()[:32]
             await asyncio.to_thread(self._save, f"{self._save_to.rstrip('/')}/{name}.jsonl", document)
 
     @asynccontextmanager

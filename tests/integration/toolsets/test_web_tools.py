@@ -263,6 +263,20 @@ def test_a_page_that_could_not_be_saved_is_saved_by_the_retry(
     assert [request["method"] for request in sandbox.control.requests("/v2/scrape")] == ["POST", "GET"]
 
 
+def test_tools_save_one_url_in_separate_files(
+    obey: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The service may report no id: a page's own tag replaces it."""
+    metadata = {"scrapeId": 7}
+    page = json.dumps({"success": True, "data": {"markdown": "x", "metadata": metadata}})
+    server = FaultServer([answer(body=page)])
+    monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url))
+    orders = [call(tool, url=FLOODS) for tool in ("read_page", "read_file")]
+    obey("\n".join(orders), WebDataToolset(save_to=str(tmp_path)))
+    server.close()
+    assert len([*tmp_path.iterdir()]) == 2
+
+
 def test_a_page_neither_names_nor_marks_its_file(
     obey: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attempt: Any
 ) -> None:
