@@ -214,6 +214,10 @@ class WebDataToolset(AirflowToolset):
         sources = sources_of_attempt(self._made and self._made[0])
         if self._made is None or self._made[0] is not sources:
             if self._save_to is not None:
+                if not self._save_to.strip():
+                    raise OutputError(
+                        "save_to is empty, which may come from a template; name a folder, or omit it"
+                    )
                 check_folder(self._save_to)
             settings = WebDataHook(self._webdata_conn_id).get_settings()
             ledger = Ledger(

@@ -293,6 +293,11 @@ def test_a_page_neither_names_nor_marks_its_file(
     assert "webdataTombstone" not in json.loads(file.read_text())
 
 
+def test_a_folder_without_a_name_is_not_the_root(obey: Any, sandbox: Any) -> None:
+    with pytest.raises(AirflowFailException, match=r"save_to is empty[\s\S]* \(WD-005\)"):
+        obey(call("read_page", url=FLOODS), WebDataToolset(save_to=""))
+
+
 def test_a_folder_that_cannot_be_written_costs_nothing(obey: Any, sandbox: Any, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(AirflowFailException, match=r"cannot be written [\s\S]* \(WD-005\)"):
