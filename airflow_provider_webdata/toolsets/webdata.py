@@ -33,6 +33,7 @@ from airflow_provider_webdata.api.errors import (
 from airflow_provider_webdata.common.arguments import whole_number
 from airflow_provider_webdata.common.coded_errors import ArgumentError, CodedError
 from airflow_provider_webdata.common.remedies import advice_for
+from airflow_provider_webdata.common.storable import storable
 from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.hooks.call_guard import CallGuard
 from airflow_provider_webdata.hooks.ledger import Ledger
@@ -178,7 +179,8 @@ class WebDataToolset(AirflowToolset):
         """
         tools = await self._web_tools()
         try:
-            return await getattr(tools, name)(**tool_args)
+            # The journal of a durable run is stored in Airflow's database, and other frameworks may write NaN as JSON.
+            return storable(await getattr(tools, name)(**tool_args))
         except InvalidRequestError as error:
             raise ModelRetry(f"{name}: {'; '.join(error.problems)}") from None
         except (AuthenticationError, ConfigurationError, PaymentRequiredError) as error:

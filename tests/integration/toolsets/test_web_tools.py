@@ -612,6 +612,17 @@ def test_agents_of_other_frameworks_have_the_same_tools(sandbox: Any) -> None:
     assert "not among the allowed domains" in refused.content
 
 
+def test_a_result_is_json_that_every_database_can_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    metadata = {"url": FLOODS}
+    data = {"json": {"level": float("nan"), "text": "a\0b\ud800"}, "metadata": metadata}
+    server = FaultServer([answer(body=json.dumps({"success": True, "data": data}))])
+    monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url))
+    tools = {tool.name: tool for tool in WebDataToolset().airflow_tools()}
+    found = asyncio.run(tools["extract_page"].function({"url": FLOODS, "schema": {"type": "object"}}))
+    server.close()
+    assert found.content["untrusted"]["data"] == {"level": None, "text": "a\ufffdb\\ud800"}
+
+
 def test_a_task_that_pushes_no_xcom(obey: Any, sandbox: Any, attempt: Any) -> None:
     class Task:
         do_xcom_push = False
