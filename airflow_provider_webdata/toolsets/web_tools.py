@@ -200,7 +200,7 @@ class WebTools:
     async def _list(self, url: str, body: dict[str, Any]) -> dict[str, Any]:
         async with self._calling() as hook:
             answer = await hook.map(body)
-        await self._add(self._sources.add_page, "list_site", url, url, "")
+        await self._add(self._sources.add_page, "list_site", url, trimmed(url, _MAX_URL), "")
         kept = [link.url for link in answer.links if not self._guard.hosts.problem(link.url, resolve=False)]
         links: list[str] = []
         room = self._max_chars

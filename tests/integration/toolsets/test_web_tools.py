@@ -494,6 +494,15 @@ def test_a_page_that_another_toolset_read_is_within_the_domains_of_this_one(
     assert " ".join(methods) == "POST GET GET POST"
 
 
+def test_sources_contain_no_secret_of_a_url(obey: Any, sandbox: Any, attempt: Any) -> None:
+    ti = attempt()
+    secret = "https://river.example/floods?api_key=0123456789abcdef"
+    tools = ("read_page", "list_site")
+    obey("\n".join(call(tool, url=secret) for tool in tools), WebDataToolset())
+    found = [(source["tool"], source["url"]) for source in ti.xcom["sources"]]
+    assert found == [(tool, f"{FLOODS}?api_key=***") for tool in tools]
+
+
 def test_each_toolset_has_its_own_cap_in_all_attempts(obey: Any, sandbox: Any, attempt: Any) -> None:
     def toolsets() -> list[WebDataToolset]:
         return [
