@@ -37,6 +37,16 @@ PARTS: dict[str, Part] = {
         ("inbox/envelope.py",),
         ("unit/inbox", "integration/inbox/http/test_receive.py", "integration/inbox/http/test_reading.py"),
     ),
+    "inbox/storage": Part(
+        tuple(
+            f"inbox_server/storage/{name}.py" for name in ("feed", "searches", "sequencer", "store", "writer")
+        ),
+        (
+            "integration/inbox/storage/test_store.py",
+            "integration/inbox/storage/test_order.py",
+            "integration/inbox/storage/test_feed.py",
+        ),
+    ),
     "inbox/tokens": Part(
         ("inbox/tokens.py",),
         ("unit/inbox", "integration/inbox/http/test_receive.py", "integration/inbox/http/test_reading.py"),

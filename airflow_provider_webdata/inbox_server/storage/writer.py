@@ -54,19 +54,16 @@ class Writer:
     """Stores deliveries, for one event loop.
 
     :param stored: called after every commit, with the new deliveries; must not block.
-    :param timeout: timeout of a caller, in seconds.
     """
 
     def __init__(
         self,
         store: DeliveryStore,
         stored: Callable[[list[NewDelivery]], None] = lambda _: None,
-        *,
-        timeout: float = STORE_TIMEOUT,
     ) -> None:
         self._store = store
         self._stored = stored
-        self._timeout = timeout
+        self._timeout = STORE_TIMEOUT
         self._queue: asyncio.Queue[_Waiting] = asyncio.Queue()
         self._queued_bytes = 0
         self._writing: asyncio.Task[None] | None = None

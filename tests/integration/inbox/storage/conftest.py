@@ -16,11 +16,10 @@ from sqlalchemy import Connection, Engine, create_engine, insert, select, text
 
 from airflow_provider_webdata.airflow_db import database as limits
 from airflow_provider_webdata.inbox.envelope import Envelope
-from airflow_provider_webdata.inbox_server.storage import feed
+from airflow_provider_webdata.inbox_server.storage import feed, writer
 from airflow_provider_webdata.inbox_server.storage.records import NewDelivery
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
 from airflow_provider_webdata.inbox_server.storage.tables import delivery, metadata
-from airflow_provider_webdata.inbox_server.storage.writer import Writer
 from tests.support.postgres import Postgres
 from tests.support.waiting import PATIENCE
 
@@ -74,7 +73,7 @@ def slow_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     longer = limits._LIMITS.bindparams(statement="600s", idle="600s")
     monkeypatch.setattr(limits, "_LIMITS", longer)
     monkeypatch.setattr(feed, "READ_TIMEOUT", PATIENCE)
-    monkeypatch.setitem(Writer.__init__.__kwdefaults__, "timeout", PATIENCE)
+    monkeypatch.setattr(writer, "STORE_TIMEOUT", PATIENCE)
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from sqlalchemy import event, text
 
 from airflow_provider_webdata.airflow_db.errors import RefusedError, StoreUnavailableError
 from airflow_provider_webdata.inbox_server.storage import writer as writers
+from airflow_provider_webdata.inbox_server.storage import writer as writing
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter, NewDelivery
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
 from airflow_provider_webdata.inbox_server.storage.writer import BATCH_DELIVERIES, Writer
@@ -270,11 +271,12 @@ async def test_a_commit_with_an_unknown_outcome(
 
 
 async def test_a_silent_connection_is_replaced(
-    postgres: Postgres, postgres_database: Database, new: NewOne
+    postgres: Postgres, postgres_database: Database, new: NewOne, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(writing, "STORE_TIMEOUT", 1)
     with PostgresProxy(postgres.port) as proxy:
         url = postgres_database.url.replace(f":{postgres.port}/", f":{proxy.port}/")
-        writer = Writer(postgres_database.store(url=url), timeout=1)
+        writer = Writer(postgres_database.store(url=url))
         await retrying(writer, new("before"))
         proxy.silence()
         with pytest.raises(StoreUnavailableError, match="has not responded for"):
