@@ -126,8 +126,11 @@ def _uses_extract(task: Mapping[str, Any]) -> bool:
     return task.get("task_type") == "WebDataJobSensor" and task.get("kind") == "extract"
 
 
-def last_delivery(settings: ConnectionSettings) -> Finding:
-    """Report the last delivery of a connection, those that failed to start DAGs, and checks without judgments."""
+def last_delivery(settings: ConnectionSettings, *, names: bool = True) -> Finding:
+    """Report the last delivery of a connection, those that failed to start DAGs, and checks without judgments.
+
+    :param names: whether the finding names monitors, which belong to DAGs.
+    """
     if not can_receive(settings):
         return ok("none expected: tasks wait by polling")
     try:
@@ -153,6 +156,8 @@ def last_delivery(settings: ConnectionSettings) -> Finding:
         )
     if unjudged:
         monitors = ", ".join(map(repr, unjudged[:_MAX_TASKS]))
+        if not names:
+            monitors = f"{_counted(len(unjudged), 'monitor')} (`airflow webdata doctor` names them)"
         return warning(
             f"no page of the last check was judged, so DAGs on only_if_meaningful run after each change: {monitors}",
             "Give the monitor a goal, and webhook_events=['monitor.check.completed', 'monitor.page'].",

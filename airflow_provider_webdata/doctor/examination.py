@@ -61,7 +61,9 @@ OF_CONNECTION: tuple[Check[Examined], ...] = (
     Check(service_answer.CHECKS, lambda one: service_answer.ask(*one), ("all", "page")),
     Check(("webhook",), lambda one: inbox_answer.webhook(*one), ("all",)),
     Check(("webhook",), lambda one: inbox_answer.webhook_set(one.settings), ("offline", "page")),
-    Check(("deliveries",), lambda one: airflow_database.last_delivery(one.settings)),
+    Check(("deliveries",), lambda one: airflow_database.last_delivery(one.settings), ("all", "offline")),
+    # The visitor of a page may not be permitted to read the DAGs of a connection's monitors.
+    Check(("deliveries",), lambda one: airflow_database.last_delivery(one.settings, names=False), ("page",)),
     Check(("reader",), lambda one: inbox_answer.reader(one.settings), ("all",)),
 )
 

@@ -808,6 +808,17 @@ def test_quick_findings_call_the_service_once_and_never_the_inbox(world: World) 
     assert webhook.requests + reader.requests == []
 
 
+def test_quick_findings_count_monitors_without_their_names(world: World) -> None:
+    """The visitor of a page may not be permitted to read their DAGs."""
+    _start_by_meaningful_check(world)
+    found = {
+        finding.check: finding for finding in examination.quick_findings(world.conn_id, seconds=PATIENCE)
+    }
+    assert found["deliveries"].state == "warning"
+    assert "each change: 1 monitor (" in found["deliveries"].seen
+    assert "Prices, all" not in repr(found)
+
+
 def test_quick_findings_of_a_missing_connection(world: World) -> None:
     found = {
         finding.check: finding.state for finding in examination.quick_findings("nowhere", seconds=PATIENCE)
