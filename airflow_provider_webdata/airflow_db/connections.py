@@ -98,6 +98,11 @@ def stored_conn_ids(conn_type: str) -> list[str]:
         return [str(conn_id) for conn_id in session.scalars(wanted)]
 
 
+def common_spelling(conn_id: str) -> str:
+    """Return the id by which `conn_ids_in_environment` lists a connection: environment variables ignore letter case."""
+    return conn_id.upper().lower()
+
+
 def environment_variable(conn_id: str) -> str | None:
     """Return the name of the environment variable that defines a connection, if it is set."""
     name = f"{CONN_ENV_PREFIX}{conn_id.upper()}"

@@ -16,7 +16,11 @@ from airflow.models.connection import Connection
 from airflow.models.dag import DagModel
 from fastapi.security import HTTPBearer
 
-from airflow_provider_webdata.airflow_db.connections import is_conn_id
+from airflow_provider_webdata.airflow_db.connections import (
+    common_spelling,
+    environment_variable,
+    is_conn_id,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,6 +42,7 @@ class Visitor:
         self._user = user
         self._dags: dict[str, bool] = {}
         self._connections: dict[str, bool] = {}
+        self._stored: set[str] = set()
 
     @classmethod
     async def of(cls, request: Request) -> Visitor:
@@ -62,13 +67,17 @@ class Visitor:
     def readable_connections(self, conn_ids: Iterable[str]) -> set[str]:
         """Return the connections that the user may read.
 
+        Environment variables and some secrets backends ignore letter case. Unless Airflow's database has the connection
+        in this spelling, the user must also be permitted to read its lower-case spelling, by which it is listed.
+
         :param conn_ids: ids of connections; invalid ids are unreadable.
         """
-        conn_ids = set(conn_ids)
-        unknown = [
-            conn_id for conn_id in conn_ids if is_conn_id(conn_id) and conn_id not in self._connections
-        ]
-        teams = Connection.get_conn_id_to_team_name_mapping(unknown) if unknown else {}
+        valid = {conn_id for conn_id in conn_ids if is_conn_id(conn_id)}
+        unknown = {
+            one for conn_id in valid for one in (conn_id, common_spelling(conn_id))
+        } - self._connections.keys()
+        teams = Connection.get_conn_id_to_team_name_mapping(list(unknown)) if unknown else {}
+        self._stored.update(teams)
         for conn_id in unknown:
             self._connections[conn_id] = bool(
                 get_auth_manager().is_authorized_connection(
@@ -77,7 +86,12 @@ class Visitor:
                     user=self._user,
                 )
             )
-        return {conn_id for conn_id in conn_ids if self._connections.get(conn_id)}
+        return {conn_id for conn_id in valid if all(map(self._connections.get, self._spellings(conn_id)))}
+
+    def _spellings(self, conn_id: str) -> set[str]:
+        if conn_id in self._stored and environment_variable(conn_id) is None:
+            return {conn_id}
+        return {conn_id, common_spelling(conn_id)}
 
     def may_read_dags(self, dag_ids: Iterable[str]) -> bool:
         """Return whether the user may read all of these DAGs."""

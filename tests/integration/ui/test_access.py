@@ -170,6 +170,19 @@ def test_what_is_no_connection_id_reaches_no_secrets_backend(pages: Pages, ids: 
             assert "conn_id must be" in answer.text
 
 
+def test_letter_case_does_not_circumvent_a_right(pages: Pages, ids: dict[str, Any]) -> None:
+    """Environment variables ignore it."""
+    body = {"type": "crawl.completed", "id": "of-another-spelling"}
+    delivery = pages.deliver(body, conn_id=HIDDEN_CONN_ID.upper())
+    for role, status in (("op", 403), ("admin", 200)):
+        assert pages.get("/deliveries/delivery", role, id=delivery).status_code == status, role
+        for conn_id in (HIDDEN_CONN_ID.upper(), HIDDEN_CONN_ID.title()):
+            for path in ("/service", "/jobs/list", "/deliveries"):
+                answer = pages.get(path, role, conn_id=conn_id)
+                assert answer.status_code == status, (conn_id, path, role)
+    assert pages.get("/service", "op", conn_id=CONN_ID.upper()).status_code == 200
+
+
 def test_anonymous_requests_get_no_data(pages: Pages, ids: dict[str, Any]) -> None:
     answer = pages.get("/deliveries", None)
     assert "Log in" in answer.text

@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_webdata.airflow_db import connections
-from airflow_provider_webdata.airflow_db.connections import find_connection, is_conn_id
+from airflow_provider_webdata.airflow_db.connections import (
+    common_spelling,
+    conn_ids_in_environment,
+    find_connection,
+    is_conn_id,
+)
 
 
 class Backend:
@@ -47,3 +52,15 @@ def test_ids(monkeypatch: pytest.MonkeyPatch, conn_id: str, valid: bool) -> None
     assert find_connection(conn_id) is None
     assert backend.asked == ([conn_id] if valid else [])
     assert is_conn_id(conn_id) is valid
+
+
+@pytest.mark.parametrize(
+    "conn_id", ["ledger", "LEDGER", "Ledger", "\u017fales", "stra\u00dfe", "m\u00c4rkte", "\u0131d"]
+)
+def test_each_spelling_of_a_connection_in_the_environment_is_listed(
+    monkeypatch: pytest.MonkeyPatch, conn_id: str
+) -> None:
+    """Permissions are decided by the listed one, so no spelling may find a connection that another one lists."""
+    monkeypatch.setenv(f"AIRFLOW_CONN_{conn_id.upper()}", "webdata://")
+    assert find_connection(conn_id) is not None
+    assert common_spelling(conn_id) in conn_ids_in_environment()
