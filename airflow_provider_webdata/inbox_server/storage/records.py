@@ -18,7 +18,8 @@ class NewDelivery:
 
     :param conn_id: the connection whose secrets authenticated it, at most 250 characters.
     :param key: correlation key of its URL, at most 200 characters.
-    :param dedupe: deduplication key of 64 hexadecimal digits, equal for every repetition of the delivery.
+    :param dedupe: deduplication key of 64 hexadecimal digits, equal for every repetition of the delivery. Without an id
+        of the event, it is also equal for a later event with the same body; see `DeliveryStore.add`.
     :param received_at: timezone-aware.
     """
 
@@ -40,7 +41,7 @@ class NewDelivery:
 
 
 def _identity(conn_id: str, key: str | None, envelope: Envelope, body: bytes) -> str:
-    """Return a digest that is equal for all repetitions of a delivery, and for no other delivery.
+    """Return a digest that is equal for all repetitions of a delivery.
 
     An id from the service identifies the event at any address: a signed body that is sent again to another address of
     the connection is the same event. The digest includes the event's name, so that different events with the same id do

@@ -6,10 +6,10 @@ import contextlib
 import hashlib
 import threading
 import uuid
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import String, case, column, delete, func, insert, select, table
+from sqlalchemy import String, case, cast, column, delete, func, insert, literal, select, table, update
 
 from airflow_provider_webdata.airflow_db.database import insert_or_ignore, lone_statement, transaction
 from airflow_provider_webdata.airflow_db.errors import RefusedError, TablesMissingError
@@ -33,6 +33,9 @@ MAX_DELIVERIES = 1000
 """Maximum number of deliveries in one page."""
 MAX_CONNECTIONS = 1000
 """Maximum number of connections in one query."""
+
+REPEATED_WITHIN = timedelta(minutes=30)
+"""Time after which an equal body without an id of its event is a new event. The service repeats within 21 minutes."""
 
 _OMITTED = {"dedupe", "page_hash", "operation", "name", "monitor_name", "is_meaningful", "facts", "body"}
 _WITHOUT_BODY = [column for column in delivery.c if column.name not in _OMITTED]
@@ -63,7 +66,8 @@ class DeliveryStore:
         """Store deliveries in one committed transaction.
 
         :param batch: may contain duplicates and already stored deliveries.
-        :return: for each delivery, True if it is new, False if it was already stored.
+        :return: for each delivery, True if it is new, False if it was already stored. Without an id of its event, an
+            equal delivery is new after `REPEATED_WITHIN`.
         :raises ContendedError: another transaction has locked a required row.
         :raises RefusedError: the database rejects the content of a delivery.
         :raises StoreUnavailableError: the batch was not stored, or the outcome is unknown. A retry is safe.
@@ -75,6 +79,7 @@ class DeliveryStore:
                     first = sequencer.reserve_positions(connection, len(rows))
                     rows = [{**row, "position": position} for position, row in enumerate(rows, first)]
                 stored = _insert(connection, rows)
+                stored |= _insert_later_events(connection, batch, rows, stored)
         except (ValueError, TypeError, OverflowError) as error:
             # Drivers raise this for text that the database cannot store, such as a NUL.
             raise RefusedError(f"the database driver rejects the content ({type(error).__name__})") from None
@@ -343,6 +348,35 @@ def _insert(connection: Connection, rows: list[dict[str, Any]]) -> set[tuple[str
         returning = statement.returning(delivery.c.conn_id, delivery.c.dedupe)
         return {(row.conn_id, row.dedupe) for row in connection.execute(returning, rows)}
     return {(row["conn_id"], row["dedupe"]) for row in rows if connection.execute(statement, row).rowcount}
+
+
+def _insert_later_events(
+    connection: Connection,
+    batch: Sequence[NewDelivery],
+    rows: list[dict[str, Any]],
+    stored: set[tuple[str, str]],
+) -> set[tuple[str, str]]:
+    """Insert deliveries without an id of their event, if their equals are too old, and return their identities.
+
+    The older row loses its identity. Concurrent transactions wait for its lock, and then find an equal that is new.
+    """
+    later = set()
+    for new, row in zip(batch, rows, strict=True):
+        identity = (new.conn_id, new.dedupe)
+        if new.envelope.webhook_id or identity in stored or identity in later:
+            continue
+        expire = (
+            update(delivery)
+            .where(
+                delivery.c.conn_id == new.conn_id,
+                delivery.c.dedupe == new.dedupe,
+                delivery.c.received_at < new.received_at - REPEATED_WITHIN,
+            )
+            .values(dedupe=literal("expired ") + cast(delivery.c.id, String(20)))
+        )
+        if connection.execute(expire).rowcount:
+            later |= _insert(connection, [row])
+    return later
 
 
 def _conn_ids(connection: Connection) -> list[str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import json
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -50,6 +52,24 @@ def test_a_repetition_is_stored_once(store: DeliveryStore, new: NewOne) -> None:
         before = store.end()
         assert [store.add([one_of_each[letter] for letter in batch]) for batch in batches] == results
         assert read_all(store, after=before) == list(dict.fromkeys("".join(batches)))
+
+
+def test_an_equal_body_is_a_new_event_after_the_repetitions_of_the_first(store: DeliveryStore) -> None:
+    """Such as the same approval on each day. An id of the event identifies it at any time."""
+
+    def sent(minutes: float, **more: str) -> NewDelivery:
+        body = json.dumps({"approved": True, **more}).encode()
+        return NewDelivery.from_body("webdata_default", "approval", body, NOON + timedelta(minutes=minutes))
+
+    assert store.add([sent(0), sent(0, webhookId="w")]) == [True, True]
+    assert store.add([sent(29)]) == [False]
+    later = [sent(31), sent(31), sent(31, webhookId="w")]
+    with ThreadPoolExecutor(4) as senders:
+        added = [one for results in senders.map(store.add, [later] * 4) for one in results]
+    assert added.count(True) == 1
+    assert store.add([sent(60)]) == [False]
+    assert store.add([sent(62)]) == [True]
+    assert len(read_all(store)) == 4
 
 
 def test_the_same_identity_for_another_connection(store: DeliveryStore, new: NewOne) -> None:
