@@ -112,8 +112,8 @@ inbox = _Lazy("airflow_provider_webdata.inbox_server.application", "application_
 def open_inbox(api_server: Any) -> Any:
     """Open the inbox when the API server starts; return the server's application unchanged.
 
-    Airflow calls this as a root middleware. Otherwise, asset events that a killed server did not register would wait
-    for the next request to the inbox.
+    Airflow calls this as a root middleware. Otherwise, asset events that a killed server did not register, and old
+    deliveries, would wait for the next request to the inbox.
     """
     try:
         inbox.open()

@@ -38,7 +38,7 @@ def create_application() -> InboxApplication:
     :raises OptionError: an option of `[webdata]` is invalid.
     """
     inbox = Inbox(prepare=create_tables if creates_tables() else None)
-    return InboxApplication(inbox, _gate, most_bytes=max_body_bytes(), keep_days=retention_days())
+    return InboxApplication(inbox, _gate, most_bytes=max_body_bytes())
 
 
 def application_or_unavailable() -> ASGIApp:
@@ -47,7 +47,9 @@ def application_or_unavailable() -> ASGIApp:
     For the plugin, because an exception would reach only the sender of a delivery.
     """
     try:
+        days = retention_days()
         application = create_application()
+        application.inbox.start_pruning(days)
         # A standalone inbox in a DMZ may write no other tables: the API servers register events for its deliveries.
         application.inbox.asset_events.start()
         return application

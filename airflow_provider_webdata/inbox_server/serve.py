@@ -43,8 +43,10 @@ def run(args: argparse.Namespace) -> int:
         if path and not Path(path).is_file():
             return _failed(f"{flag}: the file does not exist (given: {path!r})")
     try:
+        days = retention_days()
         application = create_application()
         with _listen(args.host, args.port) as listener:
+            application.inbox.start_pruning(days)
             _serve(application, listener, args.ssl_certfile, args.ssl_keyfile)
     except (OverflowError, ValueError, StoreUnavailableError) as error:
         return _failed(str(error))
@@ -59,7 +61,6 @@ def _serve(
     class Server(BoundedServer):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
-            application.inbox.start_pruning(retention_days())
             print(f"inbox listening on {_address(listener, certfile)}", flush=True)  # noqa: T201
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

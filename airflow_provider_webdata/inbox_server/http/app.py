@@ -58,7 +58,6 @@ class InboxApplication:
 
     :param gate: returns the gate of a connection; blocking.
     :param most_bytes: maximum size of a delivery.
-    :param keep_days: retention of deliveries in days; 0 keeps all.
     """
 
     def __init__(
@@ -67,10 +66,8 @@ class InboxApplication:
         gate: Callable[[str], Gate],
         *,
         most_bytes: int = DEFAULT_MOST_BYTES,
-        keep_days: float = 0.0,
     ) -> None:
         self.inbox = inbox
-        self._keep_days = keep_days
         self._health_check: asyncio.Future[Response] | None = None
         connections = Connections(gate, inbox.store.conn_ids)
         self._receiver = Receiver(connections, inbox.writer, most_bytes)
@@ -83,7 +80,6 @@ class InboxApplication:
             await send({"type": "websocket.close"})
         if scope["type"] != "http":
             return
-        self.inbox.start_pruning(self._keep_days)
         headers, body = Headers(scope=scope), _RequestBody(receive)
         try:
             response = await self._respond(scope, headers, body)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
+import threading
 from typing import TYPE_CHECKING
 
 from airflow_provider_webdata.airflow_db.database import airflow_engine
@@ -37,28 +36,29 @@ class Inbox:
         self.feed = Feed(self.store)
         self.asset_events = AssetEvents(engine, self.store)
         self.writer = Writer(self.store, self._stored)
-        self._pruning: asyncio.Task[None] | None = None
+        self._closing = threading.Event()
 
     def _stored(self, new: list[NewDelivery]) -> None:
         self.feed.publish_soon()
         self.asset_events.notice(new)
 
     def start_pruning(self, days: float) -> None:
-        """Prune in the background of the running event loop; idempotent.
+        """Prune in a thread until `close`, also while the inbox receives no request.
 
         :param days: retention of deliveries; 0 keeps all.
         """
-        if days > 0 and self._pruning is None:
-            self._pruning = asyncio.get_running_loop().create_task(
-                keep_pruned(self.store, days), name="webdata-inbox-pruning"
-            )
+        if days > 0:
+            # A daemon thread: a hanging database must not prevent the process from exiting.
+            threading.Thread(
+                target=keep_pruned,
+                args=(self.store, days, self._closing),
+                name="webdata-inbox-pruning",
+                daemon=True,
+            ).start()
 
     async def close(self) -> None:
         """Stop pruning, release waiting readers, and store the submitted deliveries."""
         self.asset_events.close()
-        if self._pruning is not None:
-            self._pruning.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._pruning
+        self._closing.set()
         self.feed.close()
         await self.writer.close()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import functools
 import logging
 import random
 from datetime import datetime, timedelta, timezone
@@ -11,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
 
-from .threads import in_thread
-
 if TYPE_CHECKING:
+    from threading import Event
+
     from .store import DeliveryStore
 
 log = logging.getLogger(__name__)
@@ -36,15 +34,14 @@ def prune_all(store: DeliveryStore, before: datetime) -> int:
     return total
 
 
-async def keep_pruned(store: DeliveryStore, days: float) -> None:
-    """Prune periodically until canceled. Several processes spread their prunings over the hour."""
+def keep_pruned(store: DeliveryStore, days: float, closing: Event) -> None:
+    """Prune periodically until `closing` is set. Several processes spread their prunings over the hour."""
     pause = random.uniform(0, FIRST_WITHIN)  # noqa: S311
-    while True:
-        await asyncio.sleep(pause)
+    while not closing.wait(pause):
         pause = INTERVAL * random.uniform(0.8, 1.2)  # noqa: S311
         before = datetime.now(timezone.utc) - timedelta(days=days)
         try:
-            deleted = await in_thread(functools.partial(prune_all, store, before))
+            deleted = prune_all(store, before)
         except StoreUnavailableError as error:
             log.warning("Failed to delete old deliveries; retrying later: %s", error)
             continue

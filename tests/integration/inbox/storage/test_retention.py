@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from unittest import mock
 
 import pytest
+from airflow import settings
 from sqlalchemy import event
 
+from airflow_provider_webdata import plugin
 from airflow_provider_webdata.inbox_server.storage import retention
 from airflow_provider_webdata.inbox_server.storage.inbox import Inbox
 from airflow_provider_webdata.inbox_server.storage.retention import prune_all
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
 from airflow_provider_webdata.inbox_server.storage.tables import metadata
-from tests.support.waiting import until
+from tests.support.waiting import wait_until
 
 from .conftest import Database, NewOne
 
@@ -25,13 +28,18 @@ def aged(days: float) -> datetime:
     return datetime.now(timezone.utc) - timedelta(days=days)
 
 
-@contextlib.asynccontextmanager
-async def pruning(store: DeliveryStore, days: float) -> AsyncIterator[None]:
+@contextlib.contextmanager
+def pruning(store: DeliveryStore, days: float) -> Iterator[None]:
+    closing = threading.Event()
     with mock.patch.multiple(retention, INTERVAL=0.02, FIRST_WITHIN=0.02):
-        task = asyncio.create_task(retention.keep_pruned(store, days))
-        yield
-        assert not task.done()
-        task.cancel()
+        thread = threading.Thread(target=retention.keep_pruned, args=(store, days, closing))
+        thread.start()
+        try:
+            yield
+            assert thread.is_alive()
+        finally:
+            closing.set()
+            thread.join()
 
 
 def test_deletion_in_small_transactions(database: Database, new: NewOne) -> None:
@@ -51,22 +59,22 @@ def test_deletion_in_small_transactions(database: Database, new: NewOne) -> None
     assert database.job_ids() == ["young"]
 
 
-async def test_pruning_repeats(sqlite_database: Database, new: NewOne) -> None:
+def test_pruning_repeats(sqlite_database: Database, new: NewOne) -> None:
     store = sqlite_database.store()
     store.add([new("kept", received_at=aged(1))])
-    async with pruning(store, days=5):
+    with pruning(store, days=5):
         for _ in range(2):
             store.add([new("old", received_at=aged(6))])
-            await until(lambda: sqlite_database.job_ids() == ["kept"])
+            assert wait_until(lambda: sqlite_database.job_ids() == ["kept"])
 
 
-async def test_pruning_survives_an_outage(
+def test_pruning_survives_an_outage(
     sqlite_database: Database, new: NewOne, caplog: pytest.LogCaptureFixture
 ) -> None:
     store, engine = sqlite_database.store(), sqlite_database.engine()
     metadata.drop_all(engine)
-    async with pruning(store, days=5):
-        await until(
+    with pruning(store, days=5):
+        assert wait_until(
             lambda: (
                 "Failed to delete old deliveries; retrying later: the inbox's tables are missing"
                 in caplog.text
@@ -74,16 +82,34 @@ async def test_pruning_survives_an_outage(
         )
         metadata.create_all(engine)
         store.add([new("kept"), new("old", received_at=aged(6))])
-        await until(lambda: sqlite_database.job_ids() == ["kept"])
+        assert wait_until(lambda: sqlite_database.job_ids() == ["kept"])
 
 
 @pytest.mark.parametrize(("days", "running"), [(0, 0), (0.5, 1)])
-async def test_an_inbox_starts_pruning_once(sqlite_database: Database, days: float, running: int) -> None:
+async def test_an_inbox_prunes_until_it_is_closed(
+    sqlite_database: Database, days: float, running: int
+) -> None:
     """Zero days keep all deliveries."""
-    inbox = Inbox(sqlite_database.engine())
+    inbox, others = Inbox(sqlite_database.engine()), set(threading.enumerate())
     inbox.start_pruning(days)
-    inbox.start_pruning(days)
-    named = [task for task in asyncio.all_tasks() if task.get_name() == "webdata-inbox-pruning"]
-    assert len(named) == running
+    started = set(threading.enumerate()) - others
+    assert len(started) == running
     await inbox.close()
-    assert all(task.done() for task in named)
+    for thread in started:
+        thread.join()
+
+
+def test_an_api_server_without_requests_to_the_inbox_prunes(
+    sqlite_database: Database, new: NewOne, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The plugin opens the inbox when the server starts."""
+    engine = sqlite_database.engine()
+    monkeypatch.setattr(settings, "engine", engine)
+    monkeypatch.setattr(plugin, "inbox", plugin._Lazy(plugin.inbox.module, plugin.inbox.factory))
+    sqlite_database.store().add([new("kept"), new("old", received_at=aged(60))])
+    with mock.patch.multiple(retention, INTERVAL=0.02, FIRST_WITHIN=0.02):
+        assert plugin.open_inbox(None) is None
+        try:
+            assert wait_until(lambda: sqlite_database.job_ids() == ["kept"])
+        finally:
+            asyncio.run(plugin.inbox.open().inbox.close())

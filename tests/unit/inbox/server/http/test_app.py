@@ -46,7 +46,6 @@ async def stored(**scope):
             assert message["status"] == (200 if found else 404)
 
     inbox = SimpleNamespace(
-        start_pruning=lambda _: None,
         store=SimpleNamespace(conn_ids=list),
         writer=SimpleNamespace(submit=submit),
         feed=None,
