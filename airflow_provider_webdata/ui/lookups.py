@@ -118,6 +118,14 @@ class Lookups:
         return await self._remembered("conn_ids", lambda: in_thread(_conn_ids))
 
     async def health(self, conn_id: str) -> list[Finding]:
+        return (await self._listed())[0]
+
+    async def list_problem(self) -> Finding | None:
+        """Return the doctor's finding if `conn_ids` may be incomplete."""
+        found = (await self._listed())[1]
+        return found if found is not None and found.state == "unknown" else None
+
+    async def _listed(self) -> tuple[list[str], Finding | None]:
         """Return the findings of the doctor's quick checks."""
         return await self._remembered(
             (conn_id, "health"), lambda: in_thread(quick_findings, conn_id, seconds=DEADLINE)
@@ -249,11 +257,11 @@ def _spent_by_day(since: date) -> tuple[dict[str, dict[date, Counter[str]]], Cou
     return spent_by_day(datetime.combine(since, time(tzinfo=timezone.utc)), unread), unread
 
 
-def _conn_ids() -> list[str]:
-    found, _ = webdata_connections(TimeLimit(DEADLINE))
+def _conn_ids() -> tuple[list[str], Finding | None]:
+    found, problem = webdata_connections(TimeLimit(DEADLINE))
     # Other parts of the page report an unavailable inbox.
     with contextlib.suppress(StoreUnavailableError):
         found += DeliveryStore(airflow_engine()).conn_ids()
     # Pages of one connection show the first by default.
     default = AsyncWebDataHook.default_conn_name
-    return sorted(set(found), key=lambda conn_id: (conn_id != default, conn_id))
+    return sorted(set(found), key=lambda conn_id: (conn_id != default, conn_id)), problem

@@ -53,6 +53,7 @@ async def page(page: PageView) -> Response:
         title="Monitors",
         conn_ids=await page.conn_ids(),
         is_any_hidden=await page.is_any_connection_hidden(),
+        list_problem=await page.lookups.list_problem(),
         given={"conn_id": page.text("conn_id")},
     )
 

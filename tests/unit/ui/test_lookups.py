@@ -12,8 +12,10 @@ from typing import Any
 import anyio.to_thread
 import pytest
 
+from airflow_provider_webdata.airflow_db import connections
 from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.api.exchange import Reader
+from airflow_provider_webdata.doctor import connection_fields
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from airflow_provider_webdata.ui import lookups
 from airflow_provider_webdata.ui.lookups import MAX_BYTES, Lookup, Lookups
@@ -174,6 +176,26 @@ def test_the_threads_of_the_api_server_are_left_alone() -> None:
         assert await pages.find("market", "q", answering(lambda: 7)[1]) == Lookup(7)
         assert await pages.conn_ids()
         assert await pages.health("market")
+
+    asyncio.run(visit())
+
+
+class Down:
+    """A secrets backend that is unavailable."""
+
+    def get_connection(self, conn_id: str) -> None:
+        raise ConnectionError("sealed")
+
+
+def test_the_list_of_connections_may_be_incomplete(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A backend that is unavailable may have others."""
+    monkeypatch.setattr(connections, "ensure_secrets_loaded", lambda: [Down()])
+    monkeypatch.setattr(connection_fields, "stored_conn_ids", lambda conn_type: [])
+
+    async def visit() -> None:
+        problem = await Lookups().list_problem()
+        assert problem is not None
+        assert "Down failed (ConnectionError)" in problem.seen
 
     asyncio.run(visit())
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from airflow_provider_webdata.doctor.finding import Finding
 from airflow_provider_webdata.ui.rendering import (
     _ENVIRONMENT,
     MAX_NODES,
@@ -30,17 +31,30 @@ def test_a_moment_is_told_to_the_browser_in_utc() -> None:
     assert "never" in moment_markup(None)
 
 
-def test_without_a_connection_the_list_of_deliveries_leads_to_one() -> None:
-    """And not to the field of a connection that is missing."""
+LIST_PROBLEM = Finding("connections", "unknown", "the list may be incomplete: Vault failed (ConnectionError)")
+
+
+@pytest.mark.parametrize(
+    ("problem", "shown", "hidden"),
+    [
+        (None, "No connection of type webdata", "unknown"),
+        (LIST_PROBLEM, "The list may be incomplete: Vault failed", "Create one"),
+    ],
+)
+def test_without_a_connection_the_list_of_deliveries_leads_to_one(
+    problem: Finding | None, shown: str, hidden: str
+) -> None:
+    """And not to the field of a connection that is missing. If a secrets backend is down, there may be one."""
     names = ("conn_id", "event", "dag", "find", "since", "until", "started")
     flags = dict.fromkeys(("is_any_hidden", "are_any_hidden", "is_filtered"), False)
     missing = dict.fromkeys(("searched", "since", "until", "following", "first"))
     texts = dict.fromkeys(("root", "airflow", "version", "title", "csv"), "")
     lists: dict[str, Any] = {"conn_ids": [], "deliveries": [], "given": dict.fromkeys(names, "")}
     page = _ENVIRONMENT.get_template("deliveries.html").render(
-        path="/deliveries", most_exported=1, **flags, **missing, **texts, **lists
+        path="/deliveries", most_exported=1, **flags, **missing, **texts, **lists, list_problem=problem
     )
-    assert "No connection of type webdata" in page
+    assert shown in page
+    assert hidden not in page
     assert "Webhook URL" not in page
 
 
