@@ -50,12 +50,13 @@ def is_conn_id(text: str) -> bool:
     return sanitize_conn_id(text) == text and not _DOT_SEGMENT.search(text)
 
 
-def find_connection(conn_id: str) -> Connection | None:
+def find_connection(conn_id: str, asked: list[str] | None = None) -> Connection | None:
     """Return a connection, or None if no backend has it.
 
     Airflow's own lookup treats a failed backend like one without the connection. This function does so only for a
     database whose connections this process may not read. Invalid ids reach no backend; see `is_conn_id`.
 
+    :param asked: receives the name of each backend before it is queried, so that the caller can name one that hangs.
     :raises UndecryptableError: the connection's password was encrypted with another key.
     :raises StoreUnavailableError: a backend that may have the connection failed.
     """
@@ -63,9 +64,11 @@ def find_connection(conn_id: str) -> Connection | None:
         return None
     failures = []
     for backend in ensure_secrets_loaded():
+        if asked is not None:
+            asked.append(type(backend).__name__)
         try:
             connection: Connection | None = backend.get_connection(conn_id=conn_id)
-        except Exception as error:  # noqa: BLE001, PERF203
+        except Exception as error:  # noqa: BLE001
             if isinstance(error, InvalidToken):
                 raise UndecryptableError.of(conn_id, error) from None
             if error_code(getattr(error, "orig", None)) in _NO_RIGHTS:
@@ -81,9 +84,9 @@ def find_connection(conn_id: str) -> Connection | None:
     return None
 
 
-def find_webdata_connection(conn_id: str) -> Connection | None:
+def find_webdata_connection(conn_id: str, asked: list[str] | None = None) -> Connection | None:
     """Return a connection of type `webdata`, or None; see `find_connection`."""
-    connection = find_connection(conn_id)
+    connection = find_connection(conn_id, asked)
     return connection if connection is not None and connection.conn_type == "webdata" else None
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import math
 import sys
 from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import datetime, time, timezone
+from functools import partial
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -28,12 +30,13 @@ from airflow_provider_webdata.hooks.diagnosis import diagnose
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
 from airflow_provider_webdata.ui.attention import troubled_summaries
-from airflow_provider_webdata.ui.threads import in_thread
+from airflow_provider_webdata.ui.threads import in_thread, with_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Hashable
     from datetime import date
 
+    from airflow_provider_webdata.airflow_db.connections import Connection
     from airflow_provider_webdata.api.models import CreditUsage
     from airflow_provider_webdata.doctor.finding import Finding
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
@@ -115,9 +118,6 @@ class Lookups:
 
     async def conn_ids(self) -> list[str]:
         """Return the ids of connections that Airflow can list or that have deliveries, the default first."""
-        return await self._remembered("conn_ids", lambda: in_thread(_conn_ids))
-
-    async def health(self, conn_id: str) -> list[Finding]:
         return (await self._listed())[0]
 
     async def list_problem(self) -> Finding | None:
@@ -126,9 +126,14 @@ class Lookups:
         return found if found is not None and found.state == "unknown" else None
 
     async def _listed(self) -> tuple[list[str], Finding | None]:
+        return await self._remembered("conn_ids", lambda: in_thread(_conn_ids))
+
+    async def health(self, conn_id: str) -> list[Finding]:
         """Return the findings of the doctor's quick checks."""
         return await self._remembered(
-            (conn_id, "health"), lambda: in_thread(quick_findings, conn_id, seconds=DEADLINE)
+            (conn_id, "health"),
+            # It limits its own time.
+            lambda: with_secrets(math.inf, partial(quick_findings, conn_id, seconds=DEADLINE)),
         )
 
     async def spent_by_day(self, since: date) -> tuple[dict[str, dict[date, Counter[str]]], Counter[str]]:
@@ -152,7 +157,7 @@ class Lookups:
 
     async def dashboard_url(self, conn_id: str) -> str | None:
         """Return the URL of the service's dashboard, or None if the connection does not set it."""
-        return await self._remembered((conn_id, "dashboard_url"), lambda: in_thread(_dashboard_url, conn_id))
+        return await self._remembered((conn_id, "dashboard_url"), lambda: _dashboard_url(conn_id))
 
     async def _remembered(
         self, key: Hashable, ask: Callable[[], Coroutine[Any, Any, T]], seconds: float | None = None
@@ -199,9 +204,11 @@ class Lookups:
         return self._hooks[conn_id][0] if conn_id in self._hooks else None
 
     async def _ask(self, conn_id: str, ask: Callable[[AsyncWebDataHook], Awaitable[T]]) -> Lookup[T]:
+        began = anyio.current_time()
         try:
-            with anyio.fail_after(DEADLINE):
-                return Lookup(await ask(await self._hook(conn_id)))
+            hook = await self._hook(conn_id)
+            with anyio.fail_after(began + DEADLINE - anyio.current_time()):
+                return Lookup(await ask(hook))
         except TimeoutError:
             return Lookup(problem=f"The service did not respond within {DEADLINE:.0f} seconds.")
         except (ConfigurationError, _MissingConnectionError) as error:
@@ -212,7 +219,7 @@ class Lookups:
             return Lookup(problem=str(error))
 
     async def _hook(self, conn_id: str) -> AsyncWebDataHook:
-        connection = await in_thread(find_webdata_connection, conn_id)
+        connection = await _find_connection(conn_id)
         if connection is None:
             raise _MissingConnectionError(
                 f"There is no connection {conn_id!r} of type webdata. It may have been deleted."
@@ -244,10 +251,25 @@ def _memory_of(value: Any) -> int:
     return total
 
 
-def _dashboard_url(conn_id: str) -> str | None:
+async def _find_connection(conn_id: str) -> Connection | None:
+    """Return a connection of type `webdata`, or None.
+
+    :raises StoreUnavailableError: a secrets backend failed, or did not respond within `DEADLINE`.
+    """
+    asked: list[str] = []
+    try:
+        return await with_secrets(DEADLINE, partial(find_webdata_connection, conn_id, asked))
+    except TimeoutError:
+        backend = asked[-1] if asked else "the secrets backend"
+        raise StoreUnavailableError(
+            f"connection {conn_id!r} cannot be read: {backend} did not respond within {DEADLINE:g} seconds"
+        ) from None
+
+
+async def _dashboard_url(conn_id: str) -> str | None:
     # Requests to the service report errors of the connection.
     with contextlib.suppress(StoreUnavailableError, ConfigurationError):
-        if (connection := find_webdata_connection(conn_id)) is not None:
+        if (connection := await _find_connection(conn_id)) is not None:
             return settings_of(connection).dashboard_url
     return None
 

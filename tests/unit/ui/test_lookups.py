@@ -19,6 +19,7 @@ from airflow_provider_webdata.doctor import connection_fields
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from airflow_provider_webdata.ui import lookups
 from airflow_provider_webdata.ui.lookups import MAX_BYTES, Lookup, Lookups
+from airflow_provider_webdata.ui.threads import in_thread
 from tests.support.service import connection_text
 from tests.support.waiting import PATIENCE
 
@@ -198,6 +199,40 @@ def test_the_list_of_connections_may_be_incomplete(monkeypatch: pytest.MonkeyPat
         assert "Down failed (ConnectionError)" in problem.seen
 
     asyncio.run(visit())
+
+
+class Hanging:
+    """A secrets backend that does not respond until the test ends."""
+
+    def __init__(self) -> None:
+        self.released = threading.Event()
+
+    def get_connection(self, conn_id: str) -> None:
+        self.released.wait(60)
+
+
+def test_a_secrets_backend_that_hangs_does_not_stop_the_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each lookup ends at the deadline and names the backend; other pages have threads meanwhile."""
+    backend = Hanging()
+    monkeypatch.setattr(connections, "ensure_secrets_loaded", lambda: [backend])
+    monkeypatch.setattr(lookups, "DEADLINE", 0.2)
+
+    async def visit() -> None:
+        pages = Lookups()
+        names = [f"market-{number}" for number in range(6)]
+        asked = asyncio.gather(*(pages.find(name, "q", answering(lambda: 7)[1]) for name in names))
+        addresses = asyncio.gather(*(pages.dashboard_url(name) for name in names))
+        assert await in_thread(lambda: 7) == 7
+        for name, found in zip(names[:4], await asked, strict=False):
+            assert found.problem is not None
+            assert f"{name!r} cannot be read: Hanging did not respond within 0.2 seconds" in found.problem
+        assert await addresses == [None] * 6
+        assert not backend.released.is_set()
+
+    try:
+        asyncio.run(visit())
+    finally:
+        backend.released.set()
 
 
 def test_answers_are_parsed_apart_from_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
