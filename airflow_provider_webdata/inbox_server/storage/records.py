@@ -139,7 +139,7 @@ class StoredPage:
 class EventCount:
     """The number of deliveries of one event.
 
-    :param event: the event's name, with the operation if known.
+    :param event: the event's name, with the operation if known; empty for deliveries without a name.
     :param count: number of deliveries, up to the counting limit.
     """
 

@@ -238,7 +238,7 @@ class DeliveryStore:
         with self._transaction() as connection:
             names = [*connection.scalars(event_names(), {"conn_id": conn_id}), None]
             counts = [
-                EventCount(".".join(part for part in (row.operation, name) if part) or "unnamed", row.number)
+                EventCount(".".join(part for part in (row.operation, name) if part), row.number)
                 for name in names
                 for row in connection.execute(
                     event_counts(is_named=name is not None), values | ({"name": name} if name else {})

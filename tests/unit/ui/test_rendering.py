@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_webdata.doctor.finding import Finding
+from airflow_provider_webdata.inbox_server.storage.records import EventCount
 from airflow_provider_webdata.ui.rendering import (
     _ENVIRONMENT,
     MAX_NODES,
@@ -56,6 +57,26 @@ def test_without_a_connection_the_list_of_deliveries_leads_to_one(
     assert shown in page
     assert hidden not in page
     assert "Webhook URL" not in page
+
+
+def test_only_events_with_a_name_are_a_filter() -> None:
+    inbox = {"problem": None, "last": None, "counts": [EventCount("page", 2), EventCount("", 1)]}
+    shown = {"conn_id": "market", "inbox": inbox, "waits": 0}
+    texts = dict.fromkeys(("root", "airflow", "version", "title"), "")
+    page = _ENVIRONMENT.get_template("overview.html").render(
+        path="/",
+        connections=[shown],
+        are_all_shown=True,
+        counted=9,
+        is_any_hidden=False,
+        given={},
+        days=1,
+        chosen="market",
+        list_problem=None,
+        **texts,
+    )
+    assert page.count("event=") == 1
+    assert "<td>unnamed</td>" in page
 
 
 def test_secrets_in_urls_are_masked() -> None:

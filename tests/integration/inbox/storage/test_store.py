@@ -227,7 +227,7 @@ def test_events_are_counted(store: DeliveryStore, new: NewOne) -> None:
     hour = timedelta(hours=1)
     counted = [(found.event, found.count) for found in store.count_events(CONN, now - hour, 4)]
     assert counted[:2] == [("crawl.page", 4), ("monitor.page", 3)]
-    assert sorted(counted[2:]) == [("page", 1), ("unnamed", 1)]
+    assert sorted(counted[2:]) == [("", 1), ("page", 1)]
     assert store.count_events(CONN, now + hour, 4) == []
     assert store.count_events("another", now - hour, 4) == []
 
