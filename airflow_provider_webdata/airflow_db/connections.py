@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 
-from airflow.configuration import ensure_secrets_loaded
+from airflow.configuration import conf, ensure_secrets_loaded
 from airflow.models.connection import Connection as Connection
 from airflow.models.connection import sanitize_conn_id
 from airflow.secrets.environment_variables import CONN_ENV_PREFIX
@@ -14,6 +14,7 @@ from airflow.secrets.metastore import MetastoreBackend
 from airflow.utils.session import create_session
 from cryptography.fernet import InvalidToken
 from sqlalchemy import select
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from airflow_provider_webdata.airflow_db.database import airflow_engine, error_code
@@ -63,11 +64,12 @@ def find_connection(conn_id: str, asked: list[str] | None = None) -> Connection 
     if not is_conn_id(conn_id):
         return None
     failures = []
+    of_team = _of_team(conn_id)
     for backend in ensure_secrets_loaded():
         if asked is not None:
             asked.append(type(backend).__name__)
         try:
-            connection: Connection | None = backend.get_connection(conn_id=conn_id)
+            connection: Connection | None = backend.get_connection(conn_id=conn_id, **of_team)
         except Exception as error:  # noqa: BLE001
             if isinstance(error, InvalidToken):
                 raise UndecryptableError.of(conn_id, error) from None
@@ -82,6 +84,17 @@ def find_connection(conn_id: str, asked: list[str] | None = None) -> Connection 
     if failures:
         raise StoreUnavailableError(f"connection {conn_id!r} cannot be read: {', '.join(failures)}")
     return None
+
+
+def _of_team(conn_id: str) -> dict[str, str]:
+    """Return the argument by which backends find a connection of a team, to which Airflow's database assigns it."""
+    # If the database fails, its backend reports that.
+    with contextlib.suppress(SQLAlchemyError):
+        if conf.getboolean("core", "multi_team", fallback=False) and (
+            team := Connection.get_team_name(conn_id)
+        ):
+            return {"team_name": team}
+    return {}
 
 
 def find_webdata_connection(conn_id: str, asked: list[str] | None = None) -> Connection | None:
@@ -112,6 +125,15 @@ def environment_variable(conn_id: str) -> str | None:
     return name if name in os.environ else None
 
 
+def team_variable(conn_id: str) -> str | None:
+    """Return the name of an environment variable that defines a connection for one team, if any is set."""
+    ending = f"___{conn_id.upper()}"
+    return next(
+        (name for name in os.environ if name.startswith(f"{CONN_ENV_PREFIX}_") and name.endswith(ending)),
+        None,
+    )
+
+
 def conn_ids_in_environment() -> list[str]:
     """Return the ids of the connections of any type, and of invalid ones, in environment variables."""
     return [
@@ -139,9 +161,10 @@ def store(connection: Connection) -> None:
 
 def backend_with(conn_id: str) -> str | None:
     """Return the name of the secrets backend, other than Airflow's database, that has the connection."""
+    of_team = _of_team(conn_id)
     for backend in ensure_secrets_loaded():
         # A backend that fails with any error is skipped, as Airflow does.
         with contextlib.suppress(Exception):
-            if not isinstance(backend, MetastoreBackend) and backend.get_connection(conn_id) is not None:
+            if not isinstance(backend, MetastoreBackend) and backend.get_connection(conn_id, **of_team):
                 return type(backend).__name__
     return None

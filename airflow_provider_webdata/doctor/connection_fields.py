@@ -15,6 +15,7 @@ from airflow_provider_webdata.airflow_db.connections import (
     find_connection,
     find_webdata_connection,
     stored_conn_ids,
+    team_variable,
 )
 from airflow_provider_webdata.airflow_db.database import store_error
 from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError, TablesMissingError
@@ -64,6 +65,11 @@ def examine(conn_id: str) -> ExaminedConnection:
             # The environment variable exists, but is invalid.
             return without_settings(error.brief(), f"Correct the environment variable {variable}.")
         return without_settings(error.brief(), _BACKENDS, unknown=True)
+    if connection is None and (variable := team_variable(conn_id)):
+        return without_settings(
+            f"only {variable} defines it, for the tasks of one team; the inbox and the pages do not read it",
+            "Store the connection in Airflow's database, and assign it to the team.",
+        )
     if connection is None:
         return without_settings(
             "the connection does not exist in Airflow's database, the environment, or the secrets backend",

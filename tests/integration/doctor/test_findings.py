@@ -19,6 +19,8 @@ import airflow
 import pytest
 from airflow import plugins_manager, settings
 from airflow.models.asset import AssetActive, AssetModel
+from airflow.models.connection import Connection
+from airflow.models.team import Team
 from cryptography.fernet import Fernet
 from sqlalchemy import Engine, create_engine
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
@@ -32,14 +34,14 @@ from airflow_provider_webdata.doctor.side_by_side import CheckGroup, TimeLimit, 
 from airflow_provider_webdata.hooks import connection, webhooks
 from airflow_provider_webdata.inbox import probe
 from airflow_provider_webdata.inbox.wire import REFUSED
-from airflow_provider_webdata.inbox_server import db_manager
+from airflow_provider_webdata.inbox_server import application, db_manager
 from airflow_provider_webdata.inbox_server.http import receive
 from tests.integration.doctor.conftest import SECRETS, SIGNING_SECRET, World
 from tests.support.airflow_rows import add_task
 from tests.support.certificates import self_signed
 from tests.support.fault_server import answer, never_answer
 from tests.support.ports import free_port
-from tests.support.service import CONNECTION_ID, WEBHOOK_SECRET
+from tests.support.service import CONNECTION_ID, SANDBOX_KEY, WEBHOOK_SECRET
 from tests.support.waiting import PATIENCE
 
 ALL_CHECKS = [
@@ -118,6 +120,29 @@ def _start_by_meaningful_check(world: World) -> None:
     world.execute(
         f"INSERT INTO webdata_asset_event VALUES ({asset_id}, 'check', 'webdata_default', 1, 'registered')"
     )
+
+
+def test_a_connection_of_a_team(world: World) -> None:
+    """It is found by the team to which Airflow's database assigns it."""
+    extra = json.dumps({**world.deliveries_here})
+    world.has_changed_database = True
+    with Session(world.engine) as session:
+        session.add(Team(name="retail"))
+        session.flush()
+        fields = {"conn_type": "webdata", "host": world.sandbox.url, "password": SANDBOX_KEY, "extra": extra}
+        session.add(Connection(conn_id="stock", team_name="retail", **fields))
+        session.commit()
+    world.patch.setenv("AIRFLOW__CORE__MULTI_TEAM", "True")
+    (found,) = [one for one in examination.findings(["stock"], offline=True) if one.check == "fields"]
+    assert found.state in {"ok", "warning"}, found
+    assert application._gate("stock").open
+
+
+def test_a_connection_in_a_variable_of_a_team(world: World) -> None:
+    world.patch.setenv("AIRFLOW_CONN__RETAIL___STOCK", "webdata://")
+    (found,) = [one for one in examination.findings(["stock"], offline=True) if one.check == "fields"]
+    assert found.state == "wrong"
+    assert found.seen.startswith("only AIRFLOW_CONN__RETAIL___STOCK defines it")
 
 
 def _usage(**data: float) -> str:
