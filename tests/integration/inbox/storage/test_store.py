@@ -54,6 +54,7 @@ def test_a_repetition_is_stored_once(store: DeliveryStore, new: NewOne) -> None:
         assert read_all(store, after=before) == list(dict.fromkeys("".join(batches)))
 
 
+@pytest.mark.rule("envelope-webhook-id")
 def test_an_equal_body_is_a_new_event_after_the_repetitions_of_the_first(store: DeliveryStore) -> None:
     """Such as the same approval on each day. An id of the event identifies it at any time."""
 
