@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timezone
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from airflow.models.dagrun import DagRun
 from airflow.models.xcom import XComModel
@@ -95,7 +95,7 @@ def spent(
     :param unread: counts the tasks whose credits cannot be read, by reason.
     """
     found: dict[tuple[Any, ...], Spent] = {}
-    jobs: dict[str, float] = {}
+    jobs: dict[str, _Job] = {}
     for row, credits in _reported(dag_ids, since, until, unread):
         names = {name: getattr(row, name) for name in _NAMES[by]}
         credits = _without_known(credits, jobs)
@@ -122,7 +122,7 @@ def spent_by_day(since: datetime, unread: Counter[str] | None = None) -> dict[st
     :param unread: as for `spent`.
     """
     found: dict[str, dict[date, Counter[str]]] = {}
-    jobs: dict[str, float] = {}
+    jobs: dict[str, _Job] = {}
     for row, credits in _reported((), since, None, unread):
         day = row.timestamp.astimezone(timezone.utc).date()
         used = _without_known(credits, jobs)["used"]
@@ -138,7 +138,7 @@ def total(all_spent: Iterable[Spent]) -> float:
 
 def used_once(values: Iterable[Any]) -> float | None:
     """Return the credits in some XComs `credits`, each job counted once; None if none of them is valid."""
-    jobs: dict[str, float] = {}
+    jobs: dict[str, _Job] = {}
     known = [
         _without_known(credits, jobs)["used"] for credits in map(_credits, values) if credits is not None
     ]
@@ -203,27 +203,52 @@ def _reported(
 def _shares(credits: dict[str, Any]) -> dict[str, float]:
     """Return the connections' parts of credits; an unknown connection is the empty string."""
     used_by = credits["byConnection"] or {"": 1}
-    whole = sum(used_by.values()) or 1
-    return {conn_id: used / whole for conn_id, used in used_by.items()}
+    # Without credits, there may be savings.
+    whole = sum(used_by.values())
+    return {conn_id: used / whole if whole else 1 / len(used_by) for conn_id, used in used_by.items()}
 
 
-def _without_known(credits: dict[str, Any], jobs: dict[str, float]) -> dict[str, Any]:
+class _Job(NamedTuple):
+    """A job that tasks reported.
+
+    :param cost: the highest reported cost.
+    :param conn_ids: connections that may have started it: those that each of the tasks used.
+    """
+
+    cost: float
+    conn_ids: frozenset[str]
+
+
+def _without_known(credits: dict[str, Any], jobs: dict[str, _Job]) -> dict[str, Any]:
     """Return credits without those of jobs that an earlier task reported.
 
     An operator and a sensor may return the same job.
 
-    :param jobs: what each job cost according to earlier reports; updated.
+    :param jobs: the jobs of earlier reports; updated.
     """
     operations, formats = Counter(credits["byOperation"]), Counter(credits.get("byFormat") or {})
+    connections = dict(credits["byConnection"])
     used = credits["used"]
     for job, cost in credits["jobs"].items():
-        known = min(jobs.get(job, 0), cost)
-        jobs[job] = max(jobs.get(job, 0), cost)
+        before = jobs.get(job, _Job(0, frozenset()))
+        known = min(before.cost, cost)
+        conn_ids = before.conn_ids & connections.keys() or frozenset(connections)
+        jobs[job] = _Job(max(before.cost, cost), conn_ids)
         used -= known
         operations[job.partition("/")[0]] -= known
         # The first report says which formats it had.
         formats["page"] -= min(known, formats["page"])
-    return {**credits, "used": used, "byOperation": +operations, "byFormat": +formats}
+        for conn_id in sorted(conn_ids, key=lambda one: (-connections[one], one)):
+            part = min(known, connections[conn_id])
+            connections[conn_id] -= part
+            known -= part
+    return {
+        **credits,
+        "used": used,
+        "byOperation": +operations,
+        "byFormat": +formats,
+        "byConnection": connections,
+    }
 
 
 class _Credits(BaseModel):

@@ -17,6 +17,7 @@ from airflow.sdk.bases.xcom import BaseXCom
 from sqlalchemy import create_engine
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
+from airflow_provider_webdata.airflow_db.spent import spent
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
 from tests.support.airflow_rows import START, add_task
@@ -224,6 +225,24 @@ def test_of_a_connection_beside_what_the_service_says(
             run("--since", "1999-01-01", "--until", "1999-02-01", "--conn-id", "billed", "-o", "json")
         )
         assert past["service"]["periods"] == []
+
+
+def test_a_job_is_counted_once_for_its_connection(database: None) -> None:
+    """The other connection of a task that reads the job keeps its credits."""
+    with settings.Session() as session:
+        for task, credits, by_connection in (
+            ("1_operator", told(crawl=90), {"a": 90}),
+            ("2_both", told(crawl=90, search=10), {"a": 90, "b": 10}),
+        ):
+            xcom = credits | {"byConnection": by_connection, "jobs": {"crawl/j": 90}}
+            add_task(session, "split", task, operator="S", xcoms={"credits": xcom})
+        session.commit()
+    since = START - timedelta(hours=1)
+    parts = {
+        conn_id: [(one.used, dict(one.operations)) for one in spent("dag", ["split"], since, None, conn_id)]
+        for conn_id in ("a", "b")
+    }
+    assert parts == {"a": [(90, {"crawl": 90})], "b": [(10, {"search": 10})]}
 
 
 WRONG = {
