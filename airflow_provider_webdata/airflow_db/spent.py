@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import timezone
+from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -14,13 +14,13 @@ from airflow.models.dagrun import DagRun
 from airflow.models.xcom import XComModel
 from airflow.utils.session import create_session
 from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
-from sqlalchemy import func, select
+from sqlalchemy import String, and_, cast, func, or_, select
 
 from airflow_provider_webdata.common.xcom_keys import CREDITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from datetime import date, datetime
+    from datetime import date
 
 By = Literal["dag", "run", "task"]
 
@@ -30,6 +30,8 @@ _NAMES: dict[By, tuple[str, ...]] = {
     "task": ("dag_id", "run_id", "task_id", "map_index"),
 }
 _AT_ONCE = 1000
+_SHARED_WITHIN = timedelta(days=7)
+"""Longest time between two tasks that report one job. The service deletes its results a day after its end."""
 
 
 @dataclass
@@ -95,10 +97,8 @@ def spent(
     :param unread: counts the tasks whose credits cannot be read, by reason.
     """
     found: dict[tuple[Any, ...], Spent] = {}
-    jobs: dict[str, _Job] = {}
     for row, credits in _reported(dag_ids, since, until, unread):
         names = {name: getattr(row, name) for name in _NAMES[by]}
-        credits = _without_known(credits, jobs)
         if share := 1 if conn_id is None else _shares(credits).get(conn_id, 0):
             found.setdefault(tuple(names.values()), Spent(names)).add(credits, share)
     return sorted(found.values(), key=lambda one: (-one.used, *map(str, one.names.values())))
@@ -122,12 +122,11 @@ def spent_by_day(since: datetime, unread: Counter[str] | None = None) -> dict[st
     :param unread: as for `spent`.
     """
     found: dict[str, dict[date, Counter[str]]] = {}
-    jobs: dict[str, _Job] = {}
     for row, credits in _reported((), since, None, unread):
         day = row.timestamp.astimezone(timezone.utc).date()
-        used = _without_known(credits, jobs)["used"]
         for conn_id, share in _shares(credits).items():
-            found.setdefault(conn_id, {}).setdefault(day, Counter())[row.dag_id] += used * share
+            by_day = found.setdefault(conn_id, {})
+            by_day.setdefault(day, Counter())[row.dag_id] += credits["used"] * share
     return found
 
 
@@ -170,6 +169,14 @@ def _reported(
     until: datetime | None,
     unread: Counter[str] | None,
 ) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Yield tasks with their credits, without those of jobs that an earlier task reported, of any DAG."""
+    earliest = since - min(_SHARED_WITHIN, since - datetime.min.replace(tzinfo=timezone.utc))
+    text = cast(XComModel.value, String)
+    # A reference of an XCom backend does not show whether it has jobs.
+    may_have_jobs = or_(text.contains("jobs"), text.contains("://"))
+    is_summed = XComModel.timestamp >= since
+    if dag_ids:
+        is_summed = and_(is_summed, XComModel.dag_id.in_(dag_ids))
     wanted = select(
         XComModel.dag_id,
         XComModel.run_id,
@@ -177,15 +184,15 @@ def _reported(
         XComModel.map_index,
         XComModel.value,
         XComModel.timestamp,
-    ).where(XComModel.key == CREDITS, XComModel.timestamp >= since)
+    ).where(XComModel.key == CREDITS, XComModel.timestamp >= earliest, or_(is_summed, may_have_jobs))
     if until is not None:
         wanted = wanted.where(XComModel.timestamp < until)
     # A job is counted for the first task that reports it.
     wanted = wanted.order_by(XComModel.timestamp, XComModel.task_id, XComModel.map_index)
-    if dag_ids:
-        wanted = wanted.where(XComModel.dag_id.in_(dag_ids))
+    jobs: dict[str, _Job] = {}
     with create_session() as session:
         for row in session.execute(wanted.execution_options(yield_per=_AT_ONCE)):
+            is_wanted = row.timestamp >= since and (not dag_ids or row.dag_id in dag_ids)
             credits, reason = _credits(row.value), ""
             if credits is None:
                 try:
@@ -195,8 +202,10 @@ def _reported(
                 except Exception as error:  # noqa: BLE001 - backends raise any error
                     reason = f"the XCom backend raises {type(error).__name__}"
             if credits is not None:
-                yield row, credits
-            elif reason and unread is not None:
+                credits = _without_known(credits, jobs)
+                if is_wanted:
+                    yield row, credits
+            elif is_wanted and reason and unread is not None:
                 unread[reason] += 1
 
 

@@ -13,11 +13,12 @@ from typing import Any
 import httpx
 import pytest
 from airflow import settings
+from airflow.models.xcom import XComModel
 from airflow.sdk.bases.xcom import BaseXCom
-from sqlalchemy import create_engine
+from sqlalchemy import create_engine, select
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
-from airflow_provider_webdata.airflow_db.spent import spent
+from airflow_provider_webdata.airflow_db.spent import spent, spent_by_day, total
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
 from tests.support.airflow_rows import START, add_task
@@ -225,6 +226,25 @@ def test_of_a_connection_beside_what_the_service_says(
             run("--since", "1999-01-01", "--until", "1999-02-01", "--conn-id", "billed", "-o", "json")
         )
         assert past["service"]["periods"] == []
+
+
+def test_reports_do_not_count_a_job_again(database: None) -> None:
+    """Neither two consecutive months, nor two DAGs, nor days in the chart."""
+    edge = START.replace(hour=0, minute=0, second=0, microsecond=0)
+    with settings.Session() as session:
+        for dag_id, minutes in (("crawler", -2), ("loader", 2)):
+            credits = told(crawl=90) | {"byConnection": {"a": 90}, "jobs": {"crawl/j": 90}}
+            add_task(session, dag_id, "t", operator="S", xcoms={"credits": credits})
+            its = session.scalars(select(XComModel).where(XComModel.dag_id == dag_id)).one()
+            its.timestamp = edge + timedelta(minutes=minutes)
+        session.commit()
+    first = edge - timedelta(days=28)
+    dags = ["crawler", "loader"]
+    assert [total(spent("dag", dags, *span)) for span in ((first, edge), (edge, None))] == [90, 0]
+    assert [total(spent("dag", [one], first, None)) for one in dags] == [90, 0]
+    assert [one.tasks for one in spent("dag", ["loader"], edge, None)] == [1]
+    assert spent_by_day(edge)["a"] == {edge.date(): {"loader": 0}}
+    assert total(spent("dag", dags, datetime.min.replace(tzinfo=timezone.utc), None)) == 90
 
 
 def test_a_job_is_counted_once_for_its_connection(database: None) -> None:
