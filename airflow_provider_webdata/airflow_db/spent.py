@@ -65,7 +65,8 @@ class Spent:
         self.saved += (credits.get("saved") or 0) * share
         self.unknown += credits.get("unknown") or 0
         for sums, name in ((self.operations, "byOperation"), (self.formats, "byFormat")):
-            sums.update({part: used * share for part, used in (credits.get(name) or {}).items()})
+            parts = (credits.get(name) or {}).items()
+            sums.update({part: used * share for part, used in parts if used * share})
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figures as JSON."""
@@ -93,13 +94,14 @@ def spent(
     :param dag_ids: only these DAGs; empty: all.
     :param since: only credits reported at or after this time.
     :param until: only credits reported before this time.
-    :param conn_id: only tasks that spent credits of this connection, with their part; None: all tasks.
+    :param conn_id: only tasks that used this connection, with its part of their credits; None: all tasks.
     :param unread: counts the tasks whose credits cannot be read, by reason.
     """
     found: dict[tuple[Any, ...], Spent] = {}
     for row, credits in _reported(dag_ids, since, until, unread):
         names = {name: getattr(row, name) for name in _NAMES[by]}
-        if share := 1 if conn_id is None else _shares(credits).get(conn_id, 0):
+        share = 1 if conn_id is None else _shares(credits).get(conn_id)
+        if share is not None:
             found.setdefault(tuple(names.values()), Spent(names)).add(credits, share)
     return sorted(found.values(), key=lambda one: (-one.used, *map(str, one.names.values())))
 

@@ -354,7 +354,9 @@ class Ledger:
     def _entry(self, reserved: float = 0, unknown: int = 0, saved: float = 0) -> dict[str, Any]:
         limit = {"limit": self._name} if self._name else {}
         numbers = {"reserved": reserved, "unknown": unknown, "saved": saved}
-        return {"round": self._record.attempt.round, **limit, **numbers, **{part: {} for part in _PARTS}}
+        parts: dict[str, dict[str, float]] = {part: {} for part in _PARTS}
+        parts["byConnection"][self._conn_id] = 0
+        return {"round": self._record.attempt.round, **limit, **numbers, **parts}
 
     def _add(self, key: str | None, entry: dict[str, Any]) -> float:
         """Record an entry, and return the increase of the credits.

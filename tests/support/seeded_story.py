@@ -776,7 +776,7 @@ class Story:
             "unknown": 0,
             "byOperation": {operation: used} if used else {},
             "byFormat": by_format if used else {},
-            "byConnection": {self.conn_id: used} if used else {},
+            "byConnection": {self.conn_id: used},
         }
         return {**found, "jobs": {f"{operation}/{job_id}": used}} if used and job_id else found
 

@@ -196,6 +196,9 @@ def test_of_a_connection_beside_what_the_service_says(
             ("2_sensor", told(crawl=4), {"billed": 4}),
             ("3_both", told(search=6, scrape=2), {"billed": 6, "other": 2}),
             ("4_other", told(search=9), {"other": 9}),
+            # Only savings, and calls of unknown cost beside credits of another connection.
+            ("5_saved", told() | {"saved": 50}, {"billed": 0}),
+            ("6_unknown", told(search=9) | {"saved": 4, "unknown": 2}, {"billed": 0, "other": 9}),
         ):
             jobs = {"jobs": {"crawl/j": 4}} if "crawl" in credits["byOperation"] else {}
             xcom = credits | {"byConnection": by_connection} | jobs
@@ -210,14 +213,15 @@ def test_of_a_connection_beside_what_the_service_says(
         document = json.loads(printed)
         assert document["used"] == 10
         (shared,) = document["spent"]
-        assert (shared["dag_id"], shared["used"], shared["tasks"]) == ("shared", 10, 3)
+        assert (shared["dag_id"], shared["used"], shared["tasks"]) == ("shared", 10, 5)
+        assert (shared["saved"], shared["unknown"]) == (1 + 1 + 0.75 + 50, 2)
         assert shared["by_operation"] == {"crawl": 4, "search": 4.5, "scrape": 1.5}
         service = document["service"]
         assert [period["used"] for period in service["periods"]] == [1]
         assert service["remaining"] == 99_999
         table = run("--since", SINCE, "--conn-id", "billed")
         assert table.startswith("Credits of billed, given period: ")
-        assert "total  |     3 |   10 |" in table
+        assert "total  |     5 |   10 |" in table
         assert "The service: 1 credits from" in table
         assert re.search(r"from \d{4}-\d\d-\d\d \d\d:\d\d to \S+ \S+ \(UTC\), by the whole team", table)
         assert "99999 credits are left" in table

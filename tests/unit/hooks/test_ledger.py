@@ -135,7 +135,7 @@ def test_a_server_that_does_not_bill_costs_nothing() -> None:
     assert made.reserve("b", 9)
     made.settle("b", None, "scrape")
     told = made.to_wire()
-    assert (told["used"], told["unknown"], told["saved"], told["byConnection"]) == (0, 0, 0, {})
+    assert (told["used"], told["unknown"], told["saved"], told["byConnection"]) == (0, 0, 0, {"market": 0})
 
 
 def test_a_call_with_a_name_is_counted_once() -> None:
@@ -164,6 +164,16 @@ def test_calls_without_a_name_are_added() -> None:
     assert told["byOperation"] == {"search": 5, "scrape": 1}
     assert ledger(store).spent == 11
     assert not ledger(store).is_empty
+
+
+def test_a_call_that_cost_nothing_or_an_unknown_amount_names_its_connection() -> None:
+    store = StateStore()
+    ledger(store, None).settle("saved", 0, "crawl", saved=50)
+    assert ledger(store).to_wire()["byConnection"] == {"market": 0}
+    for made in (ledger(store := StateStore()), ledger(store)):
+        # The first attempt is killed.
+        made.reserve("a", 4)
+    assert ledger(store).to_wire()["byConnection"] == {"market": 0}
 
 
 def test_the_limit_starts_anew_when_the_task_is_cleared() -> None:
