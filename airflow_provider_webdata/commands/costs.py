@@ -141,10 +141,13 @@ def _moment(flag: str, text: str) -> datetime:
 
 
 def _service(conn_id: str, since: datetime, until: datetime | None) -> dict[str, Any]:
-    """Return the service's figures for the billing periods that overlap the time span."""
-    with WebDataHook.of(named_connection(conn_id)).optional() as hook:
-        usage = hook.credit_usage()
-        periods = hook.credit_history().periods
+    """Return the service's figures for the billing periods that overlap the time span, or why they are missing."""
+    try:
+        with WebDataHook.of(named_connection(conn_id)).optional() as hook:
+            usage = hook.credit_usage()
+            periods = hook.credit_history().periods
+    except (StoreUnavailableError, WebDataError) as error:
+        return {"conn_id": conn_id, "remaining": None, "periods": [], "problem": error.brief()}
     shown = [
         {"start": period.start_date, "end": period.end_date, "used": period.used}
         for period in periods
@@ -160,6 +163,9 @@ def _touches(start: str | None, end: str | None, since: datetime, until: datetim
 
 
 def _lines(service: dict[str, Any]) -> Iterator[str]:
+    if "problem" in service:
+        yield f"The service's own figures are missing: {service['problem']}"
+        return
     for period in service["periods"]:
         start, end = (
             "an unknown time" if (at := moment(period[name])) is None else _time(at)

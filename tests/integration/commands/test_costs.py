@@ -282,18 +282,36 @@ WRONG = {
         ["--since", "2026-01-01", "--conn-id", "other"],
         "is of type 'http'. Set --conn-id to one of type webdata",
     ),
-    "not reached": (["--since", "2026-01-01", "--conn-id", "away"], "The credits cannot be read"),
 }
 
 
 def test_what_is_wrong_is_said(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_OTHER", '{"conn_type": "http", "host": "h", "password": "a-secret"}')
-    monkeypatch.setenv("AIRFLOW_CONN_AWAY", connection_text("http://127.0.0.1:1", retry_budget=0))
     for flags, words in WRONG.values():
         told = run(*flags)
         assert words in told
         assert "a-secret" not in told
         assert SANDBOX_KEY not in told
+
+
+def test_without_the_services_figures(database: None, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sums are in Airflow's database."""
+    monkeypatch.setenv("AIRFLOW_CONN_AWAY", connection_text("http://127.0.0.1:1", retry_budget=0))
+    with settings.Session() as session:
+        credits = told(crawl=4) | {"byConnection": {"away": 4}}
+        add_task(session, "far", "t", operator="S", xcoms={"credits": credits})
+        session.commit()
+    *_, total_row, reason = run("--since", SINCE, "--conn-id", "away", "-o", "plain").splitlines()
+    assert total_row.split()[:3] == ["total", "1", "4"]
+    assert reason.startswith("The service's own figures are missing: ")
+    document = json.loads(run("--since", SINCE, "--conn-id", "away", "-o", "json"))
+    assert (document["used"], document["service"]["remaining"], document["service"]["periods"]) == (
+        4,
+        None,
+        [],
+    )
+    assert "connection refused" in document["service"]["problem"]
+    assert SANDBOX_KEY not in reason
 
 
 def test_the_default_is_the_billing_period(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
