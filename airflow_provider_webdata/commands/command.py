@@ -59,8 +59,9 @@ def command(
             except (StoreUnavailableError, WebDataError) as error:
                 raise SystemExit(failure.format(terminal_lines(str(error)))) from None
 
-        quiet = suppress_logs_and_warning(providers_configuration_loaded(run))
-        return action_cli(quiet) if audited else quiet  # type: ignore[no-untyped-call]
+        # Airflow's own check of the database raises the driver's errors, and asks to migrate.
+        recorded = action_cli(run, check_db=False) if audited else run  # type: ignore[no-untyped-call]
+        return suppress_logs_and_warning(providers_configuration_loaded(recorded))
 
     return decorated
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import sys
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
@@ -98,10 +99,24 @@ def prune_deliveries(args: argparse.Namespace) -> Iterator[str]:
     if args.dry_run or not count:
         yield f"{_counted(count)} received before {since}; no delivery was deleted"
         return
-    question = f"Delete {_counted(count)} received before {since}? (y/n) "
-    if not args.yes and input(question).strip().lower() != "y":
-        raise SystemExit("Cancelled")
+    if not args.yes and not _agrees(f"Delete {_counted(count)} received before {since}? (y/n) "):
+        raise SystemExit("Cancelled; no delivery was deleted")
     yield f"Deleted {_counted(prune_all(store, before))}"
+
+
+def _agrees(question: str) -> bool:
+    """Return whether the answer on standard input is `y`.
+
+    :raises SystemExit: there is no answer.
+    """
+    try:
+        if sys.stdin is not None:
+            return input(question).strip().lower() == "y"
+    except EOFError:
+        pass
+    except KeyboardInterrupt:
+        return False
+    raise SystemExit("Standard input has no answer; to delete without a question, specify --yes")
 
 
 def _counted(count: int) -> str:

@@ -24,7 +24,7 @@ from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.api.servers import is_hosted_service
 from airflow_provider_webdata.commands.command import command
 from airflow_provider_webdata.commands.example import DAG_ID, ExampleDag
-from airflow_provider_webdata.commands.terminal import terminal_lines
+from airflow_provider_webdata.commands.terminal import is_terminal, terminal_lines
 from airflow_provider_webdata.doctor.airflow_database import tables
 from airflow_provider_webdata.get_provider_info import HOSTED_URL
 from airflow_provider_webdata.hooks.connection import settings_of
@@ -120,7 +120,7 @@ def _ask_and_fill_in(connection: Connection, args: argparse.Namespace) -> None:
     """
     base_url, webhook_url, server = args.base_url, args.webhook_url, args.server
     if base_url is None:
-        default = _address(connection) or (HOSTED_URL if sys.stdin.isatty() else None)
+        default = _address(connection) or (HOSTED_URL if is_terminal() else None)
         base_url = _asked("Base URL", "--base-url", default)
     key = _api_key(connection.password, required=is_hosted_service(base_url))
     if webhook_url is None:
@@ -175,7 +175,7 @@ def _tested(connection: Connection, given: Kind | None) -> Generator[str, None, 
 
 def _asked(what: str, flag: str, default: str | None) -> str:
     """Return the input from the terminal; the default if it is empty or there is no terminal."""
-    if not sys.stdin.isatty():
+    if not is_terminal():
         if default is None:
             raise ConfigurationError(
                 f"{flag} is missing, and standard input is not a terminal; specify {flag}"
@@ -192,7 +192,7 @@ def _api_key(stored: str | None, *, required: bool) -> str:
     :param required: whether the server is known to require a key.
     """
     key = os.environ.get(_KEY_VARIABLE, "")
-    if not key and sys.stdin.isatty():
+    if not key and is_terminal():
         hint = "not shown"
         if stored:
             hint += "; leave empty to keep the current one"
@@ -200,7 +200,7 @@ def _api_key(stored: str | None, *, required: bool) -> str:
             hint += "; leave empty if the server requires none"
         key = getpass.getpass(f"API key ({hint}): ") or stored or ""
     elif not key:
-        key = sys.stdin.readline()
+        key = sys.stdin.readline() if sys.stdin is not None else ""
     if required and not key.strip():
         raise ConfigurationError(
             f"the API key is missing; enter it at the prompt, write it to standard input, or set {_KEY_VARIABLE}"

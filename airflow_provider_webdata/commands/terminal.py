@@ -22,6 +22,11 @@ def write_text(text: str) -> None:
         raise SystemExit(1) from None
 
 
+def is_terminal() -> bool:
+    """Return whether the standard input is a terminal. It may be closed."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
 def terminal_text(text: str) -> str:
     """Return text on one line, with escaped control characters, which could fake output or control the terminal.
 
