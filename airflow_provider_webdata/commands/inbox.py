@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 _UNAVAILABLE = "The inbox is unavailable: {}"
 _AGE = re.compile(r"(\d+)\s*([dhm])")
 _COLUMNS = (Column("id"), Column("time (UTC)"), Column("event", 8), Column("task", 16), Column("job", 9))
+_MAX_COUNTED = 10_000
+"""A count of all deliveries could exceed the statement timeout."""
 _UNITS = {"d": "days", "h": "hours", "m": "minutes"}
 
 
@@ -95,11 +97,12 @@ def prune_deliveries(args: argparse.Namespace) -> Iterator[str]:
     before = datetime.now(timezone.utc) - _age(args.older_than)
     since = _time(before)
     store = DeliveryStore(airflow_engine())
-    count = store.count_before(before)
+    count = store.count_before(before, _MAX_COUNTED)
+    found = f"{_MAX_COUNTED} or more deliveries" if count == _MAX_COUNTED else _counted(count)
     if args.dry_run or not count:
-        yield f"{_counted(count)} received before {since}; no delivery was deleted"
+        yield f"{found} received before {since}; no delivery was deleted"
         return
-    if not args.yes and not _agrees(f"Delete {_counted(count)} received before {since}? (y/n) "):
+    if not args.yes and not _agrees(f"Delete {found} received before {since}? (y/n) "):
         raise SystemExit("Cancelled; no delivery was deleted")
     yield f"Deleted {_counted(prune_all(store, before))}"
 

@@ -271,9 +271,10 @@ class DeliveryStore:
             return found
         return None
 
-    def count_before(self, moment: datetime) -> int:
-        """Return the number of deliveries that `prune` would delete."""
-        statement = select(func.count()).select_from(delivery).where(delivery.c.received_at < moment)
+    def count_before(self, moment: datetime, most: int) -> int:
+        """Return the number of deliveries that `prune` would delete, counting at most `most`."""
+        old = select(delivery.c.received_at).where(delivery.c.received_at < moment).limit(most)
+        statement = select(func.count()).select_from(old.subquery())
         with self._transaction() as connection:
             return int(connection.execute(statement).scalar_one())
 

@@ -83,5 +83,10 @@ def test_no_answer(
         monkeypatch.setattr(sys, "stdin", stdin)
         assert "specify --yes" in run("inbox", "prune", "--older-than", "30d")
         assert "specify --base-url" in run("init", "--no-example")
-        assert "the API key is missing" in run("init", "--no-example", "--base-url", "https://api.firecrawl.dev")
+        assert "the API key is missing" in run(
+            "init", "--no-example", "--base-url", "https://api.firecrawl.dev"
+        )
+    monkeypatch.setattr("airflow_provider_webdata.commands.inbox._MAX_COUNTED", 1)
+    counted = run("inbox", "prune", "--older-than", "30d", "--dry-run")
+    assert counted.startswith("1 or more deliveries received before")
     assert len(store.newest(None, DeliveryFilter(), 2)) == 1
