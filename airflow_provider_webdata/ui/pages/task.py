@@ -122,7 +122,9 @@ async def page(page: PageView) -> Response:
 async def run(page: PageView) -> Response:
     """Show the provider's tasks of a DAG run, grouped by task."""
     dag_id, run_id = page.required("dag_id"), page.required("run_id")
-    found = await in_thread(summaries_of_run, dag_id, run_id, TASKS)
+    found = await in_thread(summaries_of_run, dag_id, run_id, TASKS + 1)
+    has_more = len(found) > TASKS
+    found = found[:TASKS]
     groups = _groups(found)
     waits = any(summary.wait for summary in found)
     return await page.render(
@@ -135,8 +137,7 @@ async def run(page: PageView) -> Response:
         has_waits=waits,
         has_reasons=any(one.failure for one in found),
         stopped=await page.lookups.stopped_triggerer() if waits else None,
-        most=TASKS,
-        shown=len(found),
+        first=TASKS if has_more else None,
     )
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,8 +18,10 @@ from airflow.models.taskinstance import TaskInstance
 from airflow.models.xcom import XComModel
 from sqlalchemy import create_engine, insert, select, update
 from sqlalchemy.orm import scoped_session, sessionmaker
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
 
-from airflow_provider_webdata.airflow_db.spent import runs_since
+from airflow_provider_webdata.airflow_db.spent import runs_since, spent, total
 from airflow_provider_webdata.airflow_db.tasks import (
     TaskName,
     dags_that_pushed,
@@ -30,8 +34,10 @@ from airflow_provider_webdata.airflow_db.tasks import (
 from airflow_provider_webdata.airflow_db.troubled_tasks import troubled_tasks
 from airflow_provider_webdata.states.deadline import WaitDeadline
 from airflow_provider_webdata.triggers.webhook import WebDataWebhookTrigger
+from airflow_provider_webdata.ui.pages import task as tabs
 from airflow_provider_webdata.ui.pages.task import _groups
 from airflow_provider_webdata.ui.quality import KEYS, quality_of
+from airflow_provider_webdata.ui.rendering import render
 from airflow_provider_webdata.ui.tasks import late_waits, summaries_of_run, summary_of, waits
 from tests.integration.commands.test_costs import database, told
 from tests.support.airflow_rows import START, add_task
@@ -63,6 +69,25 @@ def test_sums_of_a_run(database: None) -> None:
         session.commit()
     groups = _groups(summaries_of_run("sums", "run", 10))
     assert {group.task_id: group.credits for group in groups} == {"take": 4, "usage": 3}
+
+
+def test_sums_of_a_large_run_name_its_first_tasks(database: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    with settings.Session() as session:
+        for index in range(3):
+            xcoms = {"credits": told(crawl=4)}
+            add_task(session, "large", "take", operator="S", rendered=OURS, map_index=index, xcoms=xcoms)
+        session.commit()
+
+    async def show(template: str, **values: Any) -> HTMLResponse:
+        scope = {"type": "http", "path": "/run", "headers": [], "query_string": b""}
+        return render(template, Request(scope), **values)
+
+    page: Any = SimpleNamespace(required={"dag_id": "large", "run_id": "run"}.__getitem__, render=show)
+    for most, label, used in ((2, "Credits of the first 2 tasks", 8), (3, "Credits", 12)):
+        monkeypatch.setattr(tabs, "TASKS", most)
+        text = bytes(asyncio.run(tabs.run(page)).body).decode()
+        assert f"<dt>{label}</dt><dd>{used}</dd>" in text
+        assert ("the others are not shown" in text) is (most == 2)
 
 
 def test_the_reason_of_the_last_of_many_mapped_tasks(database: None) -> None:
@@ -222,7 +247,7 @@ def test_statements_on_postgresql(on_postgresql: None) -> None:
             .where(TaskInstance.task_id == "backfill", TaskInstance.state == "success")
             .values(end_date=START + timedelta(minutes=13))
         )
-        add("scrape", "success", rendered=OURS, xcoms={"incomplete": lacks})
+        add("scrape", "success", rendered=OURS, xcoms={"incomplete": lacks, "credits": told(crawl=4)})
         add("other", "running", rendered=OURS, xcoms={"job_id": 5, "check_id": "check-1"})
         # Of another provider.
         add_task(session, "shop", "plain", operator="PythonOperator", state="failed", rendered={"a": OURS})
@@ -237,6 +262,8 @@ def test_statements_on_postgresql(on_postgresql: None) -> None:
     }
     assert not troubled_tasks(START + timedelta(days=1), "incomplete", (), 10)[0]
     assert troubled_tasks(START, "incomplete", (), 1)[1]
+    for earliest, used in ((START - timedelta(hours=1), 4), (START + timedelta(days=1), 0)):
+        assert total(spent("dag", ["shop"], earliest, None)) == used
     assert runs_since(["shop", "none"], START) == {"shop": 4}
     assert runs_since(["shop"], START + timedelta(seconds=30)) == {"shop": 3}
     assert starters_of(["job-1", "job-2"]) == {"job-1": TaskName("shop", "run", "crawl")}
