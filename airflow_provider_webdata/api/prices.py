@@ -6,6 +6,7 @@ Requests are in wire form. Where sources differ, the higher price applies.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from itertools import zip_longest
@@ -348,7 +349,8 @@ def _provider_call(call: Wire, tool: Wire | None) -> PriceBound:
     records = _most_records(call.get("options") or {}, tool)
     if records is None:
         why = (
-            f"{name}: {credits_text(rate)} per record without a limit: set the option 'limit', if it has one"
+            f"{name}: {credits_text(rate)} per record without a limit: set the option 'limit', if it has one, to a "
+            "whole number of at least 1"
         )
         return PriceBound(0, "", (why,))
     return PriceBound(rate * records, f"{rate:g} for each of {records} records of {name}")
@@ -360,10 +362,21 @@ def _most_records(options: Wire, tool: Wire) -> int | None:
     option = next((item for item in listed if item.get("name") == "limit"), None)
     if option is None:
         return None
-    given = (options.get("limit"), option.get("default"), option.get("maximum"))
-    found = next((n for n in given if isinstance(n, int) and not isinstance(n, bool) and n >= 0), None)
+    if "limit" in options:
+        # A provider may read any other value as no limit.
+        return _count(options["limit"])
+    return _count(option.get("default")) or _count(option.get("maximum"))
+
+
+def _count(value: Any) -> int | None:
+    """Return a number of records, which may be text, or None if the value is no whole number of at least 1."""
+    if isinstance(value, str) and re.fullmatch(r"\s*[0-9]{1,30}\s*", value, re.ASCII):
+        value = int(value)
+    is_whole = isinstance(value, float) and value.is_integer()
+    if isinstance(value, bool) or not (isinstance(value, int) or is_whole) or value < 1:
+        return None
     # Only a number that fits into a float has a price.
-    return None if found is None else min(found, _MAX_RECORDS)
+    return int(min(value, _MAX_RECORDS))
 
 
 def _page(

@@ -186,12 +186,14 @@ def _by_contract(request: ProviderRequest, tools: Sequence[DataTool | None]) -> 
 
 
 def _typed(value: Any, kind: Any) -> Any:
-    if not isinstance(value, str) or not isinstance(kind, str) or kind not in _TYPED:
+    if not isinstance(value, (str, float)) or not isinstance(kind, str) or kind not in _TYPED:
         return value
     try:
-        found = json.loads(value.strip().lower())
+        found = json.loads(value.strip().lower()) if isinstance(value, str) else value
     except ValueError:
         return value
+    if kind == "integer" and isinstance(found, float) and found.is_integer():
+        found = int(found)
     is_infinite = isinstance(found, float) and math.isinf(found)
     return found if type(found) in _TYPED[kind] and not is_infinite else value
 

@@ -318,6 +318,7 @@ def test_terms_are_not_accepted(here: SandboxServer) -> None:
     [
         ({**HISTORY, "credit_limit": 4}, "may cost up to 5 credits: 5 for market-prices/prices/history"),
         ({**SEARCH, "credit_limit": 9}, "may cost up to 10 credits: 1 for each of 10 records"),
+        ({**SEARCH, "options": {"limit": "{{ 22 / 2 }}"}, "credit_limit": 10}, "1 for each of 11 records"),
         ({**LIVE, "credit_limit": 100}, "only its response states the price"),
         ({"calls": [HISTORY, LIVE], "credit_limit": 100}, "market-prices/prices/live: only its response"),
         ({**HISTORY, "capability": "prices/none", "credit_limit": 5}, "its price is in its contract"),

@@ -101,6 +101,7 @@ BOUNDS: list[tuple[str, dict[str, Any], float]] = [
     ("provider", calls([{}], {"creditsCost": 5, "perRecord": False}), 5),
     ("provider", calls([{"limit": 7}], PER_RECORD), 14),
     ("provider", calls([{}, {"limit": 1}], PER_RECORD, PER_RECORD), 22),
+    ("provider", calls([{"limit": 200.0}, {"limit": " 200 "}], PER_RECORD, PER_RECORD), 800),
     ("provider", calls([{}], {**PER_RECORD, "options": [{"name": "limit", "maximum": 50}]}), 100),
     ("provider", calls([{"limit": 10**400}], {**PER_RECORD, "creditsCost": 0.5}), 5 * 10**11),
     ("map", {"url": URL}, 1),
@@ -153,6 +154,14 @@ UNKNOWN: list[tuple[str, dict[str, Any], str]] = [
     ("provider", calls([{}], {"creditsCost": -5}), "only its response states the price"),
     ("provider", calls([{}], {"creditsCost": 2, "perRecord": True, "options": []}), "set the option 'limit'"),
     ("provider", calls([{}, {}], {"creditsCost": 2}), "p/c1: its price"),
+    *(
+        (
+            "provider",
+            calls([{"limit": limit}], PER_RECORD),
+            "set the option 'limit', if it has one, to a whole number",
+        )
+        for limit in (0, -1, 1.5, True, None, "2e3", "\u0665", "9" * 5000, [1])
+    ),
     ("agent", {"prompt": "p", **SCAN}, "threat protection"),
     ("agent", {"prompt": "p", "exchange": {"maxCalls": 3}}, "limits provider calls"),
     ("agent", {"prompt": "p", "exchange": {"enabled": True}}, "limits provider calls"),
