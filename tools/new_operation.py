@@ -81,7 +81,7 @@ class ${Class}Run(CallRun):
         found = summary.pop("results")
         self.log.info("$Title returned %d results", len(found))
         results = Results(found, "generic", summary, [request.query])
-        cost = Cost(summary.get("creditsUsed", $NAME.fixed))
+        cost = Cost($NAME.cost(answer, request.to_wire()))
         return CallResult(results, cost, lambda items, summary: {**summary, "results": items}, pushed=summary)
 ''',
     f"{PACKAGE}/operators/$name.py": '''\

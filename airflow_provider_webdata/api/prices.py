@@ -20,7 +20,7 @@ from airflow_provider_webdata.common.numbers import credits_text, known_credits
 Wire = Mapping[str, Any]
 
 MAP_CREDITS = 1
-"""Credits of a map, which the service does not report."""
+"""Credits of a map that scans no URLs."""
 
 _TOKENS_PER_CREDIT = 15
 
@@ -80,7 +80,7 @@ class Price(msgspec.Struct, frozen=True):
 
     :param operation: name of the operation in limits, accounts, and metrics.
     :param bound: returns the maximum cost of a request.
-    :param fixed: credits of a call whose response does not report its cost.
+    :param fixed: credits of a call whose response does not report its cost, and which scans no URLs.
     :param pages: field of the request with the scrape options of its pages; empty: the request itself; None: the
         request does not fetch pages.
     """
@@ -102,6 +102,20 @@ class Price(msgspec.Struct, frozen=True):
             return most
         unchecked = "extra_body is sent unchecked, and may change the cost: omit it"
         return PriceBound(most.credits, most.how, (*most.unknown, unchecked))
+
+    def cost(self, response: Any, body: Wire) -> float | None:
+        """Return the credits of a call, or None if they are unknown.
+
+        :param body: the request.
+        """
+        if self.fixed is None:
+            return reported_credits(response)
+        used = getattr(response, "credits_used", None)
+        # The field is undocumented, so the model may lack it.
+        used = (response.model_extra or {}).get("creditsUsed") if used is None else used
+        if used is None:
+            return None if _scans(body) else self.fixed
+        return known_credits(used)
 
     def pdf_parsers(self, body: Wire, credits: float) -> list[dict[str, Any]] | None:
         """Return PDF parsers that keep a request within a credit limit; each page of a PDF is billed.

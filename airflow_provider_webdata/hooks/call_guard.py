@@ -260,8 +260,8 @@ def _cost(call: Call[Any], answer: Any) -> float | None:
     if price is None:
         # A change of a monitor or the policy.
         return 0
-    if isinstance(price, Price) and price.fixed is not None:
-        return price.fixed
+    if isinstance(price, Price):
+        return price.cost(answer, {} if call.body is None else call.body.to_wire())
     return reported_credits(answer)
 
 

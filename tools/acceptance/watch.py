@@ -168,9 +168,10 @@ class Watch:
             self._note_state(_JOB_CALLS[endpoint.name], path.get("job_id", ""), answer)
             return
         price = endpoint.price
-        fixed = price.fixed if isinstance(price, Price) else None
-        reports = price is not None and price != INCLUDED
-        self._settle(sent, (fixed or reported_credits(answer)) if reports else 0)
+        if isinstance(price, Price):
+            self._settle(sent, price.cost(answer, {}))
+        else:
+            self._settle(sent, 0 if price is None or price == INCLUDED else reported_credits(answer))
 
     def _note_state(self, starting: str, job_id: str, answer: Any) -> None:
         if answer.status not in TERMINAL_JOB_STATES:

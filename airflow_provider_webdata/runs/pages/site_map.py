@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.models import MapRequest, MapResponse
-from airflow_provider_webdata.api.prices import DEFAULT_LINKS, MAP_CREDITS
+from airflow_provider_webdata.api.prices import DEFAULT_LINKS, MAP
 from airflow_provider_webdata.hooks.task_metrics import count
 from airflow_provider_webdata.runs.call import CallResult, CallRun, summary_of
 from airflow_provider_webdata.runs.money.task_ledger import Cost
@@ -36,8 +36,7 @@ class MapRun(CallRun):
         limit = int(DEFAULT_LINKS if request.limit is None else request.limit)
         site = request.url
         results = Results(links, "link", summary, [site], site=site, covers_all=lambda number: number < limit)
-        # The service does not report the cost of a map; the documented price is fixed.
-        cost = Cost(fields.get("creditsUsed", MAP_CREDITS))
+        cost = Cost(MAP.cost(answer, request.to_wire()))
         return CallResult(results, cost, self._value, answer.id, pushed=summary)
 
     def _value(self, links: list[Any], summary: dict[str, Any]) -> Any:

@@ -211,6 +211,20 @@ async def test_a_job_counts_with_the_most_that_it_may_cost(hook: Any, sandbox: A
     await settled(guarded.close())
 
 
+@pytest.mark.rule("credits-map", "credits-threat")
+@one_hook
+async def test_a_map_counts_with_its_reported_or_its_highest_cost(serve: Any) -> None:
+    scanned = {"url": PAGE, "limit": 10, "threatProtection": {"mode": "normal"}}
+    links: dict[str, Any] = {"success": True, "links": []}
+    _, hook = serve({**links, "creditsUsed": 9}, {**links, "creditsUsed": -1}, links)
+    guarded = hook.guarded(max_credits=9 + 1 + 23 + 23)
+    for request in ({"url": PAGE}, {"url": PAGE}, scanned):
+        await settled(guarded.map(request))
+    with pytest.raises(CallRefusedError, match="only 23 of max_credits=56 are left"):
+        await settled(guarded.start_agent({"prompt": "p", "maxCredits": 24}))
+    await settled(guarded.close())
+
+
 @one_hook
 async def test_searches_of_an_index_are_counted(hook: Any) -> None:
     guarded = hook.guarded(max_credits=5)

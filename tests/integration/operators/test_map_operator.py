@@ -167,6 +167,14 @@ def test_the_urls_of_results_in_files(here, tmp_path):
     ]
 
 
+def test_scanned_urls_have_an_unknown_cost(here):
+    """The service does not report it."""
+    here.control.configure(entitlements=["threatProtection"])
+    task = WebDataMapOperator(task_id="map", url=SITE, threat_protection={"mode": "normal"})
+    credits = direct.run(task).xcom["credits"]
+    assert (credits["used"], credits["unknown"]) == (0, 1)
+
+
 @pytest.mark.rule("repeat-unsafe")
 def test_a_lost_answer_is_left_to_the_task(here):
     """A map is billed: the client does not repeat it."""
