@@ -6,13 +6,16 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.api.prices import MAP_CREDITS, reported_credits
+from airflow_provider_webdata.api import prices
+from airflow_provider_webdata.api.endpoints import MAP, SCRAPE
+from airflow_provider_webdata.hooks.calls import checked_body
 from airflow_provider_webdata.runs.money.paid_records import FileRecords
 from airflow_provider_webdata.runs.money.task_ledger import Cost
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from airflow_provider_webdata.api.endpoints import Endpoint
     from airflow_provider_webdata.runs.run import Run
 
     # `credits`, and the `links` or the `text`.
@@ -37,37 +40,43 @@ class PlanCalls:
     def links(self, request: Mapping[str, Any]) -> list[str]:
         """Return the URLs of a map."""
 
-        def call() -> Response:
-            links = self._hook.map(request).links or ()
-            return {"links": [link.url for link in links if link.url], "credits": MAP_CREDITS}
+        def call(body: Any) -> Response:
+            response = self._hook.map(body)
+            links = [link.url for link in response.links or () if link.url]
+            return {"links": links, "credits": prices.MAP.cost(response, body.to_wire())}
 
-        links: list[str] = self._once("map", request, call)["links"]
+        links: list[str] = self._once(MAP, request, call)["links"]
         return links
 
     def text(self, request: Mapping[str, Any]) -> tuple[str, float]:
-        """Return the raw text of a scraped sitemap, which may be empty, and its credits."""
+        """Return the raw text of a scraped sitemap, which may be empty, and its credits, if known."""
 
-        def call() -> Response:
-            response = self._hook.scrape(request)
+        def call(body: Any) -> Response:
+            response = self._hook.scrape(body)
             text = response.data.raw_html
-            credits = reported_credits(response) or 1.0
-            return {"text": text if isinstance(text, str) else "", "credits": credits}
+            return {
+                "text": text if isinstance(text, str) else "",
+                "credits": prices.reported_credits(response),
+            }
 
-        answer = self._once("scrape", request, call)
-        return answer["text"], answer["credits"]
+        answer = self._once(SCRAPE, request, call)
+        return answer["text"], answer["credits"] or 0
 
     def forget(self) -> None:
         """Delete the stored responses."""
         self._records.forget()
 
-    def _once(self, operation: str, request: Mapping[str, Any], call: Callable[[], Response]) -> Response:
+    def _once(
+        self, endpoint: Endpoint[Any], request: Mapping[str, Any], call: Callable[[Any], Response]
+    ) -> Response:
+        operation, body = endpoint.name, checked_body(endpoint, request)
         key = hashlib.sha256(json.dumps([operation, request], sort_keys=True).encode()).hexdigest()
         if (earlier := self._earlier.pop(key, None)) is not None:
-            self.saved += earlier["credits"]
+            self.saved += earlier["credits"] or 0
             return earlier
         ledger = self._run.ledger
-        with ledger.sending(operation, request):
-            response = call()
+        with ledger.sending(operation, body.to_wire()):
+            response = call(body)
         try:
             self._records.save([{"key": key, "answer": response}])
         finally:

@@ -556,6 +556,14 @@ def test_a_sitemap_is_not_read_beyond_the_credit_limit(site: Site) -> None:
     assert spent(site) == before + 1
 
 
+def test_a_map_that_scans_urls_counts_them(site: Site) -> None:
+    site.control.configure(entitlements=["threatProtection"], credits=10_000)
+    scans = {"map_options": {"limit": 9, "threat_protection": {"mode": "normal"}}}
+    assert site.run(1, INCREMENTAL, **scans).xcom["credits"]["unknown"] == 1
+    refused = site.run(2, INCREMENTAL, **scans, credit_limit=20)
+    assert "map: nothing was sent: it may exceed credit_limit=20: it may cost up to 21" in str(refused.error)
+
+
 def test_a_later_attempt_keeps_to_the_plan(site: Site, here: SandboxServer, connect: Any) -> None:
     connect(here, retry_budget=0)
     site.control.configure(credits=10_000)
