@@ -30,6 +30,7 @@ from airflow_provider_webdata.api.errors import (
     UnsupportedError,
     UploadError,
 )
+from airflow_provider_webdata.api.models.base import ResponseModel
 from airflow_provider_webdata.api.prices import (
     INCLUDED,
     Price,
@@ -40,6 +41,7 @@ from airflow_provider_webdata.api.prices import (
     reported_credits,
 )
 from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.common.item_urls import was_fetched
 from airflow_provider_webdata.common.numbers import credits_text, known_credits
 from airflow_provider_webdata.hooks.calls import checked_body
 from airflow_provider_webdata.hooks.host_rules import HostRules
@@ -133,7 +135,7 @@ class CallGuard:
     def answered(self, call: Call[ResponseT], reservation: str | None, answer: ResponseT) -> None:
         """Record the cost of a call, and check its response.
 
-        :raises CallRefusedError: the page redirected to a forbidden host.
+        :raises CallRefusedError: the page redirected to a forbidden host, or possibly did.
         """
         if reservation is not None:
             self._settle(call, reservation, answer)
@@ -218,19 +220,26 @@ class CallGuard:
             self._ledger.report()
 
     def _check_arrival(self, call: Call[Any], answer: Any) -> None:
-        metadata = getattr(getattr(answer, "data", None), "metadata", None)
-        url = getattr(metadata, "url", None)
-        # A page's own tag of that name may have any value.
-        if call.endpoint.visits != "named" or not isinstance(url, str) or not url:
+        if call.endpoint is not SCRAPE or (problem := self._arrival_problem(answer.data.metadata)) is None:
             return
-        if problem := self.hosts.problem(url, resolve=False):
-            cost = self._ledger.cost(_cost(call, answer))
-            raise CallRefusedError(
-                f"scrape: the page redirected to a forbidden URL: {problem}"
-                f"{'' if cost == 0 else '. The scrape is billed'}",
-                credits_used=cost,
-                was_sent=True,
-            )
+        cost = self._ledger.cost(_cost(call, answer))
+        raise CallRefusedError(
+            f"scrape: {problem}{'' if cost == 0 else '. The scrape is billed'}",
+            credits_used=cost,
+            was_sent=True,
+        )
+
+    def _arrival_problem(self, metadata: Any) -> str | None:
+        """Return why a page may be from a forbidden host, or None."""
+        found = getattr(metadata, "url", None)
+        # A page's own tags of that name make the value a list, or anything else.
+        for url in found if isinstance(found, list) and found else [found]:
+            if isinstance(url, str) and url:
+                if problem := self.hosts.problem(url, resolve=False):
+                    return f"the page redirected to a forbidden URL: {problem}"
+            elif self.hosts.limits_domains and _was_fetched(metadata):
+                return "the response does not state the final URL of the page, which may be forbidden"
+        return None
 
 
 def price_bound(call: Call[Any], body: Mapping[str, Any]) -> PriceBound:
@@ -248,6 +257,11 @@ def price_bound(call: Call[Any], body: Mapping[str, Any]) -> PriceBound:
         # A later call in the session may send a prompt.
         body = {**body, "prompt": True}
     return endpoint.price.most(body)
+
+
+def _was_fetched(metadata: Any) -> bool:
+    # The hook raises the error of any other page.
+    return not isinstance(metadata, ResponseModel) or was_fetched(metadata.to_wire())
 
 
 def _operation(call: Call[Any]) -> str:

@@ -271,6 +271,43 @@ async def test_a_page_that_leads_elsewhere_is_billed_and_not_read(serve: Any) ->
     await settled(guarded.close())
 
 
+# The final URL of the page, and whether the hook returns it with and without domain limits.
+ARRIVALS: list[tuple[Any, bool, bool]] = [
+    (PAGE, True, True),
+    ([PAGE, "https://www.river.example/"], True, True),
+    ([PAGE, "https://evil.example/"], False, True),
+    ([PAGE, "http://10.0.0.1/"], False, False),
+    ([PAGE, 1], False, True),
+    ([], False, True),
+    ({"a": 1}, False, True),
+    ("", False, True),
+    (None, False, True),
+]
+
+
+@one_hook
+async def test_a_page_without_a_final_url_may_be_of_any_domain(serve: Any) -> None:
+    pages = [{"success": True, "data": {"metadata": {"url": url, "creditsUsed": 1}}} for url, *_ in ARRIVALS]
+    _, hook = serve(*(page for page in pages for _ in range(2)))
+    limited, free = hook.guarded(allowed_domains=["river.example"]), hook.guarded()
+    for _, *expected in ARRIVALS:
+        for guarded, is_read in zip((limited, free), expected, strict=True):
+            if is_read:
+                assert guarded.scrape({"url": PAGE}).success
+                continue
+            with pytest.raises(CallRefusedError, match="The scrape is billed"):
+                guarded.scrape({"url": PAGE})
+    limited.close()
+    free.close()
+
+
+@one_hook
+async def test_a_page_that_was_not_fetched_has_its_own_error(serve: Any) -> None:
+    _, hook = serve({"success": True, "data": {"metadata": {"error": "no such host"}}})
+    with hook.guarded(allowed_domains=["river.example"]) as guarded, pytest.raises(PageError):
+        guarded.scrape({"url": PAGE})
+
+
 @pytest.mark.parametrize("max_tries", [5, 9], ids=["retried", "cleared"])
 async def test_a_cap_holds_for_all_attempts_of_a_task(
     hook: Any, sandbox: Any, monkeypatch: pytest.MonkeyPatch, max_tries: int
