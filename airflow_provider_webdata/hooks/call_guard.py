@@ -187,6 +187,9 @@ class CallGuard:
             return {"excludeDomains": list(dict.fromkeys([*excluded, *self.hosts.blocked]))}
         if excluded:
             raise _refused(call.endpoint, "exclude_domains cannot be combined with allowed_domains; omit it")
+        if not self.hosts.allowed:
+            # The service reads an empty list as no filter.
+            raise _refused(call.endpoint, "allowed_domains is empty, so no domain may be searched")
         return {"includeDomains": list(self.hosts.allowed)}
 
     def _reserve(self, endpoint: Endpoint[Any], body: Mapping[str, Any], call: Call[Any]) -> str:

@@ -130,6 +130,7 @@ REFUSED: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], str]] = {
         {"allowed_domains": ["river.example"]},
         "exclude_domains cannot be combined with",
     ),
+    "search nowhere": ("search", ({"query": "q"},), {"allowed_domains": []}, "no domain may be searched"),
     "monitor at any cost": (
         "update_monitor",
         ("m", {"name": "n"}),
