@@ -171,6 +171,8 @@ class CallGuard:
         for url in (body.get("url"), *(body.get("urls") or ())):
             if url is not None and (problem := self.hosts.problem(url, resolve=True)):
                 raise _refused(endpoint, problem)
+        if body.get("allowSubdomains") and (problem := self.hosts.subdomain_problem(body["url"])):
+            raise _refused(endpoint, f"allow_subdomains: {problem}")
         if endpoint is SEARCH and self.hosts.limits_domains:
             return replace(call, body=checked_body(endpoint, {**body, **self._search_domains(call, body)}))
         return call
@@ -179,7 +181,7 @@ class CallGuard:
         """Return the field that limits a search to the domains; the service accepts only one of the two."""
         given, excluded = body.get("includeDomains"), body.get("excludeDomains") or ()
         for host in given or ():
-            if problem := self.hosts.problem(host, resolve=False):
+            if problem := self.hosts.problem(host, resolve=False) or self.hosts.blocked_within(host):
                 raise _refused(call.endpoint, f"include_domains: {problem}")
         if given:
             return {}
@@ -190,6 +192,12 @@ class CallGuard:
         if not self.hosts.allowed:
             # The service reads an empty list as no filter.
             raise _refused(call.endpoint, "allowed_domains is empty, so no domain may be searched")
+        # Without scraping, no page is visited.
+        if (body.get("scrapeOptions") or {}).get("formats"):
+            for host in self.hosts.allowed:
+                if problem := self.hosts.blocked_within(host):
+                    why = "which a search cannot exclude; omit scrape_options, or set include_domains"
+                    raise _refused(call.endpoint, f"{problem}, {why}")
         return {"includeDomains": list(self.hosts.allowed)}
 
     def _reserve(self, endpoint: Endpoint[Any], body: Mapping[str, Any], call: Call[Any]) -> str:

@@ -52,6 +52,19 @@ class HostRules:
             return f"{host} is a private address or resolves to one"
         return None
 
+    def subdomain_problem(self, url: str) -> str | None:
+        """Return why a crawl of a URL may not include subdomains, or None. See docs/service.md#crawl-scope."""
+        domain = ".".join((url_host(url) or "").split(".")[-2:])
+        if self.allowed is not None and not _covers(self.allowed, domain):
+            return f"not all subdomains of {domain} are allowed"
+        return self.blocked_within(domain)
+
+    def blocked_within(self, domain: str) -> str | None:
+        """Return why a domain may not be visited with all its subdomains, or None."""
+        name = url_host(domain) or domain
+        found = next((host for host in self.blocked if _covers([name], host)), None)
+        return None if found is None else f"{name} includes the blocked domain {found}"
+
     def _is_inside(self, host: str, resolve: bool) -> bool:
         with suppress(ValueError):
             return not is_public(host)

@@ -130,6 +130,30 @@ REFUSED: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], str]] = {
         {"allowed_domains": ["river.example"]},
         "exclude_domains cannot be combined with",
     ),
+    "search of a blocked subdomain": (
+        "search",
+        ({"query": "q", "includeDomains": ["River.example"]},),
+        {"blocked_domains": ["admin.river.example"]},
+        "include_domains: river.example includes the blocked domain admin.river.example",
+    ),
+    "scrape of a blocked subdomain": (
+        "search",
+        ({"query": "q", "scrapeOptions": {"formats": ["markdown"]}},),
+        {"allowed_domains": ["river.example"], "blocked_domains": ["admin.river.example"]},
+        "includes the blocked domain admin.river.example, which a search cannot exclude",
+    ),
+    "crawl of a blocked subdomain": (
+        "start_crawl",
+        ({"url": "https://www.river.example/", "allowSubdomains": True},),
+        {"blocked_domains": ["admin.river.example"]},
+        "allow_subdomains: river.example includes the blocked domain admin.river.example",
+    ),
+    "crawl of siblings": (
+        "start_crawl",
+        ({"url": "https://docs.river.example/", "allowSubdomains": True},),
+        {"allowed_domains": ["docs.river.example"]},
+        "allow_subdomains: not all subdomains of river.example are allowed",
+    ),
     "search nowhere": ("search", ({"query": "q"},), {"allowed_domains": []}, "no domain may be searched"),
     "monitor at any cost": (
         "update_monitor",
@@ -149,6 +173,7 @@ REFUSED: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.rule("crawl-scope")
 async def test_a_call_that_exceeds_a_cap_is_not_sent(hook: Any, sandbox: Any) -> None:
     for name, (method, arguments, caps, part) in REFUSED.items():
         guarded = hook.guarded(**caps)
@@ -234,6 +259,13 @@ async def test_searches_of_an_index_are_counted(hook: Any) -> None:
     with pytest.raises(CallRefusedError, match="1 of max_credits"):
         await settled(guarded.search_developer({"query": "river"}))
     await settled(guarded.close())
+
+
+@one_hook
+async def test_subdomains_of_an_allowed_domain_are_crawled(hook: Any) -> None:
+    caps = {"allowed_domains": ["river.example"], "blocked_domains": ["evil.example"]}
+    with hook.guarded(**caps) as guarded:
+        assert guarded.start_crawl({"url": PAGE, "limit": 1, "allowSubdomains": True}).id
 
 
 @one_hook
