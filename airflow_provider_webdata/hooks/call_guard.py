@@ -48,7 +48,7 @@ from airflow_provider_webdata.hooks.host_rules import HostRules
 from airflow_provider_webdata.hooks.ledger import Ledger
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from airflow_provider_webdata.hooks.calls import Call
 
@@ -168,8 +168,8 @@ class CallGuard:
                 raise _refused(
                     endpoint, f"the call may visit any domain; {omit}use a hook without domain limits"
                 )
-        for url in (body.get("url"), *(body.get("urls") or ())):
-            if url is not None and (problem := self.hosts.problem(url, resolve=True)):
+        for url in _urls(body):
+            if problem := self.hosts.problem(url, resolve=True):
                 raise _refused(endpoint, problem)
         if body.get("allowSubdomains") and (problem := self.hosts.subdomain_problem(body["url"])):
             raise _refused(endpoint, f"allow_subdomains: {problem}")
@@ -268,6 +268,14 @@ def price_bound(call: Call[Any], body: Mapping[str, Any]) -> PriceBound:
         # A later call in the session may send a prompt.
         body = {**body, "prompt": True}
     return endpoint.price.most(body)
+
+
+def _urls(body: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the URLs that the service may read for a request, or send its result to."""
+    for part in (body, *(body.get("targets") or ()), body.get("webhook") or {}):
+        if (url := part.get("url")) is not None:
+            yield url
+        yield from part.get("urls") or ()
 
 
 def _was_fetched(metadata: Any) -> bool:

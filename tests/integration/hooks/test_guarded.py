@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import io
 import json
+import re
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
+from airflow_provider_webdata.api.endpoints import ENDPOINTS
 from airflow_provider_webdata.api.errors import CallRefusedError, PageError, TransportError, WebDataError
+from airflow_provider_webdata.api.models.base import RequestModel
+from airflow_provider_webdata.api.prices import INCLUDED
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
@@ -28,6 +34,7 @@ MONITOR = {
     "targets": [{"type": "scrape", "urls": [PAGE]}],
 }
 ID = "11111111-2222-4333-8444-555555555555"
+INSIDE = "https://169.254.169.254/keys"
 
 
 @pytest.fixture
@@ -169,8 +176,46 @@ REFUSED: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], str]] = {
     ),
     "private": ("scrape", ({"url": "http://169.254.169.254/"},), {}, "169.254.169.254 is a private address"),
     "private crawl": ("start_crawl", ({"url": "http://10.0.0.1/"},), {}, "private address"),
+    "foreign webhook": (
+        "start_crawl",
+        ({"url": PAGE, "webhook": {"url": "https://evil.example/"}},),
+        {"allowed_domains": ["river.example"]},
+        "evil.example is not among the allowed domains",
+    ),
+    "private webhook": ("start_batch_scrape", ({"urls": [PAGE], "webhook": INSIDE},), {}, "private address"),
+    "private webhook of a monitor": ("update_monitor", ("m", {"webhook": INSIDE}), {}, "private address"),
+    "private monitor": ("create_monitor", ({**MONITOR, "targets": [INSIDE]},), {}, "private address"),
+    "private site of a monitor": (
+        "create_monitor",
+        ({**MONITOR, "targets": [{"type": "crawl", "url": INSIDE}]},),
+        {},
+        "private address",
+    ),
     "private agent": ("start_agent", ({"prompt": "p", "urls": ["http://[::1]/"]},), {}, "private address"),
 }
+
+
+def url_fields(model: type[RequestModel], path: str = "") -> Iterator[str]:
+    """Yield the fields with URLs in a request, and in its parts."""
+    for name, field in model.model_fields.items():
+        if "url" in name and "bool" not in str(field.annotation):
+            yield f"{path}{name}"
+        for part in re.findall(r"airflow_provider_webdata\.([\w.]+)\.(\w+)", str(field.annotation)):
+            inner = getattr(importlib.import_module(f"airflow_provider_webdata.{part[0]}"), part[1])
+            if isinstance(inner, type) and issubclass(inner, RequestModel):
+                yield from url_fields(inner, f"{path}{name}.")
+
+
+def test_the_guard_knows_each_url_of_a_request() -> None:
+    """Of a billed call, or of one that changes a monitor."""
+    guarded = [
+        endpoint.request()
+        for endpoint in ENDPOINTS.values()
+        if endpoint.request
+        and (endpoint.price not in (None, INCLUDED) or endpoint.method in {"PATCH", "PUT"})
+    ]
+    found = {path for model in guarded for path in url_fields(model)}
+    assert found == {"url", "urls", "webhook.url", "targets.url", "targets.urls"}
 
 
 @pytest.mark.rule("crawl-scope")
