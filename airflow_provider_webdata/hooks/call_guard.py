@@ -31,6 +31,7 @@ from airflow_provider_webdata.api.errors import (
     UploadError,
 )
 from airflow_provider_webdata.api.models.base import ResponseModel
+from airflow_provider_webdata.api.models.fields import hostname
 from airflow_provider_webdata.api.prices import (
     INCLUDED,
     Price,
@@ -179,26 +180,34 @@ class CallGuard:
 
     def _search_domains(self, call: Call[Any], body: Mapping[str, Any]) -> dict[str, list[str]]:
         """Return the field that limits a search to the domains; the service accepts only one of the two."""
-        given, excluded = body.get("includeDomains"), body.get("excludeDomains") or ()
+        hosts, given, excluded = self.hosts, body.get("includeDomains"), body.get("excludeDomains") or ()
         for host in given or ():
-            if problem := self.hosts.problem(host, resolve=False) or self.hosts.blocked_within(host):
+            if problem := hosts.problem(host, resolve=False) or hosts.blocked_within(host):
                 raise _refused(call.endpoint, f"include_domains: {problem}")
         if given:
             return {}
-        if self.hosts.allowed is None:
-            return {"excludeDomains": list(dict.fromkeys([*excluded, *self.hosts.blocked]))}
-        if excluded:
+        if hosts.allowed is None:
+            names = [host for host in hosts.blocked if _filters(host)]
+            missed = [f"{host} is a blocked domain" for host in hosts.blocked if host not in names]
+            found = {"excludeDomains": list(dict.fromkeys([*excluded, *names]))}
+        elif excluded:
             raise _refused(call.endpoint, "exclude_domains cannot be combined with allowed_domains; omit it")
-        if not self.hosts.allowed:
-            # The service reads an empty list as no filter.
-            raise _refused(call.endpoint, "allowed_domains is empty, so no domain may be searched")
+        else:
+            names = [
+                host for host in hosts.allowed if _filters(host) and not hosts.problem(host, resolve=False)
+            ]
+            if not names:
+                # The service reads an empty list as no filter.
+                raise _refused(
+                    call.endpoint, f"allowed_domains: a search can be limited to none of {[*hosts.allowed]}"
+                )
+            missed = [problem for host in names if (problem := hosts.blocked_within(host))]
+            found = {"includeDomains": names}
         # Without scraping, no page is visited.
-        if (body.get("scrapeOptions") or {}).get("formats"):
-            for host in self.hosts.allowed:
-                if problem := self.hosts.blocked_within(host):
-                    why = "which a search cannot exclude; omit scrape_options, or set include_domains"
-                    raise _refused(call.endpoint, f"{problem}, {why}")
-        return {"includeDomains": list(self.hosts.allowed)}
+        if missed and (body.get("scrapeOptions") or {}).get("formats"):
+            why = "which a search cannot exclude; omit scrape_options, or set include_domains"
+            raise _refused(call.endpoint, f"{missed[0]}, {why}")
+        return {name: names for name, names in found.items() if names}
 
     def _reserve(self, endpoint: Endpoint[Any], body: Mapping[str, Any], call: Call[Any]) -> str:
         bound = price_bound(call, body)
@@ -268,6 +277,14 @@ def price_bound(call: Call[Any], body: Mapping[str, Any]) -> PriceBound:
         # A later call in the session may send a prompt.
         body = {**body, "prompt": True}
     return endpoint.price.most(body)
+
+
+def _filters(host: str) -> bool:
+    """Return whether the domain filter of a search accepts a host."""
+    try:
+        return bool(hostname(host))
+    except ValueError:
+        return False
 
 
 def _urls(body: Mapping[str, Any]) -> Iterator[str]:

@@ -161,7 +161,24 @@ REFUSED: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], str]] = {
         {"allowed_domains": ["docs.river.example"]},
         "allow_subdomains: not all subdomains of river.example are allowed",
     ),
-    "search nowhere": ("search", ({"query": "q"},), {"allowed_domains": []}, "no domain may be searched"),
+    "search nowhere": (
+        "search",
+        ({"query": "q"},),
+        {"allowed_domains": []},
+        r"can be limited to none of \[\]",
+    ),
+    "search of an address": (
+        "search",
+        ({"query": "q"},),
+        {"allowed_domains": ["fd00::5", "my_host.example"]},
+        r"a search can be limited to none of \['fd00::5', 'my_host.example'\]",
+    ),
+    "scrape of what cannot be excluded": (
+        "search",
+        ({"query": "q", "scrapeOptions": {"formats": ["markdown"]}},),
+        {"blocked_domains": ["my_host.example"]},
+        "my_host.example is a blocked domain, which a search cannot exclude",
+    ),
     "monitor at any cost": (
         "update_monitor",
         ("m", {"name": "n"}),
@@ -313,13 +330,35 @@ async def test_subdomains_of_an_allowed_domain_are_crawled(hook: Any) -> None:
         assert guarded.start_crawl({"url": PAGE, "limit": 1, "allowSubdomains": True}).id
 
 
+FILTERS: list[tuple[dict[str, list[str]], dict[str, list[str]], dict[str, list[str]]]] = [
+    # The caps, the filter of the caller, and the one that is sent. Some hosts cannot be in a filter.
+    (
+        {"blocked_domains": ["evil.example", "my_host.example"]},
+        {"excludeDomains": ["shop.example"]},
+        {"excludeDomains": ["shop.example", "evil.example"]},
+    ),
+    ({"blocked_domains": ["my_host.example", "fd00::5"]}, {}, {}),
+    ({"allowed_domains": ["fd00::5", "river.example"]}, {}, {"includeDomains": ["river.example"]}),
+    (
+        {
+            "allowed_domains": ["river.example", "evil.example"],
+            "blocked_domains": ["evil.example", "a.river.example"],
+        },
+        {},
+        {"includeDomains": ["river.example"]},
+    ),
+]
+
+
 @one_hook
-async def test_blocked_domains_are_excluded_from_a_search(hook: Any, sandbox: Any) -> None:
-    guarded = hook.guarded(blocked_domains=["evil.example"])
-    await settled(guarded.search({"query": "river", "excludeDomains": ["shop.example"]}))
+@pytest.mark.parametrize(("caps", "given", "expected"), FILTERS)
+async def test_a_search_is_limited_to_the_domains(
+    hook: Any, sandbox: Any, caps: Any, given: Any, expected: Any
+) -> None:
+    with hook.guarded(**caps) as guarded:
+        guarded.search({"query": "river", **given})
     (sent,) = sandbox.control.requests("/v2/search")
-    assert sent["body"]["excludeDomains"] == ["shop.example", "evil.example"]
-    await settled(guarded.close())
+    assert {name: sent["body"][name] for name in sent["body"] if name.endswith("Domains")} == expected
 
 
 async def test_a_file_counts(hook: Any, sandbox: Any) -> None:
