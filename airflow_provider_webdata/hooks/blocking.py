@@ -1,7 +1,7 @@
 """Blocking versions of the asynchronous methods.
 
-The blocking hook's own `_execute`, `_follow`, `_send_file`, and `_mask` never suspend. A coroutine that awaits only
-these finishes in its first step without an event loop.
+The blocking hook's own `_execute`, `_check`, `_follow`, `_send_file`, and `_mask` never suspend. A coroutine that
+awaits only these finishes in its first step without an event loop.
 """
 
 from __future__ import annotations

@@ -126,6 +126,17 @@ class CallGuard:
         call = self._within_domains(call, body)
         return call, self._reserve(endpoint, body, call)
 
+    def check(self, call: Call[Any]) -> None:
+        """Check a call that is sent later.
+
+        :raises CallRefusedError: as in `admit`.
+        """
+        _, reservation = self.admit(call)
+        if reservation is not None:
+            self._ledger.settle(reservation, 0)
+            with self._lock:
+                self._calls -= 1
+
     def failed(self, call: Call[Any], reservation: str | None, error: BaseException) -> None:
         """Record the cost of a call that failed."""
         if reservation is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseHook
 
@@ -152,7 +152,7 @@ class WebDataHook(Operations, BaseHook):
     def _bills(self) -> bool:
         return self.get_settings().client.server.bills
 
-    # The methods below await these four, which never suspend. See `hooks.blocking`.
+    # The methods below await these five, which never suspend. See `hooks.blocking`.
 
     async def _execute(self, call: Call[ResponseT]) -> ResponseT:
         if self._is_optional:
@@ -170,6 +170,10 @@ class WebDataHook(Operations, BaseHook):
             raise
         self._guard.answered(call, reservation, answer)
         return answer
+
+    async def _check(self, call: Call[Any]) -> None:
+        if self._guard is not None:
+            self._guard.check(call)
 
     async def _send_file(self, target: ParseUpload, upload: Upload) -> None:
         self._connected().send_file(target, upload)

@@ -160,6 +160,12 @@ class AsyncWebDataHook(
         await asyncio.to_thread(self._guard.answered, call, reservation, answer)
         return answer
 
+    async def _check(self, call: Call[Any]) -> None:
+        if self._guard is not None:
+            # The ledger needs to know whether the server bills.
+            await self._connected()
+            await asyncio.to_thread(self._guard.check, call)
+
     async def _send_file(self, target: ParseUpload, upload: Upload) -> None:
         await (await self._connected()).send_file(target, upload)
 

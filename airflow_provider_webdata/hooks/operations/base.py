@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Operations:
-    """Base class of both hooks and of their methods, which await only the four methods below. See `hooks.blocking`."""
+    """Base class of both hooks and of their methods, which await only the five methods below. See `hooks.blocking`."""
 
     webdata_conn_id: str
     _settings: Any
@@ -70,6 +70,10 @@ class Operations:
         raise NotImplementedError
 
     async def _execute(self, call: Call[ResponseT]) -> ResponseT:
+        raise NotImplementedError
+
+    async def _check(self, call: Call[Any]) -> None:
+        """Raise `CallRefusedError` if the guard would refuse a call that is sent later."""
         raise NotImplementedError
 
     async def _send_file(self, target: ParseUpload, upload: Upload) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Literal
 
+from msgspec.structs import replace
+
 from airflow_provider_webdata.api import endpoints, models
 from airflow_provider_webdata.api.errors import InvalidRequestError
 from airflow_provider_webdata.api.multipart import Upload
@@ -75,10 +77,18 @@ class FileOperations(Operations):
         if any_size.size is None:
             raise InvalidRequestError(operation, ["size: is required for a file whose size is unknown"])
         asked = {"filename": any_size.name, "declared_size_bytes": any_size.size}
+        options_given = {} if body is None else body.to_wire()
+
+        def parse_of(reference: str) -> Call[models.ScrapeResponse]:
+            request = {**options_given, "uploadRef": reference}
+            call = Call.of(endpoints.PARSE_BY_REFERENCE, request, extra_body=extra_body)
+            # The price depends on the type of the file.
+            return replace(call, priced={"filename": any_size.name})
+
+        await self._check(parse_of("unknown"))
         target = (await self._execute(Call.of(endpoints.PARSE_UPLOAD, asked))).data
         await self._send_file(target, any_size)
-        by_reference = {**({} if body is None else body.to_wire()), "uploadRef": target.upload_ref}
-        return await self._execute(Call.of(endpoints.PARSE_BY_REFERENCE, by_reference, extra_body=extra_body))
+        return await self._execute(parse_of(target.upload_ref))
 
     async def parse_formats(self) -> list[models.FileFormat]:
         """Return the file formats that the service parses. Free. See docs/service.md#parse-kinds.

@@ -369,6 +369,27 @@ async def test_a_file_counts(hook: Any, sandbox: Any) -> None:
     await settled(guarded.close())
 
 
+async def test_a_file_is_priced_before_its_upload(hook: Any, sandbox: Any) -> None:
+    guarded = hook.guarded(max_credits=2, max_calls=1)
+
+    async def parse(name: str, **more: Any) -> Any:
+        return await settled(
+            guarded.parse(io.BytesIO(b"<p>The river.</p>"), name, upload="reference", **more)
+        )
+
+    with pytest.raises(CallRefusedError, match="each page of a PDF is billed"):
+        await parse("river.pdf")
+    with pytest.raises(CallRefusedError, match="accepts no extra_body"):
+        await parse("river.html", extra_body={"fastMode": True})
+    assert sandbox.control.requests() == []
+    assert (await parse("river.html")).data.markdown
+    sent = len(sandbox.control.requests())
+    with pytest.raises(CallRefusedError, match="max_calls=1 is reached"):
+        await parse("river.html")
+    assert len(sandbox.control.requests()) == sent
+    await settled(guarded.close())
+
+
 async def test_a_page_that_leads_elsewhere_is_billed_and_not_read(serve: Any) -> None:
     page = {
         "success": True,
