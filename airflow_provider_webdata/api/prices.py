@@ -321,7 +321,8 @@ def _agent(body: Wire) -> PriceBound:
     most = _DEFAULT_AGENT_CREDITS if given is None else given
     unknown = ["threat protection bills each scanned URL: omit it"] if _scans(body) else []
     exchange = body.get("exchange") or {}
-    if exchange and exchange.get("enabled") is not False:
+    # A run inherits what it omits from its thread.
+    if (exchange or body.get("threadId")) and exchange.get("enabled") is not False:
         unknown.append(
             "it is undocumented whether max_credits limits provider calls: set exchange={'enabled': False}"
         )
@@ -409,31 +410,28 @@ def _page(
         f"the format {name!r} has no documented price: remove it from {prefix}formats"
         for name in sorted(formats - _FORMATS.keys() - {"changeTracking"})
     ]
-    if may_be_pdf and options.get("parsers") != []:
-        most = _most_pdf_pages(options)
-        if most is None:
+    limits = _pdf_page_limits(options) if may_be_pdf else []
+    if limits:
+        known = [limit for limit in limits if limit is not None]
+        if len(known) < len(limits):
             unknown.append(
                 f"each page of a PDF is billed: limit them with {prefix}parsers="
                 "[{'type': 'pdf', 'maxPages': ...}], or leave PDFs unparsed with parsers=[]"
             )
         else:
             again = sum(extras.get(name, 0) for name in ("redactPII", "zeroDataRetention"))
-            parts["further pages of a PDF"] = (most - 1) * (_PAGE + again)
+            parts["further pages of a PDF"] = (max(known) - 1) * (_PAGE + again)
     if of_x:
         parts["page of X"] = _PAGE_OF_X
     shown = " + ".join(f"{credits} ({name})" for name, credits in parts.items() if credits)
     return PriceBound(sum(parts.values()), shown, tuple(unknown))
 
 
-def _most_pdf_pages(options: Wire) -> int | None:
-    given = [item for item in options.get("parsers") or () if item != "image"]
-    limits = [
-        None if isinstance(item, str) else item.get("maxPages")
-        for item in given
-        if isinstance(item, str) or item["type"] == "pdf"
-    ]
-    known = [limit for limit in limits if limit is not None]
-    return max(known) if known and len(known) == len(limits) else None
+def _pdf_page_limits(options: Wire) -> list[int | None]:
+    """Return the maximum pages of each PDF parser. Without one, a PDF is returned unparsed, for one credit."""
+    given = options.get("parsers")
+    pdf = [item for item in (["pdf"] if given is None else given) if _type(item) == "pdf"]
+    return [item.get("maxPages") if isinstance(item, Mapping) else None for item in pdf]
 
 
 def _scans(body: Wire) -> bool:

@@ -6,7 +6,12 @@ import base64
 import re
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.sandbox.reference.scrape_options import format_names, pdf_parser, type_of
+from airflow_provider_webdata.sandbox.reference.scrape_options import (
+    format_names,
+    parses_pdfs,
+    pdf_parser,
+    type_of,
+)
 
 from . import html as markup
 from .structured_data import json_format
@@ -88,7 +93,7 @@ def _format(name: str, page: Page, chosen: HtmlElement, text: str) -> Any:
 def markdown_of(page: Page, options: Json, chosen: HtmlElement, sections: list[str]) -> str:
     """Return the markdown of a page under the options."""
     filtered = options.get("includeTags") or options.get("excludeTags")
-    if page.is_pdf and options.get("parsers") == []:
+    if page.is_pdf and not parses_pdfs(options):
         # The sandbox's PDFs exist only as text.
         return base64.b64encode((page.markdown or "").encode()).decode()
     if sections:

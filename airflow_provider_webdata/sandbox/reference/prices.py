@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from .scrape_options import format_names
+from .scrape_options import format_names, parses_pdfs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,7 +33,7 @@ def page_cost(options: Json, *, pdf_pages: int = 0, enhanced_free: bool = False)
     cost = 1
     if options.get("lockdown") or (options.get("proxy") in ("enhanced", "stealth") and not enhanced_free):
         cost = 5
-    if pdf_pages > 1 and options.get("parsers") != []:
+    if pdf_pages > 1 and parses_pdfs(options):
         cost += pdf_pages - 1
     if any(_is_json_tracking(item) for item in options.get("formats", [])):
         cost += JSON_TRACKING

@@ -41,6 +41,11 @@ def tracking_modes(options: Json) -> tuple[str, ...]:
     return tuple((format_options(options, "changeTracking") or {}).get("modes") or ("git-diff",))
 
 
+def parses_pdfs(options: Json) -> bool:
+    """Return whether a PDF is converted, and billed by page. The default parsers include `pdf`."""
+    return any(type_of(item) == "pdf" for item in options.get("parsers", ["pdf"]))
+
+
 def pdf_parser(options: Json) -> Json:
     """Return the options of the PDF parser; empty if it is requested as a string or not at all."""
     return next(

@@ -67,6 +67,8 @@ BOUNDS: list[tuple[str, dict[str, Any], float]] = [
     ("scrape", page(**SCAN), 3),
     ("scrape", page(threatProtection={"riskScoreThreshold": 5}), 3),
     ("scrape", page(threatProtection={"mode": "off"}), 1),
+    ("scrape", page(parsers=["image"]), 1),
+    ("scrape", page(parsers=[{"type": "image"}]), 1),
     ("scrape", pdf(10), 10),
     ("scrape", pdf(10, redactPII=True), 50),
     ("scrape", page(url="https://x.com/someone"), 30),
@@ -112,6 +114,7 @@ BOUNDS: list[tuple[str, dict[str, Any], float]] = [
     ("agent", {"prompt": "p"}, 2500),
     ("agent", {"prompt": "p", "maxCredits": 12.5}, 12.5),
     ("agent", {"prompt": "p", "maxCredits": 12.5, "exchange": {"enabled": False}}, 12.5),
+    ("agent", {"prompt": "p", "maxCredits": 12.5, "threadId": "t", "exchange": {"enabled": False}}, 12.5),
     ("interact", {"ttl": 600}, 20),
     ("interact", {"ttl": 30}, 2),
     ("interact", {"ttl": 90, "prompt": True}, 11),
@@ -122,7 +125,7 @@ BOUNDS: list[tuple[str, dict[str, Any], float]] = [
 @pytest.mark.rule("credits-page")
 @pytest.mark.rule("credits-map")
 @pytest.mark.rule("credits-search")
-@pytest.mark.rule("credits-pdf")
+@pytest.mark.rule("credits-pdf", "parser-empty")
 @pytest.mark.rule("credits-formats")
 @pytest.mark.rule("credits-zero-data-retention")
 @pytest.mark.rule("credits-enhanced-proxy")
@@ -142,7 +145,7 @@ def test_bound(operation: str, body: dict[str, Any], credits: float) -> None:
 UNKNOWN: list[tuple[str, dict[str, Any], str]] = [
     ("scrape", {"url": URL}, "each page of a PDF is billed"),
     ("scrape", page(parsers=["pdf"]), "each page of a PDF is billed"),
-    ("scrape", page(parsers=["image"]), "each page of a PDF is billed"),
+    ("scrape", page(parsers=["image", "pdf"]), "each page of a PDF is billed"),
     ("scrape", page(parsers=["pdf", {"type": "pdf", "maxPages": 2}]), "each page of a PDF is billed"),
     ("parse", {"filename": "a.pdf"}, "each page of a PDF is billed"),
     ("scrape", formats("branding"), "the format 'branding'"),
@@ -165,6 +168,7 @@ UNKNOWN: list[tuple[str, dict[str, Any], str]] = [
     ("agent", {"prompt": "p", **SCAN}, "threat protection"),
     ("agent", {"prompt": "p", "exchange": {"maxCalls": 3}}, "limits provider calls"),
     ("agent", {"prompt": "p", "exchange": {"enabled": True}}, "limits provider calls"),
+    ("agent", {"prompt": "p", "threadId": "t"}, "limits provider calls"),
     ("extract", {"urls": [URL], "prompt": "p"}, "by usage"),
 ]
 
@@ -193,7 +197,9 @@ def test_extras_by_format() -> None:
 
 
 PAGES = st.integers(1, 12)
-PARSERS = st.sampled_from([[], [{"type": "pdf", "maxPages": 3}], [{"type": "pdf"}, "image"], ["pdf"]])
+PARSERS = st.sampled_from(
+    [[], [{"type": "pdf", "maxPages": 3}], [{"type": "pdf"}, "image"], ["pdf"], ["image"]]
+)
 
 
 def billed(options: dict[str, Any], pdf_pages: int) -> int:
