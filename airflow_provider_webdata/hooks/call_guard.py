@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import json
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -142,7 +144,10 @@ class CallGuard:
         if reservation is not None:
             body = {} if call.body is None else call.body.to_wire()
             cost = 0 if call.endpoint.price is None else cost_of_failure(error, body)
-            self._ledger.settle_failed(reservation, error, cost, _operation(call))
+            is_repeatable = reservation == _execution(call)
+            self._ledger.settle_failed(
+                reservation, error, cost, _operation(call), is_repeatable=is_repeatable
+            )
 
     def answered(self, call: Call[ResponseT], reservation: str | None, answer: ResponseT) -> None:
         """Record the cost of a call, and check its response.
@@ -221,17 +226,20 @@ class CallGuard:
         return {name: names for name, names in found.items() if names}
 
     def _reserve(self, endpoint: Endpoint[Any], body: Mapping[str, Any], call: Call[Any]) -> str:
-        bound = price_bound(call, body)
+        bound, name = price_bound(call, body), _execution(call)
         with self._lock:
             if self._max_calls is not None and self._calls >= self._max_calls:
                 raise _refused(endpoint, f"max_calls={self._max_calls} is reached")
+            if name is not None and self._ledger.is_reserved(name):
+                self._calls += 1
+                return name
             most = self._ledger.limit
             if most is not None and not bound.is_known:
                 raise _refused(
                     endpoint,
                     f"max_credits={credits_text(most)} cannot be enforced: {'; '.join(bound.unknown)}",
                 )
-            name = str(next(self._names))
+            name = name or str(next(self._names))
             if not self._ledger.reserve(name, bound.credits):
                 raise _refused(
                     endpoint,
@@ -309,6 +317,14 @@ def _urls(body: Mapping[str, Any]) -> Iterator[str]:
 def _was_fetched(metadata: Any) -> bool:
     # The hook raises the error of any other page.
     return not isinstance(metadata, ResponseModel) or was_fetched(metadata.to_wire())
+
+
+def _execution(call: Call[Any]) -> str | None:
+    """Return the name of a call that is billed once however often it is sent, or None for any other call."""
+    if call.endpoint.key_header != "x-request-id" or call.idempotency_key is None or call.body is None:
+        return None
+    content = json.dumps(call.body.to_wire(), sort_keys=True)
+    return f"{call.idempotency_key}/{hashlib.sha256(content.encode()).hexdigest()[:16]}"
 
 
 def _operation(call: Call[Any]) -> str:

@@ -282,6 +282,10 @@ class Ledger:
         :param cost: credits that the call cost; None: unknown.
         :param is_repeatable: as in `settle`.
         """
+        record, key = self._record, self._open_key(name)
+        if cost == 0 and is_repeatable and key in record.entries and key not in record.open:
+            # Only this repetition is free: the call that it repeats may have been billed.
+            cost = None
         cost = self.cost(cost)
         self.settle(name, cost, operation, is_repeatable=is_repeatable)
         if cost == 0:

@@ -108,10 +108,10 @@ class TaskLedger:
         """
         self.warn_if_cleared()
         ledger, limit, call = self.credits, self.credits.limit, execution or operation
+        if execution is not None and ledger.is_reserved(call):
+            return
         if limit is None:
             ledger.reserve(call, 0)
-            return
-        if execution is not None and ledger.is_reserved(call):
             return
         bound, name = PRICES[operation].most(body, extra_body), label_of(operation)
         if not bound.is_known:

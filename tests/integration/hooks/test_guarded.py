@@ -14,7 +14,14 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.api.endpoints import ENDPOINTS
-from airflow_provider_webdata.api.errors import CallRefusedError, PageError, TransportError, WebDataError
+from airflow_provider_webdata.api.errors import (
+    CallRefusedError,
+    PageError,
+    RateLimitError,
+    TransportError,
+    WebDataError,
+)
+from airflow_provider_webdata.api.models import DataTool
 from airflow_provider_webdata.api.models.base import RequestModel
 from airflow_provider_webdata.api.prices import INCLUDED
 from airflow_provider_webdata.common.coded_errors import ArgumentError
@@ -506,6 +513,25 @@ async def test_the_cost_of_a_failed_call(serve: Any, step: Any, error: Any, left
     with pytest.raises(CallRefusedError, match=rf"only {left} of max_credits"):
         await settled(guarded.start_agent({"prompt": "p", "maxCredits": 11}))
     await settled(guarded.close())
+
+
+@pytest.mark.rule("provider-request-id")
+@one_hook
+async def test_a_repeated_call_to_a_data_provider_counts_once(serve: Any) -> None:
+    """The first response is lost, and the first repetition is rate limited."""
+    good = {"success": True, "scrape_id": "s", "data": {"creditsCost": 4, "alexandria": [{"data": {}}]}}
+    _, hook = serve(reset, answer(429, "{}"), good, retry_budget=0)
+    call = {"provider": "p", "capability": "c"}
+    tool = DataTool.model_validate({"id": "p/c", "creditsCost": 5})
+    with hook.guarded(max_credits=9) as guarded:
+        for error in (TransportError, RateLimitError):
+            with pytest.raises(error, match="may have been billed"):
+                guarded.run_provider([call], request_id="a", tools=[tool])
+            assert guarded._guard._ledger.spent == 5
+        with pytest.raises(CallRefusedError, match="only 4 of max_credits=9 are left"):
+            guarded.run_provider([{**call, "version": "2"}], request_id="a", tools=[tool])
+        guarded.run_provider([call], request_id="a", tools=[tool])
+        assert guarded._guard._ledger.spent == 4
 
 
 async def test_concurrent_calls_do_not_exceed_a_cap(sandbox: Any, connect: Any) -> None:

@@ -20,7 +20,7 @@ from airflow_provider_webdata.options import Changes, Schema
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support import direct
 from tests.support.direct import StateStore, TaskInstance, context_of, killed_in_a_call
-from tests.support.fault_server import FaultServer, answer
+from tests.support.fault_server import FaultServer, answer, reset
 from tests.support.service import SANDBOX_KEY
 
 IMPORT = "from airflow_provider_webdata.operators.provider import WebDataProviderOperator"
@@ -216,6 +216,20 @@ def test_a_lost_answer_is_not_billed_again(
     outcome = direct.run(task(**HISTORY, retries=3), store, before_try=before_try)
     assert outcome.state == "success"
     assert spent(sandbox) == 5
+
+
+@pytest.mark.rule("provider-request-id")
+def test_a_lost_answer_counts_once_without_a_limit(connect: Callable[..., None]) -> None:
+    tool = {"id": "p/c", "creditsCost": 1, "response": {"fields": []}}
+    lookup = {"success": True, "data": {"alexandria": [{"data": {"items": [tool]}}], "creditsCost": 0}}
+    good = {"success": True, "scrape_id": "s", "data": {"alexandria": [{"data": {}}], "creditsCost": 1}}
+    found, billed = answer(body=json.dumps(lookup)), answer(body=json.dumps(good))
+    with closing(FaultServer([found, reset, found, billed])) as server:
+        server.api_key = SANDBOX_KEY  # type: ignore[attr-defined]
+        connect(server, retry_budget=0)
+        outcome = direct.run(task(provider="p", capability="c", retries=1), StateStore())
+    assert outcome.ended == ("success", 2)
+    assert (outcome.xcom["credits"]["used"], outcome.xcom["credits"]["unknown"]) == (1, 0)
 
 
 @pytest.mark.rule("provider-request-id")

@@ -90,6 +90,18 @@ def test_a_call_that_may_be_repeated_free_of_charge_stays_reserved() -> None:
     assert (told["used"], told["unknown"]) == (3, 0)
 
 
+def test_a_repetition_that_is_refused_does_not_free_what_it_repeats() -> None:
+    store = StateStore()
+    first = ledger(store)
+    assert first.reserve("request", 6)
+    first.settle_failed("request", CallRefusedError("lost"), None, "provider", is_repeatable=True)
+    again = ledger(store)
+    again.settle_failed("request", CallRefusedError("rate limit"), 0, "provider", is_repeatable=True)
+    assert (again.spent, again.to_wire()["unknown"]) == (6, 1)
+    again.settle("request", 4, "provider")
+    assert (again.spent, again.to_wire()["unknown"]) == (4, 0)
+
+
 def test_ledgers_of_an_attempt_share_its_entries() -> None:
     store = StateStore()
     context = context_of(TaskInstance(max_tries=3), store)
