@@ -45,6 +45,7 @@ PARTS: dict[str, Part] = {
             "integration/inbox/storage/test_store.py",
             "integration/inbox/storage/test_order.py",
             "integration/inbox/storage/test_feed.py",
+            "integration/inbox/storage/test_writer.py",
         ),
     ),
     "inbox/tokens": Part(
