@@ -259,7 +259,7 @@ class CallGuard:
             self._ledger.report()
 
     def _check_arrival(self, call: Call[Any], answer: Any) -> None:
-        if call.endpoint is not SCRAPE or (problem := self._arrival_problem(answer.data.metadata)) is None:
+        if call.endpoint is not SCRAPE or (problem := self.arrival_problem(answer.data.metadata)) is None:
             return
         cost = self._ledger.cost(_cost(call, answer))
         raise CallRefusedError(
@@ -268,7 +268,7 @@ class CallGuard:
             was_sent=True,
         )
 
-    def _arrival_problem(self, metadata: Any) -> str | None:
+    def arrival_problem(self, metadata: Any) -> str | None:
         """Return why a page may be from a forbidden host, or None."""
         found = getattr(metadata, "url", None)
         # A page's own tags of that name make the value a list, or anything else.

@@ -414,8 +414,7 @@ class WebTools:
         status = _PageSummary(answer.data, url).status
         if status >= _SERVER_ERROR or status in _TEMPORARY:
             return None
-        arrival = answer.data.metadata.url if isinstance(answer.data.metadata, PageMetadata) else None
-        if isinstance(arrival, str) and arrival and self._guard.hosts.problem(arrival, resolve=False):
+        if self._guard.arrival_problem(answer.data.metadata) is not None:
             return None
         log.info("%s %s: reused an earlier scrape", tool, without_secrets(url))
         # The earlier attempt may have failed before it saved the page.

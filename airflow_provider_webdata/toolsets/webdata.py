@@ -190,7 +190,7 @@ class WebDataToolset(AirflowToolset):
             if not error.was_sent:
                 raise ToolFailed(f"{name}: {trimmed(error.text())}") from None
             billed = "" if error.credits_used == 0 else ". The scrape is billed"
-            problem = f"the page redirected to a forbidden URL{billed}"
+            problem = f"the final URL of the page is forbidden or unknown{billed}"
             raise ToolFailed(_failure(name, problem, error)) from None
         except WebDataError as error:
             log.warning(

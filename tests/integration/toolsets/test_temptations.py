@@ -153,7 +153,7 @@ def test_a_redirect_out_of_the_domains_is_not_read(obey: Any, monkeypatch: pytes
     monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url))
     seen = obey(call("read_page", url=START), WebDataToolset(allowed_domains=["river.example"]))
     server.close()
-    assert "redirected to a forbidden URL" in seen
+    assert "final URL of the page is forbidden or unknown" in seen
     assert "hush" not in seen
 
 

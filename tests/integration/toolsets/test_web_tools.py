@@ -416,7 +416,7 @@ def test_a_server_that_does_not_bill_spends_no_credits(
     server.close()
     assert [json.loads(one)["failed"] for one in told] == [
         "read_page: HTTP 500",
-        "read_page: the page redirected to a forbidden URL",
+        "read_page: the final URL of the page is forbidden or unknown",
     ]
     assert "billed" not in told[1]
     assert (ti.xcom["credits"]["used"], ti.xcom["credits"]["unknown"], ti.xcom["creditsUsed"]) == (0, 0, 0)
@@ -469,10 +469,12 @@ def test_two_toolsets_tell_what_both_read(obey: Any, sandbox: Any, attempt: Any)
     assert ti.xcom["credits"]["byOperation"] == {"scrape": 1, "map": 1}
 
 
+@pytest.mark.parametrize("arrival", ["https://weather.example/", ["https://weather.example/"], None])
 def test_a_page_that_another_toolset_read_is_within_the_domains_of_this_one(
-    obey: Any, monkeypatch: pytest.MonkeyPatch, attempt: Any
+    obey: Any, monkeypatch: pytest.MonkeyPatch, attempt: Any, arrival: Any
 ) -> None:
-    metadata = {"scrapeId": "a", "url": "https://weather.example/"}
+    """Also if a tag of the page replaces its final URL."""
+    metadata = {"scrapeId": "a", "url": arrival, "statusCode": 200}
     page = {"success": True, "data": {"markdown": "hush", "metadata": metadata}}
     server = FaultServer([answer(body=json.dumps(page))])
     monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url))
@@ -488,7 +490,7 @@ def test_a_page_that_another_toolset_read_is_within_the_domains_of_this_one(
     server.close()
     assert read == again
     assert asked.endswith("river.example is a blocked domain")
-    assert "the page redirected to a forbidden URL" in arrived
+    assert "the final URL of the page is forbidden or unknown" in arrived
     assert "hush" not in asked + arrived
     methods = [request.method for request in server.requests]
     assert " ".join(methods) == "POST GET GET POST"
