@@ -111,7 +111,7 @@ class _Reported(NamedTuple):
 
 async def _reported(page: PageView, conn_id: str, since: date) -> _Reported:
     spent, unread = await page.lookups.spent_by_day(since)
-    by_day = spent.get(conn_id, {}) if conn_id else _of_all_connections(spent)
+    by_day = spent.get(conn_id, {}) if conn_id else await in_thread(_of_all_connections, spent)
     unknown: Counter[str] = sum(spent.get("", {}).values(), Counter()) if conn_id else Counter()
     dag_ids = {dag_id for used_by in by_day.values() for dag_id in used_by}
     readable = await in_thread(page.visitor.readable, dag_ids | unknown.keys())
