@@ -330,7 +330,7 @@ WITHOUT_CODE = {
     "ToolFailed": "the framework's error, which the model reads",
     "UsageError": "pytest's",
     "ArgumentTypeError": "argparse's",
-    "ReadTimeout": "TransportError",
+    **dict.fromkeys(("ConnectError", "ReadTimeout"), "TransportError"),
 }
 """Classes without a code that are raised, and what they are or become."""
 

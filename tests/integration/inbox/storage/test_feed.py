@@ -249,9 +249,8 @@ async def logged(caplog: pytest.LogCaptureFixture, words: str) -> None:
 
 HANG = """
 import asyncio, sys, threading
-from airflow_provider_webdata.inbox_server.storage import feed
+from airflow_provider_webdata.inbox_server.storage import feed, writer
 from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
-from airflow_provider_webdata.inbox_server.storage.writer import Writer
 
 class Hanging:
     def end(self):
@@ -264,8 +263,8 @@ class New:
     body = b"{}"
 
 async def main():
-    feed.READ_TIMEOUT = 0.1
-    for call in (feed.Feed(Hanging()).end(), Writer(Hanging(), timeout=0.1).submit(New())):
+    feed.READ_TIMEOUT = writer.STORE_TIMEOUT = 0.1
+    for call in (feed.Feed(Hanging()).end(), writer.Writer(Hanging()).submit(New())):
         try:
             await call
         except StoreUnavailableError:
