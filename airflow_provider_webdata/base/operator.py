@@ -9,11 +9,9 @@ import msgspec
 from airflow_provider_webdata.base.arguments.checked_arguments import literal_problems
 from airflow_provider_webdata.base.arguments.literal_check import RULES
 from airflow_provider_webdata.base.failures import reporting_failures
-from airflow_provider_webdata.base.returned_files import results_of
 from airflow_provider_webdata.base.service_task import ServiceTask
 from airflow_provider_webdata.common.arguments import number
 from airflow_provider_webdata.common.coded_errors import ArgumentError
-from airflow_provider_webdata.common.item_urls import urls_in
 from airflow_provider_webdata.common.literals import templates_of_none
 
 if TYPE_CHECKING:
@@ -185,6 +183,10 @@ class WebDataOperator(ServiceTask):
 
         :param written: the fields before rendering.
         """
+        # Imported here because DAG files import this module.
+        from airflow_provider_webdata.base.returned_files import results_of
+        from airflow_provider_webdata.common.item_urls import urls_in
+
         problems: list[str] = []
         for name in {"url", "urls"} & {*written}:
             value, paths = results_of(self, name, written[name], getattr(self, name))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from airflow_provider_webdata.common.plain_errors import plain_reason
-
 
 class CodedError(Exception):
     """Base class of all errors that users see.
@@ -64,7 +62,12 @@ def brief(error: BaseException) -> str:
     """Return an error's text to quote it in another text; see `CodedError.brief`."""
     if isinstance(error, CodedError):
         return error.brief()
-    return plain_reason(error) if isinstance(error, OSError) else str(error)
+    if isinstance(error, OSError):
+        # Imported here because DAG files import this module.
+        from airflow_provider_webdata.common.plain_errors import plain_reason
+
+        return plain_reason(error)
+    return str(error)
 
 
 class ArgumentError(CodedError, ValueError):
