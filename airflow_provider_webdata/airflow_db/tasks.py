@@ -122,13 +122,13 @@ def stored_waits(
 ) -> list[StoredWait]:
     """Return waits of these DAGs, the longest first. The trigger arguments of each must be decrypted.
 
-    :param until: return only waits that Airflow ends before this time, the first to end first.
+    :param until: return only waits that Airflow ends before this time, the first to end first, or never.
     """
     statement = _waiting().where(TaskInstance.dag_id.in_(dag_ids))
     if until is not None:
-        statement = statement.where(TaskInstance.trigger_timeout < until).order_by(
-            TaskInstance.trigger_timeout
-        )
+        end = TaskInstance.trigger_timeout
+        # Databases sort NULL first or last.
+        statement = statement.where(or_(end < until, end.is_(None))).order_by(end.is_(None), end)
     statement = statement.order_by(Trigger.created_date, Trigger.id)
     with create_session() as session:
         return _waits(session, statement.limit(limit).offset(offset))

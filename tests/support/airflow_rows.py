@@ -68,7 +68,9 @@ def add_task(
     trigger_id = timeout = None
     if trigger is not None:
         classpath, arguments = trigger
-        timeout = timeout_of(arguments)
+        if (deadline := arguments.get("deadline")) is not None:
+            # Airflow's own timeout follows it.
+            timeout = datetime.fromtimestamp(deadline["at"] + TIMEOUT_MARGIN_SECONDS, timezone.utc)
         row = Trigger(classpath=f"{TRIGGERS}{classpath}", kwargs=arguments, created_date=START)
         session.add(row)
         session.flush()
@@ -100,13 +102,6 @@ def add_task(
         session.add(log)
     for key, value in (xcoms or {}).items():
         XComModel.set(key, value, **names, session=session)
-
-
-def timeout_of(arguments: dict[str, Any]) -> datetime | None:
-    """Return Airflow's own timeout of a trigger, which follows the deadline of its wait."""
-    if (deadline := arguments.get("deadline")) is None:
-        return None
-    return datetime.fromtimestamp(deadline["at"] + TIMEOUT_MARGIN_SECONDS, timezone.utc)
 
 
 def columns_of(table: Any, values: dict[str, Any]) -> dict[str, Any]:

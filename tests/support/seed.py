@@ -30,7 +30,7 @@ from sqlalchemy import bindparam, delete, insert, update
 from airflow_provider_webdata.airflow_db.database import airflow_engine
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
 from airflow_provider_webdata.inbox_server.storage.tables import counter, delivery
-from tests.support.airflow_rows import TRIGGERS, attempt_of, columns_of, timeout_of
+from tests.support.airflow_rows import TRIGGERS, attempt_of, columns_of
 from tests.support.seeded_service import Service, live, spend
 from tests.support.seeded_story import DAGS, Run, Seeded, Story, Task
 
@@ -131,14 +131,15 @@ def _write_run(session: Any, run: Run, version_id: Any) -> int:
 def _instance(session: Any, task: Task) -> dict[str, Any]:
     """Return the columns of a task instance beside its name; write its trigger, if it has one."""
     operator = DAGS[task.run.dag_id].get_task(task.task_id)
-    trigger_id = timeout = None
+    trigger_id = None
     if task.trigger is not None:
         path, arguments, since = task.trigger
         row = Trigger(classpath=f"{TRIGGERS}{path}", kwargs=arguments, created_date=since)
         row.queue = ELSEWHERE
         session.add(row)
         session.flush()
-        trigger_id, timeout = row.id, timeout_of(arguments)
+        # Without Airflow's own timeout, at which the scheduler would end the late one.
+        trigger_id = row.id
     return {
         "id": uuid7(),
         "state": task.state,
@@ -156,7 +157,6 @@ def _instance(session: Any, task: Task) -> dict[str, Any]:
         "priority_weight": 1,
         "executor_config": {},
         "trigger_id": trigger_id,
-        "trigger_timeout": timeout,
         # From Airflow 3.4 on, beside the map index.
         "region_index": task.map_index,
         "updated_at": task.end or task.start,

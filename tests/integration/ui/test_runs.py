@@ -270,6 +270,8 @@ def test_statements_on_postgresql(on_postgresql: None) -> None:
     assert starters_of(["job-1"], operator="WebDataAgentOperator") == {}
     assert starters_of(["check-1"], ("check_id",)) == {"check-1": TaskName("shop", "run", "other")}
     assert dags_that_pushed(["job_id"], ["job-1"]) == {"job-1": {"shop"}}
+    assert late_waits(["shop"]) == []
+    assert runs_started_by(1, "job-1", START) == []
     names = {one.name.task_id for one in stored_tasks("shop", "run", (), 10, 10)}
     assert names == {"crawl", "mended", "scrape", "other"}
     assert [one.name.task_id for one in waits_in_workers()] == ["other"]
