@@ -120,10 +120,10 @@ class Lookups:
         """Return the ids of connections that Airflow can list or that have deliveries, the default first."""
         return (await self._listed())[0]
 
-    async def list_problem(self) -> Finding | None:
-        """Return the doctor's finding if `conn_ids` may be incomplete."""
+    async def is_list_incomplete(self) -> bool:
+        """Return whether `conn_ids` may be incomplete, because the database or a secrets backend failed."""
         found = (await self._listed())[1]
-        return found if found is not None and found.state == "unknown" else None
+        return found is not None and found.state == "unknown"
 
     async def _listed(self) -> tuple[list[str], Finding | None]:
         return await self._remembered("conn_ids", lambda: in_thread(_conn_ids))

@@ -59,7 +59,7 @@ async def page(page: PageView) -> Response:
         title="Deliveries",
         conn_ids=conn_ids,
         is_any_hidden=await page.is_any_connection_hidden(),
-        list_problem=await page.lookups.list_problem(),
+        is_list_incomplete=await page.lookups.is_list_incomplete(),
         deliveries=found.readable,
         are_any_hidden=len(found.readable) < found.searched,
         are_any_started=not (found.searched or given.keys() - {"conn_id"})

@@ -59,7 +59,7 @@ async def page(page: PageView) -> Response:
         title="Jobs",
         conn_ids=await page.conn_ids(),
         is_any_hidden=await page.is_any_connection_hidden(),
-        list_problem=await page.lookups.list_problem(),
+        is_list_incomplete=await page.lookups.is_list_incomplete(),
         operations=ALL_JOB_KINDS,
         given={name: page.text(name) for name in _FILTERS},
         places={name: page.text(name) for name in _PLACES if page.text(name)},

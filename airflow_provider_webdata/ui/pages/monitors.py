@@ -53,7 +53,7 @@ async def page(page: PageView) -> Response:
         title="Monitors",
         conn_ids=await page.conn_ids(),
         is_any_hidden=await page.is_any_connection_hidden(),
-        list_problem=await page.lookups.list_problem(),
+        is_list_incomplete=await page.lookups.is_list_incomplete(),
         given={"conn_id": page.text("conn_id")},
     )
 

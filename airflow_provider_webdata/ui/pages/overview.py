@@ -57,7 +57,7 @@ async def page(page: PageView) -> Response:
         are_all_shown=total == len(now),
         counted=COUNTED,
         is_any_hidden=await page.is_any_connection_hidden(),
-        list_problem=await page.lookups.list_problem(),
+        is_list_incomplete=await page.lookups.is_list_incomplete(),
         given=_given(page, "conn_id", "dag", "days"),
         days=page.whole("days", 1),
         chosen=page.text("conn_id") or next(iter(conn_ids), None),

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_provider_webdata.doctor.finding import Finding
 from airflow_provider_webdata.inbox_server.storage.records import EventCount
 from airflow_provider_webdata.ui.rendering import (
     _ENVIRONMENT,
@@ -32,27 +31,25 @@ def test_a_moment_is_told_to_the_browser_in_utc() -> None:
     assert "never" in moment_markup(None)
 
 
-LIST_PROBLEM = Finding("connections", "unknown", "the list may be incomplete: Vault failed (ConnectionError)")
-
-
 @pytest.mark.parametrize(
-    ("problem", "shown", "hidden"),
+    ("is_list_incomplete", "shown", "hidden"),
     [
-        (None, "No connection of type webdata", "unknown"),
-        (LIST_PROBLEM, "The list may be incomplete: Vault failed", "Create one"),
+        (False, "No connection of type webdata", "unknown"),
+        (True, "a secrets backend cannot be read", "Create one"),
     ],
 )
 def test_without_a_connection_the_list_of_deliveries_leads_to_one(
-    problem: Finding | None, shown: str, hidden: str
+    is_list_incomplete: bool, shown: str, hidden: str
 ) -> None:
     """And not to the field of a connection that is missing. If a secrets backend is down, there may be one."""
     names = ("conn_id", "event", "dag", "find", "since", "until", "started")
     flags = dict.fromkeys(("is_any_hidden", "are_any_hidden", "is_filtered"), False)
+    flags["is_list_incomplete"] = is_list_incomplete
     missing = dict.fromkeys(("searched", "since", "until", "following", "first"))
     texts = dict.fromkeys(("root", "airflow", "version", "title", "csv"), "")
     lists: dict[str, Any] = {"conn_ids": [], "deliveries": [], "given": dict.fromkeys(names, "")}
     page = _ENVIRONMENT.get_template("deliveries.html").render(
-        path="/deliveries", most_exported=1, **flags, **missing, **texts, **lists, list_problem=problem
+        path="/deliveries", most_exported=1, **flags, **missing, **texts, **lists
     )
     assert shown in page
     assert hidden not in page
@@ -72,7 +69,7 @@ def test_only_events_with_a_name_are_a_filter() -> None:
         given={},
         days=1,
         chosen="market",
-        list_problem=None,
+        is_list_incomplete=False,
         **texts,
     )
     assert page.count("event=") == 1
