@@ -122,10 +122,12 @@ def _find(
     if find.isdecimal() and len(find) <= _ID_DIGITS and before is None:
         one = page.store().get(None, int(find))
         found = readable_deliveries(page, [one] if one and one.conn_id in conn_ids else [], dag)
-    searched = len(found)
+    searched, by_id = len(found), {one.id for one in found}
     while True:
         part = page.store().newest(conn_ids, wanted, ROWS + 1, before)
         for one in readable_deliveries(page, part[:ROWS], dag):
+            if one.id in by_id:
+                continue
             found.append(one)
             if len(found) == rows:
                 following = None if one is part[-1] else one.position

@@ -105,6 +105,10 @@ def test_a_number_is_the_id_or_the_key_of_a_delivery(get: Get) -> None:
     found = get("/deliveries", find=str(first))
     assert (">approved</a>" in found, ">crawl.page</a>" in found) == (True, True)
     assert ">c</code>" in get("/deliveries", find="1" * 20)
+    # Its own id is its key.
+    own = deliver({"type": "crawl.page", "id": "d"}) + 1
+    assert deliver({"type": "rejected", "id": "e"}, key=str(own)) == own
+    assert get("/deliveries", find=str(own)).count(">rejected</a>") == 1
 
 
 def test_only_events_that_report_a_start(get: Get) -> None:
