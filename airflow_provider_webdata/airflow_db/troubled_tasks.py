@@ -122,7 +122,7 @@ def _recovered(session: Session, names: Mapping[TaskName, Any], since: datetime)
         for name, troubled in names.items()
         if any(
             # A backfill may fail after a later run has succeeded.
-            run_after > times[name.dag_id, name.run_id] and end_date > troubled.end_date
+            run_after > times[name.dag_id, name.run_id] and end_date > (troubled.end_date or since)
             for run_after, end_date in succeeded.get((name.dag_id, name.task_id), ())
         )
     }

@@ -242,7 +242,7 @@ def waits(dag_ids: Collection[str], most: int, offset: int = 0) -> list[WaitingT
 
 
 def late_waits(dag_ids: Collection[str]) -> list[WaitingTask]:
-    """Return waits whose deadline has passed, the latest first: at most `WAITS_SHOWN`."""
+    """Return at most `WAITS_SHOWN` waits whose deadline has passed, the first to end first."""
     # Airflow's own timeout follows the deadline.
     end = datetime.now(timezone.utc) + timedelta(seconds=TIMEOUT_MARGIN_SECONDS)
     found = [_wait(stored) for stored in stored_waits(dag_ids, WAITS_SHOWN, until=end)]

@@ -64,7 +64,7 @@ def readable_waits(
 
 
 def readable_late_waits(page: PageView) -> list[WaitingTask]:
-    """Return the readable waits whose deadline has passed, the latest first: at most `WAITS_SHOWN`. Blocks."""
+    """Return at most `WAITS_SHOWN` readable waits whose deadline has passed, the first to end first. Blocks."""
     return late_waits(page.visitor.readable(waiting_dags()))
 
 
