@@ -44,17 +44,19 @@ class Stalls:
             log.parent.mkdir(parents=True, exist_ok=True)
         self._log = log.open("w", buffering=1) if log else None
         self._begin = time.monotonic()
-        self._interrupted = 0
+        self._interrupted = False
         self.counts: Counter[str] = Counter()
         self.seconds = 0.0
         self.status: int | None = None
         # Orphaned descendants become children of this process, so that none is lost.
         if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
             raise OSError(ctypes.get_errno(), "This system cannot adopt orphaned processes. Run it on Linux.")
-        # In its own session, so that a terminal's Ctrl-C reaches it once, through this process.
-        self._pid = subprocess.Popen(command, start_new_session=True).pid
+        self._pid: int | None = None
+        # Before the command starts, so that it does not inherit that signals are ignored, as in a background job.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._interrupt)
+        # In its own session, so that a terminal's Ctrl-C reaches it once, through this process.
+        self._pid = subprocess.Popen(command, start_new_session=True).pid
 
     def run(self) -> int:
         """Stall processes until the command ends; return its exit status."""
@@ -97,22 +99,22 @@ class Stalls:
         """Wait for a random time, at most until the command ends or a signal arrives; return the seconds."""
         begin = time.monotonic()
         end = begin + min(self._random.expovariate(1 / self._mean), self._most)
-        interrupted = self._interrupted
         while (left := end - time.monotonic()) > 0 and self.status is None:
-            if self._interrupted != interrupted:
-                break
             time.sleep(min(left, 0.05))
             with contextlib.suppress(ChildProcessError):
                 while (found := os.waitpid(-1, os.WNOHANG))[0]:
                     if found[0] == self._pid:
                         self.status = os.waitstatus_to_exitcode(found[1])
+            if self._interrupted:
+                break
         return time.monotonic() - begin
 
     def _interrupt(self, number: int, _: FrameType | None) -> None:
         """Stop stalling, and forward the signal to the command."""
-        self._interrupted += 1
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self._pid, number)
+        self._interrupted = True
+        if self._pid:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._pid, number)
 
     def _note(self, text: str) -> None:
         if self._log:
