@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 
 from airflow_provider_webdata.base.arguments.checked_arguments import literal_problems
-from airflow_provider_webdata.base.arguments.literal_check import RULES
+from airflow_provider_webdata.base.arguments.literal_check import field_rules
 from airflow_provider_webdata.base.failures import reporting_failures
 from airflow_provider_webdata.base.service_task import ServiceTask
 from airflow_provider_webdata.common.arguments import number
@@ -127,7 +127,7 @@ class WebDataOperator(ServiceTask):
         others = ", ".join(sorted(self.upstream_task_ids)) or (
             "the list that is mapped over" if where else ""
         )
-        required = RULES[self.request_model].get("", ("required",))[1:] if self.request_fields else ()
+        required = field_rules(self.request_model).get("", ("required",))[1:] if self.request_fields else ()
         return [
             f"{name} is None{where}: "
             + (f"its value comes from {source}. Return a value there" if source else "pass a value")
@@ -165,7 +165,7 @@ class WebDataOperator(ServiceTask):
 
         :param fields: fields of the request, by their Python names.
         """
-        rules = RULES[self.request_model]
+        rules = field_rules(self.request_model)
         return [
             f"{name}: must be one text (given: {type(value).__name__} of {len(value)}). For one task per item, use "
             f".partial(...).expand({name}=[...])"

@@ -10,7 +10,7 @@ from airflow.sdk import XComArg
 from airflow.sdk.bases.operator import BaseOperatorMeta
 from pydantic import ValidationError
 
-from airflow_provider_webdata.base.arguments.literal_check import RULES, may_be_wrong
+from airflow_provider_webdata.base.arguments.literal_check import field_rules, may_be_wrong
 from airflow_provider_webdata.common.coded_errors import MissingArgumentError, UnknownArgumentError
 from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.common.spelling import nearest
@@ -91,7 +91,7 @@ def _unknown(cls: type, given: Mapping[str, Any]) -> str:
         argument, advice = _SYNONYMS.get(name, ("", ""))
         if argument in known:
             hint = advice
-        elif "scrape_options" in known and name in RULES["ScrapeOptions"]:
+        elif "scrape_options" in known and name in field_rules("ScrapeOptions"):
             hint = f"write scrape_options={{{name!r}: ...}}"
         else:
             for option, kind in _OPTIONS.items():
@@ -108,7 +108,7 @@ def literal_problems(model: str, fields: Mapping[str, Any]) -> Collection[str]:
 
     :param fields: arguments by their Python names.
     """
-    rules = RULES[model]
+    rules = field_rules(model)
     suspects = {name for name, value in fields.items() if may_be_wrong(rules.get(name, ()), value)}
     # `ignore_invalid_urls` decides whether a URL may be any text, and its value may not be known yet.
     if not is_literal(fields.get("ignore_invalid_urls")):

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -32,12 +33,18 @@ from airflow_provider_webdata.common.literals import is_template
 
 Rule = Sequence[Any]
 
-RULES: Mapping[str, Mapping[str, Rule]] = msgspec.json.decode(
-    Path(__file__).with_name("field_rules.json").read_bytes()
+_RULES = msgspec.json.decode(
+    Path(__file__).with_name("field_rules.json").read_bytes(), type=dict[str, msgspec.Raw]
 )
-"""The rules of request fields by model and field, written by tools/operator_fields.py."""
 
 _LITERALS = (str, int, float, list, tuple, Mapping)
+
+
+@cache
+def field_rules(model: str) -> Mapping[str, Rule]:
+    """Return the rules of a request model by field, written by tools/operator_fields.py."""
+    # An import parses none of them: a DAG file needs the rules of a few models.
+    return msgspec.json.decode(_RULES[model])
 
 
 def snake_case(name: str) -> str:
@@ -113,7 +120,7 @@ def _one_of(rule: Rule, value: Any) -> bool:
 
 
 def _fields_may_be_wrong(model: str, value: Mapping[Any, Any]) -> bool:
-    rules = RULES[model]
+    rules = field_rules(model)
     fields = {name if name in rules else snake_case(str(name)): given for name, given in value.items()}
     if any(name not in fields for name in rules.get("", ())[1:]):
         return True

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from airflow_provider_webdata.api import models
 from airflow_provider_webdata.base.arguments.checked_arguments import literal_problems
-from airflow_provider_webdata.base.arguments.literal_check import RULES, may_be_wrong, snake_case
+from airflow_provider_webdata.base.arguments.literal_check import field_rules, may_be_wrong, snake_case
 from airflow_provider_webdata.common.literals import templates_of_none
 from tests.support.examples import examples
 from tests.support.request_fields import drawn, edges
@@ -34,7 +34,9 @@ def test_both_sides_of_every_limit(model):
         if edge.within:
             refused += [(edge, problem) for problem in problems]
             costly += [
-                edge for name, value in fields.items() if may_be_wrong(RULES[model].get(name, ()), value)
+                edge
+                for name, value in fields.items()
+                if may_be_wrong(field_rules(model).get(name, ()), value)
             ]
         elif (
             not problems and ("." in edge.path or edge.path in edge.body) and not edge.path.endswith(NOT_TOLD)
