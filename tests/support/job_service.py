@@ -153,8 +153,14 @@ class JobService:
         if path == "/v2/team/activity" and not self.bills:
             return 500, {"success": False, "error": "Failed to fetch activity."}, {}
         if path == "/v2/team/activity":
+            # Of a busy team: without a filter, the newest calls are scrapes.
+            wanted = dict(parse_qsl(query)).get("endpoint", "scrape")
             items = reversed(self.activity) if self.lists else ()
-            shown = [item if self.names else {**item, "target": None} for item in items]
+            shown = [
+                item if self.names else {**item, "target": None}
+                for item in items
+                if item["endpoint"] == wanted
+            ]
             return 200, {"success": True, "data": shown, "cursor": None, "has_more": False}, {}
         if path == "/v2/crawl/active":
             # Each entry of the activity is a started job.

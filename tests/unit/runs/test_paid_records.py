@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 from airflow.configuration import conf
 
+from airflow_provider_webdata.results.errors import StorageError
 from airflow_provider_webdata.runs.failures import UnpublishedResponseError
 from airflow_provider_webdata.runs.money import paid_records as paid_records
 from airflow_provider_webdata.runs.money.paid_records import (
@@ -170,6 +171,16 @@ def test_a_damaged_file_says_where_it_is_and_what_to_do(tmp_path):
         part.write_bytes(line + b"\n")
         with pytest.raises(UnpublishedResponseError, match=f"{part.name} [\\s\\S]*clear the task"):
             [*FileRecords(str(tmp_path / "out.jsonl"), context()).read()]
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path):
+    FileRecords(str(tmp_path / "out.jsonl"), context()).save([record("a")])
+    (part,) = (tmp_path / "out.jsonl.partial").glob("*/*.part")
+    records = FileRecords(str(tmp_path / "out.jsonl"), context())
+    part.unlink()
+    part.mkdir()
+    with pytest.raises(StorageError, match=rf"{part} cannot be read"):
+        [*records.read()]
 
 
 def test_damaged_values_of_the_store_say_what_to_do():

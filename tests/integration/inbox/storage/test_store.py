@@ -8,14 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 
 import pytest
-from sqlalchemy import event, text
+from sqlalchemy import event, select, text
 
 from airflow_provider_webdata.inbox.envelope import same_event, split_event
 from airflow_provider_webdata.inbox_server.storage import store as stores
 from airflow_provider_webdata.inbox_server.storage.errors import CursorPastEndError, DeliveryNotFoundError
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter, NewDelivery, StoredPage
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
-from airflow_provider_webdata.inbox_server.storage.tables import metadata
+from airflow_provider_webdata.inbox_server.storage.tables import delivery, metadata
 
 from .conftest import Database, NewOne
 
@@ -122,8 +122,18 @@ def test_revision_of_the_tables(database: Database) -> None:
     assert store.revision() == "4c1f0a7d9b21"
 
 
-def test_every_field_comes_back(store: DeliveryStore, new: NewOne) -> None:
-    full = new("jöb", key="k~1", event="page", operation=None, name="page", success=None, body=b"\x00\xff{}")
+def test_every_field_comes_back(database: Database, store: DeliveryStore, new: NewOne) -> None:
+    full = new(
+        "jöb",
+        key="k~1",
+        event="page",
+        operation=None,
+        name="page",
+        monitor_name="prices",
+        dag_id="shop",
+        success=None,
+        body=b"\x00\xff{}",
+    )
     bare = new(key=None, event=None, operation=None, name=None, monitor_id=None, success=False)
     store.add([full, bare])
     first, second = store.read(CONN, ALL, 0, 10).deliveries
@@ -133,6 +143,12 @@ def test_every_field_comes_back(store: DeliveryStore, new: NewOne) -> None:
         for name in ("event", "job_id", "monitor_id", "success"):
             assert getattr(stored, name) == getattr(sent.envelope, name), name
         assert stored.size == len(sent.body)
+    with database.engine().connect() as connection:
+        rows = connection.execute(select(delivery).order_by(delivery.c.id)).all()
+    for row, sent in zip(rows, (full, bare), strict=True):
+        assert (row.dedupe, row.operation) == (sent.dedupe, sent.envelope.operation or "")
+        for name in ("name", "monitor_name", "dag_id", "is_meaningful", "facts"):
+            assert getattr(row, name) == getattr(sent.envelope, name), name
     assert first.received_at.tzinfo is timezone.utc
     assert store.get(CONN, first.id) == first
     assert store.get(None, first.id) == first
