@@ -225,7 +225,7 @@ MAP = Endpoint(
 
 PARSE = Endpoint(
     "parse", "POST", "/v2/parse", "parse", lambda: models.ScrapeResponse, lambda: models.ParseOptions,
-    prices.PARSE, visits="none", service_seconds=service_time.without_default,
+    prices.PARSE, visits="none", service_seconds=service_time.scrape,
 )  # fmt: skip
 PARSE_UPLOAD = Endpoint(
     "parse_upload", "POST", "/v2/parse/upload-url", "parse-by-reference", lambda: models.ParseUploadResponse,
@@ -234,7 +234,7 @@ PARSE_UPLOAD = Endpoint(
 PARSE_BY_REFERENCE = Endpoint(
     "parse_by_reference", "POST", "/v2/parse", "parse-by-reference", lambda: models.ScrapeResponse,
     lambda: models.ParseReferenceRequest, prices.PARSE, visits="none",
-    service_seconds=service_time.without_default, uses_up_body=True,
+    service_seconds=service_time.scrape, uses_up_body=True,
 )  # fmt: skip
 """The same endpoint as `PARSE`, for a file that was uploaded to the storage from `PARSE_UPLOAD`."""
 PARSE_FORMATS = Endpoint(

@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-DEFAULT_TIMEOUT_MS = 60_000
-"""The service's default for `timeout`, both in a search and in scrape options."""
-
+_SEARCH_SECONDS = 60.0
 _MAX_SCRAPE_SECONDS = 300.0
 _MAX_PROVIDER_SECONDS = 120.0
 _START_SECONDS = 60.0
@@ -20,29 +18,31 @@ _ASK_SECONDS = 65.0
 
 
 def scrape(body: Mapping[str, Any]) -> float:
-    """Return the requested `timeout`, or the service's default."""
-    given = body.get("timeout")
-    return (float(given) if isinstance(given, (int, float)) else DEFAULT_TIMEOUT_MS) / 1000
+    """Return the time for a page, preceded by up to two thirds of the requested `timeout` in the queue.
+
+    See docs/service.md#scrape-time.
+    """
+    seconds = without_default(body)
+    return seconds if body.get("timeout") is None else seconds * 5 / 3
 
 
 def search(body: Mapping[str, Any]) -> float:
     """Return the time for the search plus the scraping of its results: which one `timeout` covers is undocumented."""
+    seconds = _seconds(body, _SEARCH_SECONDS)
     options = body.get("scrapeOptions")
     if isinstance(options, Mapping) and options.get("formats"):
-        return scrape(body) + scrape(options)
-    return scrape(body)
+        return seconds + without_default(options)
+    return seconds
 
 
 def without_default(body: Mapping[str, Any]) -> float:
     """Return the requested `timeout`, or a long one without a default: aborting early would waste a billed result."""
-    return scrape(body) if body.get("timeout") is not None else _MAX_SCRAPE_SECONDS
+    return _seconds(body, _MAX_SCRAPE_SECONDS)
 
 
 def providers(body: Mapping[str, Any]) -> float:
     """Return the requested `timeout`, or the default, which is also the maximum."""
-    given = body.get("timeout")
-    longest = _MAX_PROVIDER_SECONDS
-    return min(float(given) / 1000, longest) if isinstance(given, (int, float)) else longest
+    return min(_seconds(body, _MAX_PROVIDER_SECONDS), _MAX_PROVIDER_SECONDS)
 
 
 def start(body: Mapping[str, Any]) -> float:
@@ -64,3 +64,8 @@ def interact(body: Mapping[str, Any]) -> float:
 def ask(body: Mapping[str, Any]) -> float:  # noqa: ARG001
     """Return the time limit of the support agent, which usually takes 15 to 30 seconds."""
     return _ASK_SECONDS
+
+
+def _seconds(body: Mapping[str, Any], default: float) -> float:
+    given = body.get("timeout")
+    return float(given) / 1000 if isinstance(given, (int, float)) else default

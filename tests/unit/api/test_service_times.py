@@ -17,13 +17,15 @@ TIMES: list[tuple[Any, dict[str, Any] | None, dict[str, Any] | None, float]] = [
     (endpoints.SEARCH, {"query": "x"}, None, 60),
     (endpoints.SEARCH, {"query": "x", "timeout": 1_000}, None, 1),
     (endpoints.SEARCH, {"query": "x", "timeout": 90_000, "scrapeOptions": {"mobile": True}}, None, 90),
-    (endpoints.SEARCH, {"query": "x", "timeout": 90_000, "scrapeOptions": MARKDOWN}, None, 150),
+    (endpoints.SEARCH, {"query": "x", "timeout": 90_000, "scrapeOptions": MARKDOWN}, None, 390),
     (endpoints.SEARCH, {"query": "x", "scrapeOptions": {**MARKDOWN, "timeout": 300_000}}, None, 360),
-    (endpoints.SCRAPE, {"url": "a.example", "timeout": 1_000}, None, 1),
-    (endpoints.PARSE, {"timeout": 300_000}, None, 300),
+    (endpoints.SCRAPE, {"url": "a.example", "timeout": 60_000}, None, 100),
+    (endpoints.SCRAPE, {"url": "a.example"}, None, 300),
+    (endpoints.MAP, {"url": "a.example", "timeout": 1_000}, None, 1),
+    (endpoints.PARSE, {"timeout": 300_000}, None, 500),
     # The default is not documented.
     (endpoints.PARSE, {}, None, 300),
-    (endpoints.PARSE, None, {"timeout": 600_000}, 600),
+    (endpoints.PARSE, None, {"timeout": 600_000}, 1000),
     (endpoints.RUN_PROVIDER, {"calls": [{"provider": "p", "capability": "c"}]}, None, 120),
     (endpoints.RUN_PROVIDER, {"calls": [{"provider": "p", "capability": "c"}], "timeout": 1_000}, None, 1),
     (
@@ -45,7 +47,7 @@ TIMES: list[tuple[Any, dict[str, Any] | None, dict[str, Any] | None, float]] = [
 ]
 
 
-@pytest.mark.rule("scrape-timeout", "search-timeout", "parse-timeout", "code-timeout")
+@pytest.mark.rule("scrape-timeout", "scrape-time", "search-timeout", "parse-timeout", "code-timeout")
 @pytest.mark.rule("provider-timeout", "support-statuses")
 @pytest.mark.parametrize(("endpoint", "fields", "extra", "seconds"), TIMES)
 def test_reading_outlasts_the_service(endpoint: Any, fields: Any, extra: Any, seconds: float) -> None:
