@@ -12,13 +12,27 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 
+_LACKING = re.compile(r"(?P<lacking>\(\?<?[=!]|\\\d|\\k<)|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|.", re.DOTALL)
+"""A token of a regular expression: look-around, a backreference, or another one."""
+
+
 def expression_of(text: str) -> re.Pattern[str] | None:
     """Compile a regular expression; return None if Python cannot compile it."""
     try:
-        return re.compile(text)
+        return re.compile(re.sub(r"\(\?<(?![=!])", "(?P<", text))
     except (re.error, OverflowError, RecursionError):
-        # The service uses JavaScript regular expressions. Most invalid ones, such as '*.html', are invalid in both.
+        # The service's expressions have another syntax, but most invalid ones, such as '*.html', are invalid in both.
         return None
+
+
+def unsupported(expressions: Iterable[str]) -> list[str]:
+    """Return a message for each expression that the service ignores or refuses. See docs/service.md#crawl-paths."""
+    return [
+        f"{text[:80]!r} uses look-around or a backreference, which the service's regular expressions lack: it would "
+        "refuse the call, or ignore the expression"
+        for text in expressions
+        if any(token["lacking"] for token in _LACKING.finditer(text))
+    ]
 
 
 def expression_of_glob(text: str, *, full_url: bool = False) -> str | None:
@@ -77,3 +91,19 @@ def literal_filters(fields: Mapping[str, Any]) -> dict[str, list[str]]:
         else []
         for name in ("include_paths", "exclude_paths")
     }
+
+
+def wrong_filters(filters: Mapping[str, Iterable[str]], *, full_url: bool = False) -> list[str]:
+    """Return a message for each glob and each unsupported expression.
+
+    :param filters: return value of `literal_filters`.
+    :param full_url: see `expression_of_glob`.
+    """
+    return [
+        problem
+        for name, texts in filters.items()
+        for problem in (
+            *globs(name, texts, full_url=full_url),
+            *(f"{name}: {text}" for text in unsupported(texts)),
+        )
+    ]

@@ -8,7 +8,7 @@ from airflow_provider_webdata.base.job_operator import WebDataJobOperator
 from airflow_provider_webdata.base.operator import RequestFields, checked_limit
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import is_literal
-from airflow_provider_webdata.common.path_filters import globs, literal_filters, matches_start
+from airflow_provider_webdata.common.path_filters import literal_filters, matches_start, wrong_filters
 from airflow_provider_webdata.options import Changes, Media, Output, Quality, Schema
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ class WebDataCrawlOperator(
     def contradictions(self, fields: Mapping[str, Any]) -> Sequence[str]:
         """Return contradictions between literal arguments."""
         filters, full_url = literal_filters(fields), fields.get("regex_on_full_url") in (True, "true")
-        problems = [text for name, texts in filters.items() for text in globs(name, texts, full_url=full_url)]
+        problems = wrong_filters(filters, full_url=full_url)
         excluded = filters["exclude_paths"]
         if is_literal(self.url) and matches_start(self.url, excluded, full_url=full_url):
             problems.append(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_provider_webdata.base.operator import RequestFields, WebDataOperator, checked_limit
 from airflow_provider_webdata.common.coded_errors import ArgumentError
-from airflow_provider_webdata.common.path_filters import globs, literal_filters
+from airflow_provider_webdata.common.path_filters import literal_filters, wrong_filters
 from airflow_provider_webdata.options import Changes, Output, Quality, one_of, writes_file
 
 if TYPE_CHECKING:
@@ -120,4 +120,4 @@ class WebDataMapOperator(
 
     def contradictions(self, fields: Mapping[str, Any]) -> Sequence[str]:
         """Return contradictions between literal arguments."""
-        return [text for name, texts in literal_filters(fields).items() for text in globs(name, texts)]
+        return wrong_filters(literal_filters(fields))

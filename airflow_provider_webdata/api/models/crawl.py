@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AliasChoices, Field
+from pydantic import AfterValidator, AliasChoices, Field
 
 from airflow_provider_webdata.api.models.base import (
     Answer,
@@ -25,13 +25,23 @@ from airflow_provider_webdata.api.models.fields import (
 )
 from airflow_provider_webdata.api.models.scrape import ScrapeOptions, check_zero_data_retention
 from airflow_provider_webdata.api.models.webhook import PageJobWebhookConfig
-from airflow_provider_webdata.common.path_filters import expression_of, globs, matches_start
+from airflow_provider_webdata.common.path_filters import expression_of, globs, matches_start, unsupported
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
 _MAX_DELAY_SECONDS = 60
+
+
+def _supported(text: str) -> str:
+    if found := unsupported([text]):
+        raise ValueError(found[0])
+    return text
+
+
+PathFilter = Annotated[Text, AfterValidator(_supported)]
+"""A regular expression for a path or URL."""
 
 
 class CrawlScope(RequestModel):
@@ -68,8 +78,8 @@ class CrawlScope(RequestModel):
 
     limit: Annotated[Integer, Field(ge=1)] | None = None
     max_discovery_depth: Annotated[Integer, Field(ge=0)] | None = None
-    include_paths: Listed[Text] | None = None
-    exclude_paths: Listed[Text] | None = None
+    include_paths: Listed[PathFilter] | None = None
+    exclude_paths: Listed[PathFilter] | None = None
     regex_on_full_url: Switch | None = Field(None, alias="regexOnFullURL")
     sitemap: Literal["skip", "include", "only"] | None = None
     ignore_query_parameters: Switch | None = None
@@ -110,7 +120,7 @@ def unreadable_expressions(
     invalid = [
         f"{name}: {text[:80]!r} is not a valid regular expression; the service may reject it"
         for text in texts
-        if expression_of(text) is None and not globs(name, [text])
+        if expression_of(text) is None and not globs(name, [text]) and "\\p{" not in text
     ]
     return [*globs(name, texts, full_url=full_url), *invalid]
 

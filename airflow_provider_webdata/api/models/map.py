@@ -15,7 +15,7 @@ from airflow_provider_webdata.api.models.base import (
     RequestModel,
     ResponseModel,
 )
-from airflow_provider_webdata.api.models.crawl import unreadable_expressions
+from airflow_provider_webdata.api.models.crawl import PathFilter, unreadable_expressions
 from airflow_provider_webdata.api.models.fields import (
     Headers,
     Integer,
@@ -69,8 +69,8 @@ class MapRequest(RequestModel):
     headers: Headers | None = Field(None, repr=False)
     filter_by_path: Switch | None = None
     use_index: Switch | None = None
-    include_paths: Listed[Text] | None = None
-    exclude_paths: Listed[Text] | None = None
+    include_paths: Listed[PathFilter] | None = None
+    exclude_paths: Listed[PathFilter] | None = None
     integration: Integration | None = None
     origin: Text | None = None
 

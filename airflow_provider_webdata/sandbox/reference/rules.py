@@ -36,6 +36,8 @@ INTEGRATIONS = frozenset(
 MANAGED_HEADERS = frozenset({"host", "content-type", "content-length", "connection", "transfer-encoding"})
 MANAGED_HEADER_PREFIX = "x-firecrawl-"
 
+_LACKING = re.compile(r"(?<!\\)(?:\\\\)*(?:\(\?<?[=!]|\\\d)")
+"""Look-around or a backreference in a regular expression."""
 _TLD = re.compile(r"[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?")
 
 
@@ -209,6 +211,10 @@ def _pattern(pattern: str, path: tuple[str | int, ...]) -> Iterator[Issue]:
         re.compile(pattern)
     except re.error as error:
         yield Issue(path, f"Invalid regular expression {pattern!r}: {error}", BAD_PATTERN)
+    else:
+        if _LACKING.search(pattern):
+            text = f"{pattern!r}: look-around and backreferences are not supported"
+            yield Issue(path, f"Invalid regular expression {text}", BAD_PATTERN)
 
 
 def check_extract(body: Json) -> Iterator[Issue]:

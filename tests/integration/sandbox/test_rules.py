@@ -179,8 +179,9 @@ RULES: dict[str, tuple[str, list[Body], list[Body]]] = {
     ),
     "patterns": (
         "crawl",
-        [{"includePaths": ["^/a/.*$", "b"], "excludePaths": []}],
-        [{"includePaths": ["("]}, {"excludePaths": ["a", "["]}],
+        [{"includePaths": ["^/a/.*$", "b"], "excludePaths": []}, {"excludePaths": [r"/(?:a)\\1", r"\(?!a"]}],
+        [{"includePaths": ["("]}, {"excludePaths": ["a", "["]}]
+        + [{"excludePaths": [text]} for text in ("/(?!a)", "(?=a)", "(?<!a)b", "a(?<=a)", r"(a)\1")],
     ),
     "webhooks": (
         "crawl",

@@ -222,6 +222,16 @@ WRONG = {
         {"url": "https://a.example/blog/", "exclude_paths": ["^/blog/"]},
         "exclude_paths: an expression matches the start",
     ),
+    "look-around": (
+        WebDataCrawlOperator,
+        {**URL, "include_paths": ["^/", "^/(?!blog)"]},
+        r"include_paths: '\^/\(\?!blog\)' uses look-around or a backreference",
+    ),
+    "look-around in a map": (
+        WebDataMapOperator,
+        {**URL, "exclude_paths": ["(?<=/)a"]},
+        "exclude_paths: .* uses",
+    ),
     "a glob of a map": (WebDataMapOperator, {**URL, "include_paths": ["/blog/*"]}, "a glob.*write '.*/blog/"),
     "a phrase": (WebDataCreateMonitorOperator, {**MONITOR, "schedule": "dayly"}, "schedule"),
     "a target that is no URL": (

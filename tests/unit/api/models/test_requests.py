@@ -227,6 +227,8 @@ WARNED: list[tuple[Model, Body | None, Body, list[str]]] = [
       "excludePaths: '(/a' is not a valid"]),
     (m.CrawlRequest, at_site(limit=5, excludePaths=["^/a"]), at_site(limit=5, excludePaths=["^/$"]),
      ["excludePaths: an expression matches the start"]),
+    (m.CrawlRequest, at_site(limit=5, excludePaths=[r"^/(?<year>\d+)/$", r"\p{Lu}"]),
+     at_site(limit=5, excludePaths=["^/(?<end>$)"]), ["excludePaths: an expression matches the start"]),
     (m.CrawlRequest, None, at_site(limit=5, scrapeOptions={"lockdown": True}), ["scrapeOptions.lockdown"]),
     (m.MapRequest, at_site(sitemap="only", ignoreCache=True), at_site(sitemap="skip", ignoreCache=True),
      ["ignoreCache"]),
