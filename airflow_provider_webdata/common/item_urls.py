@@ -66,13 +66,18 @@ def page_problem(metadata: Mapping[str, Any]) -> str:
 
 
 def unfetched(items: Iterable[Any]) -> list[str]:
-    """Return the URL and the error of each item whose page was not fetched, as text without secrets."""
+    """Return the URL and the error of each search result whose page was not fetched, as text without secrets."""
     pages = [(item, item.get("metadata")) for item in items if isinstance(item, Mapping)]
     return [
         without_secrets(f"{url_of(item)}: {page_problem(metadata)}")
         for item, metadata in pages
-        if isinstance(metadata, Mapping) and not was_fetched(metadata)
+        if isinstance(metadata, Mapping) and not _has_page(metadata)
     ]
+
+
+def _has_page(metadata: Mapping[str, Any]) -> bool:
+    # A search reports the service's own failure as status 500 or 403 of a page without a URL.
+    return was_fetched(metadata) and (not metadata.get("error") or url_of({"metadata": metadata}) is not None)
 
 
 def scraped(items: Iterable[Any]) -> int:

@@ -240,13 +240,17 @@ class Search:
         try:
             scraped = self._scraper.scrape(item["url"], options)
         except PageError as error:
-            item["metadata"] = {"sourceURL": item["url"], "error": str(error)}
+            item["metadata"] = _failure(str(error))
             return error.credits, None
         except ServiceError as error:
-            item["metadata"] = {"sourceURL": item["url"], "error": error.text}
+            item["metadata"] = _failure(error.text)
             return int(error.code == "SCRAPE_LOCKDOWN_CACHE_MISS"), error
         item.update(scraped.document)
         return scraped.credits, None
+
+
+def _failure(text: str) -> Json:
+    return {"statusCode": 500, "error": text, "proxyUsed": "basic"}
 
 
 def _filters(body: Json) -> Filters:

@@ -394,9 +394,16 @@ def test_a_bad_connection_is_final(here: SandboxServer, connect: Any) -> None:
 
 @pytest.mark.rule("search-facts")
 @pytest.mark.rule("metadata-not-fetched")
-def test_results_whose_pages_were_not_fetched_are_named(monkeypatch: pytest.MonkeyPatch, log: Any) -> None:
+@pytest.mark.parametrize(
+    "page",
+    [UNFETCHED, {"metadata": {"statusCode": 500, "error": "Network Connect Timeout Error", "proxyUsed": "basic"}}],
+    ids=["self-hosted", "public"],
+)
+def test_results_whose_pages_were_not_fetched_are_named(
+    monkeypatch: pytest.MonkeyPatch, log: Any, page: Any
+) -> None:
     """The results themselves are valid."""
-    web = [{"url": "https://a.example/", "title": "A"}, {"url": "http://nohost.example.net/x", **UNFETCHED}]
+    web = [{"url": "https://a.example/", "title": "A"}, {"url": "http://nohost.example.net/x", **page}]
     server = FaultServer([answer(body=json.dumps({"success": True, "data": {"web": web}, "creditsUsed": 2}))])
     monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url))
     problem = "of 1 results could not be fetched: http://nohost.example.net/x: Network Connect Timeout Error"

@@ -60,6 +60,6 @@ def test_the_urls_of_results(value: Any, expected: Any) -> None:
 def test_whether_a_page_failed_and_was_fetched(metadata, failed, fetched):
     """An error beside a site's own status only names that status."""
     assert (site_failed(metadata), was_fetched(metadata)) == (failed, fetched)
-    assert unfetched([{"url": A, "metadata": metadata}, {"url": B}, None]) == (
+    assert unfetched([{"url": A, "metadata": {"sourceURL": A, **metadata}}, {"url": B}, None]) == (
         [] if fetched else [f"{A}: {metadata.get('error') or 'the site responded with status 599'}"]
     )
