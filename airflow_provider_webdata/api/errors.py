@@ -456,6 +456,16 @@ class RequestInFlightError(ConflictError):
     verdict = "later"
 
 
+class RequestUnresolvedError(APIError):
+    """503 or 409: the service lost the outcome of the request with this `x-request-id`, and will not repeat it.
+
+    Another id would execute and bill the request again. See docs/service.md#provider-request-id.
+    """
+
+    help_code = "WD-070"
+    verdict = "never"
+
+
 class IdempotencyKeyUsedError(ConflictError):
     """409: an earlier call with the same `x-idempotency-key` was accepted, so this one started nothing.
 
@@ -627,6 +637,8 @@ _BY_CODE: dict[tuple[int, str | None], type[APIError]] = {
     (404, "SCRAPE_LOCKDOWN_CACHE_MISS"): CacheMissError,
     (409, "duplicate_request"): RequestIdUsedError,
     (409, "request_in_flight"): RequestInFlightError,
+    (409, "request_unresolved"): RequestUnresolvedError,
+    (503, "request_unresolved"): RequestUnresolvedError,
 }
 
 UPLOADS_USED_UP = "PARSE_UPLOAD_UNPARSED_LIMIT_REACHED"

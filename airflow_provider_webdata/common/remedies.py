@@ -73,6 +73,7 @@ REMEDIES: Mapping[str, str] = {
     "WD-067": "check less often or fewer pages, or raise max_credits_per_month",
     "WD-068": "read XCom 'partial', then raise max_credits or request less",
     "WD-069": "repair the database, then clear the task, which calls no service",
+    "WD-070": "ask the service what became of the request before you clear the task",
     "WD-200": "read the service's reason, and correct the request",
     "WD-400": "change the fields that the message names, or extra_body",
     "WD-401": 'check "API Key"',

@@ -73,6 +73,7 @@ class ProviderOperations(Operations):
         :param extra_body: merged into the body unchecked.
         :raises TermsRequiredError: the terms of a provider are not accepted.
         :raises RequestIdUsedError: the id was used for different calls.
+        :raises RequestUnresolvedError: the outcome of the calls is lost; another id would bill them again.
         """
         if "alexandria" in (extra_body or {}):
             raise InvalidRequestError(

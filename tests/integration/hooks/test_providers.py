@@ -152,17 +152,18 @@ async def test_terms(sandbox: SandboxServer, hook: Any) -> None:
 @one_hook
 @pytest.mark.rule("provider-request-id")
 @pytest.mark.parametrize(
-    ("code", "kind", "verdict"),
+    ("status", "code", "kind"),
     [
-        ("duplicate_request", errors.RequestIdUsedError, "never"),
-        ("request_unresolved", errors.ConflictError, "unknown"),
+        (409, "duplicate_request", errors.RequestIdUsedError),
+        (409, "request_unresolved", errors.RequestUnresolvedError),
+        (503, "request_unresolved", errors.RequestUnresolvedError),
     ],
 )
-async def test_conflicts_of_ids(serve: Any, code: str, kind: type[errors.APIError], verdict: str) -> None:
-    server, hook = serve(refused(409, code))
+async def test_conflicts_of_ids(serve: Any, status: int, code: str, kind: type[errors.APIError]) -> None:
+    server, hook = serve(refused(status, code))
     with pytest.raises(kind) as caught:
         hook.run_provider([GIVEN])
-    assert caught.value.verdict == verdict
+    assert caught.value.verdict == "never"
     assert len(server.requests) == 1
 
 

@@ -396,7 +396,10 @@ def test_a_bad_connection_is_final(here: SandboxServer, connect: Any) -> None:
 @pytest.mark.rule("metadata-not-fetched")
 @pytest.mark.parametrize(
     "page",
-    [UNFETCHED, {"metadata": {"statusCode": 500, "error": "Network Connect Timeout Error", "proxyUsed": "basic"}}],
+    [
+        UNFETCHED,
+        {"metadata": {"statusCode": 500, "error": "Network Connect Timeout Error", "proxyUsed": "basic"}},
+    ],
     ids=["self-hosted", "public"],
 )
 def test_results_whose_pages_were_not_fetched_are_named(
