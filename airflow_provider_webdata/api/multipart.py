@@ -12,6 +12,7 @@ import io
 import os
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
 from typing import Protocol, runtime_checkable
+from urllib.parse import quote
 
 from airflow_provider_webdata.api.errors import InvalidRequestError, UploadError, UploadTooLargeError
 from airflow_provider_webdata.common.http_library import httpx
@@ -215,7 +216,12 @@ class MultipartBody:
         empty = form.read()
         end = empty.rindex(b"\r\n--")
         self.content_type = form.headers["content-type"]
-        self._head, self._tail = empty[:end], empty[end:]
+        head, self._tail = empty[:end], empty[end:]
+        if not upload.name.isascii():
+            # The public server reads `filename` as Latin-1. See docs/service.md#parse-file-name.
+            before, type_of_part, after = head.rpartition(b"\r\nContent-Type:")
+            head = before + b"; filename*=UTF-8''" + quote(upload.name).encode() + type_of_part + after
+        self._head = head
 
     @property
     def headers(self) -> dict[str, str]:

@@ -71,12 +71,19 @@ async def receive_raw(headers: Mapping[str, str], chunks: AsyncIterator[bytes]) 
     return Upload(content=file, size=size, sha256=digest.hexdigest())
 
 
+def _name(file: UploadFile) -> str:
+    """Return a file's name: in `filename`, the service reads UTF-8 as Latin-1."""
+    name = (file.filename or "").strip()
+    is_extended = "filename*=" in file.headers.get("content-disposition", "").lower()
+    return name if is_extended else name.encode().decode("latin-1")
+
+
 def _to_upload(form: FormData) -> Upload:
     file, options = form.get("file"), form.get("options", "{}")
     if isinstance(options, UploadFile):
         # The published contract declares the part as JSON, but a part with a file name is not a plain field.
         return Upload(error="options must be a plain form field")
-    if not isinstance(file, UploadFile) or not (file.filename or "").strip():
+    if not isinstance(file, UploadFile) or not (name := _name(file)):
         return Upload(error="No file was uploaded: send a `file` part with a file name")
     size, digest = 0, hashlib.sha256()
     while block := file.file.read(_BLOCK):
@@ -84,7 +91,7 @@ def _to_upload(form: FormData) -> Upload:
         digest.update(block)
     file.file.seek(0)
     return Upload(
-        filename=(file.filename or "").strip(),
+        filename=name,
         content_type=file.content_type or "",
         content=file.file,
         size=size,

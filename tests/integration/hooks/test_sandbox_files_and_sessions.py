@@ -30,6 +30,7 @@ async def hook(kind_of_hook, sandbox, connect):
     await settled(hook.close())
 
 
+@pytest.mark.rule("parse-file-name", "metadata-source-file")
 async def test_a_file(hook, sandbox):
     before = (await settled(hook.credit_usage())).remaining_credits
     found = await settled(
