@@ -603,13 +603,19 @@ PAGE_CODES = frozenset(
     {
         "SCRAPE_ACTION_ERROR",
         "SCRAPE_ALL_ENGINES_FAILED",
+        "SCRAPE_AUDIO_UNSUPPORTED_URL",
+        "SCRAPE_BRANDING_NOT_SUPPORTED",
         "SCRAPE_DNS_RESOLUTION_ERROR",
+        "SCRAPE_DOCUMENT_ANTIBOT_ERROR",
+        "SCRAPE_DOCUMENT_PREFETCH_FAILED",
         "SCRAPE_PDF_ANTIBOT_ERROR",
         "SCRAPE_PDF_INSUFFICIENT_TIME_ERROR",
+        "SCRAPE_PDF_OCR_REQUIRED",
         "SCRAPE_PDF_PREFETCH_FAILED",
         "SCRAPE_SITE_ERROR",
         "SCRAPE_SSL_ERROR",
         "SCRAPE_UNSUPPORTED_FILE_ERROR",
+        "SCRAPE_VIDEO_UNSUPPORTED_URL",
     }
 )
 """Codes that describe the page, although reported with HTTP 500 or 200. See docs/service.md#codes-about-a-page."""
@@ -631,6 +637,7 @@ _BY_CODE: dict[tuple[int, str | None], type[APIError]] = {
     (403, "SAFE_MODE_BLOCKED"): PageRefusedError,
     (403, "SCRAPE_MEDIA_ACCESS_DENIED"): PageRefusedError,
     (403, "SCRAPE_PROMPT_INJECTION_DETECTED"): PageRefusedError,
+    (403, "UNSUPPORTED_SITE"): PageRefusedError,
     (403, "unsafe_domain_blocked"): PageRefusedError,
     (403, "THIRD_PARTY_DATA_TERMS_REQUIRED"): TermsRequiredError,
     (404, "SCRAPE_NO_CACHED_DATA"): CacheMissError,

@@ -36,7 +36,10 @@ STATUSES = {
     code: status
     for status, codes in {
         400: ("SCRAPE_ACTIONS_NOT_SUPPORTED", "SCRAPE_JSON_CONTENT_TOO_LARGE"),
-        403: ("SCRAPE_MEDIA_ACCESS_DENIED", "SCRAPE_PROMPT_INJECTION_DETECTED", "SAFE_MODE_BLOCKED"),
+        403: (
+            *("SCRAPE_MEDIA_ACCESS_DENIED", "SCRAPE_PROMPT_INJECTION_DETECTED"),
+            *("SAFE_MODE_BLOCKED", "UNSUPPORTED_SITE"),
+        ),
         408: ("SCRAPE_TIMEOUT", "CONCURRENCY_QUEUE_TIMEOUT"),
     }.items()
     for code in codes
