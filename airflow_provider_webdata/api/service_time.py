@@ -10,6 +10,8 @@ from typing import Any
 
 _SEARCH_SECONDS = 60.0
 _MAX_SCRAPE_SECONDS = 300.0
+_RAISED_SECONDS = {30.0: 120.0}
+"""Time limits of a page that the public server replaces. See docs/service.md#scrape-time."""
 _MAX_PROVIDER_SECONDS = 120.0
 _START_SECONDS = 60.0
 _PROMPT_SECONDS = 120.0
@@ -22,7 +24,7 @@ def scrape(body: Mapping[str, Any]) -> float:
 
     See docs/service.md#scrape-time.
     """
-    seconds = without_default(body)
+    seconds = _page(body)
     return seconds if body.get("timeout") is None else seconds * 5 / 3
 
 
@@ -31,7 +33,7 @@ def search(body: Mapping[str, Any]) -> float:
     seconds = _seconds(body, _SEARCH_SECONDS)
     options = body.get("scrapeOptions")
     if isinstance(options, Mapping) and options.get("formats"):
-        return seconds + without_default(options)
+        return seconds + _page(options)
     return seconds
 
 
@@ -69,3 +71,8 @@ def ask(body: Mapping[str, Any]) -> float:  # noqa: ARG001
 def _seconds(body: Mapping[str, Any], default: float) -> float:
     given = body.get("timeout")
     return float(given) / 1000 if isinstance(given, (int, float)) else default
+
+
+def _page(options: Mapping[str, Any]) -> float:
+    seconds = without_default(options)
+    return _RAISED_SECONDS.get(seconds, seconds)
