@@ -182,6 +182,8 @@ def page_extras(options: Wire, *, zero_data_retention: bool = False) -> dict[str
             price = _JSON_TRACKING
         if price:
             found[name] = found.get(name, 0) + price
+        if details.get("checkPromptInjection"):
+            found["checkPromptInjection"] = _INJECTION_CHECK
     if options.get("redactPII"):
         found["redactPII"] = _REDACTION
     if options.get("checkPromptInjection"):

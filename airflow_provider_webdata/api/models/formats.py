@@ -85,11 +85,13 @@ class JsonFormat(RequestModel):
 
     :param schema_: JSON Schema of the data to extract; on the wire `schema`.
     :param prompt: description of the data to extract.
+    :param check_prompt_injection: check for prompt injections, for 4 more credits; a detected one is an error (403).
     """
 
     type: Literal["json"] = "json"
     schema_: JsonSchema | None = Field(None, alias="schema")
     prompt: String | None = None
+    check_prompt_injection: Switch | None = None
 
 
 class DeterministicJsonFormat(RequestModel):

@@ -113,7 +113,7 @@ FORMATS: dict[str, Schema] = {
     "links": NOTHING,
     "images": NOTHING,
     "screenshot": SCREENSHOT,
-    "json": _object({"schema": OBJECT, "prompt": PROMPT}),
+    "json": _object({"schema": OBJECT, "prompt": PROMPT, "checkPromptInjection": BOOLEAN}),
     "changeTracking": _object(
         {
             "modes": _array(_one_of("git-diff", "json")),

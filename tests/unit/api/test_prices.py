@@ -63,6 +63,7 @@ BOUNDS: list[tuple[str, dict[str, Any], float]] = [
     ("scrape", page(redactPII=True), 5),
     ("scrape", page(redactPII={"mode": "fast"}), 5),
     ("scrape", page(checkPromptInjection=True), 5),
+    ("scrape", page(formats=[{"type": "json", "prompt": "p", "checkPromptInjection": True}]), 9),
     ("scrape", page(zeroDataRetention=True), 2),
     ("scrape", page(**SCAN), 3),
     ("scrape", page(threatProtection={"riskScoreThreshold": 5}), 3),
