@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
+from http import HTTPStatus
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Generic
 from urllib.parse import quote, urljoin, urlsplit
@@ -26,6 +27,7 @@ from airflow_provider_webdata.api.endpoints import Endpoint, ResponseT
 from airflow_provider_webdata.api.errors import (
     APIError,
     CertificateRefusedError,
+    ClientError,
     ConfigurationError,
     ConflictError,
     EntitlementError,
@@ -67,6 +69,7 @@ log = logging.getLogger(__name__)
 MARGIN_SECONDS = 15.0
 """Added to the service-side timeout, so that the client receives the service's own timeout error."""
 
+_MAX_BODY_BYTES = 10 * 1024 * 1024
 _MAX_ERROR_BYTES = 256 * 1024
 _SHOWN_CHARACTERS = 200
 
@@ -584,6 +587,11 @@ class Reader(Generic[ResponseT]):
         # Without a JSON object, the answer is from a proxy.
         if lack is None and wait is None and body:
             lack = missing_part(server, name, self._status, code, message, self._prepared.wire)
+        size = len(self._prepared.request.get("content", b""))
+        if self._status == HTTPStatus.INTERNAL_SERVER_ERROR and size > _MAX_BODY_BYTES:
+            # See docs/service.md#request-size.
+            cls = ClientError
+            message = f"{message.removesuffix('.')}. The body has more than 10 MB ({size} bytes)"
         if cls is ConflictError and _KEY_HEADER in self._prepared.request.get("headers", ()):
             cls = IdempotencyKeyUsedError
         extra: dict[str, Any] = {}

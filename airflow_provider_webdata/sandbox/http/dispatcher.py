@@ -207,7 +207,9 @@ class Dispatcher:
         if self._profile.guarded:
             self._rate_limits.count(endpoint.rate_class)
         if raw is None:
-            raise ServiceError(413, "Request body too large")
+            if self._profile.guarded:
+                raise ServiceError(413, "Request body too large")
+            raise ServiceError(500, "An unexpected error occurred.", code="UNKNOWN_ERROR")
         if not readable:
             raise ServiceError(400, "Bad request, malformed JSON", code="BAD_REQUEST_INVALID_JSON")
         if lack is not None:

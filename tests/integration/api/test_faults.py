@@ -142,6 +142,8 @@ ROWS = [
     Row("410", LIST, [failure(410, error="gone")], errors.GoneError, has={"verdict": "never"}, says="(WD-410)"),
     Row("410 of an operation that ends", EXTRACT_STATUS, [failure(410, error="gone")],
         errors.OperationEndedError, has={"verdict": "never"}, says="has shut down this operation. Set via='scrape'"),
+    Row("500 for a body above the limit", {**SCRAPE, "fields": {"url": "a.example", "headers": {"a": "b" * 10 * 2**20}}},
+        [failure(500, code="UNKNOWN_ERROR", error="x")], errors.ClientError, says="more than 10 MB"),
     Row("413", LIST, [failure(413, error="too large")], errors.ClientError, has={"verdict": "never"}),
     Row("422", LIST, [failure(422, error="schema")], errors.ClientError),
     Row("unknown status and code", LIST, [failure(499, code="NEW_CODE", error="?")],

@@ -104,6 +104,13 @@ def test_size_of_the_body(api, size: int, status: int) -> None:
     assert api.http.post("/v2/search", content=raw).status_code == status
 
 
+@pytest.mark.rule("request-size")
+def test_a_self_hosted_server_fails_on_a_large_body() -> None:
+    with SandboxServer(profile="self-hosted") as server:
+        answer = httpx.post(f"{server.url}/v2/search", content=b" " * (10 * 1024 * 1024 + 1))
+        assert (answer.status_code, answer.json()["code"]) == (500, "UNKNOWN_ERROR")
+
+
 @pytest.mark.rule("request-unknown-keys")
 @each_row("method, path", [("POST", "/v2/search"), ("POST", "/v2/monitor")])
 def test_unknown_top_level_keys(api, method: str, path: str) -> None:
