@@ -70,8 +70,8 @@ class WebDataSearchOperator(
     :param credit_limit: maximum credits for all attempts until the task is cleared. On Airflow 3.2, for each attempt
         (templated). A call of a killed attempt counts with its maximum cost. A call whose documented price may exceed
         the limit or is unbounded is not sent, and the task fails with WD-034. Default: no limit.
-    :param returns: `web`, `images`, `news`, or `tools`: return only this list. `sources` must contain its source; for
-        `tools`, this is `alexandria`, or set `domain_tools`.
+    :param returns: `web`, `images`, `news`, `tools`, or `research`: return only this list. `sources` must contain its
+        source; for `tools`, this is `alexandria`, or set `domain_tools`; for `research`, `web`.
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
 
@@ -107,10 +107,10 @@ class WebDataSearchOperator(
         quality: Quality | int | None = None,
         credit_limit: float | str | None = None,
         # end of fields
-        returns: Literal["web", "images", "news", "tools"] | None = None,
+        returns: Literal["web", "images", "news", "tools", "research"] | None = None,
         **kwargs: Any,
     ) -> None:
-        one_of("returns", returns, (None, "web", "images", "news", "tools"))
+        one_of("returns", returns, (None, "web", "images", "news", "tools", "research"))
         if returns is not None and not writes_file(output) and kwargs.get("multiple_outputs"):
             raise ArgumentError(
                 f"multiple_outputs requires a mapping, but returns={returns!r} returns a list; remove one of them"
@@ -149,7 +149,7 @@ class WebDataSearchOperator(
         sources = fields.get("sources") or ["web"]
         # `domain_tools` returns tools as well, and `extra_body` may name further sources.
         is_open = not is_literal(sources) or self.extra_body or fields.get("domain_tools") is not None
-        source = "alexandria" if self.returns == "tools" else self.returns
+        source = {"tools": "alexandria", "research": "web"}.get(self.returns or "", self.returns)
         if source is None or is_open:
             return ()
         if source in {item if isinstance(item, str) else item.get("type") for item in sources}:

@@ -158,7 +158,9 @@ def columns_of(kind: str) -> tuple[Column, ...]:
 
 def kind_of_source(source: str) -> str:
     """Return the kind of the results of a search's source, or of a list in its response."""
-    return "data_tool" if source in ("alexandria", "tools") else f"search_{source}"
+    if source in ("alexandria", "tools"):
+        return "data_tool"
+    return kind if (kind := f"search_{source}") in TABLES else "search"
 
 
 def kind_of_names(names: Sequence[str]) -> str:

@@ -57,6 +57,13 @@ class SearchRun(CallRun):
                 value=lambda emitted, summary: {**_without_count(summary), **_by_source(emitted, found)},
                 **counted,
             )
+        others = [kind for kind in counts if counts[kind]]
+        if not counts.get(returns) and others:
+            self.log.warning(
+                "returns=%r: the response has no such results, but results in %s",
+                returns,
+                ", ".join(map(repr, others)),
+            )
         results = Results(found.get(returns) or [], kind_of_source(returns), summary, inputs)
         return CallResult(results, value=self._list_alone, **counted)
 

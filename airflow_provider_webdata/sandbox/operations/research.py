@@ -88,7 +88,7 @@ class Research:
     def _results_reply(self, pages: list[Page], query: str, params: Json) -> Reply:
         shown = pages[: params.get("k", DEFAULT_PAPERS)]
         self._core.credits.spend(search_cost(len(shown)))
-        results = [_result(page, query) for page in shown]
+        results = [found_paper(page, query) for page in shown]
         return Reply(200, {"success": True, "results": results})
 
     def _papers(self) -> list[Page]:
@@ -121,7 +121,8 @@ def _matches(page: Page, params: Json) -> bool:
     return bool(params.get("from", "") <= day <= params.get("to", "9999"))
 
 
-def _result(page: Page, query: str) -> Json:
+def found_paper(page: Page, query: str) -> Json:
+    """Return a paper as the result of a search."""
     wanted = set(words(query))
     score = len(wanted & set(words(f"{page.title} {page.body_text}"))) / max(1, len(wanted))
     name = primary_id(page)

@@ -21,6 +21,7 @@ from airflow_provider_webdata.sandbox.reference.wire import Issue, Json
 
 from .call import Call, Reply
 from .endpoint import Endpoint
+from .research import found_paper
 from .validation import details_of, refuse_unknown_keys
 
 if TYPE_CHECKING:
@@ -176,13 +177,8 @@ class Search:
         if self._core.quirks.on("research-moved") and "research" in categories:
             data["web"] = [item for item in items if item["category"] != "research"]
             data["research"] = [
-                {
-                    "id": item["url"],
-                    "title": item["title"],
-                    "abstract": item["description"],
-                    "url": item["url"],
-                }
-                for item in items
+                found_paper(page, body["query"])
+                for page, item in zip(pages, items, strict=True)
                 if item["category"] == "research"
             ]
         return cost

@@ -420,6 +420,18 @@ def test_results_whose_pages_were_not_fetched_are_named(
     assert log().count(problem) == 2
 
 
+@pytest.mark.rule("search-research-moves")
+def test_papers_that_moved_from_the_web_results(here: SandboxServer, log: Any, tmp_path: Any) -> None:
+    here.control.set_quirks(["research-moved"])
+    query = {"query": "river", "categories": ["research"]}
+    assert direct.run(search(**query, returns="web")).value == []
+    assert "returns='web': the response has no such results, but results in 'research'" in log()
+    found = direct.run(search(**query, returns="research")).value
+    assert found[0].keys() == {"paperId", "primaryId", "ids", "title", "abstract", "score"}
+    table = direct.run(search(**query, returns="research", output=f"{tmp_path}/papers.parquet"))
+    assert table.value["count"] == len(found)
+
+
 def test_warning_of_the_service_is_logged_as_one(here: SandboxServer, log: Any) -> None:
     body = {
         "success": True,

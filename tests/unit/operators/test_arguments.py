@@ -147,6 +147,10 @@ RIGHT = {
         WebDataSearchOperator,
         {"query": "q", "returns": "images", "sources": ["web", {"type": "images"}]},
     ),
+    "papers of the research category": (
+        WebDataSearchOperator,
+        {"query": "q", "returns": "research", "categories": ["research"]},
+    ),
     "expressions with stars": (
         WebDataCrawlOperator,
         {**URL, "include_paths": ["^/$", "/blog/.*", "/a/?b*$"]},
