@@ -39,6 +39,16 @@ class CrawlOptions(CrawlScope):
 
     max_depth: Annotated[Integer, Field(ge=0)] | None = None
 
+    def _own_warnings(self) -> list[str]:
+        found = super()._own_warnings()
+        if self.max_depth is not None:
+            found.append(
+                "crawlOptions.maxDepth: stored, but the checks may then fail; set maxDiscoveryDepth instead"
+            )
+        if self.prompt is not None:
+            found.append("crawlOptions.prompt: the checks of a monitor ignore it; set the options instead")
+        return found
+
 
 class ScrapeTarget(RequestModel):
     """Pages to watch, by URL.

@@ -246,6 +246,9 @@ WARNED: list[tuple[Model, Body | None, Body, list[str]]] = [
     (m.MonitorCreateRequest, monitor(targets=[at_site(type="crawl", crawlOptions={"limit": 5})]),
      monitor(judgeEnabled=True, schedule={"cron": "5/15 * 1 * 1"}, targets=[at_site(type="crawl", crawlOptions={})]),
      ["judgeEnabled", "cron", "cron", "crawlOptions.limit"]),
+    (m.CrawlTarget, at_site(type="crawl", crawlOptions={"limit": 5, "maxDiscoveryDepth": 1}),
+     at_site(type="crawl", crawlOptions={"limit": 5, "maxDepth": 1, "prompt": "p"}),
+     ["crawlOptions.maxDepth", "crawlOptions.prompt"]),
     (m.MonitorUpdateRequest, {"status": "active", "schedule": CRON}, {"status": "active"}, ["status"]),
     (m.MonitorUpdateRequest, {"targets": [{**SCRAPE_TARGET, "id": UUID}]}, {"targets": [SCRAPE_TARGET]}, ["targets"]),
     (m.MonitorUpdateRequest, {"goal": "g", "judgeEnabled": True}, {"goal": "g"}, ["goal"]),
@@ -316,7 +319,9 @@ def test_refused(model: Model, body: Body, path: str, words: str) -> None:
 @pytest.mark.rule("scrape-store", "scrape-wait-for", "scrape-waits-together", "scrape-lockdown")
 @pytest.mark.rule("format-screenshot", "search-scrape-options", "search-change-tracking", "crawl-paths")
 @pytest.mark.rule("crawl-limit", "crawl-delay", "batch-ignore-invalid-urls", "extract-source", "agent-urls")
-@pytest.mark.rule("agent-free-runs", "session-ttl", "target-crawl-limit", "monitor-update")
+@pytest.mark.rule(
+    "agent-free-runs", "session-ttl", "target-crawl-limit", "target-crawl-depth", "monitor-update"
+)
 @pytest.mark.parametrize(("model", "quiet", "body", "warnings"), WARNED, ids=ids(WARNED))
 def test_warned(model: Model, quiet: Body | None, body: Body, warnings: list[str]) -> None:
     assert quiet is None or model.model_validate(quiet).warnings() == []
