@@ -44,7 +44,7 @@ _LITERALS = (str, int, float, list, tuple, Mapping)
 def field_rules(model: str) -> Mapping[str, Rule]:
     """Return the rules of a request model by field, written by tools/operator_fields.py."""
     # An import parses none of them: a DAG file needs the rules of a few models.
-    return msgspec.json.decode(_RULES[model])
+    return msgspec.json.decode(_RULES[model], type=dict[str, list[Any]])
 
 
 def snake_case(name: str) -> str:
