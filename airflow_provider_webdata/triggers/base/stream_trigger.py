@@ -94,6 +94,9 @@ class StreamTrigger(BaseEventTrigger):
             if isinstance(item, Opening):
                 checkpoint = Checkpoint(getattr(self, "asset_state_store", None), self.serialize())
                 item.checkpoint.set_result(checkpoint)
-            elif item.value is not None and (payload := await self._payload(item.value)) is not None:
+                continue
+            payload = None if item.value is None else await self._payload(item.value)
+            item.is_decided = True
+            if payload is not None:
                 item.at_once = True
                 yield TriggerEvent(storable(payload))  # type: ignore[no-untyped-call]

@@ -12,6 +12,7 @@ import logging
 from abc import ABC, abstractmethod
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.waiting.hub import Hub
@@ -47,11 +48,14 @@ class StreamItem:
     :param value: a delivery, or a check that was found; None: only the cursor has changed.
     :param cursor: the cursor after this item.
     :param at_once: whether the cursor must be stored immediately: an event was emitted, or the stream begins.
+    :param is_decided: whether the watcher has decided on the item, and emitted its event, if any. Airflow also reports
+        an item as processed if its watcher ended earlier, or no longer received items.
     """
 
     value: Any
     cursor: Any
     at_once: bool = False
+    is_decided: bool = False
 
 
 class Stream(ABC):
@@ -99,7 +103,10 @@ class Stream(ABC):
 
         :param batch: pairs of an item and its outcome for the watcher.
         """
-        await self.acknowledge([item for item, outcome in batch if outcome.failed == 0], len(batch))
+        stored = takewhile(
+            lambda pair: pair[1].failed == 0 and (isinstance(pair[0], Opening) or pair[0].is_decided), batch
+        )
+        await self.acknowledge([item for item, _ in stored], len(batch))
 
     async def acknowledge(self, items: Sequence[Any], count: int) -> None:
         """Write the last cursor, and release capacity for further items.

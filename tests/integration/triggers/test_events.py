@@ -16,7 +16,7 @@ from airflow_provider_webdata.triggers.events import (
     WebDataMonitorCheckEventTrigger,
     WebDataWebhookEventTrigger,
 )
-from airflow_provider_webdata.waiting.streams import check_stream, stream
+from airflow_provider_webdata.waiting.streams import check_stream, checkpoint, stream
 from airflow_provider_webdata.waiting.streams.stream import StreamItem
 
 try:
@@ -47,6 +47,7 @@ class Triggerer:
     """Runs event triggers as Airflow's triggerer does.
 
     :param queue: the length of Airflow's queue for a watcher.
+    :param ack_timeout: seconds after which Airflow gives up a watcher that has not processed an item.
     :ivar storing: whether events are stored.
     """
 
@@ -56,11 +57,14 @@ class Triggerer:
         store: Store | None = None,
         shared: bool = True,
         queue: int = DEFAULT_SUBSCRIBER_QUEUE_MAX,
+        ack_timeout: float = 60.0,
     ) -> None:
         self.events: list[list[dict[str, Any]]] = [[] for _ in triggers]
         self.unstored: list[int] = []
         self.storing = True
-        self._manager = SharedStreamManager(ack_timeout=60.0, max_subscriber_queue=queue) if shared else None
+        self._manager = (
+            SharedStreamManager(ack_timeout=ack_timeout, max_subscriber_queue=queue) if shared else None
+        )
         self.joined = 0
         for trigger in triggers:
             trigger.asset_state_store = store
@@ -327,6 +331,44 @@ async def test_checks_over_a_restart(world: Any, tools: Any) -> None:
         three = await asyncio.to_thread(world.run, monitor)
         await tools.until(lambda: len(second.events[0]) >= 2)
     assert [event["check_id"] for event in first.events[0] + second.events[0]] == [one, two, three]
+
+
+@needs_shared_streams
+@pytest.mark.parametrize("ack_timeout", [60.0, 1.0], ids=["killed", "given-up-by-airflow"])
+async def test_checks_that_a_watcher_has_not_decided_on_are_read_again(
+    world: Any, tools: Any, monkeypatch: pytest.MonkeyPatch, ack_timeout: float
+) -> None:
+    """The watcher ends while it reads whether the first of two checks is meaningful."""
+    monkeypatch.setattr(checkpoint, "WRITE_INTERVAL", 0.0)
+    page, store = "https://news.example/", Store()
+    world.control.set_page(page, html="<p>one euro</p>")
+    monitor = world.monitor(page, webhook=False, goal="Tell me when the price changes.")
+    await asyncio.to_thread(world.run, monitor)
+
+    async def change(price: str) -> str:
+        world.control.advance(1)
+        world.control.set_page(page, html=f"<p>the price is {price} euro</p>")
+        return await asyncio.to_thread(world.run, monitor)
+
+    def watcher() -> WebDataMonitorCheckEventTrigger:
+        return for_checks(monitor, poll_interval=1.0, only_if_meaningful=True, start="2020-01-01T00:00:00Z")
+
+    async def calls(path: str, least: int = 1) -> None:
+        world.control.clear_requests()
+        await tools.until(lambda: len(world.control.requests(f"/v2/monitor/{monitor}/checks{path}")) >= least)
+
+    async with running(watcher(), tools=tools, store=store, ack_timeout=ack_timeout):
+        await tools.until(lambda: any(value["ids"] for value in store.values.values()))
+        world.control.add_fault("status", path=f"/v2/monitor/{monitor}/checks/.+", status=500, times=None)
+        two = await change("two")
+        await calls("/.+")
+        await asyncio.sleep(2 * min(ack_timeout, 1.0))
+        three = await change("three")
+        await calls("$", 2)
+    world.control.clear_faults()
+    async with running(watcher(), tools=tools, store=store) as second:
+        await tools.until(lambda: len(second.events[0]) >= 2)
+    assert [event["check_id"] for event in second.events[0]] == [two, three]
 
 
 @pytest.mark.rule("check-failed", "check-page-status")
