@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from pydantic_core import from_json
-from sqlalchemy import and_, bindparam, func, or_, select, update
+from sqlalchemy import and_, bindparam, delete, func, or_, select, update
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
@@ -358,7 +358,11 @@ def _register_oldest(
             ready.setdefault(delivery_id, []).append(asset)
     oldest = sorted(ready)[:ROUND]
     found = _DELIVERIES.where(delivery.c.id.in_(oldest)).order_by(delivery.c.id)
-    for row in connection.execute(found).all() if oldest else ():
+    rows = connection.execute(found).all() if oldest else ()
+    if missing := set(oldest).difference(row.id for row in rows):
+        # Deliveries that were deleted meanwhile, by hand or by retention; their events would block their assets.
+        connection.execute(delete(asset_event).where(asset_event.c.delivery_id.in_(missing)))
+    for row in rows:
         changed = ready[row.id]
         state = _register(session, changed, row, callbacks)
         done = update(asset_event).where(

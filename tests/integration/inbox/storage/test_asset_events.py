@@ -43,7 +43,7 @@ from airflow_provider_webdata.inbox_server.storage import asset_events
 from airflow_provider_webdata.inbox_server.storage.asset_events import AssetEvents
 from airflow_provider_webdata.inbox_server.storage.records import NewDelivery
 from airflow_provider_webdata.inbox_server.storage.retention import prune_all
-from airflow_provider_webdata.inbox_server.storage.tables import asset_event
+from airflow_provider_webdata.inbox_server.storage.tables import asset_event, delivery
 from airflow_provider_webdata.triggers.events import WebDataMonitorCheckEventTrigger
 from tests.support.waiting import wait_until
 from tests.support.warm import Warm, airflow_environ
@@ -701,6 +701,19 @@ def test_registrations_are_bounded_and_pass_over_waiting_monitors(
     counts.clear()
     events.register()
     assert [*counts, len(sqlite_airflow.checks())] == [7, 9, 11, 11]
+
+
+def test_an_event_whose_delivery_was_deleted_blocks_no_later_one(airflow: Airflow) -> None:
+    airflow.schedule(monitor_asset(MONITOR))
+    airflow.store.add([completed("c-1"), completed("c-2"), completed("c-3")])
+    events = airflow.events()
+    events.register()
+    airflow.execute(delete(delivery).where(delivery.c.job_id == "c-2"))
+    airflow.create_runs()
+    rounds = iter(range(10))
+    with patch.object(events, "_register_next", lambda: next(rounds) >= 0 and AssetEvents._register_next(events)):
+        airflow.run_all(events)
+    assert airflow.runs() == [["c-1"], ["c-3"]]
 
 
 def test_marks_are_pruned_with_their_deliveries(sqlite_airflow: Airflow) -> None:
