@@ -149,6 +149,8 @@ class PollSource:
             for subject in self.subjects.values()
             if subject.due <= now or subject.due <= now + EARLY * subject.interval
         ]
+        # A poll that fails, perhaps after a long timeout, must not keep the others from their turn.
+        due.sort(key=lambda subject: subject.has_failed)
         try:
             await self._poll_all(await self._without_unchanged(due))
         except Exception as error:  # noqa: BLE001 - shown to all waits, and retried
@@ -157,7 +159,8 @@ class PollSource:
             pause = self._backoff.failed(error)
             self._paused_until = asyncio.get_running_loop().time() + pause
             for subject in due:
-                subject.unanswered(brief(error), last=pause > sum(subjects.HINT_PAUSES))
+                if subject.due <= now:
+                    subject.unanswered(brief(error), last=pause > sum(subjects.HINT_PAUSES))
         else:
             self._backoff.recovered()
 
@@ -188,11 +191,13 @@ class PollSource:
         for start in range(0, len(due), _BATCH):
             batch = due[start : start + _BATCH]
             polls = await asyncio.gather(*(self._poll(subject) for subject in batch), return_exceptions=True)
-            for subject, error in zip(batch, polls, strict=True):
-                if isinstance(error, BaseException):
-                    if not isinstance(error, WebDataError) or isinstance(error, _CONNECTION_WIDE):
-                        raise error
-                    failed.append((subject, error))
+            errors = [(subject, error) for subject, error in zip(batch, polls, strict=True) if error is not None]
+            for subject, error in errors:
+                # A server that answers other polls is not down.
+                is_alone = isinstance(error, TransportError) and len(errors) < len(batch)
+                if not isinstance(error, WebDataError) or (isinstance(error, _CONNECTION_WIDE) and not is_alone):
+                    raise error
+                failed.append((subject, error))
         if failed and len(failed) == len(due):
             raise failed[-1][1]
         for subject, error in failed:
@@ -210,6 +215,7 @@ class PollSource:
             return
         except BaseException as error:
             subject.due = 0.0
+            subject.has_failed = True
             refused = isinstance(error, WebDataError) and error.verdict == "never"
             if not refused or isinstance(error, _CONNECTION_WIDE):
                 raise
@@ -217,6 +223,7 @@ class PollSource:
             self._schedule(subject)
             return
         subject.missing_since = None
+        subject.has_failed = False
         # Post the notices first, because the results may end the waits.
         if subject.backoff is not None:
             subject.backoff.recovered()

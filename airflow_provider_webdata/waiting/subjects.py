@@ -50,7 +50,7 @@ class Unconfirmed(NamedTuple):
 class Subject(ABC):
     """A polled job or monitor, its last known state, and its targets."""
 
-    __slots__ = ("backoff", "due", "hints", "key", "missing_since", "polled_at", "targets")
+    __slots__ = ("backoff", "due", "has_failed", "hints", "key", "missing_since", "polled_at", "targets")
 
     if_missing: str
     """The likely reason if it is permanently missing."""
@@ -59,6 +59,7 @@ class Subject(ABC):
         self.key = key
         self.targets: set[Any] = set()
         self.due = 0.0
+        self.has_failed = False
         self.polled_at: float | None = None
         self.missing_since: float | None = None
         self.backoff: Backoff | None = None

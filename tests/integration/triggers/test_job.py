@@ -230,6 +230,39 @@ async def test_a_failing_job_delays_no_other(
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
+async def test_a_job_without_an_answer_keeps_no_other_from_its_polls(
+    service: Any, connect: Callable[..., None], tools: Any
+) -> None:
+    """The polls of one job time out; of those after it, some run on, and others end."""
+    connect(service.url, retry_budget=0, timeout=0.5)
+    silent = "0b9c1f4e-0000-4000-8000-00000000dead"
+    real = service.answer
+
+    def answer(method: str, path: str, *rest: Any) -> Any:
+        if silent in path:
+            service._stopped.wait(1)
+            return None
+        return real(method, path, *rest)
+
+    service.answer = answer
+    running, ended = [number(index) for index in range(8)], [number(index) for index in range(8, 12)]
+    for job_id in running:
+        service.set("crawl", job_id, "scraping")
+    for job_id in ended:
+        service.set("crawl", job_id, "completed")
+    tasks = [
+        asyncio.create_task(tools.event_of(trigger(job_id=job_id))) for job_id in (silent, *running, *ended)
+    ]
+    try:
+        events = await asyncio.gather(*tasks[-len(ended) :])
+        assert {event["status"] for event in events} == {"done"}
+        assert not any(task.done() for task in tasks[: -len(ended)])
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
 async def test_the_calls_of_many_waits_are_those_of_their_jobs(
     service: Any, receiving: Any, tools: Any
 ) -> None:
