@@ -9,14 +9,16 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.errors import AuthenticationError
-from airflow_provider_webdata.common.coded_errors import brief
+from airflow_provider_webdata.common.coded_errors import CodedError, brief
 from airflow_provider_webdata.hooks.once import Once
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+from airflow_provider_webdata.waiting.backoff import Backoff
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
 
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
+    from airflow_provider_webdata.waiting.mailbox import Notice
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +36,7 @@ class Connection:
 
     :param count: counts a metric, with tags.
     :param on_failure: called with the cause if a task of `run` ends early.
+    :param notify: receives a notice at the start and end of an outage of Airflow's connections.
     :param settings: settings of the connection, if already read.
     """
 
@@ -42,6 +45,7 @@ class Connection:
         conn_id: str,
         count: Callable[..., None],
         on_failure: Callable[[str], None],
+        notify: Callable[[Notice], None],
         settings: ConnectionSettings | None = None,
     ) -> None:
         self.conn_id = conn_id
@@ -49,6 +53,8 @@ class Connection:
         self._on_failure = on_failure
         self._given = settings
         self._hook = Once(self._connect)
+        self._reading: asyncio.Task[ConnectionSettings] | None = None
+        self.backoff = Backoff(f"connection {conn_id!r}", notify)
         self._tasks: set[asyncio.Task[Any]] = set()
         self._is_closed = False
 
@@ -63,6 +69,32 @@ class Connection:
     async def settings(self) -> ConnectionSettings:
         """Return the connection's settings."""
         return await (await self.hook()).get_settings()
+
+    @property
+    def is_read(self) -> bool:
+        """Whether `settings` returns without a lookup of the connection."""
+        return self._given is not None or self._hook.made is not None
+
+    def reading(self) -> asyncio.Task[ConnectionSettings]:
+        """Return a task that reads the connection's settings, and repeats failed lookups. Concurrent callers share it.
+
+        It fails if the connection is missing or invalid.
+        """
+        if self._reading is None or self._reading.done():
+            self._reading = self.spawn(self._read(), f"the lookup of connection {self.conn_id!r}")
+        return self._reading
+
+    async def _read(self) -> ConnectionSettings:
+        while True:
+            try:
+                settings = await self.settings()
+            except CodedError:
+                raise
+            except Exception as error:  # noqa: BLE001 - a secrets backend raises any error
+                await asyncio.sleep(self.backoff.failed(error))
+            else:
+                self.backoff.recovered()
+                return settings
 
     async def renew(self, refused: AsyncWebDataHook) -> AsyncWebDataHook:
         """Read the connection again, unless another task has done so since the service rejected the hook's key."""

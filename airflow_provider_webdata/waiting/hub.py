@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
+    from airflow_provider_webdata.waiting.mailbox import Notice
 
 LINGER = 5.0
 """Seconds for which an idle hub stays open, because the next wait often begins immediately."""
@@ -42,7 +43,7 @@ class Hub:
         settings: ConnectionSettings | None = None,
         count: Callable[..., None] = component_metrics.count,
     ) -> None:
-        self.connection = Connection(conn_id, count, self._fail, settings)
+        self.connection = Connection(conn_id, count, self._fail, self._notify, settings)
         self.polls = PollSource(self.connection)
         self.inbox = InboxSource(self.connection)
         self._waits: dict[Mailbox, float] = {}
@@ -93,6 +94,10 @@ class Hub:
         closing = detached(self.close(), f"the end of the waits of connection {conn_id!r}")
         _CLOSING.add(closing)
         closing.add_done_callback(_CLOSING.discard)
+
+    def _notify(self, notice: Notice) -> None:
+        for mailbox in self._waits:
+            mailbox.post(notice)
 
     def _fail(self, cause: str) -> None:
         for mailbox in self._waits:

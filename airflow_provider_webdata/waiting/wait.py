@@ -16,6 +16,7 @@ from airflow_provider_webdata.waiting.target import Judge, Judgment, Look, waiti
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from airflow_provider_webdata.hooks.connection import ConnectionSettings
     from airflow_provider_webdata.states.outcomes import OutcomeT
     from airflow_provider_webdata.waiting.hub import Hub
     from airflow_provider_webdata.waiting.target import Target
@@ -69,12 +70,30 @@ async def _begin(hub: Hub, target: Target[Any], deadline: float | None, announce
 
 async def follow(hub: Hub, target: Target[Any]) -> str:
     """Subscribe a target to its sources until `leave`, and return how its end is detected, as text."""
-    how, target.subscriptions = target.begin(await hub.connection.settings())
+    how, target.subscriptions = target.begin(await _settings(hub, target.mailbox, target.log))
     for subscription in target.subscriptions:
         hub.inbox.subscribe(subscription, target.mailbox)
     if target.is_polled:
         hub.polls.follow(target)
     return how
+
+
+async def _settings(hub: Hub, mailbox: Mailbox, log: Any) -> ConnectionSettings:
+    """Return the connection's settings, unless the deadline passes while Airflow cannot read them.
+
+    :raises ExpiredError: the deadline has passed.
+    """
+    connection = hub.connection
+    if connection.is_read:
+        return await connection.settings()
+    if connection.backoff.notice is not None:
+        connection.backoff.notice.log_to(log)
+    reading = connection.reading()
+    while not reading.done():
+        await asyncio.wait((reading, mailbox.arrival()), return_when=asyncio.FIRST_COMPLETED)
+        while isinstance(notice := mailbox.pop(), Notice):
+            notice.log_to(log)
+    return reading.result()
 
 
 def leave(hub: Hub, target: Target[Any]) -> None:
@@ -119,7 +138,8 @@ def _judge(hub: Hub, monitor_id: str, judge: Judge, mailbox: Mailbox) -> None:
 
 
 async def _first_look(hub: Hub, target: Target[OutcomeT]) -> OutcomeT | None:
-    if hub.polls.subjects[target.key].polled_at is not None:
+    subject = hub.polls.subjects.get(target.key)
+    if subject is not None and subject.polled_at is not None:
         return None
     try:
         return await look(hub, target)
@@ -166,6 +186,9 @@ async def _poll(hub: Hub, target: Target[Any]) -> list[tuple[Any, Any]]:
 
 
 def _seen(hub: Hub, target: Target[Any]) -> Iterator[str]:
+    if not hub.connection.is_read:
+        notice = hub.connection.backoff.notice
+        yield f"Airflow has not read {'the connection' if notice is None else notice.text}"
     if target.is_polled:
         subject = hub.polls.subjects.get(target.key)
         yield subject.state() if subject is not None else "the service was not polled"

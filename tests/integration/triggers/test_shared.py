@@ -107,6 +107,7 @@ async def test_shared_tasks_have_no_context_of_the_task_that_started_them(world:
 
     class Curious(WebDataWebhookTrigger):
         def _target(self) -> Any:
+            seen.append(name.get())
             hub = Hub.of(self.webdata_conn_id)
             settings = hub.connection.settings
 
@@ -129,8 +130,8 @@ async def test_shared_tasks_have_no_context_of_the_task_that_started_them(world:
     async with tools.waiting(wanted) as (task,):
         await asyncio.to_thread(world.inbox.deliver, delivery(1), "k1")
         await task
-    assert "the first task" in seen
-    assert "none" in seen
+    assert seen[0] == "the first task"
+    assert set(seen[1:]) == {"none"}
 
 
 async def test_the_death_of_the_shared_reader_ends_every_wait(
@@ -164,6 +165,48 @@ async def test_the_connection_is_read_once(world: Any, tools: Any, monkeypatch: 
     waits = [for_delivery(f"k{number}") for number in range(50)]
     async with tools.waiting(*waits, *(for_check(monitor) for _ in range(50))):
         assert reads == ["webdata_default"]
+
+
+async def test_a_secrets_backend_that_is_unavailable(
+    world: Any, tools: Any, monkeypatch: pytest.MonkeyPatch, logs: list[Any]
+) -> None:
+    """The waits go on once the connection can be read, and read it once. No log line has a secret of the error."""
+    from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+
+    reads: list[str] = []
+    real = AsyncWebDataHook.aget_connection
+
+    async def unavailable(conn_id: str) -> Any:
+        reads.append(conn_id)
+        if len(reads) <= 3:
+            raise RuntimeError("no answer from https://vault.example/?token=hush")
+        return await real(conn_id)
+
+    monkeypatch.setattr(AsyncWebDataHook, "aget_connection", staticmethod(unavailable))
+    monitor = world.monitor()
+    async with tools.waiting(for_delivery("k1"), for_check(monitor)) as tasks:
+        assert not any(task.done() for task in tasks)
+    assert len(reads) == 4
+    shown = str(logs)
+    assert "no answer from https://vault.example" in shown
+    assert "hush" not in shown
+
+
+async def test_a_secrets_backend_that_hangs(world: Any, tools: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The wait ends at its deadline."""
+    from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+
+    over = asyncio.Event()
+
+    async def hang(_: str) -> Any:
+        await over.wait()
+        raise RuntimeError
+
+    monkeypatch.setattr(AsyncWebDataHook, "aget_connection", staticmethod(hang))
+    event = await asyncio.wait_for(tools.event_of(for_check("m", deadline=time.time() + 0.2)), 10)
+    assert event["status"] == "timeout"
+    assert "Airflow has not read the connection" in event["message"]
+    over.set()
 
 
 @pytest.mark.rule("retry-after")
