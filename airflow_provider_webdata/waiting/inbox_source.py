@@ -220,6 +220,10 @@ class InboxSource:
                 found = await self.past(batch)
             except Exception as error:  # noqa: BLE001 - retried
                 log.debug("%s: the search of past deliveries failed: %s", self._name, brief(error))
+                # The search of other subscriptions comes next, because only this one may fail.
+                for subscription in batch:
+                    if self._new.pop(subscription, self) is None:
+                        self._new[subscription] = None
                 await asyncio.sleep(backoff.failed(error))
                 continue
             backoff.recovered()

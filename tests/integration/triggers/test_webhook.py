@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.common import worker_exit
+from airflow_provider_webdata.inbox.reader import AsyncInboxReader, InboxUnreachableError
 from airflow_provider_webdata.triggers.webhook import WebDataWebhookTrigger
 from tests.support.service import WEBHOOK_SECRET
 from tests.support.waiting import PATIENCE
@@ -149,6 +150,24 @@ async def test_a_timeout_names_an_unreadable_inbox(
     assert event["status"] == "timeout"
     assert "could not be read" in event["message"]
     assert words in event["message"]
+
+
+async def test_a_search_that_fails_keeps_no_other_wait_from_its_own(
+    world: Any, tools: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first of two searches takes too long for the database again and again."""
+    real = AsyncInboxReader.search
+
+    async def search(reader: AsyncInboxReader, **query: Any) -> Any:
+        if "slow.event" in query["events"]:
+            raise InboxUnreachableError("the database took longer than 8 s")
+        return await real(reader, **query)
+
+    monkeypatch.setattr(AsyncInboxReader, "search", search)
+    world.inbox.deliver(body(), "k")
+    async with tools.waiting(trigger(key="k", events="slow.event"), begun=lambda hub: hub.inbox.subscriptions):
+        event = await tools.event_of(trigger(key="k"))
+    assert event["status"] == "done"
 
 
 async def test_an_unknown_connection(tools: Any) -> None:
