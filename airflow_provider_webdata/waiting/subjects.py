@@ -83,6 +83,11 @@ class Subject(ABC):
             return self.interval
         return min(HINT_PAUSES[min(min(self.hints.values()), len(HINT_PAUSES)) - 1], self.interval)
 
+    @property
+    def lacks_check(self) -> bool:
+        """Whether the last poll did not find a check that a target waits for."""
+        return False
+
     @abstractmethod
     async def poll(self, call: Call) -> list[tuple[Any, Any]]:
         """Poll the service, and return pairs of a target and an item for it."""
@@ -164,6 +169,11 @@ class MonitorSubject(Subject):
         self._webhook: tuple[str, tuple[str, ...]] | None = None
         # A text, because ten thousand checks would take about 2 kB each.
         self._last_over = ""
+
+    @property
+    def lacks_check(self) -> bool:
+        """Whether the last poll did not find a check that a target waits for."""
+        return bool(self._missing)
 
     @property
     def pause(self) -> float:

@@ -155,13 +155,17 @@ async def look(hub: Hub, target: Target[OutcomeT]) -> OutcomeT | None:
 
     The poll source keeps the target until `leave`, or until the hub closes.
 
-    :raises WebDataError: the service or the inbox is unavailable, or the target stays missing for longer than the
-        service's replica may lag.
+    :raises WebDataError: the service or the inbox is unavailable, or the job or monitor stays missing for longer than
+        the service's replica may lag. The outcome of a missing check is an `error`.
     """
     target.mailbox = Mailbox()
     _, subscriptions = target.begin(await hub.connection.settings())
     while True:
-        for _, item in await (_poll(hub, target) if target.is_polled else hub.inbox.past(subscriptions)):
+        try:
+            found = await (_poll(hub, target) if target.is_polled else hub.inbox.past(subscriptions))
+        except WaitFailedError as error:
+            return target.unfinished("error", brief(error), error.verdict)
+        for _, item in found:
             target.receive(item)
         while isinstance(decision := target.decide(), Judge):
             hook = await hub.connection.hook()
@@ -176,12 +180,17 @@ async def _poll(hub: Hub, target: Target[Any]) -> list[tuple[Any, Any]]:
     subject = hub.polls.add(target)
     began = time.monotonic()
     while True:
+        # A new object may still be missing in the replica.
         try:
-            return await subject.poll(hub.connection.call)
+            found = await subject.poll(hub.connection.call)
         except NotFoundError:
-            # A new object may still be missing in the replica.
             if time.monotonic() - began + subjects.MISSING_PAUSE > subjects.MISSING_LIMIT:
                 raise
+        else:
+            while (item := target.mailbox.pop()) is not None:
+                target.receive(item)
+            if not subject.lacks_check:
+                return found
         await asyncio.sleep(subjects.MISSING_PAUSE)
 
 

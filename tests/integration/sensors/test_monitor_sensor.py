@@ -291,6 +291,16 @@ def test_unknown_monitor(wait, monkeypatch, mode):
     assert "monitor not found" in str(done.error).lower()
 
 
+@pytest.mark.rule("check-get")
+@pytest.mark.parametrize("mode", MODES)
+def test_unknown_check(wait, service, monkeypatch, mode):
+    """A missing check ends the wait."""
+    monkeypatch.setattr(subjects, "MISSING_LIMIT", 0.5)
+    done = wait(service.monitor(), mode, check_id="0b9c1f4e-0000-4000-8000-000000000001", timeout=30)
+    assert done.ended == ("failed", 1)
+    assert "check not found" in str(done.error).lower()
+
+
 @pytest.mark.rule("status-401")
 @pytest.mark.parametrize("mode", ["poke", "defer"])
 def test_wrong_key_fails_immediately(wait, service, monkeypatch, mode):
