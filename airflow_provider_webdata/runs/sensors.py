@@ -22,6 +22,7 @@ from airflow_provider_webdata.api.retry import reschedule_delay
 from airflow_provider_webdata.common.arguments import checked_text
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.job_kinds import checked_kind
+from airflow_provider_webdata.inbox.reader import InboxError
 from airflow_provider_webdata.runs.jobs.results import JobResult
 from airflow_provider_webdata.runs.monitors.check import CheckWaitRun, check_with_pages
 from airflow_provider_webdata.runs.wait_run import WaitRun, in_worker, with_hub
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.waiting.target import Target
 
 
-_PASSING = (InvalidResponseError, RequestTimeoutError, ServerError, TransportError)
+_PASSING = (InboxError, InvalidResponseError, RequestTimeoutError, ServerError, TransportError)
 
 
 class SensorRun(WaitRun[OutcomeT]):
@@ -163,7 +164,11 @@ class CheckSensorRun(CheckWaitRun, SensorRun[CheckOutcome]):
         """Check once: poll the service, or with `Wait(by="webhook")` read the inbox first."""
         if self.task.polling_policy.wait_by != "webhook":
             return super().look()
-        was_delivered = self._was_delivered()
+        try:
+            was_delivered = self._was_delivered()
+        except InboxError as error:
+            was_delivered = False
+            self.log.warning("%s. Still waiting by safety polls", error.brief())
         if not was_delivered and not self._safety_poll_is_due():
             return None
         outcome = super().look()

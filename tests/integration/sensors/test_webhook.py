@@ -186,6 +186,25 @@ def test_a_safety_poll_makes_up_for_a_lost_delivery(connected_inbox, service, mo
     assert len(service.control.requests(f"/v2/monitor/{monitor}/checks$")) > 1
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_safety_polls_make_up_for_an_unavailable_inbox(connected_inbox, service, mode):
+    monitor = service.monitor(webhook=connected_inbox.webhook("late"))
+    found = service.check(monitor)
+    connected_inbox.stop()
+    done = check(monitor, mode, wait=Wait(by="webhook", poll_interval=1, safety_poll=1), after=AGO, timeout=60)
+    connected_inbox.start()
+    assert done.value["id"] == found
+
+
+@pytest.mark.parametrize("status", [200, 401, 404])
+@pytest.mark.parametrize("mode", MODES)
+def test_an_inbox_that_is_replaced_during_the_wait(connected_inbox, mode, status):
+    """Meanwhile, its address answers as a proxy, or as a server with another secret."""
+    connected_inbox.deliver(body(job="j"))
+    connected_inbox.answers = [(status, {})]
+    assert delivery(mode, job_id="j", timeout=120).value["job_id"] == "j"
+
+
 def test_connections_without_deliveries(connect, service):
     """Without an address or a secret no delivery can come, which no retry changes."""
     connect()
