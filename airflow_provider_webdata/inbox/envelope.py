@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from pydantic_core import from_json, to_json
 
@@ -29,6 +31,7 @@ MAX_URL = 2048
 """Maximum characters of a page's URL; a longer URL is dropped."""
 
 _MAX_FACT = 16 * 1024
+_MAX_DIGITS = 4000
 _CHANGED = (b'"changed"', b'"new"')
 _CHECK_COMPLETED, _JOB_COMPLETED = "check.completed", "completed"
 # Precedes what Airflow may reject in JSON: NUL, numbers beyond a float, and integers of more than 64 bits.
@@ -125,11 +128,7 @@ def _facts_of(name: str | None, outline: Outline) -> bytes | None:
 
 
 def _value_of(raw: Raw) -> Any:
-    try:
-        return parse_body(bytes(raw)) if len(bytes(raw)) <= _MAX_FACT else None
-    except NotJSONError:
-        # JSON with a number that Python does not parse.
-        return None
+    return parse_body(bytes(raw)) if len(bytes(raw)) <= _MAX_FACT else None
 
 
 def _facts(status: Raw, error: Raw) -> dict[str, Any]:
@@ -158,10 +157,22 @@ def parse_json(body: bytes) -> Any:
 
     :raises NotJSONError: the body is not JSON, not UTF-8, or too deeply nested.
     """
+    escaped = escape_halves(body)
     try:
-        return from_json(escape_halves(body), allow_inf_nan=False)
+        return from_json(escaped, allow_inf_nan=False)
     except (ValueError, RecursionError) as error:
+        with suppress(ValueError, RecursionError):
+            return json.loads(escaped.decode(), parse_int=_integer, parse_constant=_refuse)
         raise NotJSONError(str(error)) from None
+
+
+def _integer(digits: str) -> float:
+    # Python does not parse longer integers.
+    return int(digits) if len(digits) <= _MAX_DIGITS else float(digits)
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON")
 
 
 def first_of(payload: dict[str, Any]) -> dict[str, Any]:
