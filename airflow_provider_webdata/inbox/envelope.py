@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from .outline import Outline
 
 MAX_TEXT = 200
-"""Maximum characters of names and ids at the service."""
+"""Maximum characters of event names and ids at the service."""
+
+MAX_MONITOR_NAME = 256
+"""Maximum characters of a monitor's name at the service."""
 
 MAX_DAG_ID = 250
 """Maximum characters of a DAG's id in Airflow."""
@@ -110,7 +113,7 @@ class Envelope:
             webhook_id=text_of(outer.webhookId, MAX_TEXT),
             success=success,
             page_url=next(filter(None, urls), None),
-            monitor_name=name_of(labels.monitor, MAX_TEXT),
+            monitor_name=name_of(labels.monitor, MAX_MONITOR_NAME),
             dag_id=name_of(labels.dag_id, MAX_DAG_ID),
             is_meaningful=is_meaningful,
             facts=_facts_of(name, outline),

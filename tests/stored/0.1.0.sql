@@ -29,7 +29,7 @@ CREATE TABLE webdata_inbox_delivery (
 	name VARCHAR(200), 
 	job_id VARCHAR(200), 
 	monitor_id VARCHAR(200), 
-	monitor_name VARCHAR(200), 
+	monitor_name VARCHAR(256), 
 	dag_id VARCHAR(250), 
 	is_meaningful BOOLEAN, 
 	facts BLOB, 

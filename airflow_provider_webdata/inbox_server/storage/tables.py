@@ -23,7 +23,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects import mysql
 from sqlalchemy.types import TypeDecorator
 
-from airflow_provider_webdata.inbox.envelope import MAX_DAG_ID
+from airflow_provider_webdata.inbox.envelope import MAX_DAG_ID, MAX_MONITOR_NAME
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Dialect
@@ -83,7 +83,7 @@ delivery = Table(
     Column("job_id", exact_text(TEXT_LENGTH)),
     Column("monitor_id", exact_text(TEXT_LENGTH)),
     # From a managed webhook's metadata.
-    Column("monitor_name", exact_text(TEXT_LENGTH)),
+    Column("monitor_name", exact_text(MAX_MONITOR_NAME)),
     # From a managed webhook's metadata: readers of its DAG may read the delivery.
     Column("dag_id", exact_text(MAX_DAG_ID)),
     # Of a monitor's new or changed page: its change was judged meaningful.

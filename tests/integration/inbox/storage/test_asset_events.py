@@ -250,6 +250,14 @@ def test_the_asset_names_the_monitor(sqlite_airflow: Airflow) -> None:
     assert sqlite_airflow.runs("on_1") == [["both"], ["by id"]]
 
 
+def test_the_longest_name_of_a_monitor(airflow: Airflow) -> None:
+    name = "x" * 256
+    airflow.schedule(monitor_asset(name))
+    airflow.store.add([completed("c-1", metadata={"monitor": name})])
+    airflow.run_all(airflow.events())
+    assert airflow.runs() == [["c-1"]]
+
+
 def test_a_replay_repeats_no_event(sqlite_airflow: Airflow) -> None:
     sqlite_airflow.schedule(monitor_asset(MONITOR))
     sqlite_airflow.store.add([completed("c-1")])

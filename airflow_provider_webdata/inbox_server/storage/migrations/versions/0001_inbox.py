@@ -51,7 +51,7 @@ def upgrade() -> None:
         sa.Column("name", text(200)),
         sa.Column("job_id", text(200)),
         sa.Column("monitor_id", text(200)),
-        sa.Column("monitor_name", text(200)),
+        sa.Column("monitor_name", text(256)),
         sa.Column("dag_id", text(250)),
         sa.Column("is_meaningful", sa.Boolean()),
         sa.Column("facts", sa.LargeBinary().with_variant(mysql.LONGBLOB(), "mysql")),
