@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import MINYEAR
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from airflow_provider_webdata.common.coded_errors import ArgumentError
@@ -123,7 +124,8 @@ def is_over(check: MonitorCheck) -> bool:
 def finished_at(check: MonitorCheck) -> datetime | None:
     """Return the end time of a finished check, or the closest known time."""
     for text in (check.finished_at, check.updated_at, check.created_at):
-        if (found := moment(text)) is not None:
+        # Some servers write an unknown time as the year 1.
+        if (found := moment(text)) is not None and found.year > MINYEAR:
             return found
     return None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import MINYEAR, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow_provider_webdata.api.errors import NotFoundError
@@ -113,7 +113,8 @@ class CheckTarget(Target[CheckOutcome]):
             self.managed_url = delivery_url(settings.webhook.url or "", settings.conn_id)
             how = f"{by_webhook(self._safety_poll)} if the monitor reports to this Airflow, else {how}"
         # A delivery that is too early only causes a poll, which returns the actual end of the check.
-        since = self.queue.after - CLOCK_TOLERANCE if self.queue.after is not None else None
+        after = self.queue.after
+        since = None if after is None or after.year == MINYEAR else after - CLOCK_TOLERANCE
         events = (CHECK_COMPLETED,)
         by_monitor = Subscription(monitor_id=self._monitor_id, events=events, since=since)
         if self.queue.check_id is None:

@@ -109,6 +109,13 @@ async def test_checks_before_the_moment_do_not_count(world: Any, tools: Any) -> 
         assert part in event["message"]
 
 
+async def test_all_checks_since_the_first_year_count(world: Any, tools: Any) -> None:
+    monitor = world.monitor()
+    check = world.run(monitor)
+    event = await tools.event_of(trigger(monitor, after="0001-01-01T00:00:00Z", wait_by="auto"))
+    assert (event["status"], event["check_id"]) == ("done", check)
+
+
 @pytest.mark.rule("delivery-replay", "delivery-order")
 async def test_duplicate_and_late_deliveries_are_ignored(world: Any, tools: Any) -> None:
     monitor = world.monitor()

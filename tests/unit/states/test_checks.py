@@ -228,6 +228,7 @@ def test_each_check_is_decided_on_once(check_id: str | None, snapshots: list[Any
         ({"updatedAt": "2026-01-01T00:00:03Z"}, 3),
         ({"createdAt": "2026-01-01T00:00:04Z"}, 4),
         ({"finishedAt": "soon"}, None),
+        ({"finishedAt": "0001-01-01T00:00:00Z", "updatedAt": "2026-01-01T00:00:02Z"}, 2),
     ],
 )
 def test_when_a_check_ended(fields: Any, expected: int | None) -> None:
