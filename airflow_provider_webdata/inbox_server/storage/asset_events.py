@@ -334,6 +334,8 @@ def _is_meaningful(connection: Connection, row: Any) -> bool:
             delivery.c.conn_id == row.conn_id,
             delivery.c.job_id == row.job_id,
             delivery.c.is_meaningful.is_not(None),
+            # A replay is no further page.
+            delivery.c.replay_of.is_(None),
         )
         .order_by(delivery.c.is_meaningful.desc())
         .limit(min(pages, MAX_PAGES))

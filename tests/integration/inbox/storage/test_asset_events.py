@@ -519,8 +519,11 @@ def test_the_asset_of_meaningful_checks(sqlite_airflow: Airflow) -> None:
         monitor_asset(NAME, only_if_meaningful=True),
         monitor_asset(NAME),
     )
+    sqlite_airflow.store.add([page("replayed page", 1, is_meaningful=False)])
+    sqlite_airflow.store.replay([1])
     sqlite_airflow.store.add(
         [
+            check("replayed page", changed=2),
             page("meaningful", 1, is_meaningful=True),
             page("meaningful", 2, is_meaningful=False, status="new"),
             check("meaningful", changed=1, new=1),
@@ -534,9 +537,9 @@ def test_the_asset_of_meaningful_checks(sqlite_airflow: Airflow) -> None:
         ]
     )
     sqlite_airflow.run_all(sqlite_airflow.events())
-    meaningful = [["meaningful"], ["lost page"]]
+    meaningful = [["replayed page"], ["meaningful"], ["lost page"]]
     assert sqlite_airflow.runs("on_0") == sqlite_airflow.runs("on_1") == meaningful
-    names = ["meaningful", "noise", "lost page", "no change", "failed"]
+    names = ["replayed page", "meaningful", "noise", "lost page", "no change", "failed"]
     assert sqlite_airflow.runs("on_2") == [[name] for name in names]
 
 
