@@ -88,7 +88,7 @@ class Connection:
         while True:
             try:
                 settings = await self.settings()
-            except CodedError:
+            except CodedError:  # noqa: PERF203 - what is repeated is a lookup
                 raise
             except Exception as error:  # noqa: BLE001 - a secrets backend raises any error
                 await asyncio.sleep(self.backoff.failed(error))

@@ -191,11 +191,15 @@ class PollSource:
         for start in range(0, len(due), _BATCH):
             batch = due[start : start + _BATCH]
             polls = await asyncio.gather(*(self._poll(subject) for subject in batch), return_exceptions=True)
-            errors = [(subject, error) for subject, error in zip(batch, polls, strict=True) if error is not None]
+            errors = [
+                (subject, error) for subject, error in zip(batch, polls, strict=True) if error is not None
+            ]
             for subject, error in errors:
                 # A server that answers other polls is not down.
                 is_alone = isinstance(error, TransportError) and len(errors) < len(batch)
-                if not isinstance(error, WebDataError) or (isinstance(error, _CONNECTION_WIDE) and not is_alone):
+                if not isinstance(error, WebDataError) or (
+                    isinstance(error, _CONNECTION_WIDE) and not is_alone
+                ):
                     raise error
                 failed.append((subject, error))
         if failed and len(failed) == len(due):

@@ -191,7 +191,9 @@ def test_safety_polls_make_up_for_an_unavailable_inbox(connected_inbox, service,
     monitor = service.monitor(webhook=connected_inbox.webhook("late"))
     found = service.check(monitor)
     connected_inbox.stop()
-    done = check(monitor, mode, wait=Wait(by="webhook", poll_interval=1, safety_poll=1), after=AGO, timeout=60)
+    done = check(
+        monitor, mode, wait=Wait(by="webhook", poll_interval=1, safety_poll=1), after=AGO, timeout=60
+    )
     connected_inbox.start()
     assert done.value["id"] == found
 

@@ -165,7 +165,9 @@ async def test_a_search_that_fails_keeps_no_other_wait_from_its_own(
 
     monkeypatch.setattr(AsyncInboxReader, "search", search)
     world.inbox.deliver(body(), "k")
-    async with tools.waiting(trigger(key="k", events="slow.event"), begun=lambda hub: hub.inbox.subscriptions):
+    async with tools.waiting(
+        trigger(key="k", events="slow.event"), begun=lambda hub: hub.inbox.subscriptions
+    ):
         event = await tools.event_of(trigger(key="k"))
     assert event["status"] == "done"
 

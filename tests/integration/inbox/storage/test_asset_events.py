@@ -722,7 +722,9 @@ def test_an_event_whose_delivery_was_deleted_blocks_no_later_one(airflow: Airflo
     airflow.execute(delete(delivery).where(delivery.c.job_id == "c-2"))
     airflow.create_runs()
     rounds = iter(range(10))
-    with patch.object(events, "_register_next", lambda: next(rounds) >= 0 and AssetEvents._register_next(events)):
+    with patch.object(
+        events, "_register_next", lambda: next(rounds) >= 0 and AssetEvents._register_next(events)
+    ):
         airflow.run_all(events)
     assert airflow.runs() == [["c-1"], ["c-3"]]
 
