@@ -23,20 +23,30 @@ if TYPE_CHECKING:
 
     from sqlalchemy.orm import Session
 
-__all__ = ["ACTIVE", "SCHEDULED", "UNCONSUMED", "AssetModel", "register_event"]
+__all__ = ["ACTIVE", "QUEUEABLE", "SCHEDULED", "UNCONSUMED", "AssetModel", "register_event"]
 
-SCHEDULED = select(AssetModel).where(
+_OURS = select(AssetModel).where(
     AssetModel.uri.startswith(f"{SCHEME}://", autoescape=True),
-    AssetModel.active.has(),
-    AssetModel.scheduled_dags.any(
-        DagScheduleAssetReference.dag.has(DagModel.is_stale.is_(False) & DagModel.is_paused.is_(False))
-    ),
     ~AssetModel.watchers.any(),
 )
+_HAS_DAG = AssetModel.active.has() & AssetModel.scheduled_dags.any(
+    DagScheduleAssetReference.dag.has(DagModel.is_stale.is_(False) & DagModel.is_paused.is_(False))
+)
+SCHEDULED = _OURS.where(_HAS_DAG)
 """This package's assets on which an active DAG is scheduled.
 
 Excludes assets with a watcher, which handles them. Airflow keeps watchers only for assets with an active DAG, too.
 """
+
+QUEUEABLE = _OURS.where(
+    _HAS_DAG
+    | AssetModel.scheduled_dags.any(
+        DagScheduleAssetReference.dag.has(
+            DagModel.has_import_errors.is_(True) & DagModel.is_paused.is_(False)
+        )
+    )
+)
+"""The assets in `SCHEDULED`, and those whose DAG is inactive while its file cannot be imported."""
 
 ACTIVE = select(AssetModel).where(
     AssetModel.uri.startswith(f"{SCHEME}://", autoescape=True), AssetModel.active.has()

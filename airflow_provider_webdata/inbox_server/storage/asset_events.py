@@ -23,6 +23,7 @@ from sqlalchemy.orm import Session
 
 from airflow_provider_webdata.airflow_db.assets import (
     ACTIVE,
+    QUEUEABLE,
     SCHEDULED,
     UNCONSUMED,
     AssetModel,
@@ -252,9 +253,9 @@ class AssetEvents:
         with transaction(self._engine) as connection, Session(connection) as session:
             cursor = _locked_cursor(connection)
             end = sequencer.end(connection)
-            assets = {asset.uri: asset for asset in session.scalars(SCHEDULED)}
-            scheduled = _by_connection(assets)
-            rows = _completed_between(connection, scheduled, cursor, end)
+            assets = {asset.uri: asset for asset in session.scalars(QUEUEABLE)}
+            scheduled = _by_connection(session.scalars(SCHEDULED.with_only_columns(AssetModel.uri)))
+            rows = _completed_between(connection, _by_connection(assets), cursor, end)
             _queue(connection, assets, rows)
             is_full = len(rows) == ROUND
             processed = rows[-1].position if is_full else end

@@ -305,6 +305,22 @@ def test_no_event_without_a_dag_that_waits_for_it(
     assert sqlite_airflow.checks() == ["after"]
 
 
+def test_events_wait_for_a_dag_file_that_cannot_be_imported(airflow: Airflow) -> None:
+    """Airflow then counts its DAGs as removed, and their assets as inactive."""
+    airflow.schedule(monitor_asset(MONITOR))
+    airflow.execute(update(DagModel).values(is_stale=True, has_import_errors=True))
+    airflow.execute(delete(Base.metadata.tables["asset_active"]))
+    airflow.store.add([completed("c-1"), completed("c-2")])
+    events = airflow.events()
+    airflow.run_all(events)
+    assert airflow.checks() == []
+
+    airflow.execute(update(DagModel).values(is_stale=False, has_import_errors=False))
+    airflow.schedule(monitor_asset(MONITOR))
+    airflow.run_all(events)
+    assert airflow.runs() == [["c-1"], ["c-2"]]
+
+
 def uncontended(action: Callable[[], Any]) -> None:
     while True:
         with contextlib.suppress(ContendedError):
