@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 CLOCK_TOLERANCE = timedelta(minutes=5)
 """Maximum lag of the inbox's clock behind the service's."""
 
+_MAX_HINTS = 100
+
 
 class FoundCheck(NamedTuple):
     """A matching check, the decision about it, and how it was found."""
@@ -142,6 +144,9 @@ class CheckTarget(Target[CheckOutcome]):
         if check_id in self._hints or self.queue.was_decided(check_id):
             return None
         self._hints[check_id] = delivery
+        if len(self._hints) > _MAX_HINTS:
+            # The hint of a check that was decided long before its delivery stays.
+            del self._hints[next(iter(self._hints))]
         if self.queue.check_id not in (None, check_id):
             return None
         self.log.info("Delivery %s reports the end of check %s; polling the service.", delivery.id, check_id)

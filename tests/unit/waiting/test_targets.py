@@ -177,3 +177,14 @@ def test_the_deliveries_of_a_subscription() -> None:
     for value in ("", "x" * 201, "a\nb"):
         with pytest.raises(ValueError, match="job_id must be 1 to"):
             Subscription(job_id=value)
+
+
+def test_deliveries_that_come_long_after_their_checks_do_not_add_up() -> None:
+    target = CheckTarget("m", CheckQueue(CheckCriteria(), T0), policy("auto"), LOG)
+    for number in range(300):
+        # As a monitor that runs every 15 minutes, and whose deliveries arrive with the last attempt.
+        end = T0 + timedelta(minutes=15 * (number + 1))
+        target.receive([MonitorCheck(id=f"c{number}", status="completed", finished_at=end.isoformat())])
+        assert target.decide()
+        target.receive(delivery(number, job_id=f"c{number - 1}", event="monitor.check.completed"))
+    assert len(target._hints or ()) <= 100
