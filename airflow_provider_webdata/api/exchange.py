@@ -78,6 +78,8 @@ _HALF = "contains a lone surrogate, which UTF-8 cannot encode"
 _EMPTY: tuple[Any, ...] = (None, "", [], {})
 _ENDING_HEADERS = frozenset({"deprecation", "sunset"})
 _KEY_HEADER = "x-idempotency-key"
+_OF_PROXIES = frozenset({400, 403, 404, 405, 421})
+"""Client errors that a proxy may report for a moment, for example while the service behind it is replaced."""
 _NO_ROUTE = re.compile(r"Cannot (?:GET|POST|PATCH|PUT|DELETE) /[^\s<]*")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -603,9 +605,9 @@ class Reader(Generic[ResponseT]):
             cls, extra = UnsupportedError, {"lack": lack}
         elif may_be_missing(server, name, self._status):
             cls = UndeclaredServerError
-        elif self._status == 404 and not body and self._prepared.is_repeatable:
-            # From a proxy, which does not know whether the object exists.
-            cls = ServerError
+        elif not body and self._prepared.is_repeatable and self._status in _OF_PROXIES:
+            # From a proxy, which knows neither whether the object exists nor whether the call is allowed.
+            cls, extra = ServerError, {}
         return cls(
             self._endpoint.label,
             self._status,

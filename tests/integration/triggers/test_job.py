@@ -177,12 +177,13 @@ async def test_an_unknown_extract_job_of_a_self_hosted_server(
 
 
 @pytest.mark.rule("error-body")
+@pytest.mark.parametrize("status", [400, 403, 404, 405, 421])
 async def test_a_proxy_that_does_not_know_the_service_for_a_while(
-    service: Any, tools: Any, monkeypatch: pytest.MonkeyPatch
+    service: Any, tools: Any, monkeypatch: pytest.MonkeyPatch, status: int
 ) -> None:
-    """The 404 of a proxy does not mean that the job is missing."""
+    """The 404 of a proxy does not mean that the job is missing, nor its 403 that the wait is not permitted."""
     monkeypatch.setattr(subjects, "MISSING_LIMIT", 0.0)
-    service.faults = [(404, "404 page not found", {"Content-Type": "text/plain"})] * 3
+    service.faults = [(status, "page not found", {"Content-Type": "text/plain"})] * 3
     service.set("crawl", JOB, "completed")
     assert (await tools.event_of(trigger()))["status"] == "done"
 
