@@ -118,11 +118,12 @@ class PollSource:
                 return bool(
                     await self._connection.call(lambda hook: is_meaningful(hook, monitor_id, check_id))
                 )
-            except WebDataError as error:  # noqa: PERF203 - what is repeated is a request
-                is_lasting = error.verdict == "never" and not isinstance(error, TransportError)
+            except Exception as error:  # noqa: PERF203 - a lookup of the connection raises any error
+                verdict = error.verdict if isinstance(error, WebDataError) else "unknown"
+                is_lasting = verdict == "never" and not isinstance(error, TransportError)
                 if is_lasting or ("monitor", monitor_id) not in self.subjects:
-                    cause = f"check {check_id} of monitor {monitor_id}: {error.brief()}"
-                    raise WaitFailedError(cause, error.verdict) from error
+                    cause = f"check {check_id} of monitor {monitor_id}: {brief(error)}"
+                    raise WaitFailedError(cause, verdict) from error
                 await asyncio.sleep(backoff.failed(error))
 
     async def _run(self) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.hooks.webdata import WebDataHook
+from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
 from airflow_provider_webdata.triggers.monitor import WebDataMonitorCheckTrigger
 from airflow_provider_webdata.waiting import subjects
 from tests.support.service import NEVER
@@ -171,3 +172,28 @@ async def test_an_invalid_moment_is_named(connect: Any, tools: Any) -> None:
     event = await tools.event_of(trigger("m", after="yesterday"))
     assert event["status"] == "error"
     assert "after must be a time" in event["message"]
+
+
+async def test_a_key_that_is_renewed_while_the_secrets_backend_is_unavailable(
+    world: Any, tools: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The service refuses the key while it is asked for the pages of a check."""
+    reads: list[str] = []
+    real = AsyncWebDataHook.aget_connection
+
+    async def unavailable(conn_id: str) -> Any:
+        reads.append(conn_id)
+        if len(reads) == 2:
+            raise RuntimeError
+        return await real(conn_id)
+
+    monkeypatch.setattr(AsyncWebDataHook, "aget_connection", staticmethod(unavailable))
+    page = "https://news.example/"
+    world.control.set_page(page, html="<p>one euro</p>")
+    monitor = world.monitor(page, goal="Tell me when the price changes.")
+    world.run(monitor)
+    world.control.set_page(page, html="<p>the price is two euro</p>")
+    check = world.run(monitor)
+    world.control.add_fault("status", path=f"/v2/monitor/{monitor}/checks/.+", status=401)
+    event = await tools.event_of(trigger(monitor, after="2020-01-01T00:00:00Z", only_if_meaningful=True))
+    assert (event["status"], event["check_id"], len(reads)) == ("done", check, 3)
