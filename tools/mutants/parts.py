@@ -71,7 +71,13 @@ PARTS: dict[str, Part] = {
     ),
     "runs/money": Part(
         ("runs/money/*.py",),
-        ("unit/runs/test_paid_*.py", "unit/runs/test_call.py", "integration/operators/test_credits.py"),
+        (
+            "unit/hooks/test_ledger.py",
+            "unit/runs/test_paid_*.py",
+            "unit/runs/test_call.py",
+            "integration/operators/test_credits.py",
+            "integration/operators/test_paid_once.py",
+        ),
     ),
     "results/tables/load": Part(("results/tables/load.py",), ("unit/results/tables", "integration/tables")),
     "toolsets": Part(("toolsets/*.py",), ("unit/toolsets", "integration/toolsets")),

@@ -197,3 +197,16 @@ async def test_a_key_that_is_renewed_while_the_secrets_backend_is_unavailable(
     world.control.add_fault("status", path=f"/v2/monitor/{monitor}/checks/.+", status=401)
     event = await tools.event_of(trigger(monitor, after="2020-01-01T00:00:00Z", only_if_meaningful=True))
     assert (event["status"], event["check_id"], len(reads)) == ("done", check, 3)
+
+
+async def test_pages_that_the_service_refuses_end_the_wait(world: Any, tools: Any) -> None:
+    page = "https://news.example/"
+    world.control.set_page(page, html="<p>one euro</p>")
+    monitor = world.monitor(page, goal="Tell me when the price changes.")
+    world.run(monitor)
+    world.control.set_page(page, html="<p>the price is two euro</p>")
+    world.run(monitor)
+    world.control.add_fault("status", path=f"/v2/monitor/{monitor}/checks/.+", status=422, times=100)
+    event = await tools.event_of(trigger(monitor, after="2020-01-01T00:00:00Z", only_if_meaningful=True))
+    assert (event["status"], event["verdict"]) == ("error", "never")
+    assert f"of monitor {monitor}: get monitor check: HTTP 422" in event["message"]

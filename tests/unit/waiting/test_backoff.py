@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_webdata.waiting.backoff import MAX_NAMED_PAUSE, Backoff
+from airflow_provider_webdata.waiting.backoff import MAX_NAMED_PAUSE, MAX_PAUSE, Backoff
 
 
 class NamedError(Exception):
@@ -24,3 +24,10 @@ def test_nobody_comes_back_before_the_named_time(named: float, least: float) -> 
     pauses = [Backoff("the service", lambda _: None).failed(NamedError(named)) for _ in range(50)]
     assert all(least <= pause <= least + 1 for pause in pauses)
     assert len(set(pauses)) > 1, "nor all at once"
+
+
+def test_pauses_double_up_to_the_longest() -> None:
+    backoffs = [Backoff("the service", lambda _: None) for _ in range(50)]
+    for longest in (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, MAX_PAUSE, MAX_PAUSE):
+        pauses = [backoff.failed(Exception("busy")) for backoff in backoffs]
+        assert all(longest / 2 <= pause <= longest for pause in pauses)
