@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api import exchange
 from airflow_provider_webdata.api.config import ClientConfig
-from airflow_provider_webdata.api.deadline import AsyncDeadline, Deadline, hold_to_deadlines
 from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.api.file_transfer import FileTransfer
 from airflow_provider_webdata.api.http_clients import http_client
 from airflow_provider_webdata.api.pools import AsyncPools
 from airflow_provider_webdata.api.retry import Attempts
+from airflow_provider_webdata.common.deadline import AsyncDeadline, Deadline, hold_to_deadlines
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping

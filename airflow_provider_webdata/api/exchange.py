@@ -60,9 +60,9 @@ from airflow_provider_webdata.common.surrogates import escape_halves, is_utf8
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.api.config import ClientConfig
-    from airflow_provider_webdata.api.deadline import AsyncDeadline, Deadline
     from airflow_provider_webdata.api.models.base import RequestModel
     from airflow_provider_webdata.api.servers import Server
+    from airflow_provider_webdata.common.deadline import AsyncDeadline, Deadline
 
 log = logging.getLogger(__name__)
 

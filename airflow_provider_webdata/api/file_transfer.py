@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 from anyio.to_thread import run_sync
 
 from airflow_provider_webdata.api.config import HEADER_VALUE, TOKEN
-from airflow_provider_webdata.api.deadline import AsyncDeadline, Deadline, hold_to_deadlines
 from airflow_provider_webdata.api.errors import (
     InvalidResponseError,
     UploadError,
@@ -23,6 +22,7 @@ from airflow_provider_webdata.api.errors import (
 from airflow_provider_webdata.api.exchange import allowed_for, route_options
 from airflow_provider_webdata.api.http_clients import async_http_client, http_client
 from airflow_provider_webdata.api.multipart import MultipartBody
+from airflow_provider_webdata.common.deadline import AsyncDeadline, Deadline, hold_to_deadlines
 from airflow_provider_webdata.common.hosts import (
     HostRefusedError,
     addresses_for,

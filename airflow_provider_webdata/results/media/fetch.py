@@ -7,15 +7,23 @@ import binascii
 import ssl
 import threading
 import time
+import zlib
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
 
-from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+from tenacity import (
+    Retrying,
+    retry_if_exception_type,
+    stop_after_attempt,
+    stop_after_delay,
+    wait_random_exponential,
+)
 
 from airflow_provider_webdata.common.coded_errors import CodedError
+from airflow_provider_webdata.common.deadline import Deadline, hold_to_deadlines
 from airflow_provider_webdata.common.hosts import HostRefusedError, addresses_for
 from airflow_provider_webdata.common.http_clients import goes_through_proxy, http_client
 from airflow_provider_webdata.common.http_library import httpx
@@ -31,6 +39,7 @@ if TYPE_CHECKING:
 MAX_REDIRECTS = 5
 _GONE = frozenset({403, 404, 410})
 _TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
+_PART_BYTES = 2**18
 
 
 class MediaError(CodedError):
@@ -95,10 +104,15 @@ class MediaFetcher:
             "follow_redirects": False,
             # Without keep-alive, a connection verified for one host serves no other with the same IP.
             "limits": httpx.Limits(max_connections=settings.concurrency, max_keepalive_connections=0),
-            "headers": {"User-Agent": "airflow-provider-webdata", "Accept": "*/*"},
+            # Media is compressed already.
+            "headers": {
+                "User-Agent": "airflow-provider-webdata",
+                "Accept": "*/*",
+                "Accept-Encoding": "identity",
+            },
         }
-        self._proxied = http_client(**options, proxy=settings.proxy)
-        self._direct = http_client(**options, is_direct=True)
+        self._proxied = hold_to_deadlines(http_client(**options, proxy=settings.proxy))
+        self._direct = hold_to_deadlines(http_client(**options, is_direct=True))
 
     def stop(self) -> None:
         """Stop the downloads in other threads at their next chunk."""
@@ -119,27 +133,31 @@ class MediaFetcher:
         if not link.startswith(("http://", "https://")):
             declared, content = decoded(link)
             return self._store(declared, iter([content]), kind, path_for)
+        end = time.monotonic() + self._settings.max_seconds
         attempts = Retrying(
             retry=retry_if_exception_type((_TransientError, httpx.TransportError)),
-            stop=stop_after_attempt(self._settings.attempts),
+            stop=stop_after_attempt(self._settings.attempts) | stop_after_delay(self._settings.max_seconds),
             wait=wait_random_exponential(multiplier=0.2, max=5),
             reraise=True,
         )
         try:
-            return attempts(self._fetch, link, kind, path_for)
+            with Deadline(self._settings.max_seconds):
+                return attempts(self._fetch, link, kind, path_for, end)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
+            if time.monotonic() >= end:
+                raise self._too_slow() from error
             raise MediaError(
                 f"could not be fetched: {type(error).__name__}: {plain_reason(error)}"
             ) from error
 
-    def _fetch(self, link: str, kind: MediaKind, path_for: Callable[[str], ObjectStoragePath]) -> StoredMedia:
-        deadline = time.monotonic() + self._settings.max_seconds
+    def _fetch(
+        self, link: str, kind: MediaKind, path_for: Callable[[str], ObjectStoragePath], end: float
+    ) -> StoredMedia:
         with self._answer(link) as response:
             announced = response.headers.get("content-length", "")
             if announced.isdigit() and int(announced) > self._settings.max_bytes:
                 raise MediaError(f"has {announced} bytes, more than the {self._settings.max_bytes} allowed")
-            # Without a chunk size: a host that sends byte by byte would never fill a chunk.
-            chunks = self._in_time(response.iter_bytes(), deadline)
+            chunks = self._in_time(_content_of(response), end)
             return self._store(response.headers.get("content-type", ""), chunks, kind, path_for)
 
     @contextmanager
@@ -190,13 +208,16 @@ class MediaFetcher:
             extensions={"sni_hostname": url.raw_host.decode("ascii")},
         )
 
-    def _in_time(self, chunks: Iterator[bytes], deadline: float) -> Iterator[bytes]:
+    def _in_time(self, chunks: Iterator[bytes], end: float) -> Iterator[bytes]:
         for chunk in chunks:
             if self._stopped.is_set():
                 raise MediaError("was not fetched because the task is ending")
-            if time.monotonic() > deadline:
-                raise MediaError(f"took longer than {self._settings.max_seconds:g} seconds")
+            if time.monotonic() > end:
+                raise self._too_slow()
             yield chunk
+
+    def _too_slow(self) -> MediaError:
+        return MediaError(f"took longer than {self._settings.max_seconds:g} seconds")
 
     def _store(
         self,
@@ -236,6 +257,29 @@ def _check_status(response: httpx.Response) -> None:
         raise _TransientError(f"could not be fetched: HTTP {status}")
     if status != 200:
         raise MediaError(f"could not be fetched: HTTP {status}")
+
+
+def _content_of(response: httpx.Response) -> Iterator[bytes]:
+    """Yield the body in parts of bounded size, each as soon as it is received.
+
+    httpx would decompress all that it has read at once, and yield nothing for input without output.
+    """
+    encoding = response.headers.get("content-encoding", "identity").strip().lower()
+    if encoding == "identity":
+        yield from response.iter_raw()
+        return
+    if encoding not in ("gzip", "x-gzip"):
+        raise MediaError(f"has the Content-Encoding {encoding!r}, which is unsupported")
+    unpacker = zlib.decompressobj(31)
+    try:
+        for raw in response.iter_raw():
+            part = unpacker.decompress(raw, _PART_BYTES)
+            yield part
+            while unpacker.unconsumed_tail or len(part) == _PART_BYTES:
+                part = unpacker.decompress(unpacker.unconsumed_tail, _PART_BYTES)
+                yield part
+    except zlib.error as error:
+        raise MediaError(f"is not compressed as its Content-Encoding says: {error}") from error
 
 
 def decoded(link: str) -> tuple[str, bytes]:

@@ -19,9 +19,10 @@ from typing import Any
 import httpcore
 import pytest
 
-from airflow_provider_webdata.api import deadline, endpoints, errors, exchange, file_transfer, models
+from airflow_provider_webdata.api import endpoints, errors, exchange, file_transfer, models
 from airflow_provider_webdata.api.client import AsyncWebDataClient, ClientConfig, WebDataClient
 from airflow_provider_webdata.api.multipart import Upload
+from airflow_provider_webdata.common import deadline
 from tests.support.fault_server import API_KEY, Caller, FaultServer, Step, answer, drip
 from tests.support.waiting import PATIENCE
 

@@ -43,13 +43,20 @@ class MediaServer:
         self._server.server_close()
 
 
-def serve(body: bytes, content_type: str | None = "image/png", length: int | None = None) -> Route:
+def serve(
+    body: bytes,
+    content_type: str | None = "image/png",
+    length: int | None = None,
+    encoding: str | None = None,
+) -> Route:
     """A whole answer; with another `length` than the body has, it ends too early."""
 
     def route(handler: BaseHTTPRequestHandler) -> None:
         handler.send_response(200)
         if content_type is not None:
             handler.send_header("Content-Type", content_type)
+        if encoding is not None:
+            handler.send_header("Content-Encoding", encoding)
         handler.send_header("Content-Length", str(len(body) if length is None else length))
         handler.send_header("Set-Cookie", "tracker=1")
         handler.end_headers()
@@ -60,12 +67,15 @@ def serve(body: bytes, content_type: str | None = "image/png", length: int | Non
     return route
 
 
-def unannounced(chunks: Callable[[], Any], content_type: str = "video/mp4") -> Route:
+def unannounced(
+    chunks: Callable[[], Any], content_type: str = "video/mp4", encoding: str = "identity"
+) -> Route:
     """A chunked answer of unknown length."""
 
     def route(handler: BaseHTTPRequestHandler) -> None:
         handler.send_response(200)
         handler.send_header("Content-Type", content_type)
+        handler.send_header("Content-Encoding", encoding)
         handler.send_header("Transfer-Encoding", "chunked")
         handler.end_headers()
         try:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import base64
+import contextlib
+import gzip
 import itertools
 import json
 import socket
 import ssl
 import threading
+import time
+import tracemalloc
+import zlib
 from datetime import datetime, timedelta, timezone
 
 import httpx
@@ -195,19 +200,32 @@ def test_a_fault_is_reported_and_costs_nothing_else(server, tmp_path, route, wor
 
 
 def test_a_slow_host_is_given_up(server, tmp_path):
-    """One that says nothing, and one that drips for ever."""
+    """One that says nothing, and those that drip for ever: content, a header, and gzip without content."""
     over = threading.Event()
 
-    def drip():
-        yield PNG
+    def drip(first=PNG, rest=b"x"):
+        yield first
         while not over.wait(0.05):
-            yield b"x"
+            yield rest
 
+    def header(handler):
+        with contextlib.suppress(OSError):
+            for part in drip(b"HTTP/1.1 200 OK\r\nX-Slow: "):
+                handler.wfile.write(part)
+                handler.wfile.flush()
+        handler.close_connection = True
+
+    empty_block = b"\x00\x00\x00\xff\xff"
+    packer = zlib.compressobj(wbits=31)
+    start = packer.compress(b"") + packer.flush(zlib.Z_FULL_FLUSH)
     server.routes = {
         "/silent": lambda _: over.wait(20) and None,
         "/drip": unannounced(drip, "image/png"),
+        "/header": header,
+        "/nothing": unannounced(lambda: drip(start, empty_block), "image/png", "gzip"),
     }
-    limits = {"/silent": {"timeout": 0.3}, "/drip": {"timeout": 30, "max_seconds": 0.5}}
+    total = {"timeout": 30, "max_seconds": 0.5}
+    limits = {"/silent": {"timeout": 0.3}, "/drip": total, "/header": total, "/nothing": total}
     try:
         found = [
             kept(
@@ -221,9 +239,50 @@ def test_a_slow_host_is_given_up(server, tmp_path):
         over.set()
     errors = [item["keptMedia"][0]["error"] for (item,), _ in found]
     assert "ReadTimeout" in errors[0]
-    assert "took longer than 0.5 seconds" in errors[1]
-    assert [report.failed for _, report in found] == [1, 1]
+    assert all("took longer than 0.5 seconds" in error for error in errors[1:])
+    assert [report.failed for _, report in found] == [1] * len(limits)
     assert [*tmp_path.iterdir()] == []
+
+
+def test_all_attempts_share_the_time(server, tmp_path):
+    def cut(handler):
+        time.sleep(0.3)
+        serve(PNG, length=len(PNG) + 1)(handler)
+
+    server.routes = {"/cut": cut}
+    settings = MediaSettings(hosts=LOOPBACK, attempts=50, max_seconds=0.5)
+    (item,), _ = kept([document(screenshot=f"{server.url}/cut")], tmp_path, settings)
+    assert "took longer than 0.5 seconds" in item["keptMedia"][0]["error"]
+    assert len(server.paths()) < 4
+
+
+def test_a_compressed_file(server, tmp_path):
+    """It is kept as it was before, and its size counts unpacked; its memory is bounded."""
+    bomb = gzip.compress(PNG + bytes(50_000_000))
+    server.routes = {
+        "/packed": serve(gzip.compress(PNG), encoding="gzip"),
+        "/bomb": serve(bomb, encoding="gzip"),
+        "/twice": serve(gzip.compress(bomb), encoding="gzip, gzip"),
+        "/broken": serve(PNG, encoding="gzip"),
+    }
+    settings = MediaSettings(hosts=LOOPBACK, max_bytes=1_000_000)
+    tracemalloc.start()
+    try:
+        items, _ = kept(
+            [document(screenshot=server.url + path) for path in server.routes], tmp_path, settings
+        )
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    records = [item["keptMedia"][0] for item in items]
+    assert records[0]["bytes"] == len(PNG)
+    assert [record.get("error", "")[:25] for record in records[1:]] == [
+        "has more than the 1000000",
+        "has the Content-Encoding ",
+        "is not compressed as its ",
+    ]
+    assert most < 20_000_000
+    assert {headers["accept-encoding"] for _, headers in server.requests} == {"identity"}
 
 
 def test_what_passes_is_tried_again(server, tmp_path):
