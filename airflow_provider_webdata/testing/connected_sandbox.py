@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pluggy import HookimplMarker
 
+from airflow_provider_webdata.api.errors import ConfigurationError
+from airflow_provider_webdata.common.hosts import is_loopback, url_host
 from airflow_provider_webdata.sandbox.control import SandboxControl
 from airflow_provider_webdata.sandbox.server import SandboxServer
 
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 
     from airflow.sdk import DAG, BaseOperator
     from airflow.triggers.base import BaseTrigger, TriggerEvent
+
+    from airflow_provider_webdata.hooks.connection import ConnectionSettings
 
     from .local.attempt import LocalRuns
 
@@ -178,6 +183,24 @@ def _name_of(task_instance: Any) -> str:
     return f"{task_instance.task_id}{'' if index is None or index < 0 else f' [{index}]'}"
 
 
+def _refuse_other_services(environment: pytest.MonkeyPatch) -> None:
+    """Refuse connections to other machines: a test must not call a service that bills."""
+    # They import Airflow, which reads its settings then.
+    from airflow_provider_webdata.hooks import connection, webdata, webdata_async
+
+    def settings_of(*args: Any) -> ConnectionSettings:
+        settings = connection.settings_of(*args)
+        if not is_loopback(url_host(settings.client.base_url)):
+            raise ConfigurationError(
+                f"connection {settings.conn_id!r}: host (Base URL) is not that of the sandbox; before the test uses "
+                f"the connection, call connect({settings.conn_id!r}) of the fixture"
+            )
+        return settings
+
+    for module in (webdata, webdata_async):
+        environment.setattr(module, "settings_of", settings_of)
+
+
 async def _first_event(trigger: BaseTrigger) -> TriggerEvent:
     async for event in trigger.run():
         return event
@@ -198,7 +221,10 @@ def connected_sandbox(folder: Path, **settings: Any) -> Iterator[ConnectedSandbo
     ):
         # Triggers run in the process of the test: a deferred task has no worker.
         environment.setenv("AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL", "0")
+        for name in ("no_proxy", "NO_PROXY"):
+            environment.setenv(name, ",".join(filter(None, (os.environ.get(name), "127.0.0.1"))))
         keep_execution_api()
+        _refuse_other_services(environment)
         sandbox = ConnectedSandbox(server, inbox, environment)
         sandbox.connect()
         yield sandbox

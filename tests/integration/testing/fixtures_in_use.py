@@ -67,6 +67,30 @@ def test_another_connection(webdata_sandbox):
         assert hook.search({"query": "coffee"}).data.web
 
 
+def test_the_service_is_not_called(webdata_sandbox, monkeypatch):
+    """Whoever tests has its connection in the environment, perhaps."""
+    monkeypatch.setenv("AIRFLOW_CONN_SHOP", "webdata://:a-real-key@service.example/https")
+    text = r"(?s)'shop': host \(Base URL\) is not that of the sandbox.* connect\('shop'\)"
+    with WebDataHook("shop") as hook, pytest.raises(Exception, match=text):
+        hook.search({"query": "coffee"})
+    for deferrable in (False, True):
+        crawl = WebDataCrawlOperator(task_id="c", url=PAGE, webdata_conn_id="shop", deferrable=deferrable)
+        with pytest.raises(Exception, match=text):
+            webdata_sandbox.execute(crawl)
+    webdata_sandbox.connect("shop")
+    with WebDataHook("shop") as hook:
+        assert hook.search({"query": "coffee"}).data.web
+
+
+def test_a_proxy_of_the_environment(monkeypatch, request):
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("NO_PROXY", "intranet.example")
+    sandbox = request.getfixturevalue("webdata_sandbox")
+    assert os.environ["NO_PROXY"].startswith("intranet.example,")
+    sandbox.set_page(PAGE, "<p>Here.</p>")
+    assert scrape(sandbox)["markdown"] == "Here."
+
+
 @pytest.mark.parametrize("kind", ["webhook", "polling"])
 @pytest.mark.parametrize("deferrable", [True, False])
 def test_jobs_are_over_at_once(webdata_sandbox, capfd, kind, deferrable):
