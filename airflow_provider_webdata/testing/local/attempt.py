@@ -7,10 +7,12 @@ import json
 import uuid
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import DAG
 from airflow.sdk.api.datamodels._generated import DagRun, DagRunState, DagRunType, TIRunContext
+from airflow.sdk.bases.xcom import BaseXCom
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 from pydantic import PrivateAttr
 
@@ -29,13 +31,13 @@ class LocalRuns:
 
     def __init__(self, began: datetime) -> None:
         self._began = began
-        self._xcoms: dict[tuple[str, str, str], Any] = {}
+        self._xcoms: dict[tuple[str, str, str], str] = {}
         self._last: dict[str, DagRun] = {}
 
     def start(self, task: BaseOperator, given: Mapping[str, Any]) -> LocalAttempt:
         """Start a run of a task.
 
-        :param given: values that replace those of Airflow's context; `logical_date` is also that of the run.
+        :param given: values that replace those of Airflow's context; the dates and the partition are also the run's.
         """
         now = datetime.now(timezone.utc)
         date = given.get("logical_date", now)
@@ -49,8 +51,8 @@ class LocalRuns:
             run_type=DagRunType.MANUAL,
             state=DagRunState.RUNNING,
             logical_date=date,
-            data_interval_start=date,
-            data_interval_end=date,
+            data_interval_start=given.get("data_interval_start", date),
+            data_interval_end=given.get("data_interval_end", date),
             run_after=date or now,
             start_date=self._began,
             end_date=None,
@@ -73,7 +75,7 @@ class LocalAttempt:
         task: BaseOperator,
         run: DagRun,
         before: DagRun | None,
-        xcoms: dict[tuple[str, str, str], Any],
+        xcoms: dict[tuple[str, str, str], str],
         given: Mapping[str, Any],
     ) -> None:
         self._task = task
@@ -123,11 +125,11 @@ class LocalAttempt:
 class _TaskInstance(RuntimeTaskInstance):
     """Airflow's task instance. What it would request from the supervisor is in memory."""
 
-    _xcoms: dict[tuple[str, str, str], Any] = PrivateAttr(default_factory=dict)
+    _xcoms: dict[tuple[str, str, str], str] = PrivateAttr(default_factory=dict)
     _before: DagRun | None = PrivateAttr(None)
 
     def xcom_push(self, key: str, value: Any) -> None:
-        self._xcoms[self.dag_id, self.task_id, key] = value
+        self._xcoms[self.dag_id, self.task_id, key] = json.dumps(BaseXCom.serialize_value(value))
 
     def xcom_pull(
         self,
@@ -140,7 +142,8 @@ class _TaskInstance(RuntimeTaskInstance):
     ) -> Any:
         is_single = task_ids is None or isinstance(task_ids, str)
         names = [task_ids or self.task_id] if is_single else task_ids or ()
-        found = [self._xcoms.get((dag_id or self.dag_id, str(name), key), default) for name in names]
+        texts = [self._xcoms.get((dag_id or self.dag_id, str(name), key)) for name in names]
+        found = [default if text is None else _stored(text) for text in texts]
         return found[0] if is_single else found
 
     def get_previous_dagrun(self, state: str | None = None) -> DagRun | None:  # noqa: ARG002
@@ -149,6 +152,11 @@ class _TaskInstance(RuntimeTaskInstance):
     @staticmethod
     def get_task_states(*_: Any, **__: Any) -> dict[str, Any]:
         return {}
+
+
+def _stored(text: str) -> Any:
+    """Return a value as Airflow returns it from its database."""
+    return BaseXCom.deserialize_value(SimpleNamespace(value=json.loads(text)))
 
 
 class _Store:

@@ -197,6 +197,39 @@ def test_a_task_reads_the_result_of_another(webdata_sandbox):
     assert webdata_sandbox.execute(two.get_task("count")) == (2, True)
 
 
+def test_a_result_is_stored_as_in_airflow(webdata_sandbox):
+    with DAG("stored", schedule=None) as stored:
+
+        @task
+        def first():
+            return {1: ("a", "b")}
+
+        @task
+        def second(found):
+            return found
+
+        @task
+        def wrong():
+            return object()
+
+        second(first())
+        wrong()
+    webdata_sandbox.execute(stored.get_task("first"))
+    assert webdata_sandbox.execute(stored.get_task("second")) == {"1": ("a", "b")}
+    with pytest.raises(TypeError):
+        webdata_sandbox.execute(stored.get_task("wrong"))
+
+
+def test_the_interval_of_a_run(webdata_sandbox):
+    search = WebDataSearchOperator(
+        task_id="s", query="{{ data_interval_start | ds }}", tbs="{{ macros.webdata.tbs(dag_run) }}"
+    )
+    start, end = (datetime(2026, 1, day, tzinfo=timezone.utc) for day in (5, 12))
+    webdata_sandbox.execute(search, {"data_interval_start": start, "data_interval_end": end})
+    sent = webdata_sandbox.requests("/v2/search")[-1]["body"]
+    assert (sent["query"], sent["tbs"]) == ("2026-01-05", "cdr:1,cd_min:01/05/2026,cd_max:01/11/2026")
+
+
 def test_the_schedule_of_a_monitor(webdata_sandbox):
     monitor = WebDataCreateMonitorOperator(
         task_id="m",
