@@ -73,7 +73,8 @@ def webdata_embeddings():
         limit=100,
         # Without this, a change may show two days late, from the service's cache.
         scrape_options={"max_age": 0},
-        changes=Changes("{{ params.folder }}/{{ dag.dag_id }}/seen", emit="changed"),
+        # If a later task fails, the next run emits these pages again.
+        changes=Changes("{{ params.folder }}/{{ dag.dag_id }}/seen", emit="changed", commit="downstream"),
         output=Output(
             "{{ params.folder }}/{{ dag.dag_id }}/{{ run_id | replace(':', '_') }}.jsonl", documents=True
         ),

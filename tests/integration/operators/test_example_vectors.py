@@ -37,7 +37,7 @@ class Vectors:
     database: str
     source: str
 
-    def run(self) -> Outcome:
+    def run(self, state: str = "success") -> Outcome:
         url = urlsplit(self.database)
         vectors = {
             "conn_type": "postgres",
@@ -52,7 +52,7 @@ class Vectors:
             AIRFLOW_CONN_WEBDATA_DEFAULT=connection(self.sandbox),
             AIRFLOW_CONN_VECTORS=json.dumps(vectors),
         )
-        assert done.run["state"] == "success", done.log[-4000:]
+        assert done.run["state"] == state, done.log[-4000:]
         return done
 
     def query(self, sql: str) -> list[Any]:
@@ -77,7 +77,7 @@ def vectors(
     name: str = request.param
     source = (EXAMPLES / f"{name}.py").read_text().replace(f"\n{name}()\n", f"\ndag = {name}()\n")
     source = source.replace("tempfile.gettempdir()", repr(str(tmp_path)))
-    database = server.create_database(name).replace("+psycopg2", "")
+    database = server.create_database(f"{name}_{request.function.__name__}"[:60]).replace("+psycopg2", "")
     return Vectors(airflow, sandbox, database, source)
 
 
@@ -128,3 +128,29 @@ def test_parts_are_replaced_when_their_page_changes(vectors: Vectors) -> None:
     assert dict(vectors.query("SELECT url, count(*) FROM web_parts GROUP BY url")) == {
         "https://river.example/": parts
     }
+
+
+@pytest.mark.parametrize(
+    ("vectors", "task", "table"),
+    [
+        ("webdata_pgvector", "embed", "web_pages"),
+        pytest.param(
+            "webdata_embeddings",
+            "store",
+            "web_parts",
+            marks=pytest.mark.skipif(
+                sys.version_info < (3, 11), reason="Airflow's agents know no Python 3.10"
+            ),
+        ),
+    ],
+    indirect=["vectors"],
+)
+def test_a_failed_load_loses_no_page(vectors: Vectors, task: str, table: str) -> None:
+    vectors.source = vectors.source.replace('"retries": 2', '"retries": 0')
+    database = vectors.database
+    vectors.database = database.replace(f":{urlsplit(database).port}/", ":1/")
+    assert f"{task}.return_value" not in vectors.run("failed").xcom
+    vectors.database = database
+    vectors.run()
+    [[pages]] = vectors.query(f"SELECT count(DISTINCT url) FROM {table}")
+    assert pages > 3

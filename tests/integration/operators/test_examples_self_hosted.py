@@ -31,7 +31,12 @@ dags = []
 for path, name, *tasks in {dags}:
     # Airflow finds the DAGs of a module among its names.
     globals()[name] = dag = getattr(load(path), name)()
-    dags.append(dag.partial_subset(tasks) if tasks else dag)
+    if tasks:
+        dag = dag.partial_subset(tasks)
+        for task in dag.tasks:
+            # The tasks that consume its pages are missing.
+            task.changes.commit = "publication"
+    dags.append(dag)
 del dag
 """
 # Of these, only the crawl is a call of the server; the other tasks are about a database.
