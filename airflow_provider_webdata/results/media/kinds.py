@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mimetypes
+import re
 from typing import Literal
 
 MediaKind = Literal["image", "audio", "video", "pdf"]
@@ -60,6 +61,7 @@ _EXTENSIONS = {
     "audio/wav": "wav",
     "audio/ogg": "ogg",
     "audio/flac": "flac",
+    "audio/webm": "weba",
     "video/mp4": "mp4",
     "video/mp2t": "ts",
     "video/webm": "webm",
@@ -67,7 +69,11 @@ _EXTENSIONS = {
     "application/pdf": "pdf",
 }
 # Generic types that servers declare for any file.
-_ALSO_FOR_FILES = frozenset({"application/octet-stream", "application/x-download", "application/ogg"})
+_ALSO_FOR_FILES = frozenset(
+    {"application/octet-stream", "application/x-download", "application/ogg", "application/mp4"}
+)
+# What may precede the first tag: a byte order mark, white space, and comments.
+_BEFORE_TAG = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:<!--(?:(?!-->).)*-->\s*)*(?=<)", re.DOTALL)
 
 FIRST_BYTES = 512
 """Number of bytes that `type_of` needs."""
@@ -77,6 +83,8 @@ _SVG = "image/svg+xml"
 
 def sniffed(first: bytes) -> str | None:
     """Detect the content type from a file's first bytes, or return None."""
+    if before := _BEFORE_TAG.match(first[:FIRST_BYTES]):
+        first = first[before.end() :]
     for offset, beginning, content_type in _BEGINNINGS:
         if first[offset : offset + len(beginning)] == beginning:
             return _SVG if content_type == "text/xml" and b"<svg" in first[:FIRST_BYTES] else content_type

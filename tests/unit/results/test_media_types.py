@@ -27,6 +27,7 @@ TYPES = [
     ("video/mp4", M4A, "audio", "video/mp4"),
     ("audio/mp3", b"ID3\x04........", "audio", "audio/mpeg"),
     ("audio/webm", b"\x1a\x45\xdf\xa3....", "audio", "audio/webm"),
+    ("application/mp4", MP4, "video", "video/mp4"),
     ("", b"OggS........", "audio", "audio/ogg"),
     ("image/svg+xml", b"<svg onload='alert(1)'>", "image", None),
     ("image/svg+xml", b"<?xml version='1.0'?><svg>", "image", None),
@@ -54,6 +55,10 @@ def test_type(said, first, kind, expected):
 SVG = [
     (b"<svg/>", "image/svg+xml"),
     (b"<?xml version='1.0'?>\n<!-- a -->\n<svg/>", "image/svg+xml"),
+    (b"\xef\xbb\xbf<?xml version='1.0'?><svg/>", "image/svg+xml"),
+    (b"\n  <!-- a -->\r\n<!-- b --><svg/>", "image/svg+xml"),
+    (b"<!-- a --><html><svg/></html>", None),
+    (b"<!-- a <svg/>", None),
     (b"<?xml version='1.0'?><feed/>", None),
     (b"<html><svg/></html>", None),
 ]
@@ -69,6 +74,7 @@ EXTENSIONS = [
     ("audio/mpeg", "mp3"),
     ("image/tiff", "tiff"),
     ("image/svg+xml", "svg"),
+    ("audio/webm", "weba"),
     ("image/x-new", "bin"),
 ]
 
