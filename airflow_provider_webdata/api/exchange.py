@@ -71,6 +71,8 @@ MARGIN_SECONDS = 15.0
 
 _MAX_BODY_BYTES = 10 * 1024 * 1024
 _MAX_ERROR_BYTES = 256 * 1024
+# The requested ones. Of a body that is compressed twice, a few bytes could fill the memory.
+_ENCODINGS = frozenset({"", "identity", "gzip", "deflate"})
 _SHOWN_CHARACTERS = 200
 
 _HALF = "contains a lone surrogate, which UTF-8 cannot encode"
@@ -438,6 +440,12 @@ class Reader(Generic[ResponseT]):
             self._limit = min(self._limit, _MAX_ERROR_BYTES)
         elif (announced := self._headers.get("content-length", "")).isdecimal():
             self._check_size(int(announced))
+        encoding = self._headers.get("content-encoding", "").strip().lower()
+        if encoding not in _ENCODINGS:
+            if self._status < 300:
+                raise self._unusable(f"its Content-Encoding is {encoding!r}, which was not requested")
+            # The status of an error is enough.
+            self._headers["content-encoding"] = "identity"
 
     def _check_size(self, size: int) -> None:
         if size > self._limit and self._status < 300:
