@@ -10,7 +10,12 @@ from airflow_provider_webdata.common.coded_errors import brief
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.files.formats import LIST_SUFFIX, QUARANTINE, format_of
 from airflow_provider_webdata.results.files.partitions import delete_stale, files_of, paths_of_run, writer_of
-from airflow_provider_webdata.results.files.storage import modified_at, move_file, storage_path
+from airflow_provider_webdata.results.files.storage import (
+    modified_at,
+    move_file,
+    storage_errors,
+    storage_path,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -27,8 +32,8 @@ def publish(url: str, *, force: bool = False) -> list[str]:
 
     :param url: path or URL of the output, or of the list (`.files.json`) of a partitioned output.
     :param force: replace the output even if it is newer than the quarantined results.
-    :raises OutputError: the path is not that of an output, the output has no quarantined results or is newer, or its
-        storage is unavailable here.
+    :raises OutputError: the path is not that of an output, the output has no quarantined results or is newer, a file of
+        the results is missing, or the storage is unavailable here.
     """
     url = url.strip().removesuffix(QUARANTINE)
     is_list = url.endswith(LIST_SUFFIX)
@@ -48,10 +53,15 @@ def publish(url: str, *, force: bool = False) -> list[str]:
         if is_list:
             files = files_of(url, QUARANTINE)
             before = paths_of_run(url, writer_of(url, QUARANTINE))
-            for path in files:
-                # An interrupted call may have moved the file already.
-                with suppress(FileNotFoundError):
-                    move_file(f"{path}{QUARANTINE}", path)
+            # An interrupted call may have moved a file already.
+            waiting = [path for path in files if _exists(path + QUARANTINE)]
+            if missing := [path for path in files if path not in waiting and not _exists(path)]:
+                raise OutputError(
+                    f"{url}{QUARANTINE} names {missing[0]}, but neither this file nor {missing[0]}{QUARANTINE} exists. "
+                    "Nothing was published; restore the file, or clear the task to request the results again"
+                )
+            for path in waiting:
+                move_file(f"{path}{QUARANTINE}", path)
         move_file(f"{url}{QUARANTINE}", url)
     except FileNotFoundError as error:
         raise OutputError(
@@ -96,6 +106,11 @@ def discard(url: str, written: datetime | None, files: Collection[str], run: str
         return False
     log.info("Deleted the rejected results of an earlier attempt or run, %s%s", url, QUARANTINE)
     return True
+
+
+def _exists(url: str) -> bool:
+    with storage_errors(url, "read"):
+        return bool(storage_path(url).exists())
 
 
 def _check_age(url: str) -> None:

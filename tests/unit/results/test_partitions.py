@@ -27,6 +27,7 @@ from airflow_provider_webdata.results.files.partitions import (
     list_url,
     value_at,
 )
+from airflow_provider_webdata.results.files.quarantine import publish
 from airflow_provider_webdata.results.tables.items import ResultsFile
 
 PAGES = columns_of("document")
@@ -297,6 +298,24 @@ def test_each_value_in_an_item_has_a_file(values: list[Any]) -> None:
         assert key.strip()
         assert len(key) <= MAX_CHARACTERS_OF_A_KEY
         assert {value_at(items[number], "json.kind") for number in numbers} == {key}
+
+
+def test_no_rejected_result_is_published_if_one_is_missing(tmp_path: Path) -> None:
+    before = write(f"{tmp_path}/run.jsonl", [page("https://a.example", "old")]).files
+    with PartitionedOutput(f"{tmp_path}/run.jsonl", PAGES, "host", DAY, "other") as output:
+        output.write([page(f"https://{host}.example", "new") for host in "ab"])
+        output.quarantine()
+    lost = tmp_path / "host=b.example" / "run.jsonl.rejected"
+    content = lost.read_bytes()
+    lost.unlink()
+    with pytest.raises(OutputError, match=r"names .*host=b.example/run.jsonl, but neither"):
+        publish(output.url)
+    assert files_of(output.url) == [entry["path"] for entry in before]
+    assert b"old" in Path(before[0]["path"]).read_bytes()
+    lost.write_bytes(content)
+    publish(output.url)
+    assert all(b"new" in Path(path).read_bytes() for path in files_of(output.url))
+    assert len(files_of(output.url)) == 2
 
 
 def test_a_day_without_items_has_a_file(tmp_path: Path) -> None:
