@@ -178,7 +178,8 @@ def _probe(path: str) -> None:
 
 def check_folder(url: str) -> None:
     """Check that files can be written in a folder; see `check_file`."""
-    check_file(f"{url.rstrip('/')}/any")
+    # A name that no user gives to a folder.
+    check_file(f"{url.rstrip('/')}/.webdata-check")
 
 
 class WholeFile:

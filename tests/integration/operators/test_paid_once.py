@@ -59,7 +59,7 @@ OUTPUT, MEDIA = {"output": "{folder}/file/x.jsonl"}, {"media": "{folder}/file/me
 UNWRITABLE = [
     *((name, OUTPUT, "file/x.jsonl cannot be written on this machine") for name in OPERATORS),
     *(
-        (name, MEDIA, "file/media/any cannot be written on this machine")
+        (name, MEDIA, "file/media/.webdata-check cannot be written on this machine")
         for name in OPERATORS
         if name != "Map"
     ),

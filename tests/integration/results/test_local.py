@@ -27,6 +27,7 @@ from airflow_provider_webdata.results.errors import OutputError, StorageError
 from airflow_provider_webdata.results.files.formats import FORMATS, SUFFIXES
 from airflow_provider_webdata.results.files.output import OutputFile, check_output
 from airflow_provider_webdata.results.files.partitions import files_of
+from airflow_provider_webdata.results.files.storage import check_folder
 from airflow_provider_webdata.results.tables.items import ResultsFile
 from tests.support.rows import item_of
 from tests.support.tables import each_row
@@ -410,3 +411,9 @@ def test_the_umask_holds(tmp_path):
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "x.jsonl").stat().st_mode) == 0o600
+
+
+def test_a_folder_may_hold_any_other(tmp_path):
+    (tmp_path / "any").mkdir()
+    check_folder(str(tmp_path))
+    assert [found.name for found in tmp_path.iterdir()] == ["any"]
