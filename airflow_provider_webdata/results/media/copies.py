@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from airflow_provider_webdata.common.plain_errors import plain_reason
+from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.results.files.storage import storage_path
 from airflow_provider_webdata.results.item_paths import at_path
 from airflow_provider_webdata.results.media.fetch import MediaError, MediaFetcher, MediaSettings, StoredMedia
@@ -162,7 +163,7 @@ def _rewritten(
 def _page_of(item: Mapping[str, Any]) -> str:
     metadata = item.get("metadata")
     address = metadata.get("sourceURL") if isinstance(metadata, Mapping) else None
-    return str(address or item.get("url") or "a page without URL")
+    return without_secrets(str(address or item.get("url") or "a page without URL"))
 
 
 def _media_links(item: Any) -> Iterator[_MediaLink]:

@@ -12,6 +12,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 from airflow_provider_webdata.common.arguments import checked_text, removal_limit
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.run_span import run_span, time_zone_of
+from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.common.xcom_keys import MISSING
 from airflow_provider_webdata.hooks.task_metrics import gauge
 from airflow_provider_webdata.results.columns import CHANGES as COLUMNS
@@ -88,7 +89,7 @@ class Compare(Step):
         if site is not None and others and not self.changes.shared:
             self._log.warning(
                 "Earlier runs with the manifest %s read %s. This run reads %s: it emits all pages, and removes none",
-                *(self.folder.url, " and ".join(sorted(others)), site),
+                *(self.folder.url, *map(without_secrets, (" and ".join(sorted(others)), site))),
             )
             self._log.warning(
                 "Use a folder for each site. In mapped tasks, use {{ task.url | replace('/', '_') }}: an index changes "

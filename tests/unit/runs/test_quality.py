@@ -30,6 +30,7 @@ from airflow_provider_webdata.results.tables.items import ResultsFile
 from airflow_provider_webdata.runs.publishing.step import Results
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from tests.support.direct import TaskInstance, context_of
+from tests.support.service import connection_text
 from tests.support.tables import each_row
 
 DAY = datetime(2026, 1, 2, tzinfo=timezone.utc)
@@ -480,3 +481,25 @@ def test_what_works_is_not_refused() -> None:
     WebDataSearchOperator(task_id="t", query="q", scrape_options={"formats": ["markdown"]}, quality=PAGED)
     WebDataJobSensor(task_id="t", kind="crawl", job_id="1", quality=PAGED)
     WebDataCrawlOperator(**CRAWL, limit="{{ 3 }}", quality=5)
+
+
+def test_no_message_has_a_secret_of_a_url(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text("https://host.example"))
+    item = page(0, "x", sourceURL="https://me:hush@a.example/?access_token=hush", statusCode=404)
+    error, xcom, run = delivered(
+        [{**item, "screenshot": "lost"}],
+        media=str(tmp_path / "media"),
+        output=str(tmp_path / "pages.jsonl"),
+        quality=Quality(blocked=0.0),
+    )
+    texts = [
+        str(error),
+        json.dumps(xcom["qualityRejected"]),
+        *(record.getMessage() for record in caplog.records),
+    ]
+    assert "https://me:***@a.example/" in str(error)
+    assert [text for text in texts if "hush" in text] == []
+    [summary] = run.publication.media.summary().values()
+    assert summary["errors"][0].startswith("screenshot of https://me:***@a.example/?access_token=*** ")

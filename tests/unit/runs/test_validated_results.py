@@ -20,6 +20,7 @@ from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.options import Schema
 from airflow_provider_webdata.results.tagged_items import untagged
 from airflow_provider_webdata.results.tombstones import Tombstone
+from airflow_provider_webdata.runs.failures import InvalidResultsError
 from airflow_provider_webdata.runs.jobs.results import JobResult
 from airflow_provider_webdata.runs.publishing.step import Results
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
@@ -263,3 +264,15 @@ def test_rows_have_the_columns_of_an_element(tmp_path: Any) -> None:
 def test_pages_have_no_rows() -> None:
     with pytest.raises(ValueError, match=r"Schema\(rows=\) is unsupported for a crawl"):
         TASKS["crawl"](formats=FORMATS, result_schema=Schema(rows="a"))
+
+
+def test_no_message_has_a_secret_of_a_url(caplog: pytest.LogCaptureFixture) -> None:
+    wrong = {**PAGES[1], "metadata": {"sourceURL": "https://me:hush@a.example/?access_token=hush"}}
+    task = WebDataCrawlOperator(
+        task_id="crawl", url="https://a.example/", result_schema=Schema(SCHEMA, on_invalid="fail")
+    )
+    run = task.new_run(context_of(TaskInstance()))
+    run.publish(Results(iter([wrong]), "document", {"id": "1"}))
+    with pytest.raises(InvalidResultsError, match=r"https://me:\*\*\*@a.example/") as caught:
+        run.publication.verdict()
+    assert [text for text in (str(caught.value), *caplog.messages) if "hush" in text] == []
