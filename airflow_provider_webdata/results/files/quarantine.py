@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.coded_errors import brief
 from airflow_provider_webdata.results.errors import OutputError
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 log = logging.getLogger(__name__)
+
+_PART_BYTES = 2**20
 
 
 def publish(url: str, *, force: bool = False) -> list[str]:
@@ -113,6 +115,21 @@ def _exists(url: str) -> bool:
         return bool(storage_path(url).exists())
 
 
+def _was_copied(url: str) -> bool:
+    """Return whether an output equals its quarantine: a call was interrupted between copying and deleting it."""
+    # Files may differ although their lists are equal.
+    if url.endswith(LIST_SUFFIX):
+        return False
+    with storage_errors(url, "read"):
+        paths: list[Any] = [storage_path(url), storage_path(url + QUARANTINE)]
+        if len({path.stat().st_size for path in paths}) > 1:
+            return False
+        with paths[0].open("rb") as output, paths[1].open("rb") as rejected:
+            return all(
+                part == rejected.read(len(part)) for part in iter(lambda: output.read(_PART_BYTES), b"")
+            )
+
+
 def _check_age(url: str) -> None:
     rejected = modified_at(url + QUARANTINE)
     try:
@@ -124,7 +141,7 @@ def _check_age(url: str) -> None:
             f"The storage of {url} does not tell which results are newer. Compare {url} and {url}{QUARANTINE}; to "
             "replace the first by the second, add --force (in Python: force=True)"
         )
-    if written > rejected:
+    if written > rejected and not _was_copied(url):
         raise OutputError(
             f"{url} was written at {written:%Y-%m-%d %H:%M:%S} UTC, after the rejected results "
             f"({rejected:%Y-%m-%d %H:%M:%S} UTC). To replace newer results by older ones, add --force (in Python: "

@@ -503,3 +503,17 @@ def test_no_message_has_a_secret_of_a_url(
     assert [text for text in texts if "hush" in text] == []
     [summary] = run.publication.media.summary().values()
     assert summary["errors"][0].startswith("screenshot of https://me:***@a.example/?access_token=*** ")
+
+
+def test_a_publication_that_was_interrupted_continues(tmp_path: Path) -> None:
+    """An object store copies, and then deletes."""
+    output, rejected = tmp_path / "pages.jsonl", tmp_path / "pages.jsonl.rejected"
+    for file in (output, rejected):
+        file.write_text("new")
+    os.utime(rejected, (1, 1))
+    publish(str(output))
+    assert not rejected.exists()
+    rejected.write_text("old")
+    os.utime(rejected, (0, 0))
+    with pytest.raises(OutputError, match="--force"):
+        publish(str(output))
