@@ -11,7 +11,7 @@ import copy
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import reduce
 from itertools import islice
 from operator import getitem
@@ -89,6 +89,7 @@ def keep_media(
     folder: str,
     settings: MediaSettings,
     report: MediaReport | None = None,
+    names: dict[str, str] | None = None,
 ) -> Iterator[Any]:
     """Download the media of items, and yield the items in order with the links replaced.
 
@@ -99,16 +100,19 @@ def keep_media(
     :param items: pages or search results, as the service sent them; consumed a few at a time.
     :param folder: path or URL of the folder for the files; see `storage.storage_path`.
     :param report: counts of all items' media, updated.
+    :param names: names of the files that the task has kept, with digests of their links, updated. Other media of the
+        same page gets another name.
     :raises OutputError: the folder's storage is unavailable here.
     """
     report = report if report is not None else MediaReport()
+    names = names if names is not None else {}
     target = storage_path(folder)
     fetcher = MediaFetcher(settings)
     pool = ThreadPoolExecutor(settings.concurrency, thread_name_prefix="keep-media")
     try:
         remaining = iter(items)
         while batch := list(islice(remaining, _ITEMS_AT_ONCE)):
-            wanted = [[*_media_links(item)] for item in batch]
+            wanted = [[_distinct(link, names) for link in _media_links(item)] for item in batch]
             fetched = [[pool.submit(_kept, fetcher, link, target) for link in links] for links in wanted]
             for item, links, futures in zip(batch, wanted, fetched, strict=True):
                 if not links:
@@ -184,8 +188,19 @@ def _media_links(item: Any) -> Iterator[_MediaLink]:
 
 def _link(item: Mapping[str, Any], path: tuple[str | int, ...], kind: MediaKind, link: str) -> _MediaLink:
     suffix = "-".join(str(part) for part in path)
-    digest = hashlib.sha256(_identity(item, link).encode("utf-8", "surrogatepass")).hexdigest()[:24]
-    return _MediaLink(path, kind, link, f"{digest}-{suffix}")
+    return _MediaLink(path, kind, link, f"{_digest(_identity(item, link))[:24]}-{suffix}")
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _distinct(link: _MediaLink, names: dict[str, str]) -> _MediaLink:
+    """Return a link whose file has no name that other media of the task has."""
+    digest = _digest(link.link)[:8]
+    return (
+        link if names.setdefault(link.name, digest) == digest else replace(link, name=f"{link.name}-{digest}")
+    )
 
 
 def _identity(item: Mapping[str, Any], link: str) -> str:

@@ -32,6 +32,7 @@ class KeepMedia(Step):
         self._connection = connection
         self._log = log
         self._report = MediaReport()
+        self._names: dict[str, str] = {}
 
     @property
     def folder(self) -> str:
@@ -56,7 +57,7 @@ class KeepMedia(Step):
         :param items: a part of the results.
         :param report: counts of kept and failed files, updated.
         """
-        return keep_media(items, str(self._media.folder), self.settings(), report)
+        return keep_media(items, str(self._media.folder), self.settings(), report, self._names)
 
     def settings(self) -> MediaSettings:
         """Return the settings for fetching media."""

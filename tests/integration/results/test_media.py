@@ -14,6 +14,7 @@ import time
 import tracemalloc
 import zlib
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 
 import httpx
 import pytest
@@ -134,6 +135,20 @@ def test_no_two_pages_share_a_file(server, tmp_path):
         f"https://shop.example/{n}" for n in range(40)
     ]
     assert report.bytes == 40 * len(PNG)
+
+
+def test_two_results_of_a_page_share_no_file(server, tmp_path):
+    """Such as those of two searches, with other options."""
+    server.routes = {"/a": serve(PNG + b"a"), "/b": serve(PNG + b"b")}
+    paths = ["/a", "/b", "/a"]
+    names: dict[str, str] = {}
+    shots = [
+        item["screenshot"]
+        for path in paths
+        for item in keep_media([document(screenshot=server.url + path)], str(tmp_path), SMALL, None, names)
+    ]
+    assert [Path(shot).read_bytes()[-1:] for shot in shots] == [b"a", b"b", b"a"]
+    assert len(set(shots)) == 2
 
 
 def test_nothing_of_ours_is_told(server, other, tmp_path):
