@@ -149,7 +149,7 @@ class WebDataToTableOperator(LiteralText, BaseOperator, metaclass=CheckedArgumen
                 f"path: {sources} has no file; set it to a path, or to the result of a task with output='file.jsonl'"
             )
         endings = (*SUFFIXES, LIST_SUFFIX)
-        readable = (*endings, *(suffix + QUARANTINE for suffix in SUFFIXES))
+        readable = (*endings, *(suffix + QUARANTINE for suffix in endings))
         if wrong := [path for path in paths if not path.endswith(readable)]:
             raise ArgumentError(
                 f"path must name a file that ends in one of {', '.join(endings)} (given: {wrong[0]!r})"

@@ -104,8 +104,11 @@ def partition_url(url: str, partition_by: str, value: str) -> str:
 def files_of(url: str, suffix: str = "") -> list[str]:
     """Return the files in a list, which are below the list's folder; see `partition_files`.
 
-    Any other URL is a single file.
+    A quarantined list, whose name ends in the suffix, has quarantined files. Any other URL is a single file.
     """
+    if url.endswith(LIST_SUFFIX + QUARANTINE):
+        files = files_of(url.removesuffix(QUARANTINE), QUARANTINE)
+        return [path + QUARANTINE for path in files]
     if not url.endswith(LIST_SUFFIX):
         return [url]
     return [entry["path"] for entry in partition_files(url, suffix)]

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
 from airflow_provider_webdata.results.assets import partition_key
 from airflow_provider_webdata.results.columns import columns_of
 from airflow_provider_webdata.results.errors import OutputError, StorageError
@@ -305,6 +306,9 @@ def test_no_rejected_result_is_published_if_one_is_missing(tmp_path: Path) -> No
     with PartitionedOutput(f"{tmp_path}/run.jsonl", PAGES, "host", DAY, "other") as output:
         output.write([page(f"https://{host}.example", "new") for host in "ab"])
         output.quarantine()
+    rejected = files_of(f"{output.url}.rejected")
+    assert [b"new" in Path(path).read_bytes() for path in rejected] == [True, True]
+    assert WebDataToTableOperator(task_id="t", path=f"{output.url}.rejected", table="t", conn_id="c").paths()
     lost = tmp_path / "host=b.example" / "run.jsonl.rejected"
     content = lost.read_bytes()
     lost.unlink()
