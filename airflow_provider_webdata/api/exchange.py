@@ -71,8 +71,8 @@ MARGIN_SECONDS = 15.0
 
 _MAX_BODY_BYTES = 10 * 1024 * 1024
 _MAX_ERROR_BYTES = 256 * 1024
-# The requested ones. Of a body that is compressed twice, a few bytes could fill the memory.
-_ENCODINGS = frozenset({"", "identity", "gzip", "deflate"})
+_REQUESTED, _DECODED = ("gzip", "deflate"), ("gzip", "deflate", "br", "zstd")
+"""The encodings of a body that are requested, and those that httpx decodes. It ignores any other text."""
 _SHOWN_CHARACTERS = 200
 
 _HALF = "contains a lone surrogate, which UTF-8 cannot encode"
@@ -440,8 +440,10 @@ class Reader(Generic[ResponseT]):
             self._limit = min(self._limit, _MAX_ERROR_BYTES)
         elif (announced := self._headers.get("content-length", "")).isdecimal():
             self._check_size(int(announced))
-        encoding = self._headers.get("content-encoding", "").strip().lower()
-        if encoding not in _ENCODINGS:
+        # Of a body that is compressed twice, a few bytes could fill the memory.
+        encoding = self._headers.get("content-encoding", "")
+        encodings = [name for name in map(str.strip, encoding.lower().split(",")) if name in _DECODED]
+        if len(encodings) > 1 or not {*encodings} <= {*_REQUESTED}:
             if self._status < 300:
                 raise self._unusable(f"its Content-Encoding is {encoding!r}, which was not requested")
             # The status of an error is enough.

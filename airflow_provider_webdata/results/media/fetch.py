@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 MAX_REDIRECTS = 5
 _GONE = frozenset({403, 404, 410})
 _TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
+_COMPRESSIONS = frozenset({"gzip", "x-gzip", "deflate", "compress", "br", "zstd"})
 _PART_BYTES = 2**18
 
 
@@ -264,11 +265,13 @@ def _content_of(response: httpx.Response) -> Iterator[bytes]:
 
     httpx would decompress all that it has read at once, and yield nothing for input without output.
     """
-    encoding = response.headers.get("content-encoding", "identity").strip().lower()
-    if encoding == "identity":
+    encoding = response.headers.get("content-encoding", "")
+    # Storages return any text that the uploader set, such as `utf-8`.
+    compressions = [name for name in map(str.strip, encoding.lower().split(",")) if name in _COMPRESSIONS]
+    if not compressions:
         yield from response.iter_raw()
         return
-    if encoding not in ("gzip", "x-gzip"):
+    if compressions not in (["gzip"], ["x-gzip"]):
         raise MediaError(f"has the Content-Encoding {encoding!r}, which is unsupported")
     unpacker = zlib.decompressobj(31)
     try:

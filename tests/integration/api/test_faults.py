@@ -319,6 +319,7 @@ ROWS = [
     Row("not really gzip", SEARCH, [answer(body=b"plain", headers={"content-encoding": "gzip"})],
         errors.InvalidResponseError, says="compressed", callers=BOTH),
     Row("gzip", SEARCH, [answer(body=gzip.compress(b'{"success": true, "data": {}}'), headers={"content-encoding": "gzip"})], None, callers=BOTH),
+    Row("an encoding that is none", SEARCH, [answer(body=b'{"success": true, "data": {}}', headers={"content-encoding": "utf-8"})], None, callers=BOTH),
     Row("compressed twice", SEARCH,
         [answer(body=gzip.compress(gzip.compress(b" " * 50_000)), headers={"content-encoding": "gzip, gzip"})],
         errors.InvalidResponseError, says="its Content-Encoding is 'gzip, gzip', which was not requested", callers=BOTH),
