@@ -77,6 +77,7 @@ PARTS: dict[str, Part] = {
             "unit/runs/test_call.py",
             "integration/operators/test_credits.py",
             "integration/operators/test_paid_once.py",
+            "integration/operators/test_provider_operator.py",
         ),
     ),
     "results/tables/load": Part(("results/tables/load.py",), ("unit/results/tables", "integration/tables")),

@@ -56,6 +56,8 @@ def test_forgotten_is_gone(reopen, tmp_path):
     assert list(progress.read()) == []
     assert list(reopen().read()) == []
     assert list(tmp_path.iterdir()) == []
+    progress.save([record("b")])
+    assert list(reopen().read()) == [record("b")]
 
 
 def test_forgetting_nothing_is_fine(reopen):
@@ -156,6 +158,7 @@ DAMAGED = (
     b"{}",
     b'{"key": 1}',
     b'{"key": "a", "answer": 7}',
+    b'{"key": "a", "query": "q"}',
     b'{"key": "a", "creditsUsed": "two"}',
     b'{"key": "a", "results": {"web": {"title": "t"}}}',
     b'{"key": "a", "results": {"web": ["t"]}}',
