@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 from asgiref.sync import sync_to_async
 
 from airflow_provider_webdata.api.endpoints import JOBS
+from airflow_provider_webdata.common.coded_errors import CodedError, brief
 from airflow_provider_webdata.common.job_kinds import checked_kind
 from airflow_provider_webdata.states.jobs import name_of
 from airflow_provider_webdata.triggers.base.wait_trigger import WaitTrigger
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.common.job_kinds import JobKind
     from airflow_provider_webdata.waiting.target import Target
+
+_CANCELING: set[asyncio.Task[None]] = set()
 
 
 class WebDataJobTrigger(WaitTrigger):
@@ -81,18 +85,36 @@ class WebDataJobTrigger(WaitTrigger):
         """
         if not self.cancel_on_kill:
             return
-        if await self._is_deferred():
-            self.log.info("Another triggerer has taken over the wait for job %s", self.job_id)
-            return
+        canceling = asyncio.create_task(self._cancel_job())
+        _CANCELING.add(canceling)
+        canceling.add_done_callback(_CANCELING.discard)
+        # Airflow (3.3.2) cancels this method, too, about a second later.
+        await asyncio.shield(canceling)
+
+    async def _cancel_job(self) -> None:
         kind = checked_kind(self.kind)
-        if JOBS[kind].cancel is None:
+        try:
+            if await self._is_deferred():
+                self.log.info("Another triggerer has taken over the wait for job %s", self.job_id)
+                return
+            if JOBS[kind].cancel is None:
+                self.log.warning(
+                    "Extract job %s continues and bills: the service cannot cancel extract jobs", self.job_id
+                )
+                return
+            hub = Hub.of(self.webdata_conn_id)
+            with hub.mailbox():
+                cancelled = await hub.connection.call(lambda hook: hook.cancel_job(kind, self.job_id))
+        except Exception as error:
+            # If Airflow has canceled `on_kill`, no caller sees the error.
             self.log.warning(
-                "Extract job %s continues and bills: the service cannot cancel extract jobs", self.job_id
+                "%s %s may continue: it could not be canceled (%s)",
+                name_of(kind).capitalize(),
+                self.job_id,
+                brief(error),
+                exc_info=not isinstance(error, CodedError),
             )
             return
-        hub = Hub.of(self.webdata_conn_id)
-        with hub.mailbox():
-            cancelled = await hub.connection.call(lambda hook: hook.cancel_job(kind, self.job_id))
         what = name_of(kind).capitalize()
         self.log.info("%s %s %s", what, self.job_id, "was canceled" if cancelled else "had already ended")
 
