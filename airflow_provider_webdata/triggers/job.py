@@ -81,7 +81,7 @@ class WebDataJobTrigger(WaitTrigger):
         """Cancel the job if a user has ended the waiting task.
 
         Airflow (3.3.2) also calls this for triggers that another triggerer has taken over because this one's heartbeat
-        was late; the tasks of such triggers are still deferred.
+        was late; the tasks of such triggers still wait for the same job.
         """
         if not self.cancel_on_kill:
             return
@@ -94,7 +94,7 @@ class WebDataJobTrigger(WaitTrigger):
     async def _cancel_job(self) -> None:
         kind = checked_kind(self.kind)
         try:
-            if await self._is_deferred():
+            if await self._still_waits():
                 self.log.info("Another triggerer has taken over the wait for job %s", self.job_id)
                 return
             if JOBS[kind].cancel is None:
@@ -118,9 +118,13 @@ class WebDataJobTrigger(WaitTrigger):
         what = name_of(kind).capitalize()
         self.log.info("%s %s %s", what, self.job_id, "was canceled" if cancelled else "had already ended")
 
-    async def _is_deferred(self) -> bool:
-        """Return whether Airflow's database shows the task as deferred; False without a task."""
+    async def _still_waits(self) -> bool:
+        """Return whether the task is deferred in Airflow's database and waits for this job; False without a task.
+
+        A cleared task may already be deferred again, for its next job. Without XComs, it counts as still waiting.
+        """
         from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
+        from airflow.sdk.execution_time.xcom import XCom
 
         ti: Any = self.task_instance
         if ti is None:
@@ -129,4 +133,9 @@ class WebDataJobTrigger(WaitTrigger):
             dag_id=ti.dag_id, task_ids=[ti.task_id], run_ids=[ti.run_id], map_index=ti.map_index
         )
         # The key is the task's id or, for a mapped task, its id and map index.
-        return any(state == "deferred" for tasks in found.values() for state in tasks.values())
+        if not any(state == "deferred" for tasks in found.values() for state in tasks.values()):
+            return False
+        pushed = await sync_to_async(XCom.get_one)(
+            key="job_id", dag_id=ti.dag_id, task_id=ti.task_id, run_id=ti.run_id, map_index=ti.map_index
+        )
+        return pushed in (None, self.job_id)

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from airflow.sdk.bases.xcom import BaseXCom
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
 from airflow_provider_webdata.base.service_task import HAS_RETRY_POLICIES
@@ -15,6 +16,7 @@ from tests.support.job_service import JobService
 pytestmark = pytest.mark.skipif(not HAS_RETRY_POLICIES, reason="Triggers learn of no kill on Airflow 3.2")
 
 JOB = "0b9c1f4e-0000-4000-8000-000000000002"
+NEXT_JOB = "0b9c1f4e-0000-4000-8000-000000000003"
 TASK = {"dag_id": "d", "task_id": "t", "run_id": "r", "map_index": -1}
 MAPPED = {**TASK, "map_index": 3}
 
@@ -39,18 +41,33 @@ def task_instance(task: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("task", "states", "left"),
+    ("task", "states", "pushed", "left"),
     [
-        (TASK, {"r": {"t": "deferred"}}, "scraping"),
-        (MAPPED, {"r": {"t_3": "deferred"}}, "scraping"),
-        (TASK, {"r": {"t": "failed"}}, "cancelled"),
-        (MAPPED, {"r": {"t_3": "success"}}, "cancelled"),
+        (TASK, {"r": {"t": "deferred"}}, JOB, "scraping"),
+        (MAPPED, {"r": {"t_3": "deferred"}}, JOB, "scraping"),
+        # Without XComs, a cleared task cannot be told from one that another triggerer has taken over.
+        (TASK, {"r": {"t": "deferred"}}, None, "scraping"),
+        (TASK, {"r": {"t": "failed"}}, JOB, "cancelled"),
+        (MAPPED, {"r": {"t_3": "success"}}, JOB, "cancelled"),
         # Cleared: its next try has not begun.
-        (TASK, {"r": {"t": None}}, "cancelled"),
+        (TASK, {"r": {"t": None}}, None, "cancelled"),
+        # Cleared: its next try waits for another job.
+        (TASK, {"r": {"t": "deferred"}}, NEXT_JOB, "cancelled"),
+        (MAPPED, {"r": {"t_3": "deferred"}}, NEXT_JOB, "cancelled"),
         # Its DAG run was deleted.
-        (TASK, {}, "cancelled"),
+        (TASK, {}, None, "cancelled"),
     ],
-    ids=["deferred", "deferred-mapped", "failed", "success-mapped", "cleared", "no-run"],
+    ids=[
+        "deferred",
+        "deferred-mapped",
+        "deferred-without-xcom",
+        "failed",
+        "success-mapped",
+        "cleared",
+        "cleared-deferred",
+        "cleared-deferred-mapped",
+        "no-run",
+    ],
 )
 async def test_only_a_task_that_no_longer_waits_cancels_its_job(
     jobs: JobService,
@@ -58,12 +75,15 @@ async def test_only_a_task_that_no_longer_waits_cancels_its_job(
     monkeypatch: pytest.MonkeyPatch,
     task: dict[str, Any],
     states: Any,
+    pushed: str | None,
     left: str,
 ) -> None:
     connect(jobs.url, retry_budget=0)
     jobs.set("crawl", JOB, "scraping")
     answers = Answers(states)
     monkeypatch.setattr(RuntimeTaskInstance, "get_task_states", staticmethod(answers))
+    xcom = Answers(pushed)
+    monkeypatch.setattr(BaseXCom, "get_one", staticmethod(xcom))
     trigger = WebDataJobTrigger("webdata_default", "crawl", JOB, {}, cancel_on_kill=True)
     trigger.task_instance = task_instance(task)
 
@@ -73,6 +93,8 @@ async def test_only_a_task_that_no_longer_waits_cancels_its_job(
     assert job["status"] == left
     wanted = {"dag_id": "d", "task_ids": ["t"], "run_ids": ["r"], "map_index": task["map_index"]}
     assert answers.arguments == wanted
+    if xcom.arguments:
+        assert xcom.arguments == {**task, "key": "job_id"}
 
 
 async def test_the_job_stays_if_airflow_does_not_answer(
