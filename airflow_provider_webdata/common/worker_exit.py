@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-SCHEDULER_LAG = 2.0
-"""Seconds within which the scheduler detects that a worker has ended."""
+SCHEDULER_LAG = 5.0
+"""Seconds within which a busy scheduler detects that a worker has ended."""
 
 
 def seconds_until_resumable() -> float:
