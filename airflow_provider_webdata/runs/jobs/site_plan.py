@@ -89,7 +89,8 @@ class Site:
             read,
             known,
             MAP_CREDITS + sitemaps.credits,
-            is_whole=len(links) < int(limit),
+            # The service maps a site whose sitemap it cannot read as one without links.
+            is_whole=0 < len(links) < int(limit),
             sitemaps=sitemaps.changed,
             sitemaps_not_read=sitemaps.not_read,
             site=self.digest,

@@ -285,10 +285,13 @@ class Compare(Step):
             )
             self._log.warning("Pages that this run did not see do not count as removed")
             return False
-        # If no page could be read, the site is down. A job lists pages that were not fetched as errors.
+        # If no page could be read, the site is down. The service maps such a site as one without links.
         counts = self._comparison.counts
+        if counts["new"] or counts["changed"] or counts["same"]:
+            return True
+        # A job lists pages that were not fetched as errors.
         failed = counts["failed"] or (summary.get("errors") or {}).get("count")
-        return bool(counts["new"] or counts["changed"] or counts["same"]) or not failed
+        return bool(counts["known"]) and not failed
 
 
 def _canonical(site: str | None) -> str | None:

@@ -75,8 +75,9 @@ class Map:
         return links
 
     def _addresses(self, start: str, body: Json) -> Iterator[str]:
-        yield start
         web, host = self._web, host_of(start)
+        if web.knows_host(host):
+            yield start
         hosts = [host]
         if body.get("includeSubdomains", True):
             known = dict.fromkeys([page.host for page in web] + web.sites.hosts())

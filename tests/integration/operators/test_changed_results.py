@@ -388,6 +388,19 @@ def test_no_results_after_some_are_a_warning(site: Site, log: Any) -> None:
     assert "This run has no results, but earlier runs saw 3 pages" in log()
 
 
+@pytest.mark.rule("map-unread")
+@pytest.mark.parametrize("name", ["map", "crawl", "incremental crawl"])
+def test_no_results_remove_no_page(site: Site, name: str) -> None:
+    """The service may respond to a site that is down as to one without pages."""
+    operator, arguments = {**TASKS, "crawl": CRAWL, "incremental crawl": INCREMENTAL}[name]
+    assert site.run(1, (operator, arguments)).xcom["changes"]["new"] >= 3
+    filters = {"include_paths": ["^/elsewhere"]}
+    filters = {"map_options": filters} if name == "incremental crawl" else filters
+    for day in (2, 5):
+        down = site.run(day, (operator, {**arguments, **filters}), removed_after=1)
+        assert (down.state, down.xcom["changes"]["removed"]) == ("success", 0)
+
+
 def test_a_site_that_is_down_loses_no_page(site: Site) -> None:
     site.crawl(1, removed_after=1)
     site.control.delete_page("https://corner.example/")

@@ -50,6 +50,11 @@ def test_links_have_titles_where_the_page_is_known(api) -> None:
     assert links[LISTED] == {"url": LISTED}
 
 
+@pytest.mark.rule("map-unread")
+def test_a_host_that_does_not_exist_has_no_links(api) -> None:
+    assert mapped(api, "https://nowhere.example/") == []
+
+
 @pytest.mark.rule("map-sitemap", "map-switches")
 @each_row(
     "body, expected",
