@@ -9,8 +9,11 @@ from airflow_provider_webdata.common.arguments import items_of
 from airflow_provider_webdata.common.url_secrets import without_secrets
 
 _SITE_ERROR = 400
-_GONE = (404, 410)
-_NOT_FETCHED = 599
+_NOT_FOUND = 404
+_GONE = (_NOT_FOUND, 410)
+_NOT_FETCHED = range(590, 600)
+"""Statuses of the proxy of a self-hosted server's browser service."""
+_NO_HOST = "Not Found"
 _LEAST_STATUS = 100
 _LISTS = ("data", "web", "news", "images", "links", "results", "pages")
 """Keys of the lists of results in what a task returns."""
@@ -57,7 +60,22 @@ def was_fetched(metadata: Mapping[str, Any]) -> bool:
     :param metadata: metadata of the page.
     """
     status = _status(metadata)
-    return not metadata.get("error") if status is None else status != _NOT_FETCHED
+    return not metadata.get("error") if status is None else status not in _NOT_FETCHED
+
+
+def may_be_unserved(item: Mapping[str, Any]) -> bool:
+    """Return whether a page may be a self-hosted server's 404 for a host that does not resolve.
+
+    Some sites send the same. See docs/service.md#metadata-no-host.
+    """
+    metadata, markdown = item.get("metadata"), item.get("markdown")
+    return (
+        isinstance(metadata, Mapping)
+        and _status(metadata) == _NOT_FOUND
+        and str(url_of(item)).startswith("http://")
+        and str(metadata.get("contentType")).startswith("text/plain")
+        and (markdown is None or str(markdown).strip() == _NO_HOST)
+    )
 
 
 def page_problem(metadata: Mapping[str, Any]) -> str:

@@ -16,11 +16,14 @@ def _fetched(answer: models.ScrapeResponse) -> models.ScrapeResponse:
     metadata = answer.data.metadata.to_wire() if isinstance(answer.data.metadata, ResponseModel) else {}
     if was_fetched(metadata):
         return answer
+    problem = page_problem(metadata)
+    if metadata.get("error") and (status := metadata.get("statusCode")):
+        problem += f" (status {status})"
     place = trimmed(str(metadata.get("sourceURL") or metadata.get("url") or "the page"))
     raise PageError(
         endpoints.SCRAPE.label,
         200,
-        f"{place} could not be fetched: {trimmed(page_problem(metadata))}",
+        f"{place} could not be fetched: {trimmed(problem)}",
         body={"creditsUsed": metadata.get("creditsUsed")},
     )
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow_provider_webdata.common.dates import moment as moment_of
-from airflow_provider_webdata.common.item_urls import is_gone, site_failed, url_of
+from airflow_provider_webdata.common.item_urls import is_gone, may_be_unserved, site_failed, url_of
 from airflow_provider_webdata.results.manifest.content import digest
 from airflow_provider_webdata.results.manifest.entries import (
     MAYBE_CHANGED,
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.results.manifest.content import Compare
 
 CHANGES: tuple[Change, ...] = ("new", "changed", "same", "known", "removed", "failed")
+_READ: tuple[Change, ...] = ("new", "changed", "same")
 
 
 class Compared(NamedTuple):
@@ -70,6 +71,7 @@ class Comparison:
         self.held_back = 0
         self._entries = known
         self._unread: set[str] = set()
+        self._doubtful: set[str] = set()
         self._moment = moment
         self._seen = seen or moment
         self._compare = compare
@@ -111,6 +113,8 @@ class Comparison:
             if site_failed(metadata):
                 if not is_gone(metadata):
                     self._unread.add(key)
+                elif may_be_unserved(item):
+                    self._doubtful.add(key)
                 return "failed"
         known = self._entries.get(key)
         if known is not None and known.change is not None:
@@ -165,12 +169,16 @@ class Comparison:
         """Remove the pages that the last runs have not seen, and return them by key.
 
         A run in which a page failed counts only if its site reported that the page does not exist. Call the method
-        once, at the end of a complete run.
+        once, at the end of a complete run. If the server may have reported it instead, the run counts only if it read
+        another page of the host.
 
         :param after: number of runs without a page after which it is removed.
         :param most: maximum removals. If exceeded, no page is removed, and the next run decides again.
         :param requested: keys of the pages that the run could have seen; None: all.
         """
+        if self._doubtful:
+            read = {_host(key) for key, entry in self._entries.items() if entry.change in _READ}
+            self._unread.update(key for key in self._doubtful if _host(key) not in read)
         unseen = [
             key
             for key, entry in self._entries.items()
@@ -193,6 +201,10 @@ class Comparison:
     def entries(self) -> Mapping[str, Entry]:
         """Return the known pages after the run, by key."""
         return self._entries
+
+
+def _host(key: str) -> str:
+    return key.partition("://")[2].partition("/")[0]
 
 
 def _with(entry: Entry, missing: int, change: Change | None) -> Entry:

@@ -10,9 +10,10 @@ from urllib.parse import urljoin, urlsplit
 
 from airflow_provider_webdata.sandbox.reference.errors import ServiceError
 from airflow_provider_webdata.sandbox.reference.prices import page_cost
+from airflow_provider_webdata.sandbox.reference.profiles import NO_SITE
 from airflow_provider_webdata.sandbox.reference.scrape_options import format_options, pdf_parser
 from airflow_provider_webdata.sandbox.reference.timestamps import iso
-from airflow_provider_webdata.sandbox.reference.urls import canonical
+from airflow_provider_webdata.sandbox.reference.urls import canonical, is_address
 
 from .abilities import lacking, omitted, within
 from .change_tracking import ChangeTracker
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
     from .web import Web
 
 DEFAULT_MAX_AGE = 172_800_000
-UPSTREAM_ERROR = "Upstream Error"
+PLAIN_TEXT = "text/plain; charset=utf-8"
+PLACEHOLDERS = {404: ("Not Found", "Not Found"), 594: ("Connection Refused", "Unknown Error")}
+"""Content and error of a page that no site serves, by status: the host does not resolve, or refuses connections."""
 LOCKDOWN_MAX_AGE = 2 * 365 * 86_400_000
 
 
@@ -77,7 +80,7 @@ class Scraper:
             raise PageError(lack.code, lack.text)
         warning = omitted(options, profile)
         options = within(options, profile)
-        page, cached_at = self._obtain(canonical(url), options, max_age)
+        page, cached_at = self._obtain(url, options, max_age)
         sections = (page.markdown or "").split(PAGE_BREAK) if page.is_pdf else []
         wanted = pdf_parser(options).get("maxPages")
         cost = page_cost(
@@ -120,9 +123,10 @@ class Scraper:
         canned = self._canned.get(page.url)
         return canned["json"] if "json" in canned else extraction(page, tracking.get("schema"))
 
-    def _obtain(self, url: str, options: Json, max_age: int) -> tuple[Page, float | None]:
+    def _obtain(self, requested: str, options: Json, max_age: int) -> tuple[Page, float | None]:
+        url = canonical(requested)
         if not self._settings.profile.caches and not options.get("lockdown"):
-            return self._fetch(url), None
+            return self._fetch(url, requested), None
         private = any(options.get(name) for name in ("headers", "actions", "profile"))
         private = private or format_options(options, "changeTracking") is not None
         entry = None if private else self._store.get("cache", url)
@@ -139,27 +143,35 @@ class Scraper:
             return Page(**entry["page"]), entry["at"]
         if entry is not None and age < options.get("maxAge", max_age):
             return Page(**entry["page"]), entry["at"]
-        page = self._fetch(url)
+        page = self._fetch(url, requested)
         stored = options.get("storeInCache", True) and not options.get("zeroDataRetention")
         if stored and not private and not self._web.generates(url):
             self._store.put("cache", url, {"page": asdict(page), "at": self._clock.now()})
         return page, None
 
-    def _fetch(self, url: str) -> Page:
+    def _fetch(self, url: str, requested: str) -> Page:
         page = self._web.get(url)
         if page is None:
             host = urlsplit(url).hostname or ""
-            if not self._web.knows_host(host) and self._settings.profile.error_pages:
-                return Page(url, markdown=UPSTREAM_ERROR, status=599)
             if not self._web.knows_host(host):
-                raise PageError(
-                    "SCRAPE_DNS_RESOLUTION_ERROR", f"DNS resolution failed for hostname: {host}", 1
-                )
+                return self._unserved(requested, host)
             html = "<html><head><title>404 Not Found</title></head><body><h1>Not Found</h1></body></html>"
             return Page(url, html, status=404)
         if page.error is not None:
             raise PageError(page.error, f"The page could not be scraped ({page.error}).")
         return page
+
+    def _unserved(self, requested: str, host: str) -> Page:
+        """Return the page that a self-hosted server returns in place of one that no site serves.
+
+        :raises PageError: the server returns an error instead.
+        """
+        if not self._settings.profile.error_pages:
+            raise PageError("SCRAPE_DNS_RESOLUTION_ERROR", f"DNS resolution failed for hostname: {host}", 1)
+        if not requested.startswith("http://"):
+            raise PageError(NO_SITE.code, NO_SITE.text)
+        status = 594 if is_address(host) else 404
+        return Page(requested, markdown=PLACEHOLDERS[status][0], status=status, content_type=PLAIN_TEXT)
 
     def _metadata(self, page: Page, requested: str) -> Json:
         metadata: Json = {
@@ -175,9 +187,10 @@ class Scraper:
             contentType=page.content_type,
             proxyUsed="basic",
         )
-        if page.status == 599:
-            metadata["error"] = f"The host {page.host} does not resolve."
-        if self._settings.profile.more_metadata:
+        content, error = PLACEHOLDERS.get(page.status, (None, None))
+        if page.content_type == PLAIN_TEXT and page.markdown == content:
+            metadata.update(title=None, description=None, error=error, concurrencyLimited=False)
+        elif self._settings.profile.more_metadata:
             metadata.update(
                 {"og:title": page.title, "ogTitle": page.title},
                 ogLocaleAlternate=[],

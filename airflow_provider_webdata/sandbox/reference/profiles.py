@@ -86,7 +86,7 @@ class Profile:
     :param searches: whether the server has a search engine. Otherwise, every search is empty.
     :param providers: whether the server calls data providers.
     :param caches: whether the server stores pages, for ``minAge`` and ``lockdown``.
-    :param error_pages: whether a host that does not resolve is a page with status 599 instead of an error.
+    :param error_pages: whether a plain-http page that no site serves is a page with a placeholder instead of an error.
     :param shared_jobs: whether the paths of crawls serve batch scrapes, and the reverse.
     :param lenient_batches: whether a batch scrape ignores invalid URLs by default.
     :param queue_seconds: default time until a job starts, in sandbox time.
@@ -146,6 +146,7 @@ class Profile:
 
 _ENGINES = "No engine of the server could fetch the page with these options. Engines tried: [{}]."
 _NO_ENGINE = OptionLack("SCRAPE_ALL_ENGINES_FAILED", _ENGINES.format(""))
+NO_SITE = OptionLack("SCRAPE_ALL_ENGINES_FAILED", _ENGINES.format("playwright, fetch"))
 _FILE_ENGINES = OptionLack("SCRAPE_ALL_ENGINES_FAILED", _ENGINES.format("pdf, document"))
 _NO_MODEL = OptionLack("UNKNOWN_ERROR")
 _NO_BROWSER = _failure(503, "Browser feature is not configured: the server has no browser service.")

@@ -25,6 +25,15 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def is_address(host: str) -> bool:
+    """Return whether the host is an IP address."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
 def is_public(url: str) -> bool:
     """Return whether the service would scrape the URL: http(s), and a host that has a TLD or is an IP address."""
     try:
@@ -35,11 +44,7 @@ def is_public(url: str) -> bool:
         return False
     if parts.scheme not in ("http", "https"):
         return False
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return re.fullmatch(r"([\w-]{1,63}\.)+[^\W\d_][\w-]{1,62}\.?", host) is not None
-    return True
+    return is_address(host) or (re.fullmatch(r"([\w-]{1,63}\.)+[^\W\d_][\w-]{1,62}\.?", host) is not None)
 
 
 def with_scheme(url: str) -> str:

@@ -38,7 +38,8 @@ async def test_a_page_that_was_not_fetched_is_an_error(serve: Any) -> None:
     _, hook = serve({"success": True, "data": UNFETCHED})
     for call in (lambda: hook.scrape({"url": "http://nohost.example.net/x"}), lambda: hook.get_scrape(JOB)):
         with pytest.raises(
-            errors.PageError, match=r"nohost\.example\.net/x could not be fetched: Network Conn"
+            errors.PageError,
+            match=r"nohost\.example\.net/x could not be fetched: Network Connect Timeout Error \(status 599\)",
         ) as caught:
             await settled(call())
         assert (caught.value.status, caught.value.verdict, caught.value.help_code) == (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +17,9 @@ from airflow_provider_webdata.operators.extract import WebDataExtractOperator
 from airflow_provider_webdata.operators.interact import WebDataInteractOperator
 from airflow_provider_webdata.operators.monitor import WebDataCreateMonitorOperator
 from airflow_provider_webdata.operators.provider import WebDataProviderOperator
+from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
+from airflow_provider_webdata.options import Changes
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support import direct
 
@@ -139,3 +142,32 @@ def test_pages_that_all_fail_for_lack_of_a_model_say_so(own: SandboxServer, log:
     )
     assert outcome.state == "success"
     assert "needs a language model. Configure one on the server, or omit the option (format json)" in log()
+
+
+@pytest.mark.rule("metadata-not-fetched", "metadata-no-host")
+@pytest.mark.parametrize(("host", "failed"), [("down.example", 2), ("10.0.0.1", 0)])
+def test_pages_of_a_host_that_is_down_are_not_removed(
+    own: SandboxServer, tmp_path: Path, host: str, failed: int
+) -> None:
+    """A name that does not resolve is a page with 404; a refused connection is in the errors of the job."""
+    urls = ["http://up.example/", f"http://{host}/a", f"http://{host}/b"]
+    for url in urls:
+        own.control.set_page(url, "<main>Text</main>")
+    changes = Changes(str(tmp_path), removed_after=1)
+
+    def batch() -> dict[str, Any]:
+        return direct.run(WebDataBatchScrapeOperator(task_id="t", urls=urls, changes=changes)).value
+
+    assert batch()["changes"]["new"] == 3
+    for url in urls[1:]:
+        own.control.delete_page(url)
+    for _ in range(2):
+        result = batch()
+        assert [result["changes"][name] for name in ("same", "removed", "failed")] == [1, 0, failed]
+        assert result["errors"]["count"] == 2
+
+
+@pytest.mark.rule("metadata-not-fetched")
+def test_a_scrape_of_a_refused_connection_fails(own: SandboxServer) -> None:
+    error = direct.run(WebDataScrapeOperator(task_id="t", url="http://10.0.0.1/")).error
+    assert "http://10.0.0.1/ could not be fetched: Unknown Error (status 594)" in str(error)

@@ -22,6 +22,7 @@ from airflow_provider_webdata.sandbox.cli import main
 from airflow_provider_webdata.sandbox.config import SandboxConfig
 from airflow_provider_webdata.sandbox.control import ControlError
 from airflow_provider_webdata.sandbox.server import SandboxServer
+from tests.support.tables import each_row
 from tests.support.waiting import PATIENCE
 
 DATA = Path(__file__).parent / "data"
@@ -293,24 +294,47 @@ def test_options_that_the_server_lacks(
     assert (response.status_code, response.json()["code"]) == (status, code)
 
 
-@pytest.mark.rule("self-hosted-options", "metadata-not-fetched", "metadata-server")
+@pytest.mark.rule("self-hosted-options", "metadata-server")
 def test_pages(sandbox: SandboxServer, http: httpx.Client) -> None:
-    page, nowhere = (
-        http.post(
-            "/v2/scrape", json={"url": url, "formats": ["markdown", "screenshot"], "maxAge": 10**9}
-        ).json()
-        for url in (urls(1)[0], "http://nowhere.example.net/x")
-    )
+    body = {"url": urls(1)[0], "formats": ["markdown", "screenshot"], "maxAge": 10**9}
+    page = http.post("/v2/scrape", json=body).json()
     assert "screenshot" not in page["data"]
     assert "screenshot" in page["data"]["warning"]
     metadata = page["data"]["metadata"]
     assert {"favicon", "ogTitle", "og:title", "ogLocaleAlternate", "concurrencyLimited"} <= metadata.keys()
     assert "cacheState" not in metadata
     assert None not in metadata.values()
-    assert nowhere["success"] is True
-    assert nowhere["data"]["markdown"] == "Upstream Error"
-    assert nowhere["data"]["metadata"]["statusCode"] == 599
-    assert nowhere["data"]["metadata"]["error"]
+
+
+@pytest.mark.rule("metadata-not-fetched", "metadata-no-host")
+@each_row(
+    "url, status, markdown, error",
+    [
+        ("http://nowhere.example.net/x", 404, "Not Found", "Not Found"),
+        ("http://127.0.0.1:8086/", 594, "Connection Refused", "Unknown Error"),
+    ],
+)
+def test_pages_that_no_site_serves(
+    http: httpx.Client, url: str, status: int, markdown: str, error: str
+) -> None:
+    """The whole document is as recorded, except for the id."""
+    document = http.post("/v2/scrape", json={"url": url}).json()["data"]
+    document["metadata"].pop("scrapeId")
+    assert document == {
+        "markdown": markdown,
+        "metadata": {
+            "sourceURL": url,
+            "url": url,
+            "statusCode": status,
+            "error": error,
+            "contentType": "text/plain; charset=utf-8",
+            "proxyUsed": "basic",
+            "creditsUsed": 1,
+            "concurrencyLimited": False,
+        },
+    }
+    secure = http.post("/v2/scrape", json={"url": url.replace("http:", "https:")})
+    assert (secure.status_code, secure.json()["code"]) == (500, "SCRAPE_ALL_ENGINES_FAILED")
 
 
 @pytest.mark.rule("extract-status", "extract-end")

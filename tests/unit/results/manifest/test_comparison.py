@@ -26,6 +26,13 @@ def page(name: str, text: str = "text", **more: Any) -> dict[str, Any]:
     }
 
 
+def unresolved(name: str, **more: Any) -> dict[str, Any]:
+    """Return the page of a host that does not resolve, as a self-hosted server may return it."""
+    url = f"http://b.example/{name}"
+    told = {"statusCode": 404, "error": "Not Found", "contentType": "text/plain; charset=utf-8"}
+    return page("", "Not Found", sourceURL=url, url=url, **told, **more)
+
+
 def stored(comparison: Comparison) -> dict[str, Entry]:
     """Return what the next run reads of a comparison."""
     lines = gzip.compress(b"".join(encoded(comparison.entries())))
@@ -105,6 +112,22 @@ CASES: list[tuple[str, list[list[dict[str, Any]]], list[Any]]] = [
         "gone, by what its site says",
         [[page("a")], [page("a", "x", statusCode=404)], [page("a", "x", statusCode=410, error="Gone")]],
         [(["new"], []), (["failed"], []), (["failed"], ["https://a.example/a"])],
+    ),
+    (
+        "a host that no longer resolves",
+        [
+            [page("a"), page("", sourceURL="http://b.example/a"), page("", sourceURL="http://b.example/b")],
+            *[[page("a"), unresolved("a"), unresolved("b")]] * 3,
+        ],
+        [(["new"] * 3, []), *[(["same", "failed", "failed"], [])] * 3],
+    ),
+    (
+        "gone, by what a host says that served another page",
+        [
+            [page("", sourceURL="http://b.example/a"), page("", sourceURL="http://b.example/b")],
+            *[[unresolved("a"), page("", sourceURL="http://b.example/b")]] * 2,
+        ],
+        [(["new"] * 2, []), (["failed", "same"], []), (["failed", "same"], ["http://b.example/a"])],
     ),
     (
         "failing for long, which does not count",
