@@ -8,7 +8,7 @@ from airflow_provider_webdata.api.errors import InvalidRequestError
 from airflow_provider_webdata.api.models import ParseOptions, ScrapeRequest, ScrapeResponse
 from airflow_provider_webdata.api.models.parse import FILE_EXTENSIONS, MAX_FILE_BYTES, has_known_extension
 from airflow_provider_webdata.api.prices import by_format, page_extras
-from airflow_provider_webdata.common.item_urls import site_failed
+from airflow_provider_webdata.common.item_urls import may_be_unserved, site_failed
 from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.files.storage import check_storage, storage_error
@@ -52,6 +52,10 @@ class DocumentRun(CallRun):
             "warning": answer.warning or document.get("warning"),
         }
         self._report(summary, metadata, source)
+        if not self._bills() and may_be_unserved(document):
+            self.log.warning(
+                "A self-hosted server responds like this if the host does not resolve. Check the URL"
+            )
         used = known_credits(summary["creditsUsed"])
         formats = by_format(used or 0, 1, page_extras(request.to_wire()))
         return CallResult(

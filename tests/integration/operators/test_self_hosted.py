@@ -167,6 +167,13 @@ def test_pages_of_a_host_that_is_down_are_not_removed(
         assert result["errors"]["count"] == 2
 
 
+@pytest.mark.rule("metadata-no-host")
+def test_a_scrape_of_a_host_that_may_not_resolve_says_so(own: SandboxServer, log: Any) -> None:
+    scraped = direct.run(WebDataScrapeOperator(task_id="t", url="http://down.example/"))
+    assert (scraped.state, scraped.xcom["statusCode"]) == ("success", 404)
+    assert "if the host does not resolve. Check the URL" in log()
+
+
 @pytest.mark.rule("metadata-not-fetched")
 def test_a_scrape_of_a_refused_connection_fails(own: SandboxServer) -> None:
     error = direct.run(WebDataScrapeOperator(task_id="t", url="http://10.0.0.1/")).error
