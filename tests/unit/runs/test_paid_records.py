@@ -147,9 +147,16 @@ WHERE = [
 def test_where_it_is_kept(tmp_path, output, store, kind, lasts):
     """Beside the output where there is one; else in the state store, which Airflow 3.2 lacks."""
     given_context = {**context(), **({"task_state_store": store} if store else {})}
-    progress = records_of(str(tmp_path / output) if output else None, given_context)
+
+    def opened(account):
+        return records_of(str(tmp_path / output) if output else None, given_context, account)
+
+    progress = opened("one")
     assert type(progress) is kind
     assert progress.lasts is lasts
+    progress.save([record("a")])
+    assert list(opened("one").read()) == ([record("a")] if lasts else [])
+    assert list(opened("other").read()) == []
 
 
 DAMAGED = (
