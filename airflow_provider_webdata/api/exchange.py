@@ -51,7 +51,7 @@ from airflow_provider_webdata.api.models.base import Answer
 from airflow_provider_webdata.api.multipart import MultipartBody, Upload
 from airflow_provider_webdata.api.odd_parts import OddParts
 from airflow_provider_webdata.api.retry import named_wait
-from airflow_provider_webdata.api.servers import may_be_missing, missing_part, missing_route
+from airflow_provider_webdata.api.servers import may_be_missing, missing_part, missing_route, warning_instead
 from airflow_provider_webdata.api.validation_issues import issues_text
 from airflow_provider_webdata.common.http_library import httpx
 from airflow_provider_webdata.common.plain_errors import plain_reason
@@ -82,6 +82,7 @@ _ENDING_HEADERS = frozenset({"deprecation", "sunset"})
 _KEY_HEADER = "x-idempotency-key"
 _OF_PROXIES = frozenset({400, 403, 404, 405, 421})
 """Client errors that a proxy may report for a moment, for example while the service behind it is replaced."""
+_DOCUMENTS = frozenset({"scrape", "parse", "parse_by_reference"})
 _NO_ROUTE = re.compile(r"Cannot (?:GET|POST|PATCH|PUT|DELETE) /[^\s<]*")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -490,6 +491,8 @@ class Reader(Generic[ResponseT]):
             raise self._unusable(self._explain(error)) from None
         if getattr(model, "success", None) is False and not self._endpoint.judged_by_status:
             raise self._api_error(self._error_body())
+        if self._endpoint.name in _DOCUMENTS and not self._prepared.config.server.bills:
+            self._refuse_without_formats(model)
         if text := str(self._odd):
             _warn_once(
                 self._prepared.config,
@@ -498,6 +501,14 @@ class Reader(Generic[ResponseT]):
         if self._odd.skipped and isinstance(model, Answer):
             model._skipped = self._odd.skipped.total()
         return model
+
+    def _refuse_without_formats(self, model: Any) -> None:
+        """Raise if the server returned a warning that it lacks a service instead of all requested formats."""
+        server, name = self._prepared.config.server, self._endpoint.name
+        if warning := warning_instead(server, model.data.to_wire()):
+            text = self._line(str(warning))
+            if lack := missing_part(server, name, self._status, None, text, self._prepared.wire):
+                raise UnsupportedError(self._endpoint.label, self._status, text, lack=lack)
 
     def _deprecation(self) -> str:
         """Return a warning from the headers `Deprecation`, `Sunset`, and `Link`. See docs/service.md#deprecation."""

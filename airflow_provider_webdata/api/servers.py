@@ -11,7 +11,7 @@ import msgspec
 from airflow_provider_webdata.get_provider_info import HOSTED_URL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 Kind = Literal["hosted", "self-hosted"]
 """How a server behaves. `hosted`: it bills calls and stores idempotency keys. `self-hosted`: it does neither."""
@@ -74,6 +74,10 @@ _LACKING = frozenset({500, 501, 503})
 _MODEL_FORMATS = frozenset({"json", "summary", "question", "highlights", "changeTracking"})
 _ENGINE_FORMATS = frozenset({"audio", "video", "branding", "rawBase64"})
 _ENGINE_PROXIES = frozenset({"stealth", "enhanced"})
+_MODEL_REMARKS = ("API key is missing", "generation failed after all models")
+"""Texts of warnings, and of the error of an extract job, of a server without a language model, as recorded."""
+_ENGINE_REMARK = "does not support the following features"
+_NOT_CONTENT = frozenset({"metadata", "warning"})
 
 
 class Server(msgspec.Struct, frozen=True):
@@ -164,6 +168,11 @@ def missing_part(
     # It answers this for every scrape, as for an unknown one.
     if status == 404 and endpoint == "get_scrape":
         return server.lacks.get(endpoint)
+    # It sends these as warnings, too. A server that bills has billed such a page.
+    if not server.bills and any(text in message for text in _MODEL_REMARKS):
+        return _named(_NO_MODEL, _model_options(wire))
+    if not server.bills and _ENGINE_REMARK in message:
+        return _named(_NO_ENGINE, (f"format {kind}" for kind in _format_types(wire)))
     # It does not know the field for calls of data providers.
     if status == 400 and "alexandria" in wire and "alexandria" in message:
         return _NO_PROVIDERS
@@ -188,12 +197,22 @@ def missing_part(
     # With an enhanced proxy, a self-hosted server tries only engines for files.
     tried_none = "tried: []" in message or (server.is_self_hosted and "proxy" in options)
     if code == "SCRAPE_ALL_ENGINES_FAILED" and tried_none:
-        return f"{_NO_ENGINE} ({', '.join(options)})" if options else _NO_ENGINE
+        return _named(_NO_ENGINE, options)
     # Other codes name another cause, such as an unknown host.
     fails_unexpectedly = server.is_self_hosted and status == 500 and code in (None, _UNEXPECTED)
     if fails_unexpectedly and (models := [*_model_options(wire)]):
         return f"{_NO_MODEL} ({', '.join(models)})"
     return None
+
+
+def warning_instead(server: Server, document: Mapping[str, Any]) -> str | None:
+    """Return the warning that an unbilled document has instead of every requested format, or None.
+
+    See docs/service.md#document-without-formats.
+    """
+    if server.bills or any(document[name] is not None for name in document.keys() - _NOT_CONTENT):
+        return None
+    return document.get("warning") or None
 
 
 def lacks_search(server: Server, wire: Mapping[str, Any]) -> bool:
@@ -213,6 +232,11 @@ def missing_route(endpoint: str) -> str:
 def may_be_missing(server: Server, endpoint: str, status: int) -> bool:
     """Return whether an undeclared self-hosted server would report this way that it lacks an operation."""
     return server.kind is None and status == 500 and endpoint in _LACKS
+
+
+def _named(lack: str, options: Iterable[str]) -> str:
+    names = ", ".join(options)
+    return f"{lack} ({names})" if names else lack
 
 
 def _format_types(wire: Mapping[str, Any]) -> Iterator[str]:

@@ -15,6 +15,9 @@ from airflow.sdk.exceptions import (
 )
 from msgspec.structs import replace
 
+from airflow_provider_webdata.api.endpoints import label_of
+from airflow_provider_webdata.api.errors import UnsupportedError
+from airflow_provider_webdata.api.servers import missing_part
 from airflow_provider_webdata.common.arguments import number
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.page_urls import check_page, delivery_page, job_page
@@ -138,6 +141,9 @@ class WaitRun(Run, Generic[OutcomeT]):
             if isinstance(outcome, JobOutcome):
                 if outcome.kind == "agent":
                     log_last_steps(self.hook, outcome.job_id, self.log)
+                server = self.hook.get_settings().client.server
+                if outcome.kind and (lack := missing_part(server, outcome.kind, 200, None, text, {})):
+                    self.refuse(UnsupportedError(label_of(outcome.kind), 200, text, lack=lack))
                 suggest_question(self.hook, outcome.job_id, self.log)
                 self.fail_job(text)
             raise self.explained(CheckFailedError(text))

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.api.endpoints import JOBS
+from airflow_provider_webdata.api.endpoints import JOBS, label_of
 from airflow_provider_webdata.api.errors import (
     APIError,
     InvalidResponseError,
+    UnsupportedError,
     WebDataError,
     error_text,
     trimmed,
 )
 from airflow_provider_webdata.api.prices import by_format, credits_of_tokens
-from airflow_provider_webdata.api.servers import missing_part
+from airflow_provider_webdata.api.servers import missing_part, warning_instead
 from airflow_provider_webdata.common.arguments import number
 from airflow_provider_webdata.common.item_urls import page_problem, site_failed, url_of, was_fetched
 from airflow_provider_webdata.common.numbers import known_credits
@@ -30,6 +32,7 @@ from airflow_provider_webdata.states.jobs import name_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from airflow_provider_webdata.api.servers import Server
     from airflow_provider_webdata.base.job_operator import WebDataJobOperator
     from airflow_provider_webdata.common.job_kinds import JobKind
     from airflow_provider_webdata.runs.run import Run
@@ -251,10 +254,16 @@ class JobResult:
 
         :param errors: counts all pages.
         """
+        server = self._server
         for part in self._run.hook.iter_job_documents(self._kind, self._id):
             errors.skipped += part.skipped
             errors.returned += part.skipped + len(part.documents)
             for document in part.documents:
+                if (warning := warning_instead(server, document)) and self._lack(None, warning):
+                    url = url_of(document)
+                    errors.add_failed(url, str(warning), None)
+                    errors.unread += filter(None, [url])
+                    continue
                 errors.add_document(document)
                 if was_fetched(_metadata_of(document)):
                     yield document
@@ -305,10 +314,10 @@ class JobResult:
         fails = most is not None and excess is not None
         for line in errors.groups.lines("page"):
             (self._log.error if fails else self._log.warning)("%s", line)
-        if errors.failed and not errors.succeeded and (lack := self._lack(errors.pages[0])):
-            (self._log.error if fails else self._log.warning)(
-                "The server does not support this call: %s", lack
-            )
+        lack = None
+        if errors.failed and not errors.succeeded:
+            first = errors.pages[0]
+            lack = self._lack(first["code"], first["error"] or "")
         if errors.warned:
             self._log.warning(
                 "%d of %d pages have a warning from the service, such as: %s",
@@ -318,16 +327,25 @@ class JobResult:
             self._log.warning(
                 "%d URLs were not fetched, because robots.txt forbids it", errors.robots_blocked
             )
+        if lack and not self._server.bills:
+            text = f"No page of job {self._id} has a requested format: {errors.pages[0]['error']}"
+            self._run.refuse_published(UnsupportedError(label_of(self._kind), 200, text, lack=lack), value)
+        if lack:
+            (self._log.error if fails else self._log.warning)(
+                "The server does not support this call: %s", lack
+            )
         if fails:
             suggest_question(self._run.hook, self._id, self._log)
             error = TooManyFailuresError(f"{excess}; the result is published anyway, and is in XCom")
             self._run.refuse_published(error, value)
 
-    def _lack(self, failed: Mapping[str, Any]) -> str | None:
+    def _lack(self, code: str | None, error: str) -> str | None:
         """Return what the server lacks for the request, by the error of a page, or None."""
-        server = self._run.hook.get_settings().client.server
-        code, error = failed["code"], failed["error"] or ""
-        return missing_part(server, f"start_{self._kind}", 500, code, error, self._run.body)
+        return missing_part(self._server, f"start_{self._kind}", 500, code, error, self._run.body)
+
+    @cached_property
+    def _server(self) -> Server:
+        return self._run.hook.get_settings().client.server
 
     @property
     def _rows_path(self) -> list[str]:

@@ -30,25 +30,43 @@ def within(options: Json, profile: Profile) -> Json:
 
 
 def omitted(options: Json, profile: Profile) -> str | None:
-    """Return a warning that names the formats that the server omits, or None."""
-    names = [type_of(item) for item in options.get("formats", []) if _is_omitted(item, profile)]
-    return f"The server does not support: {', '.join(names)}." if names else None
+    """Return a warning about the formats and options that the server omits, or None."""
+    names = [type_of(item) for item in options.get("formats", []) if type_of(item) in profile.ignored]
+    names += [name for name in _unsupported(options) if name in profile.ignored]
+    own = [profile.warnings[name] for name in names if name in profile.warnings]
+    if lacks_json(options, profile):
+        own.append(profile.warnings["json"])
+    if others := [name for name in names if name not in profile.warnings]:
+        features = ", ".join(others)
+        own.append(
+            f"The engine used does not support the following features: {features} -- your scrape may be partial."
+        )
+    return " ".join(own) or None
 
 
-def _is_omitted(item: Any, profile: Profile) -> bool:
-    return type_of(item) in profile.ignored or (bool(profile.options) and _is_empty_json(item))
+def lacks_json(options: Json, profile: Profile) -> bool:
+    """Return whether the `json` of a page is null: with a schema, which needs a language model."""
+    return bool(profile.options) and any(_has_schema(item) for item in options.get("formats", []))
 
 
-def _is_empty_json(item: Any) -> bool:
-    """Return whether a format is `json` without a request: the server then calls no language model."""
-    return type_of(item) == "json" and not (isinstance(item, dict) and item.keys() & {"schema", "prompt"})
+def _has_schema(item: Any) -> bool:
+    return type_of(item) == "json" and isinstance(item, dict) and "schema" in item
 
 
 def _named(options: Json) -> Iterator[str]:
-    """Yield the names of the requested options, formats, and proxies."""
-    yield from (type_of(item) for item in options.get("formats", []) if not _is_empty_json(item))
-    yield from (name for name in ("onlyCleanContent", "actions", "mobile") if options.get(name))
+    """Yield the names of the requested options, formats, and proxies that fail a page."""
+    for item in options.get("formats", []):
+        # Without a schema and a prompt, the server calls no language model.
+        if type_of(item) != "json" or (not _has_schema(item) and isinstance(item, dict) and "prompt" in item):
+            yield type_of(item)
+    yield from (name for name in ("onlyCleanContent", "actions") if options.get(name))
     yield options.get("proxy", "basic")
+
+
+def _unsupported(options: Json) -> Iterator[str]:
+    """Yield the names of the requested options that an engine may not support."""
+    if options.get("mobile"):
+        yield "mobile"
     location = options.get("location", {})
     # A country in lower case has no effect, as recorded.
     if location.get("languages") or location.get("country", "").isupper():

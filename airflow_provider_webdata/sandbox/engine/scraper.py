@@ -15,7 +15,7 @@ from airflow_provider_webdata.sandbox.reference.scrape_options import format_opt
 from airflow_provider_webdata.sandbox.reference.timestamps import iso
 from airflow_provider_webdata.sandbox.reference.urls import canonical, is_address
 
-from .abilities import lacking, omitted, within
+from .abilities import lacking, lacks_json, omitted, within
 from .change_tracking import ChangeTracker
 from .formats import PAGE_BREAK, produce
 from .page import Page
@@ -78,7 +78,7 @@ class Scraper:
         lack = lacking(options, profile)
         if lack is not None:
             raise PageError(lack.code, lack.text)
-        warning = omitted(options, profile)
+        warning, without_json = omitted(options, profile), lacks_json(options, profile)
         options = within(options, profile)
         page, cached_at = self._obtain(url, options, max_age)
         sections = (page.markdown or "").split(PAGE_BREAK) if page.is_pdf else []
@@ -91,6 +91,8 @@ class Scraper:
         scrape_id = str(uuid.uuid4())
         required = self._canned.meet(options, page)
         document = {**produce(page, options, sections[:wanted], self._canned.get(page.url)), **required}
+        if without_json:
+            document["json"] = None
         if warning is not None:
             document["warning"] = warning
         tracking = format_options(options, "changeTracking")

@@ -10,6 +10,7 @@ from airflow_provider_webdata.sandbox.engine.admission import refuse_unsupported
 from airflow_provider_webdata.sandbox.engine.structured_data import missing
 from airflow_provider_webdata.sandbox.reference.errors import ServiceError
 from airflow_provider_webdata.sandbox.reference.prices import TOKENS_PER_CREDIT
+from airflow_provider_webdata.sandbox.reference.profiles import NO_KEY
 from airflow_provider_webdata.sandbox.reference.urls import host_of, in_domain
 
 from .call import Reply
@@ -112,7 +113,7 @@ class Extract(StepJobs):
     def perform(self, job: Json, step: Json) -> None:
         """Scrape one page."""
         if not self._settings.profile.prompts:
-            raise JobFailedError("The server has no language model: its OpenAI API key is missing.")
+            raise JobFailedError(NO_KEY)
         markdown = self.visit(job, step["input"]["url"], job["request"].get("scrapeOptions", {}))
         job["tokens"] += max(TOKENS_PER_CREDIT, math.ceil(len(markdown) / LETTERS_PER_TOKEN))
         job["spent"] = math.ceil(job["tokens"] / TOKENS_PER_CREDIT)

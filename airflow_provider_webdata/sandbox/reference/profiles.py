@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 HTTPS_ONLY = "Webhook URL must be https"
 QUERY_NEEDED = "Query cannot be empty"
+NO_KEY = "OpenAI API key is missing. Pass it using the 'apiKey' parameter or the OPENAI_API_KEY environment variable."
 NO_DETAILS = "An unexpected error occurred. The log of the server has its details."
 
 
@@ -97,6 +98,7 @@ class Profile:
     :param unknown_jobs: responses to unknown ids, by kind of job; 404 for other kinds.
     :param options: scrape options, formats, and proxies that the server cannot fulfill, by name.
     :param ignored: options without effect, and formats that the server omits with a warning.
+    :param warnings: texts of these warnings, by name.
     :param more_metadata: whether metadata of pages has the fields that the open-source server adds to their own.
     :param deprecated: successor of each deprecated path, a regular expression.
     :param page_error_events: whether failed pages of a job send an event.
@@ -123,6 +125,7 @@ class Profile:
     unknown_jobs: Mapping[str, Failure] = field(default_factory=dict)
     options: Mapping[str, OptionLack] = field(default_factory=dict)
     ignored: frozenset[str] = frozenset()
+    warnings: Mapping[str, str] = field(default_factory=dict)
     more_metadata: bool = False
     deprecated: Mapping[str, str] = field(default_factory=dict)
     page_error_events: bool = True
@@ -204,8 +207,6 @@ SELF_HOSTED = Profile(
         "audio": _NO_ENGINE,
         "video": _NO_ENGINE,
         "rawBase64": _NO_ENGINE,
-        "mobile": _NO_ENGINE,
-        "location": _NO_ENGINE,
         "stealth": _FILE_ENGINES,
         "enhanced": _FILE_ENGINES,
     },
@@ -219,8 +220,16 @@ SELF_HOSTED = Profile(
             "redactPII",
             "profile",
             "minAge",
+            "mobile",
+            "location",
         }
     ),
+    warnings={
+        "json": f"JSON extraction failed: {NO_KEY}",
+        "question": "Query generation failed after all models.",
+        "highlights": "Highlights generation failed after all models.",
+        "changeTracking": "Comparing failed, please try again later.",
+    },
     more_metadata=True,
     deprecated={rf"/v2/extract(/{_ID})?": "/v2/scrape"},
     page_error_events=False,

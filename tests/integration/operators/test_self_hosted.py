@@ -37,6 +37,7 @@ def own(server: SandboxServer, connect: Any) -> SandboxServer:
     return server
 
 
+SCHEMA = {"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]}
 LACKING: dict[str, tuple[Any, str, int]] = {
     "credits": (
         lambda: WebDataCreditUsageOperator(task_id="t", min_remaining=1, retries=2),
@@ -65,6 +66,40 @@ LACKING: dict[str, tuple[Any, str, int]] = {
         # The start, two of its state, its errors, and its result.
         5,
     ),
+    "extraction job": (
+        lambda: WebDataExtractOperator(
+            task_id="t", via="extract", urls=["https://river.example/"], prompt="The level", retries=2,
+        ),
+        "it needs a language model. Configure one on the server, or omit the option",
+        # The start, its state, and its cost.
+        3,
+    ),
+    "extraction with a schema": (
+        lambda: WebDataExtractOperator(
+            task_id="t", via="scrape", urls=["https://river.example/"], schema=SCHEMA, retries=2,
+        ),
+        "it needs a language model. Configure one on the server, or omit the option (format json)",
+        5,
+    ),
+    "json": (
+        lambda: WebDataScrapeOperator(
+            task_id="t", url="https://river.example/", formats=[{"type": "json", "schema": SCHEMA}], retries=2,
+        ),
+        "it needs a language model. Configure one on the server, or omit the option (format json)",
+        1,
+    ),
+    "question": (
+        lambda: WebDataScrapeOperator(
+            task_id="t", url="https://river.example/", formats=[{"type": "question", "question": "km?"}], retries=2,
+        ),
+        "it needs a language model. Configure one on the server, or omit the option (format question)",
+        1,
+    ),
+    "screenshot": (
+        lambda: WebDataScrapeOperator(task_id="t", url="https://river.example/", formats=["screenshot"], retries=2),
+        "none of its engines supports the option. Omit it, or use a connection to the hosted service",
+        1,
+    ),
     "session": (
         lambda: WebDataInteractOperator(task_id="t", steps=["1"], retries=2),
         "it has no browser service",
@@ -80,7 +115,7 @@ def test_what_it_lacks_fails_once(own: SandboxServer, name: str) -> None:
     make, lack, requests = LACKING[name]
     outcome = direct.run(make())
     assert outcome.ended == ("failed", 1)
-    assert lack in str(outcome.error)
+    assert lack in " ".join(str(outcome.error).split())
     assert "(WD-016)" in str(outcome.error)
     assert len(own.control.requests()) == requests
 
@@ -130,18 +165,51 @@ def test_a_lost_answer_of_a_batch_is_not_ambiguous(own: SandboxServer) -> None:
     assert (outcome.xcom["credits"]["used"], outcome.xcom["credits"]["unknown"]) == (0, 0)
 
 
+@pytest.mark.rule("document-without-formats")
+@pytest.mark.parametrize(
+    "request_of", [{"prompt": "The level"}, {"schema": SCHEMA}], ids=["error", "warning"]
+)
 @pytest.mark.parametrize("kind", ["batch", "crawl"])
-def test_pages_that_all_fail_for_lack_of_a_model_say_so(own: SandboxServer, log: Any, kind: str) -> None:
-    formats = [{"type": "json", "prompt": "The level"}]
+def test_pages_that_all_fail_for_lack_of_a_model_fail_the_task(
+    own: SandboxServer, kind: str, request_of: dict[str, Any]
+) -> None:
+    formats = [{"type": "json", **request_of}]
     outcome = direct.run(
-        WebDataBatchScrapeOperator(task_id="t", urls=["https://river.example/"], formats=formats)
+        WebDataBatchScrapeOperator(task_id="t", urls=["https://river.example/"], formats=formats, retries=2)
         if kind == "batch"
         else WebDataCrawlOperator(
-            task_id="t", url="https://river.example/", limit=2, scrape_options={"formats": formats}
+            task_id="t", url="https://river.example/", limit=2, scrape_options={"formats": formats}, retries=2
         )
     )
+    assert outcome.ended == ("failed", 1)
+    assert "(WD-016)" in str(outcome.error)
+    lack = "needs a language model. Configure one on the server, or omit the option (format json)"
+    assert lack in " ".join(str(outcome.error).split())
+    assert outcome.xcom["errors"]["count"] >= 1
+
+
+@pytest.mark.rule("document-without-formats")
+def test_the_formats_that_came_back_are_kept(own: SandboxServer, log: Any) -> None:
+    formats = ["markdown", {"type": "json", "schema": SCHEMA}]
+    page = direct.run(WebDataScrapeOperator(task_id="t", url="https://river.example/", formats=formats))
+    assert page.state == "success"
+    assert page.value["markdown"]
+    assert "The service warns: JSON extraction failed: OpenAI API key is missing" in log()
+    batch = direct.run(
+        WebDataBatchScrapeOperator(task_id="t", urls=["https://river.example/"], formats=formats)
+    )
+    assert batch.state == "success"
+    assert batch.value["data"][0]["markdown"]
+    assert "1 of 1 pages have a warning from the service" in log()
+
+
+def test_a_server_that_bills_keeps_its_warning(own: SandboxServer, connect: Any, log: Any) -> None:
+    """The page was billed, so its response is kept."""
+    connect(own, server="hosted")
+    formats = [{"type": "json", "schema": SCHEMA}]
+    outcome = direct.run(WebDataScrapeOperator(task_id="t", url="https://river.example/", formats=formats))
     assert outcome.state == "success"
-    assert "needs a language model. Configure one on the server, or omit the option (format json)" in log()
+    assert "The service warns: JSON extraction failed" in log()
 
 
 @pytest.mark.rule("metadata-not-fetched", "metadata-no-host")

@@ -29,6 +29,7 @@ DATA = Path(__file__).parent / "data"
 EXCHANGES: list[dict[str, Any]] = json.loads((DATA / "self_hosted_exchanges.json").read_text())
 LIFE_CYCLES: list[dict[str, Any]] = json.loads((DATA / "self_hosted_life_cycles.json").read_text())
 SITE = "http://site.example.com:8085"
+SCHEMA = {"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]}
 SLOW = {"map timeout 500": 501}
 """Latency in milliseconds, where the recorded server was slower than its timeout."""
 
@@ -248,7 +249,7 @@ def test_a_key_ends_the_server(sandbox: SandboxServer, http: httpx.Client) -> No
 @pytest.mark.rule("event-job-page", "delivery-once", "envelope-error", "job-all-failed")
 def test_pages_fail_silently_and_deliveries_are_sent_once(sandbox: SandboxServer, http: httpx.Client) -> None:
     hook = {"url": "http://127.0.0.1:9/closed"}
-    job = Job(http, "/v2/batch/scrape", urls=urls(1, 2), mobile=True, webhook=hook)
+    job = Job(http, "/v2/batch/scrape", urls=urls(1, 2), formats=["audio"], webhook=hook)
     sandbox.control.advance(3600)
     state = job.state()
     assert (state["status"], state["completed"], state["total"]) == ("completed", 0, 0)
@@ -280,9 +281,6 @@ def test_issues_in_a_union_are_nested(sandbox: SandboxServer, http: httpx.Client
     [
         ({"formats": [{"type": "json", "prompt": "km"}]}, 500, "UNKNOWN_ERROR"),
         ({"formats": ["summary"]}, 500, "UNKNOWN_ERROR"),
-        ({"mobile": True}, 500, "SCRAPE_ALL_ENGINES_FAILED"),
-        ({"location": {"country": "DE"}}, 500, "SCRAPE_ALL_ENGINES_FAILED"),
-        ({"location": {"languages": ["de"]}}, 500, "SCRAPE_ALL_ENGINES_FAILED"),
         ({"formats": ["video"]}, 500, "SCRAPE_ALL_ENGINES_FAILED"),
         ({"actions": [{"type": "wait", "milliseconds": 1}]}, 400, "SCRAPE_ACTIONS_NOT_SUPPORTED"),
     ],
@@ -292,6 +290,28 @@ def test_options_that_the_server_lacks(
 ) -> None:
     response = http.post("/v2/scrape", json={"url": urls(1)[0], **options})
     assert (response.status_code, response.json()["code"]) == (status, code)
+
+
+@pytest.mark.rule("self-hosted-warnings", "document-without-formats")
+@pytest.mark.parametrize(
+    ("options", "warning", "absent"),
+    [
+        ({"mobile": True}, "following features: mobile -- your scrape may be partial.", None),
+        ({"location": {"country": "DE"}}, "following features: location -- your scrape may be partial.", None),
+        ({"formats": [{"type": "json", "schema": SCHEMA}]}, "JSON extraction failed: OpenAI API key is", "json"),
+        ({"formats": [{"type": "question", "question": "km?"}]}, "Query generation failed after", "answer"),
+        ({"formats": [{"type": "highlights", "query": "km"}]}, "Highlights generation failed", "highlights"),
+        ({"formats": ["markdown", "changeTracking"]}, "Comparing failed, please try", "changeTracking"),
+    ],
+)  # fmt: skip
+def test_what_the_server_omits_is_a_warning(
+    sandbox: SandboxServer, http: httpx.Client, options: dict[str, Any], warning: str, absent: str | None
+) -> None:
+    response = http.post("/v2/scrape", json={"url": urls(1)[0], **options})
+    document = response.json()["data"]
+    assert response.status_code == 200
+    assert warning in document["warning"]
+    assert document.get(absent or "html") is None
 
 
 @pytest.mark.rule("self-hosted-options", "metadata-server")
