@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -21,6 +22,12 @@ JOB_COMPLETED = "completed"
 
 TERMINAL_JOB_STATES = frozenset({"completed", "failed", "cancelled"})
 """Terminal states of a job."""
+
+RESULT_LIFE = timedelta(hours=24)
+"""Time for which the service keeps the result of a job after its end."""
+
+LOST = "lost it, as after a restart without its database"
+"""What a server did with a job that it no longer knows, before the result can have expired."""
 
 PROGRESS_SECONDS = 10.0
 """Minimum number of seconds between two progress messages in the log of a waiting task."""

@@ -10,7 +10,7 @@ from airflow_provider_webdata.api.errors import NotFoundError, ServerError
 from airflow_provider_webdata.common.dates import utc_text
 from airflow_provider_webdata.states.check_listing import CheckListing
 from airflow_provider_webdata.states.checks import finished_at, is_over
-from airflow_provider_webdata.states.jobs import JobView, name_of
+from airflow_provider_webdata.states.jobs import LOST, RESULT_LIFE, JobView, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -126,9 +126,21 @@ class Subject(ABC):
 class JobSubject(Subject):
     """One job."""
 
-    __slots__ = ("_view",)
+    __slots__ = ("_bills", "_view")
 
-    if_missing = "its result has expired (24 hours after its end), or the id or the kind is wrong"
+    def __init__(self, key: SubjectKey) -> None:
+        super().__init__(key)
+        self._bills = True
+
+    @property
+    def if_missing(self) -> str:  # type: ignore[override]
+        """The likely reason if it is permanently missing."""
+        reasons = "its result has expired (24 hours after its end), or the id or the kind is wrong"
+        if self._bills:
+            return reasons
+        # It ran at the last poll, so that its result cannot have expired.
+        is_lost = self.polled_at is not None and time.time() - self.polled_at < RESULT_LIFE.total_seconds()
+        return f"the server {LOST}" if is_lost else f"the server {LOST}; or {reasons}"
 
     async def poll(self, call: Call) -> list[tuple[Any, Any]]:
         """Read the job's state for all targets."""
@@ -137,6 +149,9 @@ class JobSubject(Subject):
         # The response contains a part of the result: request the minimum of one page.
         try:
             status = await call(lambda hook: hook.job_status(kind, job_id, limit=1))
+        except NotFoundError:
+            self._bills = (await call(lambda hook: hook.get_settings())).client.server.bills
+            raise
         except ServerError as error:
             server = (await call(lambda hook: hook.get_settings())).client.server
             # A job that was found before fails for another reason.

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 from airflow.sdk.exceptions import AirflowRescheduleException
 
 from airflow_provider_webdata.api.endpoints import ENDPOINTS
-from airflow_provider_webdata.api.errors import IdempotencyKeyUsedError, NotFoundError, WebDataError, trimmed
+from airflow_provider_webdata.api.errors import (
+    IdempotencyKeyUsedError,
+    NotFoundError,
+    ServerError,
+    WebDataError,
+    trimmed,
+)
 from airflow_provider_webdata.common.job_kinds import checked_kind
 from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.common.worker_exit import seconds_until_resumable
@@ -22,7 +28,7 @@ from airflow_provider_webdata.runs.jobs.lookup import JobLookup, JobMatches
 from airflow_provider_webdata.runs.jobs.state import NOT_STARTED, TaskJob
 from airflow_provider_webdata.runs.replica import until_found, until_visible
 from airflow_provider_webdata.runs.state import TaskState
-from airflow_provider_webdata.states.jobs import JobView, name_of
+from airflow_provider_webdata.states.jobs import LOST, RESULT_LIFE, JobView, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,7 +44,6 @@ LISTED_AFTER = timedelta(minutes=2)
 """Maximum delay until the service lists a started job."""
 
 _KEY = "webdata_job"
-_RESULT_LIFE = timedelta(hours=24)
 _MAX_GENERATIONS = 20
 
 
@@ -95,8 +100,8 @@ class JobStart:
     An attempt that knows the job's id reuses the job. An attempt that knows only that a request was sent repeats a
     crawl's request with the same idempotency key, and searches the service's listings for any other job, or for one
     that the key has started. If the outcome of the request cannot be determined, the task fails with instructions. A
-    job is replaced if it failed, expired, or was canceled by anyone but the task, and (3.3) if its request or account
-    differs.
+    job is replaced if it failed, expired, or was canceled by anyone but the task, if a server that does not bill lost it,
+    and (3.3) if its request or account differs.
 
     Airflow's `ResumableJobMixin` records a job's id after the response. If a worker dies before that, the next attempt
     starts the job again. This class records the request before sending it. Airflow 3.2 has no store: an earlier
@@ -117,6 +122,7 @@ class JobStart:
         # Otherwise, a repeated request may be billed twice.
         self._bills = server.bills
         self._is_repeatable = self._has_key or not self._bills
+        self._unknown_job = server.unknown_jobs.get(self.kind)
         self._server_record = server.record
 
     @property
@@ -353,10 +359,13 @@ class JobStart:
                 view.is_alive or (self._state.record.stopped and view.state == "cancelled")
             ):
                 alive.append((job_id, view))
-            elif view is None and not self._has_expired(missing):
+            elif view is None and self._bills and not self._has_expired(missing):
                 lost = f"the service does not find job {job_id}, which an earlier attempt started ({missing})"
             else:
-                state = f"ended without a result ({view.progress()})" if view else "has expired"
+                if view is not None:
+                    state = f"ended without a result ({view.progress()})"
+                else:
+                    state = "has expired" if self._has_expired(missing) else f"is unknown: the server {LOST}"
                 self.log.warning("Job %s of an earlier attempt %s", job_id, state)
                 self.call.settle(job_id)
         possible = [job_id for job_id, _ in alive]
@@ -384,10 +393,14 @@ class JobStart:
             return until_visible(lambda: poll_job(self.hook, self.kind, job_id)), ""
         except NotFoundError as error:
             return None, error.brief()
+        except ServerError as error:
+            if error.code is None or error.code != self._unknown_job:
+                raise
+            return None, error.brief()
 
     def _has_expired(self, missing: str) -> bool:
         requested = self._state.record.requested_at
-        is_old = requested is not None and datetime.now(timezone.utc) - requested > _RESULT_LIFE
+        is_old = requested is not None and datetime.now(timezone.utc) - requested > RESULT_LIFE
         return is_old or "expired" in missing.lower()
 
     @property

@@ -414,6 +414,22 @@ def test_an_uncertain_start_is_repeated_only_where_nothing_is_billed(
     assert "The server may run both jobs, but bills neither" in caplog.text
 
 
+@pytest.mark.rule("self-hosted-lost-jobs")
+@pytest.mark.parametrize("kind", ["crawl", "batch_scrape", "extract"])
+def test_a_job_that_a_self_hosted_server_lost_is_replaced(
+    self_hosted: JobService, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, kind: str
+) -> None:
+    monkeypatch.setattr(job_start, "until_visible", lambda call: call())
+    connect(monkeypatch, self_hosted, server="self-hosted")
+    task = Task(self_hosted, kind)
+    first = task.start()
+    self_hosted.jobs.clear()
+    if kind == "extract":
+        self_hosted.faults = [(500, {"success": False, "code": "UNKNOWN_ERROR", "error": "x"}, {})]
+    assert task.start().job_id == self_hosted.started()[1] != first.job_id
+    assert f"Job {first.job_id} of an earlier attempt is unknown: the server lost it" in caplog.text
+
+
 def test_no_message_names_bills_and_dashboards_that_a_server_lacks(
     self_hosted: JobService, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -20,7 +20,9 @@ from airflow_provider_webdata.operators.provider import WebDataProviderOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.options import Changes
+from airflow_provider_webdata.runs.jobs import start as job_start
 from airflow_provider_webdata.sandbox.server import SandboxServer
+from airflow_provider_webdata.waiting import subjects
 from tests.support import direct
 
 
@@ -246,3 +248,16 @@ def test_a_scrape_of_a_host_that_may_not_resolve_says_so(own: SandboxServer, log
 def test_a_scrape_of_a_refused_connection_fails(own: SandboxServer) -> None:
     error = direct.run(WebDataScrapeOperator(task_id="t", url="http://10.0.0.1/")).error
     assert "http://10.0.0.1/ could not be fetched: Unknown Error (status 594)" in str(error)
+
+
+@pytest.mark.rule("self-hosted-lost-jobs")
+def test_a_job_that_the_server_lost_is_started_again(
+    own: SandboxServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that restarts without its database forgets its jobs."""
+    monkeypatch.setattr(subjects, "MISSING_LIMIT", 0.0)
+    monkeypatch.setattr(job_start, "until_visible", lambda call: call())
+    own.control.add_fault("status", path="/v2/crawl/.*", method="GET", status=404, times=2)
+    outcome = direct.run(WebDataCrawlOperator(task_id="t", url="https://river.example/", limit=2, retries=1))
+    assert outcome.ended == ("success", 2), outcome.error
+    assert len(own.control.requests("/v2/crawl", "POST")) == 2
