@@ -65,7 +65,8 @@ _LACKS: Mapping[str, str] = {
         ),
         _NO_INDEX,
     ),
-    **dict.fromkeys(("run_provider", "find_tools"), _NO_PROVIDERS),
+    **dict.fromkeys(("run_provider", "find_tools", "provider_feedback"), _NO_PROVIDERS),
+    **dict.fromkeys(("feedback", "search_feedback"), "it stores no feedback. Omit the call"),
 }
 """What the recorded self-hosted server lacks, by endpoint, as the rest of a sentence about the server."""
 
@@ -173,9 +174,13 @@ def missing_part(
         return _named(_NO_MODEL, _model_options(wire))
     if not server.bills and _ENGINE_REMARK in message:
         return _named(_NO_ENGINE, (f"format {kind}" for kind in _format_types(wire)))
-    # It does not know the field for calls of data providers.
+    # It does not know the field for calls of data providers, nor the endpoint of feedback on them.
     if status == 400 and "alexandria" in wire and "alexandria" in message:
         return _NO_PROVIDERS
+    if status == 400 and endpoint == "provider_feedback" and "endpoint" in message:
+        return _NO_PROVIDERS
+    if code == "DB_DISABLED":
+        return _LACKS.get(endpoint, "it has no database. Start it with one, or use another server")
     # Its refusal of a prompt has neither a code nor details, unlike that of an invalid field.
     if (
         server.is_self_hosted

@@ -48,13 +48,16 @@ class Feedback:
 
     async def on_any(self, call: Call) -> Reply:
         """Record feedback on a search, scrape, parse, or map, or on the data providers of a website."""
-        if isinstance(call.body, dict) and call.body.get("endpoint") == "alexandria":
+        is_of_website = isinstance(call.body, dict) and call.body.get("endpoint") == "alexandria"
+        if is_of_website and self._core.settings.profile.providers:
             return self._record_website(call.body)
         _valid("feedback", call.body)
         return self._record(call.body["endpoint"], call.body["jobId"], call.body)
 
     def _record(self, endpoint: str, job_id: str, body: Json) -> Reply:
         core = self._core
+        if not core.settings.profile.feedback:
+            raise _refusal(503, "Feedback needs database authentication.", "DB_DISABLED")
         job = self._job(endpoint, job_id)
         if job is None:
             code = "SEARCH_NOT_FOUND" if endpoint == "search" else "JOB_NOT_FOUND"

@@ -86,6 +86,7 @@ class Profile:
     :param prompts: whether the server has a language model for prompts.
     :param searches: whether the server has a search engine. Otherwise, every search is empty.
     :param providers: whether the server calls data providers.
+    :param feedback: whether the server stores feedback.
     :param caches: whether the server stores pages, for ``minAge`` and ``lockdown``.
     :param error_pages: whether a plain-http page that no site serves is a page with a placeholder instead of an error.
     :param shared_jobs: whether the paths of crawls serve batch scrapes, and the reverse.
@@ -113,6 +114,7 @@ class Profile:
     prompts: bool = True
     searches: bool = True
     providers: bool = True
+    feedback: bool = True
     caches: bool = True
     error_pages: bool = False
     shared_jobs: bool = False
@@ -164,6 +166,7 @@ SELF_HOSTED = Profile(
     prompts=False,
     searches=False,
     providers=False,
+    feedback=False,
     caches=False,
     error_pages=True,
     shared_jobs=True,

@@ -357,6 +357,22 @@ def test_pages_that_no_site_serves(
     assert (secure.status_code, secure.json()["code"]) == (500, "SCRAPE_ALL_ENGINES_FAILED")
 
 
+@pytest.mark.rule("self-hosted-feedback")
+def test_feedback_is_refused(http: httpx.Client) -> None:
+    job, rating = str(uuid.uuid4()), {"rating": "bad", "querySuggestions": "x"}
+    for path, body in (
+        (f"/v2/search/{job}/feedback", rating),
+        ("/v2/feedback", {"endpoint": "scrape", "jobId": job, **rating}),
+    ):
+        response = http.post(path, json=body)
+        assert (response.status_code, response.json()["feedbackErrorCode"]) == (503, "DB_DISABLED")
+    website = {"requestedWebsite": {"url": "https://a.example", "requestedFunctionality": "t"}}
+    response = http.post(
+        "/v2/feedback", json={"endpoint": "alexandria", "rating": "good", "rationale": "r", **website}
+    )
+    assert (response.status_code, response.json()["feedbackErrorCode"]) == (400, "INVALID_BODY")
+
+
 @pytest.mark.rule("extract-status", "extract-end")
 def test_an_extract_job_fails(sandbox: SandboxServer, http: httpx.Client) -> None:
     started = http.post("/v2/extract", json={"urls": urls(1), "prompt": "km"}).json()

@@ -96,7 +96,7 @@ def refusal(
     declared: Kind | None, endpoint: Endpoint[Any], status: int, body: Any, wire: dict[str, Any]
 ) -> APIError:
     config = ClientConfig(OWN, "k", declared=declared)
-    path = {"monitor_id": "m", "session_id": "s", "scrape_id": "c", "job_id": "j"}
+    path = {"search_id": "f", "monitor_id": "m", "session_id": "s", "scrape_id": "c", "job_id": "j"}
     request = ScrapeRequest(url="https://example.com/", **wire) if endpoint is endpoints.SCRAPE else None
     prepared = prepare(config, endpoint, path, None, request, None if request else wire)
     reader = Reader(prepared, httpx.Response(status))
@@ -111,6 +111,8 @@ NO_ENGINE = {"code": "SCRAPE_ALL_ENGINES_FAILED", "error": "All engines failed. 
 SOME_ENGINES = {"code": "SCRAPE_ALL_ENGINES_FAILED", "error": "All engines failed. Engines tried: [pdf]."}
 FIND = {"alexandria": [{"provider": "catalog", "capability": "find-tools"}]}
 NO_KEY = {"code": "BAD_REQUEST", "error": "Unrecognized key in body", "details": [{"keys": ["alexandria"], "message": "Unrecognized key: \"alexandria\""}]}  # fmt: skip # noqa: E501
+NO_DATABASE = {"error": "Feedback requires database authentication.", "feedbackErrorCode": "DB_DISABLED"}
+NO_SUCH_FEEDBACK = {"error": "Invalid request body", "details": [{"code": "invalid_value", "values": ["search", "scrape", "parse", "map"], "path": ["endpoint"], "message": "Invalid option"}], "feedbackErrorCode": "INVALID_BODY"}  # fmt: skip # noqa: E501
 PROMPT = {"url": "https://example.com/", "prompt": "only the blog"}
 NO_PROMPT = {"error": "Failed to process natural language prompt. Please try rephrasing."}
 KINDS: tuple[Kind | None, ...] = ("hosted", None, "self-hosted")
@@ -126,6 +128,9 @@ KINDS: tuple[Kind | None, ...] = ("hosted", None, "self-hosted")
         (endpoints.OPEN_SESSION, {}, 503, {"error": "Browser is not configured"}, KINDS, "no browser service"),
         (endpoints.INTERACT_WITH_SCRAPE, {}, 501, {"error": "Not available"}, KINDS, "it keeps no scrapes"),
         (endpoints.ASK, {}, 503, {"error": "support_agent_unavailable"}, KINDS, "it has no support agent"),
+        (endpoints.FEEDBACK, {}, 503, NO_DATABASE, KINDS, "it stores no feedback"),
+        (endpoints.SEARCH_FEEDBACK, {}, 503, NO_DATABASE, KINDS, "it stores no feedback"),
+        (endpoints.PROVIDER_FEEDBACK, {"endpoint": "alexandria"}, 400, NO_SUCH_FEEDBACK, KINDS, "it has no data prov"),
         (endpoints.LIST_AGENTS, {}, 404, PAGE, KINDS, "it has no agent"),
         (endpoints.QUEUE_STATUS, {}, 404, PAGE, KINDS, 'it has no such operation. Check "Base URL"'),
         (endpoints.SCRAPE, {"mobile": True}, 500, NO_ENGINE, KINDS, "supports the option. Omit it, .* \\(mobile\\)"),
