@@ -97,7 +97,8 @@ class JobCall(Protocol):
 class JobStart:
     """The start of the one job of a task.
 
-    An attempt that knows the job's id reuses the job. An attempt that knows only that a request was sent repeats a
+    An attempt that knows the job's id reuses the job. Where nothing is billed, a request whose response is lost is
+    repeated in the same attempt, unless a listing names the job. An attempt that knows only that a request was sent repeats a
     crawl's request with the same idempotency key, and searches the service's listings for any other job, or for one
     that the key has started. If the outcome of the request cannot be determined, the task fails with instructions. A
     job is replaced if it failed, expired, or was canceled by anyone but the task, if a server that does not bill lost it,
@@ -122,6 +123,7 @@ class JobStart:
         # Otherwise, a repeated request may be billed twice.
         self._bills = server.bills
         self._is_repeatable = self._has_key or not self._bills
+        self._lists_calls = "activity" not in server.lacks
         self._unknown_job = server.unknown_jobs.get(self.kind)
         self._server_record = server.record
 
@@ -198,7 +200,8 @@ class JobStart:
             )
             self.call.settle(None)
             return JobMatches()
-        self.log.info("An earlier attempt may have started a job; searching for it")
+        if self._can_search:
+            self.log.info("An earlier attempt may have started a job; searching for it")
         found = self._lookup.find()
         if found.jobs:
             return found
@@ -208,7 +211,8 @@ class JobStart:
         self.call.settle(None)
         if self._is_repeatable:
             self.log.warning(
-                "No job was found; sending the request again. The server may run both jobs, but bills neither"
+                "%s; sending the request again. The server may run both jobs, but bills neither",
+                "No job was found" if self._can_search else "An earlier attempt may have started a job",
             )
             return JobMatches()
         self.log.warning(
@@ -240,13 +244,17 @@ class JobStart:
                 self.call.settle(None)
                 self._state.write(before)
                 raise
-            if key is None:
+            if not self._is_repeatable:
                 return self._after_lost_answer(error)
-            self.log.warning("%s. Sending the request again with the same idempotency key", error.brief())
+            if not self._bills and (job := self._found_now(error)):
+                return job
+            how = "; the server may run both jobs, but bills neither"
+            how = " with the same idempotency key" if self._has_key else how
+            self.log.warning("%s. Sending the request again%s", error.brief(), how)
             try:
                 answer = self._send(webhook, key)
             except WebDataError as again:
-                if not may_have_acted(again):
+                if not may_have_acted(again) or not self._bills:
                     raise
                 return self._after_lost_answer(again)
         if answer is None:
@@ -302,6 +310,23 @@ class JobStart:
             raise error
         # Airflow 3.2 stores no record of the request, so the next attempt would know even less.
         raise self._uncertain(found, "the service does not list it", f"{error.brief()}; ")
+
+    def _found_now(self, error: WebDataError) -> TaskJob | None:
+        """Search once, if the server lists such jobs: it has no replica."""
+        if not self._can_search:
+            return None
+        self.log.warning("%s. Searching for a job that may have started anyway", error.brief())
+        try:
+            found = self._lookup.find()
+        except WebDataError as trouble:
+            self.log.warning("The search failed: %s", trouble.brief())
+            return None
+        return self._alive(found)
+
+    @property
+    def _can_search(self) -> bool:
+        """Whether the inbox, the running crawls, or the team's activity may name the job."""
+        return bool(self.kind == "crawl" or self._lists_calls or self._lookup.keys)
 
     def _started_with_this_key(self) -> JobMatches:
         found = self._find_with_retries()
@@ -389,8 +414,13 @@ class JobStart:
 
     def _view_of(self, job_id: str) -> tuple[JobView | None, str]:
         """Return a job's state, or None and the error of the service."""
+
+        def poll() -> JobView:
+            return poll_job(self.hook, self.kind, job_id)
+
         try:
-            return until_visible(lambda: poll_job(self.hook, self.kind, job_id)), ""
+            # A server that does not bill has no replica.
+            return until_visible(poll) if self._bills else poll(), ""
         except NotFoundError as error:
             return None, error.brief()
         except ServerError as error:

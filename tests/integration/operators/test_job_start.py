@@ -20,6 +20,7 @@ from airflow.sdk.exceptions import AirflowRescheduleException
 from airflow_provider_webdata.api.errors import UnsupportedError, WebDataError
 from airflow_provider_webdata.hooks import optional
 from airflow_provider_webdata.hooks.webdata import WebDataHook
+from airflow_provider_webdata.runs import replica
 from airflow_provider_webdata.runs.failures import UncertainStartError
 from airflow_provider_webdata.runs.jobs import start as job_start
 from airflow_provider_webdata.runs.jobs.start import JobStart
@@ -414,12 +415,35 @@ def test_an_uncertain_start_is_repeated_only_where_nothing_is_billed(
     assert "The server may run both jobs, but bills neither" in caplog.text
 
 
+@pytest.mark.parametrize(("kind", "starts"), [("crawl", 1), ("batch_scrape", 2), ("extract", 2)])
+def test_a_lost_answer_is_repeated_in_the_same_attempt_where_nothing_is_billed(
+    self_hosted: JobService,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    kind: str,
+    starts: int,
+) -> None:
+    """Only crawls are listed, and no replica delays the list."""
+    monkeypatch.setattr(replica.time, "sleep", pytest.fail)
+    connect(monkeypatch, self_hosted, server="self-hosted")
+    self_hosted.start_faults = ["lose answer"]
+    assert Task(self_hosted, kind).start().job_id == self_hosted.started()[-1]
+    assert len(self_hosted.started()) == starts
+    assert ("Searching" in caplog.text) is (kind == "crawl")
+    self_hosted.start_faults = ["lose answer", "lose answer"]
+    self_hosted.lists = False
+    lost = Task(self_hosted, kind)
+    with pytest.raises(WebDataError):
+        lost.start()
+    assert len(self_hosted.started()) == starts + 2
+    assert lost.start().job_id == self_hosted.started()[-1]
+
+
 @pytest.mark.rule("self-hosted-lost-jobs")
 @pytest.mark.parametrize("kind", ["crawl", "batch_scrape", "extract"])
 def test_a_job_that_a_self_hosted_server_lost_is_replaced(
     self_hosted: JobService, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, kind: str
 ) -> None:
-    monkeypatch.setattr(job_start, "until_visible", lambda call: call())
     connect(monkeypatch, self_hosted, server="self-hosted")
     task = Task(self_hosted, kind)
     first = task.start()

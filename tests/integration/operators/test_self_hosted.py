@@ -256,7 +256,6 @@ def test_a_job_that_the_server_lost_is_started_again(
 ) -> None:
     """A server that restarts without its database forgets its jobs."""
     monkeypatch.setattr(subjects, "MISSING_LIMIT", 0.0)
-    monkeypatch.setattr(job_start, "until_visible", lambda call: call())
     own.control.add_fault("status", path="/v2/crawl/.*", method="GET", status=404, times=2)
     outcome = direct.run(WebDataCrawlOperator(task_id="t", url="https://river.example/", limit=2, retries=1))
     assert outcome.ended == ("success", 2), outcome.error
