@@ -229,6 +229,11 @@ def lacks_search(server: Server, wire: Mapping[str, Any]) -> bool:
     return server.is_self_hosted and not any(isinstance(given, list) for given in found.values())
 
 
+def reports_unknown_job(server: Server, kind: str, code: str | None) -> bool:
+    """Return whether the code of a 500 is the one that a server returns for an unknown job of this kind."""
+    return code is not None and code == server.unknown_jobs.get(kind)
+
+
 def missing_route(endpoint: str) -> str:
     """Return what a server lacks that does not know the path of an endpoint, as in `missing_part`."""
     return _LACKS.get(endpoint, 'it has no such operation. Check "Base URL", or upgrade the server')

@@ -20,7 +20,8 @@ from airflow_provider_webdata.airflow_db.connections import find_webdata_connect
 from airflow_provider_webdata.airflow_db.database import airflow_engine
 from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
 from airflow_provider_webdata.airflow_db.spent import spent_by_day
-from airflow_provider_webdata.api.errors import ConfigurationError, WebDataError
+from airflow_provider_webdata.api.errors import ConfigurationError, NotFoundError, WebDataError
+from airflow_provider_webdata.common.remedies import with_ending
 from airflow_provider_webdata.doctor.airflow_database import triggerer
 from airflow_provider_webdata.doctor.connection_fields import webdata_connections
 from airflow_provider_webdata.doctor.examination import quick_findings
@@ -43,6 +44,14 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.ui.attention import TroubledSummary
 
 T = TypeVar("T")
+
+_NO_JOB = "The service does not have this job. Results are kept for 24 hours after the end of a job"
+_NO_MONITOR = "The service does not have this monitor, or this check. It may have been deleted"
+_MISSING = {
+    **dict.fromkeys(("job", "errors", "failed"), _NO_JOB),
+    **dict.fromkeys(("monitor", "checks", "check", "strip", "changes"), _NO_MONITOR),
+}
+"""Texts about a 404, by the first part of the key of a request. Other paths exist on each server."""
 
 DEADLINE = 3.0
 """Seconds that a page waits for the service."""
@@ -107,7 +116,7 @@ class Lookups:
         :param what: identifies the request in the connection's cache.
         :param seconds: time for which the result is cached. Default: as an error, `KEPT`.
         """
-        return await self._remembered((conn_id, what), lambda: self._ask(conn_id, ask), seconds)
+        return await self._remembered((conn_id, what), lambda: self._ask(conn_id, what, ask), seconds)
 
     async def credit_usage(self, conn_id: str) -> tuple[Lookup[CreditUsage], CreditUsage | None]:
         """Return the credits that the service reports, and the last that it reported to this API server."""
@@ -203,7 +212,9 @@ class Lookups:
         """Return the connection's settings as of its last request, or None if it made no request."""
         return self._hooks[conn_id][0] if conn_id in self._hooks else None
 
-    async def _ask(self, conn_id: str, ask: Callable[[AsyncWebDataHook], Awaitable[T]]) -> Lookup[T]:
+    async def _ask(
+        self, conn_id: str, what: Hashable, ask: Callable[[AsyncWebDataHook], Awaitable[T]]
+    ) -> Lookup[T]:
         began = anyio.current_time()
         try:
             hook = await self._hook(conn_id)
@@ -214,6 +225,9 @@ class Lookups:
         except (ConfigurationError, _MissingConnectionError) as error:
             return Lookup(problem=str(error))
         except WebDataError as error:
+            missing = _MISSING.get(what[0]) if isinstance(what, tuple) else None
+            if missing is not None and isinstance(error, NotFoundError):
+                return Lookup(problem=with_ending(f"{missing}: {error.text()}", error.help_code, ""))
             return Lookup(problem=diagnose(error)[1])
         except StoreUnavailableError as error:
             return Lookup(problem=str(error))

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow_provider_webdata.api.errors import NotFoundError, ServerError
+from airflow_provider_webdata.api.servers import reports_unknown_job
 from airflow_provider_webdata.common.dates import utc_text
 from airflow_provider_webdata.states.check_listing import CheckListing
 from airflow_provider_webdata.states.checks import finished_at, is_over
@@ -155,7 +156,7 @@ class JobSubject(Subject):
         except ServerError as error:
             server = (await call(lambda hook: hook.get_settings())).client.server
             # A job that was found before fails for another reason.
-            if self.polled_at is None and error.code == server.unknown_jobs.get(kind, ""):
+            if self.polled_at is None and reports_unknown_job(server, kind, error.code):
                 raise NotFoundError(error.operation, error.status, error.message, code=error.code) from error
             raise
         view = JobView.of(kind, job_id, status)

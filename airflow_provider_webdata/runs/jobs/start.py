@@ -18,6 +18,7 @@ from airflow_provider_webdata.api.errors import (
     WebDataError,
     trimmed,
 )
+from airflow_provider_webdata.api.servers import reports_unknown_job
 from airflow_provider_webdata.common.job_kinds import checked_kind
 from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.common.worker_exit import seconds_until_resumable
@@ -124,7 +125,7 @@ class JobStart:
         self._bills = server.bills
         self._is_repeatable = self._has_key or not self._bills
         self._lists_calls = "activity" not in server.lacks
-        self._unknown_job = server.unknown_jobs.get(self.kind)
+        self._server = server
         self._server_record = server.record
 
     @property
@@ -424,7 +425,7 @@ class JobStart:
         except NotFoundError as error:
             return None, error.brief()
         except ServerError as error:
-            if error.code is None or error.code != self._unknown_job:
+            if not reports_unknown_job(self._server, self.kind, error.code):
                 raise
             return None, error.brief()
 

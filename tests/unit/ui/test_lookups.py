@@ -13,7 +13,7 @@ import anyio.to_thread
 import pytest
 
 from airflow_provider_webdata.airflow_db import connections
-from airflow_provider_webdata.api.errors import ConfigurationError
+from airflow_provider_webdata.api.errors import ConfigurationError, NotFoundError
 from airflow_provider_webdata.api.exchange import Reader
 from airflow_provider_webdata.doctor import connection_fields
 from airflow_provider_webdata.sandbox.server import SandboxServer
@@ -64,6 +64,25 @@ def test_many_viewers_are_one_call(answer: Callable[[], Any], found: Lookup[Any]
         assert len(asked) == 2
 
     asyncio.run(visit())
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        (("job", "crawl", "1"), "The service does not have this job. Results are kept for 24 hours"),
+        (("monitor", "1"), "The service does not have this monitor, or this check"),
+        ("credits", 'The host responds but is not this service: crawl status: HTTP 404: Job not found. Check "Base'),
+    ],
+)  # fmt: skip
+def test_a_missing_object_is_no_wrong_host(what: Any, said: str) -> None:
+    def missing() -> None:
+        raise NotFoundError("crawl status", 404, "Job not found")
+
+    async def visit() -> Lookup[Any]:
+        return await Lookups().find("market", what, answering(missing)[1])
+
+    problem = asyncio.run(visit()).problem
+    assert said in (problem or "")
 
 
 def test_an_unexpected_error_is_cached() -> None:
